@@ -7,7 +7,8 @@
  *   mode    "raise"        -m <= index < m, negative ones count from the end; else IndexError
  *           "wrap"         index modulo m
  *           "clip"         the nearest of 0 ... m - 1
- *   axis    int            -len(s) <= axis < len(s), the first without; m is its size
+ *   axis    int            -len(s) <= axis < len(s), the first without; m is its size. A source
+ *                          without dimensions is taken as one of shape (1,)
  *   out     T[*n, *row]    with axis 0; else *n stands where the axis stood
  *
  * From an empty axis (m = 0) nothing can be taken: IndexError, unless out is empty, too. Of
@@ -219,7 +220,8 @@ CUPLUG_ENTRY int gather_one_host(const cuplug_call *call) {
 #define MODES "mode: \"raise\" | \"wrap\" | \"clip\" = \"raise\""
 #define PROPERTIES \
   CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(gather_backward) CUPLUG_LINEAR(source)
-#define AXIS_RANGE "-len(s) <= axis < len(s)"
+#define AXIS_RANGE "-max(len(s), 1) <= axis < max(len(s), 1)"
+#define AXIS "axis % max(len(s), 1)"
 
 CUPLUG_OPERATOR(gather_cuda, gather_host,
                 "gather(source: T[m, *row], index: I[*n], " MODES ") -> T[*n, *row] "
@@ -228,11 +230,11 @@ CUPLUG_OPERATOR(gather_cuda, gather_host,
                     CUPLUG_INDEPENDENT(n, row));
 CUPLUG_OPERATOR(gather_cuda, gather_host,
                 "gather(source: T[*s], index: I[*n], " MODES ", axis: int = 0) -> "
-                "T[*s[:axis % len(s)], *n, *s[axis % len(s) + 1:]] "
+                "T[*s[:" AXIS "], *n, *s[" AXIS " + 1:]] "
                 "where T: any, I: integer, " AXIS_RANGE,
                 "The same along any axis." PROPERTIES CUPLUG_INDEPENDENT(n));
 CUPLUG_OPERATOR(gather_one_cuda, gather_one_host,
                 "gather(source: T[*s], index: int, " MODES ", axis: int = 0) -> "
-                "T[*s[:axis % len(s)], *s[axis % len(s) + 1:]] where T: any, " AXIS_RANGE,
+                "T[*s[:" AXIS "], *s[" AXIS " + 1:]] where T: any, " AXIS_RANGE,
                 "At one index; the axis is dropped." PROPERTIES);
 CUPLUG_PLUGIN(gather, "1.0.0");

@@ -350,17 +350,17 @@ CUPLUG_ENTRY int gather_one_backward_host(const cuplug_call *call) {
   return gather_backward(call, NULL, call->scalars[2].i);
 }
 
+#define AXIS_RANGE "-max(len(s), 1) <= axis < max(len(s), 1)"
 #define REST \
   "source: T[*s], mode: \"raise\" | \"wrap\" | \"clip\" = \"raise\", axis: int = 0) -> T[*s] "
 
 CUPLUG_OPERATOR(gather_backward_cuda, gather_backward_host,
                 "gather_backward(grad: T[*g], index: I[*n], " REST
-                "where T: floating | complex, I: integer, -len(s) <= axis < len(s)",
+                "where T: floating | complex, I: integer, " AXIS_RANGE,
                 "The gradient of gather: zeros, to whose rows at the given indices those of grad "
                 "are added." CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(gather) CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(
     gather_one_backward_cuda, gather_one_backward_host,
-    "gather_backward(grad: T[*g], index: int, " REST
-    "where T: floating | complex, -len(s) <= axis < len(s)",
+    "gather_backward(grad: T[*g], index: int, " REST "where T: floating | complex, " AXIS_RANGE,
     "The same for one index, whose axis grad has not." CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(gather)
         CUPLUG_LINEAR(grad));

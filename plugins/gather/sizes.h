@@ -21,7 +21,8 @@ static inline int64_t gather_product(const int64_t *sizes, int64_t n) {
 }
 
 static inline gather_sizes gather_sizes_of(const cuplug_tensor *source, int64_t axis) {
-  gather_sizes s;
+  gather_sizes s = {0, 1, 1, 1}; /* without dimensions: one row of one element */
+  if (source->ndim == 0) return s;
   s.axis = axis < 0 ? axis + source->ndim : axis;
   s.n_outer = gather_product(source->shape, s.axis);
   s.m = source->shape[s.axis];
@@ -39,7 +40,7 @@ static inline int gather_fail_empty(const cuplug_call *call, int64_t axis) {
 static inline int gather_check_grad(const cuplug_call *call, const cuplug_tensor *grad,
                                     const cuplug_tensor *index, const cuplug_tensor *source,
                                     int64_t axis) {
-  const int32_t n = index ? index->ndim : 0, wanted = source->ndim - 1 + n;
+  const int32_t n = index ? index->ndim : 0, wanted = (source->ndim ? source->ndim - 1 : 0) + n;
   if (grad->ndim != wanted)
     return cuplug_failf(call, CUPLUG_ERROR_VALUE, "grad: seen %d dimensions, wanted %d",
                         (int)grad->ndim, (int)wanted);

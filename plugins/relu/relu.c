@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relu(x) = x where x > 0, else 0; NaN stays NaN.    x: T[...] -> T[...]
  * relu_backward(grad, x) = 0 where x <= 0, else grad.  grad, x: T[...] -> T[...]
- * T: floating dtypes and signed integers. relu reads and writes each element once; relu_backward
- * reads two. */
+ * T: floating dtypes and integers; unsigned ones stay. relu reads and writes each element once;
+ * relu_backward reads two. */
 #include "elementwise.h"
 
 /* Halves in the order of their bits: a number whose sign is that of the float; of NaN 1. */
@@ -18,7 +18,11 @@ static inline int16_t order_bfloat16(uint16_t x) { return x > 0xff80 ? 1 : (int1
   X(INT8, int8_t, )                     \
   X(INT16, int16_t, )                   \
   X(INT32, int32_t, )                   \
-  X(INT64, int64_t, )
+  X(INT64, int64_t, )                   \
+  X(UINT8, uint8_t, )                   \
+  X(UINT16, uint16_t, )                 \
+  X(UINT32, uint32_t, )                 \
+  X(UINT64, uint64_t, )
 
 CUPLUG_ENTRY int relu_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int relu_backward_cuda(const cuplug_call *call);
@@ -50,13 +54,11 @@ ELEMENTWISE_ENTRY(relu_backward_host) {
   return elementwise_no_dtype(call);
 }
 
-CUPLUG_OPERATOR(relu_cuda, relu_host,
-                "relu(x: T[...]) -> T[...] where T: floating | int8 | int16 | int32 | int64",
+CUPLUG_OPERATOR(relu_cuda, relu_host, "relu(x: T[...]) -> T[...] where T: floating | integer",
                 "x where it is positive, else 0." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NEVER_WAITS
                     CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(relu_backward));
 CUPLUG_OPERATOR(relu_backward_cuda, relu_backward_host,
-                "relu_backward(grad: T[...], x: T[...]) -> T[...] where "
-                "T: floating | int8 | int16 | int32 | int64",
+                "relu_backward(grad: T[...], x: T[...]) -> T[...] where T: floating | integer",
                 "The gradient of relu: grad where x is positive, else 0." CUPLUG_CUDA_TAKES_STRIDES
                     CUPLUG_NEVER_WAITS CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC
                         CUPLUG_GRADIENT(relu_backward) CUPLUG_LINEAR(grad));

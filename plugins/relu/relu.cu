@@ -4,7 +4,8 @@
 
 namespace {
 
-using numbers = elementwise::floating::with<int8_t, int16_t, int32_t, int64_t>;
+using numbers = elementwise::floating::with<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
+                                            uint32_t, uint64_t>;
 
 struct forward {
   template <typename T> __device__ T operator()(T x) const { return x <= 0 ? T(0) : x; }

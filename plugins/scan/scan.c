@@ -17,164 +17,20 @@
  * Long lines are cut into chunks by their length: what chunks come to is found, then each is
  * scanned from what those before it come to. So the bits are the same with any number of threads,
  * and of a GPU's blocks. */
-#include "scan/lines.h"
+#include "scan/loops.h"
 
-#include <complex.h>
-#include <cuplug/halves.h>
 #include <cuplug/nontemporal.h>
 
 CUPLUG_ENTRY int cumulative_sum_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int cumulative_sum_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
 
-#define CHUNK 65808  /* elements that are scanned by one thread; neighbours share no cache set */
-#define AT_ONCE 4    /* chunks that go on together, since each element waits for the one before */
-#define SHORT 64     /* elements of a line that needs no chunks */
-#define COLUMNS 512  /* lines beside each other that are scanned by one thread, at most */
-#define ROWS_AHEAD 8 /* of columns, that are asked for */
-#define BLOCK 256    /* elements of 16 bits that are computed with at once */
+#define CHUNK 65808     /* elements that are scanned by one thread; neighbours share no cache set */
+#define SHORT 64        /* elements of a line that needs no chunks */
+#define ROWS_AHEAD 8    /* of columns, that are asked for */
 #define LEAST (1 << 14) /* elements that are worth a thread */
 
-typedef double complex widest;
-
-typedef struct job {
-  scan_lines lines;
-  const void *from;
-  void *to;
-  widest *sums; /* of each chunk, then of those before it; NULL: of whole lines there is no need */
-  int64_t n_chunks, each, at_once; /* each: elements of a chunk; at_once: 1 or AT_ONCE */
-  int64_t columns, n_blocks;       /* of so many columns */
-} job;
-
-/* n elements of a line: where the first one is read and written. */
-typedef struct chunk {
-  int64_t from, to, n;
-} chunk;
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/* Chunks that follow each other are those of neighbouring lines. */
-static inline chunk chunk_of(const job *j, int64_t c) {
-  const int64_t whole = j->n_chunks == 1 ? 0 : c / j->lines.n_lines;
-  const int64_t line = c - whole * j->lines.n_lines, first = whole * j->each;
-  const int64_t before = first * j->lines.step, n = smaller(j->each, j->lines.n - first);
-  return (chunk){scan_from(&j->lines, line) + before, scan_to(&j->lines, line) + before, n};
-}
-
-/* For a dtype: elements `begin` to `end` of `count` chunks; n sums go on by rows of n elements;
- * `count` short lines beside each other, from their beginnings on; all of some. */
-#define PLAIN(name, type, join)                                                                  \
-  ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin, \
-                                    int64_t end, int stores, type *sums) {                       \
-    const type *from[AT_ONCE];                                                                   \
-    type *to[AT_ONCE];                                                                           \
-    type sum[AT_ONCE];                                                                           \
-    const int64_t step = j->lines.step;                                                          \
-    for (int k = 0; k < count; k++) {                                                            \
-      from[k] = (const type *)j->from + chunks[k].from;                                          \
-      to[k] = (type *)j->to + chunks[k].to;                                                      \
-      sum[k] = sums[k];                                                                          \
-    }                                                                                            \
-    int64_t i = begin;                                                                           \
-    if ((type)0.5 == 0 && count == 1) /* integers wait so short that the loop itself counts */   \
-      for (; i + 4 <= end; i += 4)                                                               \
-        for (int64_t at = i; at < i + 4; at++) {                                                 \
-          sum[0] = join(sum[0], from[0][at * step]);                                             \
-          if (stores) to[0][at * step] = sum[0];                                                 \
-        }                                                                                        \
-    for (; i < end; i++)                                                                         \
-      for (int k = 0; k < count; k++) {                                                          \
-        sum[k] = join(sum[k], from[k][i * step]);                                                \
-        if (stores) to[k][i * step] = sum[k];                                                    \
-      }                                                                                          \
-    for (int k = 0; k < count; k++) sums[k] = sum[k];                                            \
-  }                                                                                              \
-  ELEMENTS_INLINE void go_down_##name(type *restrict sums, const type *restrict from,            \
-                                      type *restrict to, int64_t n, int64_t n_rows) {            \
-    for (int64_t i = 0; i < n_rows; i++)                                                         \
-      for (int64_t k = 0; k < n; k++) to[i * n + k] = sums[k] = join(sums[k], from[i * n + k]);  \
-  }                                                                                              \
-  ELEMENTS_INLINE void go_along_##name(const scan_lines *lines, const type *from, type *to,      \
-                                       int count, type identity) {                               \
-    const int64_t n = lines->n, step = lines->step, in = lines->in.m, out = lines->out.m;        \
-    from += lines->first_in, to += lines->first_out;                                             \
-    type sum[AT_ONCE];                                                                           \
-    for (int k = 0; k < count && lines->has_initial; k++) to[k * out - step] = identity;         \
-    for (int k = 0; k < count; k++) to[k * out] = sum[k] = from[k * in];                         \
-    for (int64_t i = 1; i < n; i++)                                                              \
-      for (int k = 0; k < count; k++)                                                            \
-        to[k * out + i * step] = sum[k] = join(sum[k], from[k * in + i * step]);                 \
-  }                                                                                              \
-  ELEMENTS_INLINE void go_along_all_##name(const scan_lines *lines, const type *from, type *to,  \
-                                           int64_t n_rows, type identity) {                      \
-    const int64_t in = lines->in.m, out = lines->out.m;                                          \
-    for (; n_rows >= AT_ONCE; n_rows -= AT_ONCE, from += AT_ONCE * in, to += AT_ONCE * out)      \
-      go_along_##name(lines, from, to, AT_ONCE, identity);                                       \
-    for (; n_rows > 0; n_rows--, from += in, to += out)                                          \
-      go_along_##name(lines, from, to, 1, identity);                                             \
-  }
-
-/* n elements of a line as float32, and back. */
-#define CONVERSIONS(half)                                                              \
-  static void load_##half(float *to, const uint16_t *from, int64_t step, int64_t n) {  \
-    if (step == 1) {                                                                   \
-      cuplug_##half##_load_block(to, from, (size_t)n);                                 \
-      return;                                                                          \
-    }                                                                                  \
-    for (int64_t i = 0; i < n; i++) to[i] = cuplug_##half##_load(from[i * step]);      \
-  }                                                                                    \
-  static void store_##half(uint16_t *to, const float *from, int64_t step, int64_t n) { \
-    if (step == 1) {                                                                   \
-      cuplug_##half##_store_block(to, from, (size_t)n);                                \
-      return;                                                                          \
-    }                                                                                  \
-    for (int64_t i = 0; i < n; i++) to[i * step] = cuplug_##half##_store(from[i]);     \
-  }
-CONVERSIONS(float16)
-CONVERSIONS(bfloat16)
-
-/* As PLAIN, of blocks of these. */
-#define HALVES(name, half, plain, join)                                                           \
-  ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin,  \
-                                    int64_t end, int stores, float *sums) {                       \
-    float blocks[AT_ONCE][BLOCK], sum[AT_ONCE];                                                   \
-    const int64_t step = j->lines.step;                                                           \
-    for (int k = 0; k < count; k++) sum[k] = sums[k];                                             \
-    for (int64_t n; begin < end; begin += n) {                                                    \
-      n = smaller(BLOCK, end - begin);                                                            \
-      for (int k = 0; k < count; k++)                                                             \
-        load_##half(blocks[k], (const uint16_t *)j->from + chunks[k].from + begin * step, step,   \
-                    n);                                                                           \
-      for (int64_t i = 0; i < n; i++)                                                             \
-        for (int k = 0; k < count; k++) blocks[k][i] = sum[k] = join(sum[k], blocks[k][i]);       \
-      for (int k = 0; k < count && stores; k++)                                                   \
-        store_##half((uint16_t *)j->to + chunks[k].to + begin * step, blocks[k], step, n);        \
-    }                                                                                             \
-    for (int k = 0; k < count; k++) sums[k] = sum[k];                                             \
-  }                                                                                               \
-  ELEMENTS_INLINE void go_down_##name(float *sums, const uint16_t *from, uint16_t *to, int64_t n, \
-                                      int64_t n_rows) {                                           \
-    float read[COLUMNS], written[COLUMNS];                                                        \
-    const int64_t m = n * n_rows;                                                                 \
-    load_##half(read, from, 1, m);                                                                \
-    go_down_##plain(sums, read, written, n, n_rows);                                              \
-    store_##half(to, written, 1, m);                                                              \
-  }                                                                                               \
-  ELEMENTS_INLINE void go_along_all_##name(const scan_lines *lines, const uint16_t *from,         \
-                                           uint16_t *to, int64_t n_rows, float identity) {        \
-    float read[BLOCK], written[BLOCK];                                                            \
-    const int64_t in = lines->in.m, out = lines->out.m, most = BLOCK / (in > out ? in : out);     \
-    for (int64_t r; n_rows > 0; n_rows -= r) {                                                    \
-      r = smaller(most, n_rows);                                                                  \
-      const int64_t n_read = r * in, n_written = r * out;                                         \
-      load_##half(read, from, 1, n_read);                                                         \
-      go_along_all_##plain(lines, read, written, r, identity);                                    \
-      store_##half(to, written, 1, n_written);                                                    \
-      from += n_read, to += n_written;                                                            \
-    }                                                                                             \
-  }
-
-/* Behind these: chunks from c on, and all of some; and the functions below: sums of chunks, sums of
+/* Chunks from c on, and all of some; and the functions below: sums of chunks, sums of
  * the chunks before, scans of chunks, scans of blocks of columns. */
 #define SCAN(name, stored, computed, load, store, join, identity)                               \
   ELEMENTS_INLINE void go_through_##name(const job *j, int64_t c, int count, int stores) {      \
@@ -367,13 +223,13 @@ CUPLUG_ENTRY int cumulative_sum_backward_host(const cuplug_call *call) {
 }
 CUPLUG_ENTRY int cumulative_prod_host(const cuplug_call *call) { return scan(call, PRODUCTS, 0); }
 
+#define NUMBERS "int32 | int64 | uint32 | uint64 | floating | complex"
 #define SIZES(s, sign)                                                                  \
   "[*" s "[:axis % len(" s ")], " s "[axis % len(" s ")] " sign " include_initial, *" s \
   "[axis % len(" s ") + 1:]]"
-#define FORWARD(name)                                                                              \
-  name "(x: T[*s], axis: int = -1, include_initial: bool = False) -> T" SIZES(                     \
-      "s", "+") " where T: int32 | int64 | uint32 | uint64 | floating | complex, -len(s) <= axis " \
-                "< len(s)"
+#define FORWARD(name)                                                          \
+  name "(x: T[*s], axis: int = -1, include_initial: bool = False) -> T" SIZES( \
+      "s", "+") " where T: " NUMBERS ", -len(s) <= axis < len(s)"
 
 CUPLUG_OPERATOR(cumulative_sum_cuda, cumulative_sum_host, FORWARD("cumulative_sum"),
                 "Sums of the elements up to each one along an axis." CUPLUG_NEVER_WAITS
@@ -388,4 +244,20 @@ CUPLUG_OPERATOR(
 CUPLUG_OPERATOR(cumulative_prod_cuda, cumulative_prod_host, FORWARD("cumulative_prod"),
                 "Products of the elements up to each one along an axis." CUPLUG_NEVER_WAITS
                     CUPLUG_DETERMINISTIC);
+
+/* An element without dimensions is its own sum; no axis could have one more. */
+#define ALONE(name, x, dtypes)                                                               \
+  name "(" x ": T[], axis: int = -1, include_initial: bool = False) -> T[] where T: " dtypes \
+       ", -1 <= axis < 1, include_initial == 0"
+
+CUPLUG_OPERATOR(cumulative_sum_cuda, cumulative_sum_host, ALONE("cumulative_sum", "x", NUMBERS),
+                "The same of an element without dimensions." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+                    CUPLUG_GRADIENT(cumulative_sum_backward) CUPLUG_LINEAR(x));
+CUPLUG_OPERATOR(cumulative_sum_backward_cuda, cumulative_sum_backward_host,
+                ALONE("cumulative_sum_backward", "grad", "floating | complex"),
+                "The same of an element without dimensions." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+                    CUPLUG_GRADIENT(cumulative_sum) CUPLUG_LINEAR(grad));
+CUPLUG_OPERATOR(
+    cumulative_prod_cuda, cumulative_prod_host, ALONE("cumulative_prod", "x", NUMBERS),
+    "The same of an element without dimensions." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC);
 CUPLUG_PLUGIN(scan, "1.0.0");

@@ -9,7 +9,8 @@
  * sort_backward(grad, x, axis, descending): the gradient of both: grad[j] at the place that element
  *   number j of the order of x came from.                            grad, out V[*s], x T[*s]
  *
- * T: bool, integers, floating dtypes. Numbers become unsigned keys of the same order, and these are
+ * T: bool, integers, floating dtypes. An array without dimensions is a line of one element. Numbers
+ * become unsigned keys of the same order, and these are
  * sorted alone by vectors, or bytes by how often each is there; with positions as words of both by
  * vectors, where these have the bits, or digit by digit.
  * Bytes moved: for each byte of T the keys twice, and so positions; by vectors x once, and the keys
@@ -147,7 +148,7 @@ CUPLUG_ENTRY int sort_backward_host(const cuplug_call *call) {
 }
 
 #define REST ", axis: int = -1, descending: bool = False) -> "
-#define SORTABLE "T: bool | integer | floating, -len(s) <= axis < len(s)"
+#define SORTABLE "T: bool | integer | floating, -max(len(s), 1) <= axis < max(len(s), 1)"
 
 CUPLUG_OPERATOR(sort_cuda, sort_host, "sort(x: T[*s]" REST "T[*s] where " SORTABLE,
                 "The elements in order along an axis." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC

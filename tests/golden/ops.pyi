@@ -67,6 +67,18 @@ class _cumulative_prod(Operator):
         stream: Any = None,
     ) -> _Array:
         """Products of the elements up to each one along an axis."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The same of an element without dimensions."""
 
 cumulative_prod: _cumulative_prod
 
@@ -95,6 +107,18 @@ class _cumulative_sum(Operator):
         stream: Any = None,
     ) -> _Array:
         """Sums of the elements up to each one along an axis."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The same of an element without dimensions."""
 
 cumulative_sum: _cumulative_sum
 
@@ -123,6 +147,18 @@ class _cumulative_sum_backward(Operator):
         stream: Any = None,
     ) -> _Array:
         """The gradient of cumulative_sum: sums from each element of grad on."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The same of an element without dimensions."""
 
 cumulative_sum_backward: _cumulative_sum_backward
 

@@ -5,6 +5,8 @@
 def test_sorting(run_plugins):
     run_plugins("""
 build_sorting()
+for operator in (ops.sort, ops.argsort):
+    same(operator, np.array(2.5), axis=0)
 
 
 def values(dtype, *shape):
@@ -126,6 +128,9 @@ def test_scan(run_plugins):
 build_plugin("scan", ["scan", "long", "columns", FIXTURES / "emulated_scan"])
 
 
+same(ops.cumulative_sum, np.array(2.5), axis=0)
+
+
 def check(x, axis):
     for initial in (False, True):
         same(ops.cumulative_sum, x, axis=axis, include_initial=initial)
@@ -163,7 +168,7 @@ build_plugin("relu")
 
 
 def values(dtype, n):
-    if np.dtype(dtype).kind == "i":
+    if np.dtype(dtype).kind in "iu":
         return random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, n, dtype, endpoint=True)
     x = random.normal(size=n).astype(dtype)
     x[::7], x[3::11], x[5::13], x[2::17] = 0, -0.0, -np.inf, np.nan
@@ -186,8 +191,8 @@ def check(operator, device, host):
         equal(whole, expected)
 
 
-for dtype in some("int8", ml_dtypes.bfloat16, "int16", "int32", "int64", "float16", "float32",
-                  "float64"):
+integers = [f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)]
+for dtype in some("int8", ml_dtypes.bfloat16, *integers[1:], "float16", "float32", "float64"):
     x, grad = values(dtype, 9000), values(dtype, 9000)
     d, g = (cuplug.asarray(each, device="cuda") for each in (x, grad))
     for n in (0, 1, 15, 16, 33, 4097, 8960):
@@ -195,7 +200,7 @@ for dtype in some("int8", ml_dtypes.bfloat16, "int16", "int32", "int64", "float1
             cut = np.s_[first : first + n]
             check(ops.relu, (d[cut],), (x[cut],))
             check(ops.relu_backward, (g[cut], d[cut]), (grad[cut], x[cut]))
-            if dtype not in ("int8", "int16", "int32", "int64"):
+            if dtype not in integers:
                 check(ops.leaky_relu, (d[cut],), (x[cut],))
     for cut in (np.s_[8999:90:-1], np.s_[5:8000:3]):
         check(ops.relu, (d[cut],), (x[cut],))

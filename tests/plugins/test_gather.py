@@ -5,7 +5,7 @@ import cuplug
 import numpy as np
 import pytest
 from backends import COMPLEX, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
-from cuplug.ops import gather
+from cuplug.ops import gather, gather_backward
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -125,9 +125,26 @@ def test_unsigned_indices_beyond_int64(backend, mode):
 @pytest.mark.parametrize("axis", [2, -3])
 @pytest.mark.parametrize("index", [1, np.array([1])])
 def test_axis_out_of_range(axis, index):
-    wanted = rf"gather: seen s = \(2, 3\), axis = {axis}, wanted -len\(s\) <= axis < len\(s\)"
+    limit = r"max\(len\(s\), 1\)"
+    wanted = rf"gather: seen s = \(2, 3\), axis = {axis}, wanted -{limit} <= axis < {limit}"
     with pytest.raises(ValueError, match=wanted):
         gather(np.zeros((2, 3)), index, axis=axis)
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_source_without_dimensions(backend, axis):
+    source = np.array(2.5, "float32")
+    for index in (np.array(0), np.array([0, -1, 0]), np.zeros((2, 0), int)):
+        assert_same(backend(gather, source, index, axis=axis), np.take(source, index, axis))
+    assert_same(backend(gather, source, -1, axis=axis), source)
+    grad, index = np.array([1, 2, 4], "float32"), np.array([0, -1, 0])
+    assert_same(backend(gather_backward, grad, index, source, axis=axis), np.array(7, "float32"))
+    assert_same(backend(gather_backward, source, 0, source, axis=axis), source)
+    with pytest.raises(IndexError, match="index 1 at position 0 is out of bounds for size 1"):
+        backend(gather, source, np.array([1]), axis=axis)
+        cuplug.synchronize()
+    with pytest.raises(ValueError, match="axis = 1, wanted"):
+        backend(gather, source, np.array([0]), axis=1)
 
 
 @pytest.mark.parametrize("bad", [3, -4, 2**63 - 1, -(2**63)])

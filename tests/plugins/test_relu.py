@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from backends import FLOATING, SIGNED, assert_same, dtype_of
+from backends import FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
 from cuplug.ops import (
     leaky_relu,
     leaky_relu_backward,
@@ -122,9 +122,21 @@ def test_conversions_of_all_16_bit_values(backend, convert):
         assert_same(backend(leaky_relu, x, 0.37), expected_leaky(x, 0.37))
 
 
-def test_unsigned_is_refused(backend):
-    with pytest.raises(TypeError, match=r"relu: x: seen uint8\[3\], wanted T\[\.\.\.\] with T: "):
-        backend(relu, np.zeros(3, np.uint8))
+@pytest.mark.parametrize("dtype", UNSIGNED)
+def test_unsigned_integers_stay(backend, dtype):
+    if not backend.supports(dtype_of(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    x = np.arange(70).astype(dtype)
+    x[5] = np.iinfo(dtype).max
+    assert_same(backend(relu, x), x)
+    assert_same(backend(relu, x[1::3]), x[1::3])
+    grad = x[::-1].copy()
+    assert_same(backend(relu_backward, grad, x), np.where(x == 0, 0, grad).astype(dtype))
+
+
+def test_bools_are_refused(backend):
+    with pytest.raises(TypeError, match=r"relu: x: seen bool\[3\], wanted T\[\.\.\.\] with T: "):
+        backend(relu, np.zeros(3, bool))
 
 
 def test_grad_broadcasts(backend):

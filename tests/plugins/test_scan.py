@@ -128,6 +128,21 @@ def test_many_lines(backend):
     check(backend, numbers((2, 5, 4500), "float32"), 1, True)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_without_dimensions(backend, dtype):
+    if not backend.supports(dtype_of(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    x = np.array(3).astype(dtype_of(dtype))
+    for axis in (0, -1):
+        assert_same(backend(cumulative_sum, x, axis), x)
+        assert_same(backend(cumulative_prod, x, axis), x)
+        if x.dtype.kind in "fc":
+            assert_same(backend(cumulative_sum_backward, x, axis), x)
+    for arguments in ((0, True), (1,), (-2,)):
+        with pytest.raises(ValueError, match=r"cumulative_sum: seen s = \(\), axis = "):
+            backend(cumulative_sum, x, *arguments)
+
+
 def test_strided_arrays(backend):
     x = numbers((60, 70), "float64").T[::2, ::-3]
     assert_same(backend(cumulative_sum, x, 0), np.cumsum(x, 0))

@@ -127,6 +127,19 @@ def test_wide_numbers_that_are_alike(backend, m, low, high):
     check(backend, x.astype(np.float64), 1, True)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "float32", "float64"])
+def test_without_dimensions(backend, dtype):
+    x, source = np.array(-1.5).astype(dtype_of(dtype)), np.array(2.5, "float32")
+    for axis in (0, -1):
+        for descending in (False, True):
+            assert_same(backend(sort, x, axis, descending), x)
+            assert_same(backend(argsort, x, axis, descending), np.array(0))
+            assert_same(backend(sort_by, source, x, axis, descending), source)
+            assert_same(backend(sort_backward, source, x, axis, descending), source)
+    with pytest.raises(ValueError, match="axis = 1, wanted"):
+        backend(sort, x, 1)
+
+
 def test_many_lines(backend):
     check(backend, numbers((30_000, 10), "float32"), 1, False)
     check(backend, numbers((10, 30_000), "float32"), 0, False)
@@ -251,11 +264,6 @@ def test_topk_where_each_element_is_better_than_those_before(backend, turned):
 def test_a_k_out_of_range_is_refused(k):
     with pytest.raises(ValueError, match="topk: "):
         topk(np.ones(3), k)
-
-
-def test_an_array_without_dimensions_is_refused():
-    with pytest.raises(ValueError, match="sort: "):
-        sort(np.ones(()))
 
 
 def test_complex_numbers_have_no_order():
