@@ -39,14 +39,15 @@ static inline chunk chunk_of(const job *j, int64_t c) {
   return (chunk){scan_from(&j->lines, line) + before, scan_to(&j->lines, line) + before, n};
 }
 
-/* For a dtype: elements `begin` to `end` of `count` chunks; n sums go on by rows of n elements;
- * `count` short lines beside each other, from their beginnings on; all of some. */
-#define PLAIN(name, type, join)                                                                  \
+/* For a dtype, and the dtype of its sums: elements `begin` to `end` of `count` chunks; n sums go on
+ * by rows of n elements; `count` short lines beside each other, from their beginnings on; all of
+ * some. */
+#define PLAIN(name, type, computed, join)                                                        \
   ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin, \
-                                    int64_t end, int stores, type *sums) {                       \
+                                    int64_t end, int stores, computed *sums) {                   \
     const type *from[AT_ONCE];                                                                   \
     type *to[AT_ONCE];                                                                           \
-    type sum[AT_ONCE];                                                                           \
+    computed sum[AT_ONCE];                                                                       \
     const int64_t step = j->lines.step;                                                          \
     for (int k = 0; k < count; k++) {                                                            \
       from[k] = (const type *)j->from + chunks[k].from;                                          \
@@ -67,16 +68,16 @@ static inline chunk chunk_of(const job *j, int64_t c) {
       }                                                                                          \
     for (int k = 0; k < count; k++) sums[k] = sum[k];                                            \
   }                                                                                              \
-  ELEMENTS_INLINE void go_down_##name(type *restrict sums, const type *restrict from,            \
+  ELEMENTS_INLINE void go_down_##name(computed *restrict sums, const type *restrict from,        \
                                       type *restrict to, int64_t n, int64_t n_rows) {            \
     for (int64_t i = 0; i < n_rows; i++)                                                         \
       for (int64_t k = 0; k < n; k++) to[i * n + k] = sums[k] = join(sums[k], from[i * n + k]);  \
   }                                                                                              \
   ELEMENTS_INLINE void go_along_##name(const scan_lines *lines, const type *from, type *to,      \
-                                       int count, type identity) {                               \
+                                       int count, computed identity) {                           \
     const int64_t n = lines->n, step = lines->step, in = lines->in.m, out = lines->out.m;        \
     from += lines->first_in, to += lines->first_out;                                             \
-    type sum[AT_ONCE];                                                                           \
+    computed sum[AT_ONCE];                                                                       \
     for (int k = 0; k < count && lines->has_initial; k++) to[k * out - step] = identity;         \
     for (int k = 0; k < count; k++) to[k * out] = sum[k] = from[k * in];                         \
     for (int64_t i = 1; i < n; i++)                                                              \
@@ -84,13 +85,24 @@ static inline chunk chunk_of(const job *j, int64_t c) {
         to[k * out + i * step] = sum[k] = join(sum[k], from[k * in + i * step]);                 \
   }                                                                                              \
   ELEMENTS_INLINE void go_along_all_##name(const scan_lines *lines, const type *from, type *to,  \
-                                           int64_t n_rows, type identity) {                      \
+                                           int64_t n_rows, computed identity) {                  \
     const int64_t in = lines->in.m, out = lines->out.m;                                          \
     for (; n_rows >= AT_ONCE; n_rows -= AT_ONCE, from += AT_ONCE * in, to += AT_ONCE * out)      \
       go_along_##name(lines, from, to, AT_ONCE, identity);                                       \
     for (; n_rows > 0; n_rows--, from += in, to += out)                                          \
       go_along_##name(lines, from, to, 1, identity);                                             \
   }
+
+/* 1 if `own`, of a chunk by itself, may have left the range of its dtype, but elements put together
+ * from `before` on may not: then infinity, 0 and NaN come of the order alone. */
+static inline int is_lost(widest before, widest own, int is_product) {
+  const double x = creal(before), y = cimag(before), u = creal(own), v = cimag(own);
+  const int is_real = y == 0 && v == 0;
+  if (x != x && (is_real || y != y)) return 0;
+  if (u - u != 0 || v - v != 0) /* an infinite product has no factor that is 0 or NaN */
+    return !(is_product && is_real && x - x != 0 && u == u);
+  return is_product && u == 0 && v == 0 && (x != 0 || y != 0);
+}
 
 /* n elements of a line as float32, and back. */
 #define CONVERSIONS(half)                                                              \

@@ -9,14 +9,17 @@
  *   include_initial.
  *
  * T: integers of 32 and 64 bits, which wrap around, floating and complex dtypes. float16 and
- * bfloat16 are computed with as float32. Bytes moved: each element in and out once; on the host, of
+ * bfloat16 are computed with as float32; on the host float32 as float64, so that each result is
+ * rounded once. Bytes moved: each element in and out once; on the host, of
  * long lines, in twice, but of integers where there is one thread.
  *
  * out[0] is x[0] itself, not what comes of it and 0 or 1: of -0 and of infinities that is another.
  *
  * Long lines are cut into chunks by their length: what chunks come to is found, then each is
  * scanned from what those before it come to. So the bits are the same with any number of threads,
- * and of a GPU's blocks. */
+ * and of a GPU's blocks. On the host, a chunk whose own sum or product leaves the range of its
+ * dtype is read again from what comes before it: infinities, NaNs and zeros are those of elements
+ * that are added one after the other. On a GPU they may also come of the order. */
 #include "scan/loops.h"
 
 #include <cuplug/nontemporal.h>
@@ -72,7 +75,11 @@ CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
       for (int64_t c = line + n_lines; c < n_lines * j->n_chunks; c += n_lines) {               \
         const computed own = *(computed *)&j->sums[c];                                          \
         *(computed *)&j->sums[c] = sum;                                                         \
-        sum = join(sum, own);                                                                   \
+        const chunk lost = chunk_of(j, c);                                                      \
+        if ((computed)0.5 != 0 && is_lost(sum, own, identity))                                  \
+          go_on_##name(j, &lost, 1, 0, lost.n, 0, &sum);                                        \
+        else                                                                                    \
+          sum = join(sum, own);                                                                 \
       }                                                                                         \
     }                                                                                           \
   }                                                                                             \
@@ -113,7 +120,7 @@ CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
     identity)                                                                                 \
   X(kind##_bfloat16, uint16_t, float, cuplug_bfloat16_load, cuplug_bfloat16_store, kind##_of, \
     identity)                                                                                 \
-  X(kind##_float32, float, float, , , kind##_of, identity)                                    \
+  X(kind##_float32, float, double, , , kind##_of, identity)                                   \
   X(kind##_float64, double, double, , , kind##_of, identity)                                  \
   X(kind##_complex64, float complex, float complex, , , kind##_of_complex64, identity)        \
   X(kind##_complex128, double complex, double complex, , , kind##_of_complex128, identity)
@@ -134,15 +141,17 @@ CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
 PRODUCT(complex64, float)
 PRODUCT(complex128, double)
 
-#define FOR_KINDS(kind)                                        \
-  PLAIN(kind##_32, uint32_t, kind##_of)                        \
-  PLAIN(kind##_64, uint64_t, kind##_of)                        \
-  PLAIN(kind##_float32, float, kind##_of)                      \
-  HALVES(kind##_float16, float16, kind##_float32, kind##_of)   \
-  HALVES(kind##_bfloat16, bfloat16, kind##_float32, kind##_of) \
-  PLAIN(kind##_float64, double, kind##_of)                     \
-  PLAIN(kind##_complex64, float complex, kind##_of_complex64)  \
-  PLAIN(kind##_complex128, double complex, kind##_of_complex128)
+/* 16-bit floats are computed with as `single`. */
+#define FOR_KINDS(kind)                                                      \
+  PLAIN(kind##_32, uint32_t, uint32_t, kind##_of)                            \
+  PLAIN(kind##_64, uint64_t, uint64_t, kind##_of)                            \
+  PLAIN(kind##_single, float, float, kind##_of)                              \
+  HALVES(kind##_float16, float16, kind##_single, kind##_of)                  \
+  HALVES(kind##_bfloat16, bfloat16, kind##_single, kind##_of)                \
+  PLAIN(kind##_float32, float, double, kind##_of)                            \
+  PLAIN(kind##_float64, double, double, kind##_of)                           \
+  PLAIN(kind##_complex64, float complex, float complex, kind##_of_complex64) \
+  PLAIN(kind##_complex128, double complex, double complex, kind##_of_complex128)
 
 FOR_KINDS(sum)
 FOR_KINDS(prod)

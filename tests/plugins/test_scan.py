@@ -154,6 +154,55 @@ def test_sums_of_any_numbers(backend):
     np.testing.assert_allclose(result, np.cumsum(x.astype(np.float64), -1), atol=2e-2)
 
 
+@pytest.mark.parametrize("shape", [(1_000_003,), (3, 200_001), (200_001, 3), (9000, 40), (3000, 9)])
+def test_sums_and_products_on_the_host_are_rounded_once(shape):
+    random = np.random.default_rng(0)
+    x = random.uniform(-1, 1.5, shape).astype("float32")
+    factors = np.exp2(random.normal(size=shape) / 30).astype("float32")
+    for axis in range(x.ndim):
+        wanted = np.cumsum(x, axis, dtype="float64")
+        seen = cumulative_sum(x, axis, device="cpu")
+        np.testing.assert_allclose(seen, wanted, rtol=6e-8, atol=1e-9)
+        wanted = np.cumprod(factors, axis, dtype="float64")
+        seen = cumulative_prod(factors, axis, device="cpu")
+        np.testing.assert_allclose(seen, wanted, rtol=6e-8)
+
+
+def check_in_order(function, operator, x, rtol=0):
+    """Compare with NumPy, which goes from element to element."""
+    with np.errstate(all="ignore"):
+        for each, axis in ((x, 0), (np.stack([x, x]), 1), (np.stack([x, x], 1), 0)):
+            wanted = function(each, axis)
+            np.testing.assert_allclose(operator(each, axis, device="cpu"), wanted, rtol=rtol)
+
+
+@pytest.mark.parametrize("shift", range(4))
+@pytest.mark.parametrize("n", [40, 300_001])
+def test_the_order_on_the_host_makes_no_infinity_and_no_zero(n, shift):
+    sums = np.tile([-1e308, 1e308, 1e308, -1e308], n)[:n]
+    check_in_order(np.cumsum, cumulative_sum, np.r_[np.zeros(shift), sums])
+    high, top = 2.0**100, 2.0**1000
+    for number, dtype in ((high, "float32"), (top, "float64"), (high, "complex64"),
+                          (2.0**500, "complex128"), (high, dtype_of("bfloat16"))):  # fmt: skip
+        factors = np.tile([1 / number, number, number, 1 / number], n)[:n]
+        x = np.r_[np.ones(shift), factors].astype(dtype)
+        if x.dtype.itemsize == 2:
+            seen = cumulative_prod(x, device="cpu").astype("float32")
+            np.testing.assert_array_equal(seen, np.cumprod(x.astype("float32")))
+        else:
+            check_in_order(np.cumprod, cumulative_prod, x)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, np.inf, -np.inf, np.nan])
+def test_infinities_and_zeros_of_elements_on_the_host(value):
+    x = np.r_[np.full(65_000, 2.0), np.full(150_000, 0.5), np.full(200_000, 2.0)]
+    for at in (0, 65_807, 65_808, 180_000, 414_999):
+        changed = x.copy()
+        changed[at] = value
+        check_in_order(np.cumprod, cumulative_prod, changed)
+        check_in_order(np.cumsum, cumulative_sum, changed, 1e-12)
+
+
 def test_16_bit_sums_do_not_stop(backend):
     """Added in 16 bits, they would stay at 2048."""
     result = backend(cumulative_sum, np.ones(5000, np.float16))
