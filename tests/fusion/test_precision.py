@@ -174,3 +174,39 @@ def test_what_is_a_result_and_read_again_is_reduced_once(monkeypatch):
     assert calls.count(True) == 1
     assert mean == np.float16(1001.6667)
     np.testing.assert_array_equal(rest, np.float16([-1.66667, 0.33333, 1.33333]))
+
+
+@cuplug.fuse
+def spreads(x):
+    return xp.var(x), xp.std(x, axis=0), xp.var(x, axis=-1, keepdims=True) * 2 + 1
+
+
+def check_spreads(x, device, rtol):
+    wide = x.astype("complex128" if x.dtype.kind == "c" else "float64")
+    wanted = np.var(wide), np.std(wide, axis=0), np.var(wide, axis=-1, keepdims=True) * 2 + 1
+    for seen, expected in zip(spreads(cuplug.asarray(x, device=device)), wanted, strict=True):
+        np.testing.assert_allclose(seen.numpy(), expected, rtol=rtol, atol=1e-12)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_spread_far_from_zero(device, dtype):
+    """The mean is rounded to its dtype, which must not widen the spread."""
+    random = np.random.default_rng(0)
+    for shape in ((4, 5), (700, 300), (3, 20_000), (20_000, 3)):
+        for mean in (0, 1e4, 1e6, -1e6):
+            x = random.normal(mean, 1, shape)
+            x = x + 1j * random.normal(mean, 1, shape) if dtype[0] == "c" else x
+            check_spreads(x.astype(dtype), device, 3e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "float16"])
+def test_spread_of_equal_numbers_and_of_others(dtype):
+    x = np.full((7, 3), 0.1, dtype)
+    for seen in spreads(x)[:2]:
+        np.testing.assert_allclose(seen, 0, atol=1e-8)
+    x[2, 1] = np.nan
+    assert np.isnan(spreads(x)[0])
+    np.testing.assert_array_equal(np.isnan(spreads(x)[1]), [False, True, False])
+    x[2, 1] = np.inf
+    assert np.isnan(spreads(x)[0])

@@ -64,20 +64,27 @@ def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
     """Return the reduction of a symbol, and what is made of its result after it."""
     reduced, axis, keepdims = symbol.given
     text = _text(symbol.parts)
-    reduce, identity, mapped = REDUCED["sum" if reduced == "mean" else reduced]
+    reduce, identity, mapped = REDUCED["sum" if reduced in ("mean", "var") else reduced]
     names = [f"x{k}" for k in range(len(text.arrays))] + [f"s{k}" for k in range(len(text.numbers))]
     value, post = f"fused_map({', '.join(names)})", "a / n" if reduced == "mean" else "a"
     result, functions = symbol.type.name, [text.function("fused_map")]
     known = dict(text.functions)
     kind = DTYPES[result]
     accumulate = kept_in(reduced, result) or WIDE.get(kind.kind, result)
+    mapped = value if mapped is None else f"{value} != 0"
+    if reduced == "var":  # of distances from the mean: their sum tells how the mean was rounded
+        post = "max(a.square - a.sum * a.sum / n, 0) / n"
+        kept = "double" if result == "float64" else "float"
+        mapped = f"{kept} d = {value}; sum = d; square = d * d"
+        reduce = "sum = a.sum + b.sum; square = a.square + b.square"
+        identity, accumulate = "sum = 0; square = 0", f"sum: {accumulate}, square: {accumulate}"
     if after is not None:
         post, result = f"fused_post({post})", after.symbols[0].dtype.name
         functions.append(after.function("fused_post"))
         known |= after.functions
     made = reduction(
         f"{name}({text.parameters}) -> {result}[...]",
-        map=value if mapped is None else f"{value} != 0",
+        map=mapped,
         reduce=reduce,
         identity=identity,
         post=post,

@@ -334,7 +334,7 @@ def _reduced(name: str) -> Callable[..., Symbol]:
             x = cast(x, to_dtype(dtype))
         if name in ("any", "all", "count_nonzero"):
             result = np.dtype("int64" if name == "count_nonzero" else "bool")
-        elif x.type.kind == "V" or name in ("max", "min"):
+        elif x.type.kind == "V" or name in ("max", "min", "var"):
             result = x.type
         else:
             result = getattr(np, name)(np.empty(1, x.type)).dtype
@@ -353,9 +353,11 @@ def _spread(is_root: bool) -> Callable[..., Symbol]:
     ) -> Symbol:
         if correction or ddof:
             raise refused("var and std with other degrees of freedom")
-        mean = _reduced("mean")(x, axis, keepdims=True)
-        away = call("abs", call("subtract", x, mean))
-        found = _reduced("mean")(call("square", away), axis, keepdims=keepdims)
+        x = symbol_of(x)
+        parts = [record("real", x), record("imag", x)] if x.dtype.kind == "c" else [x]
+        away = [call("subtract", x, _reduced("mean")(x, axis, keepdims=True)) for x in parts]
+        spreads = [_reduced("var")(x, axis, keepdims=keepdims) for x in away]
+        found = call("add", *spreads) if spreads[1:] else spreads[0]
         return call("sqrt", found) if is_root else found
 
     return spread
