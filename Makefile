@@ -35,11 +35,12 @@ test-all: ## Run the slow tests too, and the others at their full length
 	$(build) all $(INSTALLED)/test
 	CUPLUG_TEST_ALL=1 $(RUN) -m pytest $(PARALLEL) $(PYTEST)
 
-# Not the rooms whose tests compile and read files in other processes.
+# Not the rooms whose tests compile and read files in other processes, nor emulated kernels.
 SANITIZED_TESTS ?= $(filter-out %/author %/c %/commands %/compilers %/fixtures %/frameworks %/fuzz %/gallery \
-  %/golden %/hostile %/house,$(patsubst %/,%,$(wildcard tests/*/)))
+  %/golden %/hostile %/house %/kernels,$(patsubst %/,%,$(wildcard tests/*/)))
 asan-test: ## Run the tests of the core, of arrays and operators in a build with the address sanitizer
-	$(MAKE) test NVCC= SANITIZE=address,undefined BUILD=$(BUILD)/asan PYTEST='$(SANITIZED_TESTS) $(PYTEST)'
+	$(MAKE) test NVCC= SANITIZE=address,undefined BUILD=$(BUILD)/asan \
+	  PYTEST='$(SANITIZED_TESTS) -k "not emulated" $(PYTEST)'
 
 # The parts whose results depend on the path, the user and the locale.
 ELSEWHERE ?= tests/author/test_drop_in.py tests/commands/test_cli.py tests/compilers/test_temporary.py \

@@ -34,7 +34,8 @@ RUNTIME.address   := libasan.so
 RUNTIME.undefined := libubsan.so
 RUNTIME.thread    := libtsan.so
 RUNTIMES := $(foreach name,$(subst $(comma), ,$(SANITIZE)),$(shell $(CC) -print-file-name=$(RUNTIME.$(name))))
-SANITIZED := $(if $(SANITIZE),LD_PRELOAD="$(strip $(RUNTIMES))" UBSAN_OPTIONS=halt_on_error=1 \
+# Compilers run without them.
+SANITIZED := $(if $(SANITIZE),LD_PRELOAD="$(strip $(RUNTIMES))" CC="env -u LD_PRELOAD $(CC)" UBSAN_OPTIONS=halt_on_error=1 \
   ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
   TSAN_OPTIONS=die_after_fork=0:suppressions=$(abspath tests/hostile/tsan.supp))
 SEARCH  := PYTHONPATH="$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH))" $(SANITIZED)

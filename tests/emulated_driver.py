@@ -108,7 +108,6 @@ import numpy as np
 import cuplug
 from cuplug import ops
 from emulation import FIXTURES, build_plugin, build_sorting, install_expressions
-from selection import some
 
 install_expressions()
 random = np.random.default_rng(0)

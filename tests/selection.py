@@ -7,7 +7,6 @@ import subprocess
 import sys
 import zlib
 from collections import Counter, defaultdict
-from typing import Any
 
 import pytest
 
@@ -25,11 +24,6 @@ def n_gpus() -> int:
 def runs_all() -> bool:
     """Tell whether the slow tests run too, and the others at their full length."""
     return os.environ.get("CUPLUG_TEST_ALL") == "1"
-
-
-def some(*values: Any) -> tuple[Any, ...]:
-    """Return the first two of several dtypes, shapes or modes, or all where all is tested."""
-    return values if runs_all() else values[:2]
 
 
 def _reason(item: pytest.Item) -> str:

@@ -133,8 +133,11 @@ typedef struct piece {
   const int64_t *rows; /* of the indices from `first` on, where they are not sorted */
 } piece;
 
+/* Blocks of columns; one if there are none, whose indices are checked nevertheless. */
+static int64_t blocks_of(const job *j) { return j->width ? parts_of(j->width, j->n_columns) : 1; }
+
 static piece piece_at(const job *j, int64_t k) {
-  const int64_t bucket = k % j->n_buckets, n_blocks = parts_of(j->width, j->n_columns);
+  const int64_t bucket = k % j->n_buckets, n_blocks = blocks_of(j);
   const int64_t block = k / j->n_buckets % n_blocks, parts = k / j->n_buckets / n_blocks;
   piece p = {.bucket = bucket, .first_row = bucket << j->shift, .part = parts * j->n_parts};
   p.last_row = smaller((bucket + 1) << j->shift, j->index.m);
@@ -265,8 +268,7 @@ static int64_t sum_at_once(const job *j) {
 /* ---- All of it ------------------------------------------------------------------------------- */
 
 static int64_t n_pieces(const job *j) {
-  const int64_t n_blocks = j->width ? parts_of(j->width, j->n_columns) : 1;
-  return parts_of(j->n_outer, j->n_parts) * n_blocks * j->n_buckets;
+  return parts_of(j->n_outer, j->n_parts) * blocks_of(j) * j->n_buckets;
 }
 
 /* Buckets, columns and parts for one thread: as many pieces as keep all threads busy. */
@@ -274,7 +276,7 @@ static void cut(job *j) {
   const int64_t of_a_part = (j->index.n + j->index.m) * j->width;
   j->n_buckets = 1;
   j->n_columns = j->width;
-  j->n_parts = j->n_outer;
+  j->n_parts = j->n_outer ? j->n_outer : 1;
   j->shift = 62;
   if (of_a_part * j->n_outer < PARALLEL_FROM) return;
   j->n_columns = smaller(j->width, COLUMNS);

@@ -152,6 +152,7 @@ USE = "import numpy as np; from ours.use import half; x = np.float32([1, 2]);"
 USE += "print(np.asarray(half(x, np.zeros(2, 'f4'))))"
 
 
+@pytest.mark.slow
 def test_extensions_may_use_typed_functions_and_files_from_anywhere(beside_cython, installed):
     """An absolute path among `depends`, as cythonize adds those of NumPy, is in no archive."""
     site = unpack(build("wheel", beside_cython, installed), beside_cython)

@@ -326,6 +326,7 @@ def test_a_plugin_of_an_installed_package(probe, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_stock_functions_are_cimportable(tmp_path):
     source = tmp_path / "stock.pyx"
     source.write_text(

@@ -59,6 +59,13 @@ def test_new_build_test_call(tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_compiler_behind_a_launcher(tmp_path):
+    """As in CC="ccache gcc"."""
+    run("new", "twice", "--language", "c", cwd=tmp_path)
+    done = run("build", "twice", cwd=tmp_path, CC="env CCACHE_DISABLE=1 cc")
+    assert done.returncode == 0, done.stderr
+
+
 def test_new_in_c_needs_no_cpp_compiler(tmp_path):
     done = run("new", "twice", "--language", "c", cwd=tmp_path)
     assert done.stdout.splitlines()[0] == "written: twice/twice.c, twice/test_twice.py"

@@ -57,6 +57,7 @@ CUPLUG_PLUGIN(standard, "1.0.0");
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_plugins_may_use_the_standard_library_of_cxx(build, level):
     path = build(STANDARD, "-fvisibility-inlines-hidden", level, name="standard", language="cc")

@@ -94,6 +94,7 @@ def picky_results(picky):
     return try_picky(picky, examples=20)
 
 
+@pytest.mark.slow
 def test_an_operator_that_refuses_everything_fails(picky_results):
     of_it = [r for (name, _), r in picky_results.items() if name == "refuses_all"]
     assert [r.property for r in of_it if r.ok and r.tried] == ["bad arguments"]

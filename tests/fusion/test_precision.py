@@ -119,6 +119,7 @@ def test_a_converted_array_is_summed_as_it_was_rounded():
     assert found == 1000
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", NARROW)
 def test_the_sum_of_a_softmax_beyond_the_range_of_the_dtype(dtype):
     x = np.full((1, 100_000), 11, dtype_of(dtype))
@@ -126,6 +127,7 @@ def test_the_sum_of_a_softmax_beyond_the_range_of_the_dtype(dtype):
     check_rounded_once(log_softmax, x)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", NARROW)
 @settings(deadline=None, max_examples=25)
 @given(data=st.data())

@@ -219,6 +219,7 @@ def test_packages_are_imported_before_threads_use_them(tmp_path, monkeypatch):
     assert owners == [threading.get_ident()] * 2
 
 
+@pytest.mark.slow
 def test_a_quick_run_writes_table_and_data(tmp_path):
     command = [sys.executable, str(BENCHMARKS / "run.py"), "--quick", "--only", "discovery"]
     command += ["--seconds", "1", "--output", str(tmp_path)]

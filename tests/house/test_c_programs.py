@@ -138,6 +138,7 @@ def test_headers_compile_alone(standard, tmp_path):
     compile_library([*compiler, *options, "-fsyntax-only", *INCLUDES, *sources])
 
 
+@pytest.mark.slow
 def test_clang_takes_what_is_built():
     if not shutil.which("clang"):
         pytest.skip("needs clang")

@@ -119,6 +119,7 @@ def test_some_among_many_on_a_gpu(dtype):
 
 
 @pytest.mark.gpu
+@pytest.mark.sanitizer
 def test_captured_on_a_gpu():
     """A graph restores them in each run, whatever the run before has had."""
     torch = pytest.importorskip("torch")

@@ -6,6 +6,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PRELUDE = """
 import numpy as np
 import cuplug
@@ -36,7 +38,6 @@ def run(run_emulated):
     return lambda body: run_emulated(PRELUDE + textwrap.dedent(body))
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
 def test_sums(run, dtype):
     body = f"""
@@ -60,7 +61,6 @@ def test_sums(run, dtype):
     run(body)
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products(run, dtype):
     body = f"""

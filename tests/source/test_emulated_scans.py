@@ -6,6 +6,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PRELUDE = """
 import numpy as np
 import cuplug
@@ -72,7 +74,6 @@ def test_strips_of_one_block(run):
     """)
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 17, 33, 600])
 def test_columns(run, n):
     """Strips of 1 to 8 columns, the last one not whole."""
@@ -117,7 +118,6 @@ def test_large_values(run, n_fields):
     """)
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("n_blocks", [1, 7])
 def test_windows(run, n_blocks):
     """Of lines of more tiles than are asked at once, and lines that begin among them."""

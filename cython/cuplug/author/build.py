@@ -155,7 +155,8 @@ def _compile(
     linker = flags.nvcc_linker(nvcc) if nvcc else flags.linker(cxx)
     if len(files) == 1:  # one step takes less time than two
         compiler = _compiler(files[0], nvcc, architectures)
-        return _output_of([*compiler, *linker[1:], files[0], *options, "-o", library])
+        link = linker[linker.index("-shared") :]
+        return _output_of([*compiler, *link, files[0], *options, "-o", library])
     objects, log = [], ""
     for number, file in enumerate(files):
         objects.append(f"{library}.{number}.o")
