@@ -21,10 +21,15 @@ BUILT = Path(flags.PACKAGE).parent
 COMPILER = shlex.split(os.environ.get("CC", "cc"))
 
 
-def compile_library(command: list[str]) -> None:
-    """Run a compiler; what it says is the failure's text. nvcc runs with no sanitizer preloaded."""
+def run_compiler(command: list[str]) -> subprocess.CompletedProcess:
+    """Run a compiler without the libraries of sanitizers, with which nvcc crashes."""
     alone = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    done = subprocess.run(command, env=alone, capture_output=True, text=True)
+    return subprocess.run(command, env=alone, capture_output=True, text=True)
+
+
+def compile_library(command: list[str]) -> None:
+    """Run a compiler; what it says is the failure's text."""
+    done = run_compiler(command)
     if done.returncode:
         pytest.fail(f"{shlex.join(command)}\n{done.stdout}{done.stderr}", pytrace=False)
 

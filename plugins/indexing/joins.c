@@ -57,9 +57,8 @@ static inline const joins_part *part_at(const joins_rows *rows, int64_t at, int6
   }
 #define COPY(T)                                                                         \
   static inline void copy_##T(T *restrict to, const T *from, int64_t step, int64_t n) { \
-    const T value = *from;                                                              \
     if (step == 0) {                                                                    \
-      for (int64_t k = 0; k < n; k++) to[k] = value;                                    \
+      for (int64_t k = 0; k < n; k++) to[k] = *from;                                    \
     } else if (step == 1 && n * (int64_t)sizeof *to >= LONG) {                          \
       cuplug_prefetch_ahead(from, (size_t)n * sizeof *to);                              \
       memcpy(to, from, (size_t)n * sizeof *to);                                         \

@@ -3,11 +3,10 @@
 
 import re
 import shutil
-import subprocess
 
 import cuplug
 import pytest
-from builds import COMPILER
+from builds import COMPILER, run_compiler
 from cuplug.author.check import check_file
 from cuplug.base import flags
 from cuplug.compilers.toolkit import find_nvcc
@@ -40,8 +39,7 @@ def compile_table(request, tmp_path):
         source.write_text(TEXT % (" " * n_spaces, doc, name))
         options = flags.plugin_flags(nvcc=request.param == "cu")
         command = [*compiler, *options, str(source), "-o", str(library)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        return done, library
+        return run_compiler(command), library
 
     return run
 
@@ -56,7 +54,6 @@ def test_the_longest_signature_is_taken_and_a_longer_one_does_not_compile(compil
     assert "the signature is too long" in done.stderr
 
 
-@pytest.mark.uninstrumented
 def test_a_doc_text_of_any_length_is_taken(compile_table):
     done, library = compile_table(doc="long " * 20_000)
     assert (done.returncode, done.stderr) == (0, "")
