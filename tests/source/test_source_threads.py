@@ -97,6 +97,7 @@ def test_generated_code_needs_no_library_of_threads(tmp_path, monkeypatch):
         assert not [name for name in elf.read_library(path).needed if "omp" in name]
 
 
+@pytest.mark.uninstrumented
 def test_a_thread_without_memory_for_a_reduction(run_python):
     """The first one of a thread asks for some."""
     done = run_python(
