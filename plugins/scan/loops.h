@@ -39,10 +39,9 @@ static inline chunk chunk_of(const job *j, int64_t c) {
   return (chunk){scan_from(&j->lines, line) + before, scan_to(&j->lines, line) + before, n};
 }
 
-/* For a dtype, and the dtype of its sums: elements `begin` to `end` of `count` chunks; n sums go on
- * by rows of n elements; `count` short lines beside each other, from their beginnings on; all of
- * some. */
+/* For a dtype, and the dtype of its sums: elements `begin` to `end` of `count` chunks; and ROWS. */
 #define PLAIN(name, type, computed, join)                                                        \
+  ROWS(name, type, computed, join)                                                               \
   ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin, \
                                     int64_t end, int stores, computed *sums) {                   \
     const type *from[AT_ONCE];                                                                   \
@@ -67,30 +66,34 @@ static inline chunk chunk_of(const job *j, int64_t c) {
         if (stores) to[k][i * step] = sum[k];                                                    \
       }                                                                                          \
     for (int k = 0; k < count; k++) sums[k] = sum[k];                                            \
-  }                                                                                              \
-  ELEMENTS_INLINE void go_down_##name(computed *restrict sums, const type *restrict from,        \
-                                      type *restrict to, int64_t n, int64_t n_rows) {            \
-    for (int64_t i = 0; i < n_rows; i++)                                                         \
-      for (int64_t k = 0; k < n; k++) to[i * n + k] = sums[k] = join(sums[k], from[i * n + k]);  \
-  }                                                                                              \
-  ELEMENTS_INLINE void go_along_##name(const scan_lines *lines, const type *from, type *to,      \
-                                       int count, computed identity) {                           \
-    const int64_t n = lines->n, step = lines->step, in = lines->in.m, out = lines->out.m;        \
-    from += lines->first_in, to += lines->first_out;                                             \
-    computed sum[AT_ONCE];                                                                       \
-    for (int k = 0; k < count && lines->has_initial; k++) to[k * out - step] = identity;         \
-    for (int k = 0; k < count; k++) to[k * out] = sum[k] = from[k * in];                         \
-    for (int64_t i = 1; i < n; i++)                                                              \
-      for (int k = 0; k < count; k++)                                                            \
-        to[k * out + i * step] = sum[k] = join(sum[k], from[k * in + i * step]);                 \
-  }                                                                                              \
-  ELEMENTS_INLINE void go_along_all_##name(const scan_lines *lines, const type *from, type *to,  \
-                                           int64_t n_rows, computed identity) {                  \
-    const int64_t in = lines->in.m, out = lines->out.m;                                          \
-    for (; n_rows >= AT_ONCE; n_rows -= AT_ONCE, from += AT_ONCE * in, to += AT_ONCE * out)      \
-      go_along_##name(lines, from, to, AT_ONCE, identity);                                       \
-    for (; n_rows > 0; n_rows--, from += in, to += out)                                          \
-      go_along_##name(lines, from, to, 1, identity);                                             \
+  }
+
+/* Of these alone: n sums go on by rows of n elements; `count` short lines beside each other, from
+ * their beginnings on; all of some. */
+#define ROWS(name, type, computed, join)                                                        \
+  ELEMENTS_INLINE void go_down_##name(computed *restrict sums, const type *restrict from,       \
+                                      type *restrict to, int64_t n, int64_t n_rows) {           \
+    for (int64_t i = 0; i < n_rows; i++)                                                        \
+      for (int64_t k = 0; k < n; k++) to[i * n + k] = sums[k] = join(sums[k], from[i * n + k]); \
+  }                                                                                             \
+  ELEMENTS_INLINE void go_along_##name(const scan_lines *lines, const type *from, type *to,     \
+                                       int count, computed identity) {                          \
+    const int64_t n = lines->n, step = lines->step, in = lines->in.m, out = lines->out.m;       \
+    from += lines->first_in, to += lines->first_out;                                            \
+    computed sum[AT_ONCE];                                                                      \
+    for (int k = 0; k < count && lines->has_initial; k++) to[k * out - step] = identity;        \
+    for (int k = 0; k < count; k++) to[k * out] = sum[k] = from[k * in];                        \
+    for (int64_t i = 1; i < n; i++)                                                             \
+      for (int k = 0; k < count; k++)                                                           \
+        to[k * out + i * step] = sum[k] = join(sum[k], from[k * in + i * step]);                \
+  }                                                                                             \
+  ELEMENTS_INLINE void go_along_all_##name(const scan_lines *lines, const type *from, type *to, \
+                                           int64_t n_rows, computed identity) {                 \
+    const int64_t in = lines->in.m, out = lines->out.m;                                         \
+    for (; n_rows >= AT_ONCE; n_rows -= AT_ONCE, from += AT_ONCE * in, to += AT_ONCE * out)     \
+      go_along_##name(lines, from, to, AT_ONCE, identity);                                      \
+    for (; n_rows > 0; n_rows--, from += in, to += out)                                         \
+      go_along_##name(lines, from, to, 1, identity);                                            \
   }
 
 /* 1 if `own`, of a chunk by itself, may have left the range of its dtype, but elements put together

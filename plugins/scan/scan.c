@@ -145,7 +145,7 @@ PRODUCT(complex128, double)
 #define FOR_KINDS(kind)                                                      \
   PLAIN(kind##_32, uint32_t, uint32_t, kind##_of)                            \
   PLAIN(kind##_64, uint64_t, uint64_t, kind##_of)                            \
-  PLAIN(kind##_single, float, float, kind##_of)                              \
+  ROWS(kind##_single, float, float, kind##_of)                               \
   HALVES(kind##_float16, float16, kind##_single, kind##_of)                  \
   HALVES(kind##_bfloat16, bfloat16, kind##_single, kind##_of)                \
   PLAIN(kind##_float32, float, double, kind##_of)                            \
