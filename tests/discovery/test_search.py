@@ -109,9 +109,9 @@ def test_linked_file_counts_once(tmp_path, place, monkeypatch, link):
     later = tmp_path / "later"
     later.mkdir()
     monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", f"{place}:{later}")
-    path = named_plugin(place / "libtwin.so", "twin")
-    link(path, later / "libtwin.so")
-    record = listed(later / "libtwin.so")
+    path = named_plugin(place / "liblinked.so", "linked")
+    link(path, later / "liblinked.so")
+    record = listed(later / "liblinked.so")
     assert (record.state, record.reason) == ("duplicate", f"the same file as {path}")
 
 
