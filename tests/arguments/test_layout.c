@@ -1,4 +1,3 @@
-/* sanitizers: none */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The place and the size of each field of the public structures: compiling this is the test. It is
  * also compiled as C17 and as C++. Numbers may be added here, never changed. */

@@ -43,6 +43,7 @@ def test_layout(compiler, language, standard, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.uninstrumented
 @pytest.mark.skipif(not find_nvcc(), reason="needs nvcc")
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])

@@ -43,7 +43,7 @@ def tried(call: Any, first: Any) -> None:
             check(call, first, *[1] * (len(needed) - 1), **{name: bad})
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda x: x.__name__)
 def test_functions_of_arrays(function):

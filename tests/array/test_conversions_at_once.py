@@ -99,6 +99,7 @@ def test_masks_are_factors(device):
 ALL = ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64"]
 
 
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("dtype", ALL)
 def test_assigned_arrays_of_other_dtypes(dtype, device):
     for other in ALL if dtype == "complex64" else ALL[:-1]:

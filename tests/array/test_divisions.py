@@ -38,6 +38,7 @@ def dividends(dtype, y) -> np.ndarray:
     return np.concatenate([x, few, within(dtype, [*ends, *multiples])])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("dtype", DTYPES)
 @np.errstate(all="ignore")

@@ -42,6 +42,7 @@ def test_on_a_gpu():
     exec(BODY.replace("DEVICE", "'cuda'"), {})
 
 
+@pytest.mark.slow
 def test_on_an_emulated_gpu(run_emulated):
     install = "from emulation import install_expressions\ninstall_expressions()\n"
     run_emulated(install + BODY.replace("DEVICE", "'cuda'"))

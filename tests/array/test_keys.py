@@ -336,6 +336,7 @@ def test_buffers_keep_no_references():
     assert abs(sys.getrefcount(None) - before) < 500
 
 
+@pytest.mark.slow
 def test_the_code_for_gpus(run_emulated):
     """Quotients of complex numbers, and what is rounded to decimals, as on the CPU."""
     run_emulated(

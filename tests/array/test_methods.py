@@ -78,7 +78,7 @@ def _numpy(x):
     return x.numpy() if isinstance(x, cuplug.Array) else x
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", [*OF_NUMBERS, *OF_REAL_NUMBERS])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_methods_are_those_of_numpy(name, dtype, device):

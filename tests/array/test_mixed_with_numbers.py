@@ -89,7 +89,7 @@ def is_apart(name, x, other):
     return name in ORDERED and "c" in kinds
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("dtype", [*NAMES, "float16"])
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_promote_numbers_as_numpy_does(name, dtype):
@@ -106,7 +106,7 @@ def test_operators_promote_numbers_as_numpy_does(name, dtype):
     assert not wrong, f"{len(wrong)}:\n" + "\n".join(wrong[:20])
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("dtype", [*NAMES, "float16"])
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_in_place_operators_cast_numbers_as_numpy_does(name, dtype):

@@ -36,6 +36,7 @@ def test_the_stub_has_the_names_and_their_parameters():
     assert names - {"Array"} == {*array_api.__all__, "__array_api_version__", "__all__"}
 
 
+@pytest.mark.slow
 def test_wrong_calls_are_found(tmp_path):
     pytest.importorskip("mypy")
     calls = {

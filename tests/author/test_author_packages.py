@@ -192,6 +192,7 @@ def test_cmake_builds_cython_modules_that_use_typed_functions(beside_cython, tmp
     assert out == "[0.5 1. ]\n"
 
 
+@pytest.mark.slow
 def test_editable_installation_beside_cython(beside_cython, installed):
     code = "from setuptools import build_meta as b; b.build_editable('dist')"
     run([sys.executable, "-c", code], beside_cython, [installed])

@@ -237,6 +237,7 @@ def use(probe, statements, **environment):
     return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_bind_reports_what_it_wrote(probe):
     _, document = probe
     assert document["functions"] == [

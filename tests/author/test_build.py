@@ -66,6 +66,7 @@ def test_a_compiler_behind_a_launcher(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_new_in_c_needs_no_cpp_compiler(tmp_path):
     done = run("new", "twice", "--language", "c", cwd=tmp_path)
     assert done.stdout.splitlines()[0] == "written: twice/twice.c, twice/test_twice.py"
@@ -84,6 +85,7 @@ def test_a_folder_that_is_no_plugin(tmp_path):
     assert done.stderr == "cuplug: ./relu: there is no librelu.so in this folder\n"
 
 
+@pytest.mark.slow
 def test_the_written_test_passes(tmp_path):
     scaffold.write_plugin("twice", str(tmp_path))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "twice"]
@@ -108,6 +110,7 @@ def test_names_that_cannot_be(name, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_longest_name_builds(tmp_path):
     name = "x" * 63
     scaffold.write_plugin(name, str(tmp_path))
@@ -148,6 +151,7 @@ def test_what_is_no_source(name, sentence, tmp_path):
         cuplug.build(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_several_plugins_in_a_folder(tmp_path):
     for name in ("half", "third"):
         (tmp_path / f"{name}.c").write_text(HALF.replace("half", name))
@@ -247,6 +251,7 @@ def test_architectures_that_are_none(arch, tmp_path):
         assert done.stderr.startswith(f'cuplug: build: arch: seen "{arch}"')
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_architectures_are_in_the_file(tmp_path):
     (tmp_path / "third.cu").write_text(THIRD)
@@ -259,6 +264,7 @@ def test_architectures_are_in_the_file(tmp_path):
     assert build.choose_architectures("all", toolkit.find_nvcc())[-1] >= 90
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_a_folder_of_a_stock_plugin(tmp_path):
     built = build.build_library(find_source(ROOT / "plugins" / "hello"), tmp_path, arch="90")

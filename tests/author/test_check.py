@@ -298,6 +298,7 @@ CUPLUG_PLUGIN(more, "1.0.0");
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not toolkit.find_nvcc(), reason="needs nvcc")
 def test_a_plugin_whose_kernels_launch_kernels_has_no_warnings(tmp_path, capfd):
     (tmp_path / "more.cu").write_text(RELOCATABLE)

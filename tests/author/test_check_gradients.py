@@ -117,7 +117,7 @@ def test_linear_without_any_array_of_floats():
 STOCK = sorted({path.parent.name for path in ROOT.glob("plugins/*/*.c")})
 
 
-@pytest.mark.sample(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STOCK)
 def test_stock_plugins_fit(name):
     path = ROOT / f"build/python/cuplug/lib/cuplug/lib{name}.so"

@@ -57,7 +57,7 @@ CUPLUG_PLUGIN(standard, "1.0.0");
 """
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_plugins_may_use_the_standard_library_of_cxx(build, level):
     path = build(STANDARD, "-fvisibility-inlines-hidden", level, name="standard", language="cc")
@@ -65,7 +65,7 @@ def test_plugins_may_use_the_standard_library_of_cxx(build, level):
     assert any("St" in name for name in elf.read_library(path).unique)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Cache", "Stock", "N2St", "std_like"])
 def test_static_variables_of_templates_are_not_of_the_standard_library(build, name):
     own = f"""

@@ -163,6 +163,7 @@ def test_an_argument_is_what_the_signature_says(what, compiler, tmp_path):
     assert "plugin.cu:4:" in refused(compiler_command(compiler), source)
 
 
+@pytest.mark.sample(4)
 @needs_nvcc
 @pytest.mark.parametrize("arguments", LAUNCHES)
 def test_arguments_of_a_kernel_are_checked(arguments, tmp_path):
@@ -188,6 +189,7 @@ def test_nvcc_says_the_same(tmp_path):
     assert "plugin.cu(4)" in said
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_device_lambdas(tmp_path):
     (tmp_path / "twin.cu").write_text(
@@ -256,7 +258,7 @@ CUPLUG_PLUGIN(stack, "1.0.0");
 """
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 def test_through_the_core(dtype, tmp_path):
     (tmp_path / "stack.cpp").write_text(STACK)

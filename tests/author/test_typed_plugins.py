@@ -198,6 +198,7 @@ def test_documents_have_cython_that_compiles(text, tmp_path, build_plugin):
     compile_module(tmp_path / "document.pyx", tmp_path)
 
 
+@pytest.mark.slow
 def test_views_under_another_name_are_assigned_first(once):
     """As docs/command-line.md says; a slice keeps its beginning."""
 

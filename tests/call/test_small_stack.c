@@ -1,4 +1,3 @@
-/* sanitizers: none */
 /* ldflags: -pthread */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first use of an operator in a thread with a stack of 64 KiB: a file that is judged by an

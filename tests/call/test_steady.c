@@ -1,4 +1,3 @@
-/* sanitizers: none */
 /* fake-cuda */
 /* ldflags: -ldl -rdynamic */
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -28,6 +28,7 @@ def test_sized_arguments_are_of_that_size(n_bytes):
         assert n_bytes / 4 < seen <= n_bytes
 
 
+@pytest.mark.slow
 def test_bench(tmp_path, monkeypatch):
     measured = bandwidth.measure(cuplug.find("relu"), sizes=(1 << 10, 1 << 14))
     assert [x.n_bytes for x in measured if x.side == "cpu"] == [1 << 10, 1 << 14]

@@ -116,6 +116,7 @@ def test_what_lies_behind_one_value_is_found_when_it_is_set(picky, picky_results
         assert "k=1000" in found.code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operator", "side"), [("behind", "after"), ("before", "before")])
 def test_memory_beside_outputs_of_unknown_size_is_guarded(picky_results, operator, side):
     result = picky_results[f"{operator}_unknown", "memory beside outputs"]
@@ -123,6 +124,7 @@ def test_memory_beside_outputs_of_unknown_size_is_guarded(picky_results, operato
     assert [r for (name, _), r in picky_results.items() if name == "in_unknown" and not r.ok] == []
 
 
+@pytest.mark.slow
 def test_a_scalar_that_is_trusted_is_found(picky_results):
     failed = [r for (name, _), r in picky_results.items() if name == "trusts_k" and not r.ok]
     assert "memory after an output was written" in [r.text for r in failed]
@@ -290,6 +292,7 @@ def test_cuda_entries_on_a_driver_without_a_gpu(build_plugin, fake_cuda):
     assert {key for key in failed if key[0] == "strided"} == set()
 
 
+@pytest.mark.slow
 def test_what_is_not_tried_is_said(build_plugin, tmp_path):
     defines = ["CUPLUG_ARCHITECTURES=900"]
     path = str(build_plugin(FIXTURES / "two_sides.c", "two_sides", defines=defines))

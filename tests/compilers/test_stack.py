@@ -46,6 +46,7 @@ def run(run_python, tmp_path):
     return call
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kibibytes", [64, 80, 128])
 @pytest.mark.parametrize(
     ("task", "wanted"),

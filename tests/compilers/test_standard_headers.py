@@ -102,6 +102,7 @@ def test_what_tutorials_include(header):
     assert list(cuplug.compile(source, architecture="90")) == ["f"]
 
 
+@pytest.mark.slow
 def test_all_at_once():
     lines = "".join(f"#include <{header}>\n" for header in HEADERS)
     module = cuplug.compile(f"{lines}__global__ void f(int *x) {{}}", architecture="90")
@@ -173,7 +174,7 @@ def test_types_are_those_of_cuda():
         assert log_of(*headers, "#include <cuda/std/type_traits>", *checks) == ""
 
 
-@pytest.mark.sample(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
     ["cub/cub.cuh", "cuda/std/limits", "cuda/std/cstddef", "cuda/std/complex", "cuda_fp16.h"],

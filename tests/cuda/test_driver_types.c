@@ -1,4 +1,3 @@
-/* sanitizers: none */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What core/cuda/driver.h declares of the CUDA driver, against the toolkit's cuda.h where there is
  * one. Compiling is most of the test. */

@@ -43,6 +43,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("order", ORDERS)
 def test_results_are_of_cuplug(run_python, device, order):

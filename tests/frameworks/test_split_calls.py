@@ -139,6 +139,7 @@ ENDS = cuplug.reduction(
 )
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("axis", [0, 1, -1, (0, 2), [1, -1], ()])
 def test_blocks_along_other_dimensions_are_independent(axis):
     axes = {k % 3 for k in ((axis,) if isinstance(axis, int) else axis)}

@@ -1,4 +1,4 @@
-/* sanitizers: address,undefined | none */
+/* sanitizers: address,undefined */
 /* fake-cuda */
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */

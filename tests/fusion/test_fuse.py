@@ -340,6 +340,7 @@ QUICK = '(mixed, (x, y, 2.5)), (REDUCED["norm"], (k, m))'
 LONG = '(gelu, (x,)), (rest, (x, y)), (rest, (k, m)), (bits, (k, m)), (REDUCED["softmax"], (k, m))'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", [QUICK, pytest.param(LONG, marks=pytest.mark.slow)])
 def test_the_code_for_gpus(run_emulated, calls):
     folder = __file__.rpartition("/")[0]

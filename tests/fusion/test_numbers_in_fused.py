@@ -49,7 +49,7 @@ def may_differ(name, x, k, wanted):
     return is_object or (type(k) is int and k >= 2**62 and "number" in name)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("is_written", [True, False], ids=["written", "passed"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -77,6 +77,7 @@ def of_two(ufunc):
     return cuplug.fuse(lambda x, y: ufunc(x, y))
 
 
+@pytest.mark.slow
 def test_signed_and_unsigned_integers_compare_by_value():
     signed = np.array([-1, 5, 2**63 - 1, -(2**63)])
     unsigned = np.array([2**64 - 1, 5, 2**63, 2**63], "uint64")

@@ -72,7 +72,7 @@ def check_rounded_once(function, x):
         assert not np.isnan(ours.astype("float64")).any()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_squares_and_sums_beyond_the_range_of_the_dtype(function, dtype):
@@ -80,6 +80,7 @@ def test_squares_and_sums_beyond_the_range_of_the_dtype(function, dtype):
     check_rounded_once(function, np.array([[-1000, 1000, 500]], dtype_of(dtype)))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("given", ["float32", "float64", "int64", "bfloat16", "float16"])
 @pytest.mark.parametrize("dtype", [*NARROW, "float8_e4m3fn", "float8_e5m2"])
 def test_a_conversion_rounds_where_it_stands(dtype, given):
@@ -119,7 +120,7 @@ def test_a_converted_array_is_summed_as_it_was_rounded():
     assert found == 1000
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", NARROW)
 def test_the_sum_of_a_softmax_beyond_the_range_of_the_dtype(dtype):
     x = np.full((1, 100_000), 11, dtype_of(dtype))
@@ -127,7 +128,7 @@ def test_the_sum_of_a_softmax_beyond_the_range_of_the_dtype(dtype):
     check_rounded_once(log_softmax, x)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", NARROW)
 @settings(deadline=None, max_examples=25)
 @given(data=st.data())
@@ -140,6 +141,7 @@ def test_results_are_rounded_once(dtype, data):
         check_rounded_once(function, x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
 def test_bytes(dtype):
     x = np.array([[24, 32, 448, 448]], dtype_of(dtype))
@@ -147,6 +149,7 @@ def test_bytes(dtype):
     np.testing.assert_array_equal(deviations(x), x.astype("f4") - x.astype("f4").sum())
 
 
+@pytest.mark.slow
 def test_converting_what_was_reduced():
     """The result of a reduction that goes on in float32 was not rounded in between."""
     x = np.full(100_000, 11, "float16")
@@ -190,6 +193,7 @@ def check_spreads(x, device, rtol):
         np.testing.assert_allclose(seen.numpy(), expected, rtol=rtol, atol=1e-12)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_spread_far_from_zero(device, dtype):
@@ -202,6 +206,7 @@ def test_spread_far_from_zero(device, dtype):
             check_spreads(x.astype(dtype), device, 3e-6)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "float16"])
 def test_spread_of_equal_numbers_and_of_others(dtype):
     x = np.full((7, 3), 0.1, dtype)

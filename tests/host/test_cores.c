@@ -1,4 +1,4 @@
-/* sanitizers: address,undefined | none */
+/* sanitizers: address,undefined */
 /* ldflags: -Wl,--wrap=sched_getaffinity */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many CPUs the process may use: those that it may run on, OMP_NUM_THREADS, control groups. */

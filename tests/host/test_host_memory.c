@@ -1,4 +1,4 @@
-/* sanitizers: address,undefined | thread | none */
+/* sanitizers: address,undefined | thread */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of host memory, kept for the next arrays. */
 #include "check.h"

@@ -1,4 +1,4 @@
-/* sanitizers: address,undefined | thread | none */
+/* sanitizers: address,undefined | thread */
 /* ldflags: -Wl,--wrap=pthread_create,--wrap=sched_getaffinity */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The team of threads. Each check has a process of its own, forked before there are threads, with

@@ -1,4 +1,4 @@
-/* sanitizers: address,undefined | thread | none */
+/* sanitizers: address,undefined | thread */
 /* ldflags: -ldl -pthread */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strided arrays read and written as bytes in C order, against one element after the other: random

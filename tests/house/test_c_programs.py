@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C tests under sanitizers, the headers in each language, the kept fuzz inputs.
+"""The C tests, alone and with sanitizers, the headers in each language, the kept fuzz inputs.
 
 The first lines of tests/*/test_*.c say how each is built and run:
 
-    /* sanitizers: address,undefined | thread | none */   one build and run for each: the first one
-                                                          always, the others, and all with thread,
-                                                          where slow tests run
-    /* fake-cuda */                                       with the driver that needs no GPU
-    /* fixture: NAME.c */                                 with lib<NAME>.so in its working directory
-    /* ldflags: ... */                                    more arguments for the linker
+    /* sanitizers: address,undefined | thread */   where slow tests run, also with each of these
+    /* fake-cuda */                                with the driver that needs no GPU
+    /* fixture: NAME.c */                          with lib<NAME>.so in its working directory
+    /* ldflags: ... */                             more arguments for the linker
 """
 
 import os
@@ -40,34 +38,33 @@ def directive(source: Path, name: str) -> str | None:
 
 
 def cases() -> list:
-    """Return every C test with each of its sanitizers."""
+    """Return every C test, without and with each of its sanitizers."""
     found = []
     for source in sorted(TESTS.glob("*/test_*.c")):
-        for k, text in enumerate((directive(source, "sanitizers") or "none").split("|")):
-            sanitizer = text.strip()
-            marks = [pytest.mark.slow] if k > 0 or sanitizer == "thread" else []
+        found.append(pytest.param(source, "", id=source.stem))
+        for sanitizer in (directive(source, "sanitizers") or "").replace("|", " ").split():
             name = f"{source.stem}-{sanitizer}"
-            found.append(pytest.param(source, sanitizer, id=name, marks=marks))
+            found.append(pytest.param(source, sanitizer, id=name, marks=pytest.mark.slow))
     return found
 
 
 def sanitize(sanitizer: str) -> list[str]:
-    if sanitizer == "none":
-        return []
-    return [f"-fsanitize={sanitizer}", "-fno-omit-frame-pointer"]
+    return [f"-fsanitize={sanitizer}", "-fno-omit-frame-pointer"] if sanitizer else []
 
 
 @pytest.fixture(scope="session")
 def core_objects(once):
-    """Return a function that builds the core for a sanitizer and returns its objects."""
+    """Return a function that returns the core's objects: those of the build, or for a sanitizer."""
 
     def build(sanitizer: str, folder: Path) -> None:
-        settings = [f"SANITIZE={sanitizer.replace('none', '')}", f"CFLAGS={CFLAGS}", "NVCC="]
+        settings = [f"SANITIZE={sanitizer}", f"CFLAGS={CFLAGS}", "NVCC="]
         make = ["env", "-u", "MAKEFLAGS", "make", "-s", "-j2", "-C", str(ROOT)]
         compile_library([*make, *settings, f"BUILD={folder}", "core"])
 
     def objects(sanitizer: str) -> list[str]:
-        folder = once(f"core-{sanitizer}", lambda folder: build(sanitizer, folder))
+        folder = Path(flags.lib_directory()).parents[2]
+        if sanitizer or not (folder / "core").is_dir():
+            folder = once(f"core-{sanitizer}", lambda folder: build(sanitizer, folder))
         return [str(path) for path in sorted(folder.glob("core/*/*.o"))]
 
     return objects
@@ -118,6 +115,7 @@ CPP = ["c++17", "c++20", "c++2b"]
 STANDARDS = {".h": ["c11", "c17", "c2x", "c++11", *CPP], ".hpp": CPP}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("standard", STANDARDS[".h"])
 def test_headers_compile_alone(standard, tmp_path):
     language = "c++" if "++" in standard else "c"
@@ -147,6 +145,7 @@ def test_clang_takes_what_is_built():
     compile_library(["clang", *options, *map(str, sources)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["table", "signature", "bind"])
 def test_kept_fuzz_inputs(target, core_objects, tmp_path):
     inputs = sorted((TESTS / "fuzz" / "corpus" / target).iterdir())

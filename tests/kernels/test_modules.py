@@ -110,6 +110,7 @@ def test_narrow_floats(run_kernels):
     run_kernels(body)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("argument", "kind", "part"),
     [

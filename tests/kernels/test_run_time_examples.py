@@ -13,6 +13,7 @@ PROGRAMS = sorted(path.stem for path in DIRECTORY.glob("*.py"))
 LIBRARIES = {"relu_torch": "torch"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*PROGRAMS} - {*LIBRARIES, "expressions"}))
 def test_on_the_emulated_gpu(run_kernels, name):
     """Each compares its results with NumPy's."""

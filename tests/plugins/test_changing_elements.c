@@ -1,4 +1,3 @@
-/* sanitizers: none */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries of stock operators on the host, one of whose inputs another thread changes: here it does
  * whenever an entry asks the host for something, so between any two of its loops, and between parts

@@ -4,6 +4,8 @@
 import pytest
 from cuplug.compilers import toolkit
 
+pytestmark = pytest.mark.slow  # other tests have small parts of it
+
 BODY = """
 import os
 

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """CUDA entries of the plugin `indexing` on the emulated driver, beside what the host computes."""
 
+import pytest
+
+pytestmark = pytest.mark.slow  # other tests have small parts of it
+
 
 def test_scatter(run_plugins):
     run_plugins("""

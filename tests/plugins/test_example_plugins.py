@@ -62,6 +62,7 @@ def softmax(x):
         return exponential / exponential.sum(-1, keepdims=True)
 
 
+@pytest.mark.slow
 @on_sides
 @with_dtypes
 @with_shapes
@@ -97,6 +98,7 @@ def test_residual_add(get_operator, side, dtype, shape):
     assert np.array_equal(found, (x.astype(np.float32) + y.astype(np.float32)).astype(dtype))
 
 
+@pytest.mark.sample(3)
 @on_sides
 @with_dtypes
 @with_shapes
@@ -115,6 +117,7 @@ def test_softmax_of_what_is_no_number(get_operator, side):
     np.testing.assert_allclose(found[3:], softmax(x[3:].astype(np.float64)), rtol=1e-6)
 
 
+@pytest.mark.slow
 @on_sides
 @with_dtypes
 @with_shapes
@@ -128,6 +131,7 @@ def test_layer_norm(get_operator, side, dtype, shape):
     check(found, base * factor + offset, dtype)
 
 
+@pytest.mark.slow
 @on_sides
 @pytest.mark.parametrize(("name", "plugin"), [("gelu", "gelu"), ("layer_norm", None)])
 def test_gradients_by_differences(get_operator, side, name, plugin):
@@ -181,6 +185,7 @@ def test_topk_of_more_than_there_are(get_operator):
     assert found.indices is found[1]
 
 
+@pytest.mark.sample(20)
 @on_sides
 @pytest.mark.parametrize("dtype", [bool, np.int32, np.int64, np.float32, np.float64])
 @pytest.mark.parametrize("n", [0, 1, 40, 5000])

@@ -84,6 +84,7 @@ def test_triangles(dtype, shape, k):
     np.testing.assert_array_equal(ops.triu(x, k), np.triu(x, seen))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
 def test_large(dtype):
     n = 9_000_001  # larger than the caches, past which it goes

@@ -133,6 +133,7 @@ def test_the_last_value_stays_on_the_host():
     assert result.tolist() == [n - 2, n - 1, n - 3]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("index", ["int32", "int64"])
 @pytest.mark.parametrize(
     ("shape", "n", "dtype"),

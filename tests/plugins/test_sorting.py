@@ -116,6 +116,7 @@ def test_long_lines_of_few_numbers(backend, dtype):
         check(backend, each, 0, True)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("m", [50, 1000, 300_000])
 @pytest.mark.parametrize("low", [1, 2, 2**16, 2**32])
 @pytest.mark.parametrize("high", [0, 1, 2**31, 2**62])
@@ -150,6 +151,7 @@ def lengths(shown, others):
     return [*(pytest.param(m, marks=pytest.mark.sanitizer) for m in shown), *others]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
 @pytest.mark.parametrize(
     "m", lengths([3, 129, 1025], [2, 9, 100, 512, 1023, 1024, 1400, 2049, 4095, 4096])

@@ -1,4 +1,4 @@
-/* sanitizers: thread | none */
+/* sanitizers: thread */
 /* fixture: waiting.c */
 /* ldflags: -pthread -rdynamic */
 /* SPDX-License-Identifier: Apache-2.0 */

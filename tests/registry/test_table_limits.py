@@ -54,6 +54,7 @@ def test_the_longest_signature_is_taken_and_a_longer_one_does_not_compile(compil
     assert "the signature is too long" in done.stderr
 
 
+@pytest.mark.sample(3)
 def test_a_doc_text_of_any_length_is_taken(compile_table):
     done, library = compile_table(doc="long " * 20_000)
     assert (done.returncode, done.stderr) == (0, "")

@@ -18,7 +18,7 @@ LEAST = cuplug.reduction(
 )
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(15)
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool", "uint64"])
 @pytest.mark.parametrize("shape", LONG, ids=str)

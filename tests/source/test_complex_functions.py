@@ -141,6 +141,7 @@ def test_powers(dtype, side):
     np.testing.assert_array_equal(found[known], np.power(x, y)[known])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("dtype", COMPLEX)
@@ -168,7 +169,7 @@ import test_complex_functions as same
 """
 
 
-@pytest.mark.sample(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "test",
     [
@@ -183,6 +184,7 @@ def test_the_code_for_gpus(run_emulated, test):
     run_emulated(f"{EMULATED}for dtype in {COMPLEX}: same.{test.__name__}(dtype, 'cuda')")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_nvrtc_takes_the_code(dtype):
     """All functions, and nothing of complex numbers where there are none."""

@@ -241,6 +241,7 @@ def test_preamble():
     assert f(np.array([1.0, 2.0, 3.0])).tolist() == [2, 16, 54]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_nvrtc_takes_the_code(dtype):
     text = "z = max(x, min(x, abs(x))) * 2 + a; n = i; y += 1;"
@@ -369,6 +370,7 @@ def test_columns_beside_rows_of_any_length(name):
         assert not out[:, [0, -1]].any()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [1, 4, 5, 6])
 def test_parameters_that_may_be_arrays_or_numbers(n):
     names = "abcdef"[:n]

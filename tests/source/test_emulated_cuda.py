@@ -106,7 +106,7 @@ REDUCED = """
 """
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(
     "shape", [(), (5,), (3, 4), (4, 30, 8), (0, 3), (3, 0), (70, 3), (3, 4100)], ids=str
 )
@@ -114,6 +114,7 @@ def test_reductions(run, shape):
     run(f"{REDUCED}\n    check(values({shape}, 'float32'))\n    check(values({shape}, 'int8').T)")
 
 
+@pytest.mark.slow
 def test_reductions_in_parts(run):
     run(
         REDUCED
@@ -141,6 +142,7 @@ def test_reductions_of_several_arrays(run):
     """)
 
 
+@pytest.mark.slow
 def test_reductions_of_several_values(run):
     run("""
     minmax = cuplug.reduction("minmax(x: T) -> (low: T, high: T)",
@@ -157,6 +159,7 @@ def test_reductions_of_several_values(run):
     """)
 
 
+@pytest.mark.slow
 def test_scans(run):
     run("""
     sums = cuplug.scan("sums(x: T) -> T", reduce="a + b")
@@ -180,6 +183,7 @@ def test_scans(run):
     """)
 
 
+@pytest.mark.slow
 def test_complex_numbers(run):
     """The host computes with C's own, CUDA code with complex.cuh."""
     run("""
@@ -322,6 +326,7 @@ LONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", [QUICK, pytest.param(LONG, marks=pytest.mark.slow)])
 def test_the_same_numbers_as_on_the_host(run, calls):
     run(SAME.format(folder=os.path.dirname(__file__), calls=calls))
@@ -342,6 +347,7 @@ def test_what_kernels_are_given(run):
     run(PICK + body.format(folder=os.path.dirname(__file__), calls=calls))
 
 
+@pytest.mark.slow
 def test_whole_arrays_and_none(run):
     run("""
     text = "0 <= k && k < n ? x[k] : 0"
@@ -361,6 +367,7 @@ def test_whole_arrays_and_none(run):
     """)
 
 
+@pytest.mark.slow
 def test_inverse_functions_of_complex_numbers(run):
     """And those that C has not: as NumPy's, on both sides of their branch cuts."""
     run("""

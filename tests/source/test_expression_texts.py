@@ -37,6 +37,7 @@ def test_type_variables_of_the_names_of_macros(name):
     assert nvrtc(element_wise_loops.cuda_code(op, Variant(0, ("float32",) * 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("header", ["stdint.h", "cstdint", "cub/block/block_reduce.cuh"])
 def test_headers_that_know_integers(header):
     """The types of <stdint.h> are the same for all."""

@@ -75,6 +75,7 @@ OF_ONE = {
 OF_TWO = {"copysign(x, y)": np.copysign, "x == y": np.equal, "x != y": np.not_equal}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("text", [*OF_ONE, *OF_TWO])
 def test_what_bits_tell_of_every_half(text, dtype):
@@ -123,6 +124,7 @@ def test_scans_take_every_half_and_give_the_nearest(dtype):
         assert_same(narrow(y.reshape(shape), axis=axis), wanted.reshape(shape))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [1, 3, 31, 32, 33, 127, 128, 255, 256, 257, 700, 1151, 1200, 2500])
 def test_reductions_take_halves_as_floats(n):
     """In rows and columns, beside each other or not, and beside arrays of floats."""
@@ -143,7 +145,7 @@ def test_reductions_take_halves_as_floats(n):
     assert_same(TOTAL(whole), np.asarray(whole.astype("f4").sum().astype("f2")))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", [*HALVES, "float32"])
 @pytest.mark.parametrize("reduce", ["a + b", "max(a, b)"])
 def test_rows_and_columns_of_all_lengths(dtype, reduce):

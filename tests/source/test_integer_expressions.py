@@ -20,6 +20,7 @@ DIVISIONS = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", [*SIGNED, *UNSIGNED])
 @pytest.mark.parametrize(("text", "preamble", "place"), DIVISIONS)
 def test_integer_division_without_a_result(dtype, text, preamble, place):

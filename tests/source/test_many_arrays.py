@@ -97,7 +97,7 @@ def test_arrays_read_at_any_index(n):
     assert_same(f(*xs), xs[0] + sum(x[1] for x in xs[1:]))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [33, 62, 63])  # a reduction has two more parameters
 def test_reductions(n, given):
     f = cuplug.reduction(
@@ -109,7 +109,7 @@ def test_reductions(n, given):
     assert_same(f(*wide, axis=0), sum(wide).sum(0))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("n", N_ARRAYS)
 def test_scans(n, given):
     f = cuplug.scan(

@@ -82,6 +82,7 @@ def check(x, name):
         np.testing.assert_array_equal(seen.astype("float64"), wanted, err_msg=how)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", NARROW)
 def test_float64_near_ties(name):
     check(near_ties(name), name)
@@ -111,7 +112,7 @@ def test_integers(name, dtype):
     check(np.array([*inside, limits.min, limits.max], dtype), name)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", NARROW)
 def test_numbers(name):
     """Of Python, and reductions that end in a narrow float."""

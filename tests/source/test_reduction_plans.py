@@ -54,7 +54,7 @@ def test_shapes(backend, shape):
     check_sums(backend, numbers(shape, "float32"))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", OF_EACH_DTYPE, ids=str)
 def test_dtypes(backend, shape, dtype):
@@ -173,7 +173,7 @@ assert (lines.count("overlapping"), len(kernels)) == (%d, 2), lines
 MANY_ROWS = 'check((4300, 512), 1, 0, "float64")'  # which fewer threads share
 
 
-@pytest.mark.sample(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "checks",
     [QUICK, SMALL, EDGES, FIXED, COLUMNS, MANY_ROWS, pytest.param(LONG, marks=pytest.mark.slow)],
@@ -217,5 +217,6 @@ def test_variance_in_one_pass():
     exec(VARIANCE, {})
 
 
+@pytest.mark.slow
 def test_variance_on_the_emulated_gpu(run_emulated):
     run_emulated(f"from emulation import install_expressions\ninstall_expressions()\n{VARIANCE}")

@@ -56,6 +56,7 @@ def test_complex_numbers(n):
     check(xp.sum, np.tile([1e308 - 1e308j, -1e308 + 1e308j], n), 0, 0)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["sum", "prod"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_values_that_no_order_changes(name, dtype):
@@ -104,6 +105,7 @@ def test_products_are_those_of_the_exact_numbers(numbers):
         np.testing.assert_allclose(found, float(exact), 1e-6, least)
 
 
+@pytest.mark.slow
 def test_reductions_of_other_texts():
     """What is made of elements and of the result is that of the reduction."""
     scaled = cuplug.reduction(

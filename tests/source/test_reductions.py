@@ -64,7 +64,7 @@ def test_every_dtype(backend, dtype):
         assert_same(np.asarray(backend.take(got)), expected)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint64"])
 @pytest.mark.parametrize("shape", [(3,), (700,), (3, 5000), (5000, 3), (9000, 4)], ids=str)
 def test_extremes_of_integers(backend, shape, dtype):
@@ -78,6 +78,7 @@ def test_extremes_of_integers(backend, shape, dtype):
             assert_same(np.asarray(backend.take(got)), np.asarray(function(x, axis=axis)))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "texts",
     [{"map": "x + 1"}, {"post": "a * a / 100"}, {"identity": "-1000"}, {"stop": "a * a > 10000"}],
@@ -94,6 +95,7 @@ def test_extremes_of_what_needs_more_bits(texts):
         assert made(x[:0]) == np.int64(-1000).astype(np.int8)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("dtype", FLOAT8)
 def test_float8_is_summed_in_float32(backend, dtype):
@@ -110,6 +112,7 @@ def test_float8_is_summed_in_float32(backend, dtype):
         assert_same(np.asarray(got), narrow)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_complex_numbers(backend, dtype):
@@ -291,7 +294,7 @@ def test_the_number_of_an_element_is_that_in_c_order(backend):
             assert_same(got, np.asarray(places.max(axis=-1)))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("dtype", ["float32", "int8", "float64", "float16", "bool", "complex64"])
 @pytest.mark.parametrize("shape", [(300, 400), (0, 3), (100_000,), (3, 50_000)], ids=str)
 def test_any_and_all(shape, dtype):

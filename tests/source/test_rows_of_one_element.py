@@ -32,6 +32,7 @@ def made(shape, dtype, seed):
     return (np.random.default_rng(seed).random(shape) * 50 + 1).astype(dtype)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64", "complex64"])
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=str)
 def test_sums(first, second, dtype):

@@ -25,6 +25,7 @@ for shape in [(1_000_003,), (1000, 1025), (70_001, 3), (200, 5000), (65, 40_000)
 """
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_threads(run_python):
     """Whether arrays are cut along what is reduced, along what is kept, or both."""
     found = [run_python(SUMS, env={"OMP_NUM_THREADS": n}) for n in ("1", "2", "5")]

@@ -8,6 +8,8 @@ import pytest
 from backends import dtype_of
 from cuplug.compilers import toolkit
 
+pytestmark = pytest.mark.slow  # other tests have small parts of it
+
 WAYS = """
 import itertools
 import numpy as np

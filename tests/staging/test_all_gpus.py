@@ -83,6 +83,7 @@ def test_faults_on_all(run_loops):
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("memory", ["9000000", "1073741824"])
 def test_failures_on_all(run_loops, memory):
     """Out of memory is made up for in smaller parts; after an error the next call is right."""

@@ -33,6 +33,7 @@ SHAPES = [(100003, 21), (3, 700, 1001), (1100, 1901), (9, 300000)]
 SLICED = ["contiguous", "gaps", "transposed", "unaligned", "field"]
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("layout", SLICED)
 def test_slices(run_loops, layout):
     """From 16 MiB on; rows of many sizes."""
@@ -46,6 +47,7 @@ def test_slices(run_loops, layout):
     run_loops(body, FAKE_CUDA_LAZY="1")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("memory", ["30000000", "110000000"])
 def test_larger_than_the_gpu(run_loops, memory):
     """In parts of the GPU's memory, where that has no room for slices, and in slices."""

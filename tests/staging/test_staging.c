@@ -1,4 +1,4 @@
-/* sanitizers: address,undefined | thread | none */
+/* sanitizers: address,undefined | thread */
 /* fake-cuda */
 /* ldflags: -ldl -Wl,--wrap=malloc,--wrap=calloc */
 /* SPDX-License-Identifier: Apache-2.0 */
