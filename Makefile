@@ -10,12 +10,13 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test bench gallery pictures site site-test instructions lint format fuzz hostile wheels wheel-test sdist release-check install clean help core plugins python
+.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test bench gallery pictures site site-test instructions lint format fuzz hostile wheels wheel-test sdist release-check install clean help core runtime plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
+runtime: ## Build libcuplug_runtime, which the Python package uses
 plugins: ## Build the stock plugins
 python: ## Build the Python package
-all core plugins python:
+all core runtime plugins python:
 	$(build) $@
 
 # Of the stock plugins it builds those that it shows.

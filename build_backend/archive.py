@@ -16,6 +16,7 @@ from pathlib import Path
 # The first pattern that is found in a path says which part of a wheel it is.
 PARTS = {
     "core": r"/lib/libcuplug\.so",
+    "runtime": r"/lib/libcuplug_runtime",
     "stock plugins": r"/lib/cuplug/",
     "modules": r"\.so$",
     "headers": r"/include/",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Builds all of cuplug into $(BUILD): the core, the stock plugins and the Python package.
+# Builds all of cuplug into $(BUILD): the core, the runtime, the stock plugins and the Python package.
 # Operators, core files and Cython modules are found by wildcard. Called by the Makefile.
 
 include build_backend/settings.mk
@@ -37,6 +37,7 @@ ARCHS   := $(shell printf '%s\n' $(MACHINE) $(PTX) | tr -d af | sort -un)
 LEFT_OUT = CUDA code is left out: there is no $(if $(NVCC),GPU here (CUDA_ARCHS=all or CUDA_ARCHS="75 90" has it compiled),nvcc)
 
 CORE       := $(patsubst core/%.c,$(BUILD)/core/%.o,$(wildcard core/*/*.c))
+RUNTIME_PARTS := $(patsubst runtime/%.c,$(BUILD)/runtime/%.o,$(wildcard runtime/*/*.c))
 HOST_SIDES := $(patsubst plugins/%.c,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.c plugins/*/*/*.c))
 CUDA_SIDES := $(if $(ARCHS),$(patsubst plugins/%,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.cu plugins/*/*/*.cu)))
 # What goes into a plugin, and where it lies.
@@ -50,18 +51,19 @@ $(if $(shell sh build_backend/prerequisites.sh compiler "$(CC)" "$(if $(ARCHS),$
 # A file for each set of settings, rewritten only when they change: what depends on it is rebuilt.
 settle = $(if $(subst <$(strip $2)>,,<$(file <$1)>),$(shell mkdir -p $(dir $1))$(file >$1,$(strip $2))changed)
 SETTLED := $(call settle,$(BUILD)/core.config,$(CC) $(ALL_CFLAGS))
-SETTLED += $(call settle,$(BUILD)/link.config,$(CORE) $(LINKER) $(ALL_LDFLAGS))
+SETTLED += $(call settle,$(BUILD)/link.config,$(CORE) $(RUNTIME_PARTS) $(LINKER) $(ALL_LDFLAGS))
 SETTLED += $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED))
 SETTLED += $(if $(call settle,$(BUILD)/cuda.config,nvcc: $(NVCC) $(NVCCFLAGS) $(GENCODE)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
 
-.PHONY: all core demo importable plugins python stale
+.PHONY: all core runtime demo importable plugins python stale
 all: python core plugins
 core: $(LIBRARY)
+runtime: $(RUNTIME)
 plugins: $(STOCK)
 demo: $(INSTALLED)/build $(call library,$(DEMO)) importable
 
 # A build for C programs alone needs no Python.
-ifneq ($(filter-out core plugins,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out core runtime plugins,$(or $(MAKECMDGOALS),all)),)
 include build_backend/environment.mk
 include build_backend/python.mk
 endif
@@ -72,15 +74,16 @@ endif
 # Before a command, a line says what it does. What is made for the first time is counted.
 MADE.core    := $(CORE) $(LIBRARY)
 MADE.plugins := $(HOST_SIDES) $(CUDA_SIDES) $(STOCK)
-MADE.python  := $(MADE.core) $(MADE.plugins) $(MODULES)
+MADE.runtime := $(RUNTIME_PARTS) $(RUNTIME)
+MADE.python  := $(MADE.core) $(MADE.runtime) $(MADE.plugins) $(MODULES)
 MADE.all     := $(MADE.python)
-MADE.demo    := $(MADE.core) $(MODULES) $(call sides,$(DEMO)) $(call library,$(DEMO))
+MADE.demo    := $(MADE.core) $(MADE.runtime) $(MODULES) $(call sides,$(DEMO)) $(call library,$(DEMO))
 MADE    := $(sort $(foreach goal,$(MAKECMDGOALS),$(MADE.$(goal))))
 MISSING := $(filter-out $(wildcard $(MADE)),$(MADE))
 count    = $(if $(filter $@,$(MISSING)),$(eval BEGUN += $@)[$(words $(BEGUN))/$(words $(MISSING))] )
 say      = $(if $(V),,$(info $(count)$(1))@)
 
-# ---- The core
+# ---- The core, and the runtime of the Python package
 
 # Calls come from threads with stacks of 64 KiB, too: no frame takes a large part of one.
 FRAMES := $(if $(SANITIZE),,-Wframe-larger-than=16384)
@@ -89,14 +92,23 @@ $(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(FRAMES) -Icore -MMD -MP -c $< -o $@
 
+$(BUILD)/runtime/%.o: runtime/%.c $(BUILD)/core.config
+	@mkdir -p $(@D)
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(FRAMES) -Iruntime -Icore -MMD -MP -c $< -o $@
+
 # Their loops move elements of strided arrays.
 $(BUILD)/core/host/move.o $(BUILD)/core/host/tiles.o: ALL_CFLAGS += -O3
 
 # Its threads run its code until the process ends: dlclose of a module that needs it must not unmap it.
-$(LIBRARY): $(CORE) $(BUILD)/link.config
+$(LIBRARY): $(CORE) core/libcuplug.map $(BUILD)/link.config
 	@mkdir -p $(@D)
-	$(call say,link $@)$(LINKER) -shared -Wl,-soname,libcuplug.so.1 -Wl,-z,nodelete $(CORE) $(ALL_LDFLAGS) -ldl -o $@
+	$(call say,link $@)$(LINKER) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete -Wl,--version-script,core/libcuplug.map $(CORE) $(ALL_LDFLAGS) -ldl -o $@
 	@ln -sf libcuplug.so.1 $(@D)/libcuplug.so
+
+# Operators hold its entries until the process ends.
+$(RUNTIME): $(RUNTIME_PARTS) $(BUILD)/link.config | $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,link $@)$(LINKER) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' $(RUNTIME_PARTS) $(ALL_LDFLAGS) $(LIBRARY) -o $@
 
 # ---- The plugins: <name>.c with host entries and the table, <name>.cu with CUDA entries
 
@@ -130,4 +142,4 @@ $(STOCK): $(BUILD)/link.config
 	@mkdir -p $(@D)
 	$(call say,link $@)$(LINKER) -shared $(filter %.o,$^) $(ALL_LDFLAGS) $(if $(filter %.cu.o,$^),$(CUDA_LIBS)) -Wl,--as-needed -lm -o $@
 
--include $(wildcard $(BUILD)/core/*/*.d $(BUILD)/plugins/*/*.d $(BUILD)/plugins/*/*/*.d)
+-include $(wildcard $(BUILD)/core/*/*.d $(BUILD)/runtime/*/*.d $(BUILD)/plugins/*/*.d $(BUILD)/plugins/*/*/*.d)

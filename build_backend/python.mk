@@ -41,7 +41,7 @@ $(PACKAGE)/lib/cmake/cuplug/%: core/%
 
 # What was made of a file that is gone would be imported, listed and packaged all the same.
 MODULE_OF = cython/cuplug/$(firstword $(subst ., ,$(1:$(PACKAGE)/%=%))).pyx
-STALE     = $(filter-out $(STOCK),$(wildcard $(PACKAGE)/lib/cuplug/*.so)) \
+STALE     = $(filter-out $(STOCK) $(RUNTIME),$(wildcard $(PACKAGE)/lib/cuplug/*.so $(PACKAGE)/lib/libcuplug_runtime-*.so)) \
   $(foreach made,$(filter-out $(PACKAGE)/lib/%,$(wildcard $(PACKAGE)/*.so $(PACKAGE)/*/*.so)),$(if $(wildcard $(call MODULE_OF,$(made))),,$(filter-out $(MODULES),$(made))))
 stale:
 	@rm -f $(STALE)
@@ -66,7 +66,7 @@ $(BUILD)/python.flags: $(INSTALLED)/build
 # smaller without a PLT.
 MODULE_CFLAGS := -Os -g0 -fPIC -fno-plt -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude $(HARDENED) \
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE),-DNDEBUG)
-MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -Wl,-rpath,'$$ORIGIN/$(if $(findstring /,$*),../)lib'
+MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -l:$(notdir $(RUNTIME)) -Wl,-rpath,'$$ORIGIN/$(if $(findstring /,$*),../)lib'
 
 # Calls and launches pass through the first, every call through the last.
 CALLED := $(foreach part,_memoryviews arguments array base call kernels,$(PACKAGE)/$(part)%)
@@ -74,7 +74,7 @@ $(filter $(CALLED),$(MODULES)): MODULE_CFLAGS += -O1
 $(PACKAGE)/arguments/inputs$(SUFFIX) $(PACKAGE)/call/operator$(SUFFIX): MODULE_CFLAGS += -O2
 
 SETTLED += $(call settle,$(BUILD)/modules.config,$(CC) $(MODULE_CFLAGS) $(LINKER) $(LDFLAGS))
-$(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(INTERNAL) $(BUILD)/python.flags $(BUILD)/modules.config | $(LIBRARY)
+$(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(INTERNAL) $(BUILD)/python.flags $(BUILD)/modules.config | $(LIBRARY) $(RUNTIME)
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(MODULE_CFLAGS) @$(BUILD)/python.flags -c $< -o $(<:.c=.o) && \
 	  $(LINKER) -shared $(<:.c=.o) $(MODULE_LIBS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS) -o $@

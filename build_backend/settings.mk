@@ -22,8 +22,10 @@ CPUS    := $(shell env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 PY      := $(if $(VENV),$(VENV)/bin/python,$(PYTHON))
 PACKAGE := $(BUILD)/python/cuplug
 LIBRARY := $(PACKAGE)/lib/libcuplug.so.1
+VERSION := $(shell sed -n 's/^\#define CUPLUG_VERSION "\(.*\)"/\1/p' include/cuplug/host.h)
+RUNTIME := $(PACKAGE)/lib/libcuplug_runtime-$(VERSION).so
 HEADERS := $(wildcard include/cuplug/*.h include/cuplug/*.hpp include/cuplug/*.cuh)
-INTERNAL := $(wildcard include/internal/*.h)
+INTERNAL := $(wildcard include/internal/*.h include/runtime/*.h)
 CMAKE_FILES := $(wildcard core/*.cmake)
 PLUGINS := $(sort $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c))))
 STOCK   := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <internal/jit.h>
+#include <internal/files.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/sha256.h"
 
-#include <internal/jit.h>
+#include <internal/files.h>
 #include <string.h>
 
 static const uint32_t round_constants[64] = {

@@ -11,7 +11,7 @@
 #include <cuplug/host.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <internal/jit.h>
+#include <internal/files.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

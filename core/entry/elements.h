@@ -7,7 +7,6 @@
 #include "entry/run.h"
 
 #include <cuplug/loop.h>
-#include <internal/source.h>
 
 /* What is done with the arrays of a call: those from `n_inputs` on are outputs; of the others, a
  * bit for each that is written too, for each that the code reads wherever it likes, and for each of

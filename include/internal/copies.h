@@ -10,7 +10,7 @@ CUPLUG__BEGIN_C
 /* Copies the elements of an array to one of the same shape and dtype, in other memory; one of the
  * two at least is contiguous. Returns 0 where elements of `to` share memory: nothing was done.
  * [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from);
+int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from);
 
 CUPLUG__END_C
 

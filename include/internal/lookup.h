@@ -9,11 +9,11 @@ CUPLUG__BEGIN_C
 
 /* Finds "plugin.operator" among the stock plugins, whatever else has these names: what is built
  * from them means them. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error);
+int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error);
 
 /* What cuplug_find would return, if it has found that before and its code is loaded; else NULL. It
  * reads no file, and nobody whom it waits for waits for Python. [thread-safe] [no-cuda] */
-CUPLUG_API cuplug_operator *cuplug_find_loaded(const char *name);
+cuplug_operator *cuplug_find_loaded(const char *name);
 
 CUPLUG__END_C
 

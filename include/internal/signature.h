@@ -109,9 +109,9 @@ struct cuplug_signature {
 
 /* Parses signature text; free it with cuplug_free_signature. On an error *signature is NULL, and
  * `position` (may be NULL) is the byte offset of the place. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_parse_signature(const char *text, cuplug_signature **signature,
+int cuplug_parse_signature(const char *text, cuplug_signature **signature,
                                       uint32_t *position, cuplug_error *error);
-CUPLUG_API void cuplug_free_signature(cuplug_signature *signature);
+void cuplug_free_signature(cuplug_signature *signature);
 
 CUPLUG__END_C
 #endif

@@ -10,7 +10,7 @@
 #include "cuda/driver.h"
 #include "frameworks/xla.h"
 
-#include <internal/xla.h>
+#include <runtime/xla.h>
 
 #define N 4
 #define PROCESS 77

@@ -9,6 +9,7 @@ from pathlib import Path
 from places import ROOT
 
 CORE = ROOT / "core"
+RUNTIME = ROOT / "runtime"
 PACKAGE = ROOT / "cython" / "cuplug"
 CODE = {".c", ".h", ".py", ".pyx", ".pxd", ".pyi"}
 
@@ -19,6 +20,7 @@ class Room:
 
     name: str
     core: tuple[str, ...]  # modules, as the table names them
+    runtime: tuple[str, ...]
     package: tuple[str, ...]
 
 
@@ -26,22 +28,32 @@ def read_rooms() -> list[Room]:
     """Return the rooms in their order: each uses those before it, and no other."""
     text = (ROOT / "docs" / "architecture.md").read_text()
     table = text.partition("\n## The rooms")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|([^|]*)\|$", table, re.M)
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|([^|]*)\|([^|]*)\|$", table, re.M)
     return [Room(name, *(tuple(x.split()) for x in sides)) for name, *sides in rows]
 
 
 def module_of(file: Path) -> tuple[str, ...]:
     """Return where a module lies: ("core", "base", "status"); files of one name are one module."""
-    folder = CORE if CORE in file.parents else PACKAGE
+    folder = next(folder for folder in (CORE, RUNTIME, PACKAGE) if folder in file.parents)
     return folder.name, *file.relative_to(folder).with_suffix("").parts
 
 
 def core_modules() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
     """Return the modules of the core, each with those that it includes."""
+    return _including(CORE)
+
+
+def runtime_modules() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
+    """Return the modules of the runtime, each with those that it includes, of the core too."""
+    return _including(RUNTIME, CORE)
+
+
+def _including(*folders: Path) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
     used: dict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
-    for file in sorted(CORE.rglob("*.[ch]")):
-        names = re.findall(r'^\s*#\s*include "([\w/.]+)\.h"', file.read_text(), re.M)
-        used[module_of(file)] |= {("core", *name.split("/")) for name in names}
+    for file in sorted(folders[0].rglob("*.[ch]")):
+        for name in re.findall(r'^\s*#\s*include "([\w/.]+\.h)"', file.read_text(), re.M):
+            header = next(path for x in folders if (path := x / name).exists())
+            used[module_of(file)].add(module_of(header))
     return _apart(used)
 
 

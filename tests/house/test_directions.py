@@ -8,11 +8,21 @@ import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import cuplug
 import pytest
 from cuplug.author import elf
 from cuplug.base import flags
 from places import ROOT
-from rooms import CODE, CORE, PACKAGE, core_modules, package_modules, read_rooms
+from rooms import (
+    CODE,
+    CORE,
+    PACKAGE,
+    RUNTIME,
+    core_modules,
+    package_modules,
+    read_rooms,
+    runtime_modules,
+)
 
 PLUGINS = sorted((ROOT / "plugins").rglob("*.*"))
 ROOMS = [room.name for room in read_rooms()]
@@ -33,9 +43,9 @@ SYSTEM = {
 }
 PUBLIC = {"plugin", "fault", "host", "loop", "walk", "halves", "nontemporal"}
 INTERNAL = {
-    *("copies", "define", "formula", "frame", "gpus", "jit", "lookup", "signature", "source"),
-    *("streams", "textures", "xla"),
+    *("copies", "define", "files", "formula", "frame", "functions", "gpus", "lookup", "signature"),
 }
+RUNTIME_OWN = {"gpus", "jit", "source", "streams", "textures", "xla"}
 MOST_FILES = 20
 
 
@@ -45,7 +55,11 @@ def place(module: tuple[str, ...]) -> int:
     return ROOMS.index(room) if room in ROOMS else len(ROOMS)
 
 
-@pytest.mark.parametrize("modules", [core_modules(), package_modules()], ids=["core", "package"])
+SIDES = [core_modules(), runtime_modules(), package_modules()]
+NAMES = ["core", "runtime", "package"]
+
+
+@pytest.mark.parametrize("modules", SIDES, ids=NAMES)
 def test_modules_use_each_other_downwards(modules):
     up = [(a, b) for a, used in modules.items() for b in used if place(b) > place(a)]
     assert up == []
@@ -53,8 +67,9 @@ def test_modules_use_each_other_downwards(modules):
 
 
 def test_each_module_stands_in_the_row_of_its_room():
-    listed = {room.name: (set(room.core), set(room.package)) for room in read_rooms()}
-    for side, modules in enumerate((core_modules(), package_modules())):
+    rooms = read_rooms()
+    listed = {x.name: (set(x.core), set(x.runtime), set(x.package)) for x in rooms}
+    for side, modules in enumerate(SIDES):
         found = {room: set() for room in ROOMS}
         for module in modules:
             if len(module) == 3 and module[2] != "__init__":
@@ -62,13 +77,13 @@ def test_each_module_stands_in_the_row_of_its_room():
         assert {room: names[side] for room, names in listed.items()} == found
 
 
-@pytest.mark.parametrize("top", [CORE, PACKAGE], ids=["core", "package"])
+@pytest.mark.parametrize("top", [CORE, RUNTIME, PACKAGE], ids=NAMES)
 def test_rooms_are_read_at_a_glance(top):
     rooms = {file.parent for file in top.rglob("*") if file.suffix in CODE}
     for room in sorted(room for room in rooms if top in (room, room.parent)):
         modules = {file.stem for file in room.iterdir() if file.suffix in CODE}
         assert len(modules) <= MOST_FILES, room
-        sentence = room / ("README.md" if top == CORE else "__init__.py")
+        sentence = room / ("README.md" if top != PACKAGE else "__init__.py")
         assert room == top or len(sentence.read_text().splitlines()) >= 2, room
 
 
@@ -101,6 +116,14 @@ def test_core_includes_the_c_library_and_itself():
     assert [file.name for file in files if "dlfcn" in included[file]] == ["library.c"]
 
 
+def test_runtime_includes_what_the_core_may():
+    own = STANDARD | SYSTEM | OWN | {f"runtime/{name}" for name in RUNTIME_OWN}
+    files = sorted(RUNTIME.rglob("*.[ch]"))
+    assert files
+    assert {x.name: system_includes(x) - own for x in files if system_includes(x) - own} == {}
+    assert [x.name for x in files if "dlfcn" in system_includes(x)] == []
+
+
 def undefined(header: Path) -> set[str]:
     """Return the functions that a header declares and neither it nor its .c file defines."""
     text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
@@ -111,15 +134,17 @@ def undefined(header: Path) -> set[str]:
 
 
 def test_headers_are_implemented_by_the_file_of_their_name():
-    headers = sorted(CORE.rglob("*.h"))
+    headers = sorted([*CORE.rglob("*.h"), *RUNTIME.rglob("*.h")])
     assert headers
     assert {header.name: undefined(header) for header in headers if undefined(header)} == {}
 
 
-def test_core_needs_the_c_library_alone():
-    library = elf.read_library(f"{flags.lib_directory()}/libcuplug.so.1")
+@pytest.mark.parametrize("name", ["libcuplug.so.1", f"libcuplug_runtime-{cuplug.__version__}.so"])
+def test_core_and_runtime_need_the_c_library_alone(name):
+    library = elf.read_library(f"{flags.lib_directory()}/{name}")
     usual = re.compile(r"lib(c|dl|pthread|asan|ubsan|tsan)\.so\.\d+|ld-linux.*")
-    assert [name for name in library.needed if not usual.fullmatch(name)] == []
+    others = [x for x in library.needed if not usual.fullmatch(x)]
+    assert others == ([] if name == "libcuplug.so.1" else ["libcuplug.so.1"])
 
 
 def test_nothing_that_is_installed_needs_a_library_of_threads():
@@ -131,7 +156,7 @@ def test_nothing_that_is_installed_needs_a_library_of_threads():
 
 
 def test_no_code_of_the_project_asks_for_openmp():
-    files = [*CORE.rglob("*"), *(ROOT / "plugins").rglob("*"), *(ROOT / "include").rglob("*")]
+    files = [*CORE.rglob("*"), *RUNTIME.rglob("*"), *(ROOT / "plugins").rglob("*"), *(ROOT / "include").rglob("*")]
     files += [*(ROOT / "cython").rglob("*"), *(ROOT / "build_backend").rglob("*")]
     for path in files:
         if path.suffix in (".c", ".h", ".hpp", ".cu", ".cuh", ".py", ".pyx", ".mk"):
@@ -157,14 +182,15 @@ def test_public_headers():
         "signature": {"cuplug/host", "internal/formula"},
         "frame": {"internal/signature"},
         "define": {"internal/frame"},
-        "source": {"internal/define"},
+        "files": {"cuplug/host"},
         "gpus": {"cuplug/host"},
-        "jit": {"cuplug/host"},
-        "streams": {"cuplug/host"},
-        "xla": {"cuplug/host"},
+        "core": {"internal/functions"},
     }
     for name, included in internal.items():
         assert system_includes(ROOT / f"include/internal/{name}.h") == included
+    for name in RUNTIME_OWN:
+        wanted = {"internal/define"} if name == "source" else {"cuplug/host"}
+        assert system_includes(ROOT / f"include/runtime/{name}.h") == wanted
     named = {"plugin": ["arguments.hpp", "entries.hpp"], "arguments": ["signature.hpp"]}
     named |= {"signature": ["plugin"], "entries": []}
     for name, parts in named.items():

@@ -25,7 +25,7 @@ from cuplug.cuda.streams cimport order_streams, refuse_capture
 from cuplug.signature.terms cimport allocate, set_term
 
 
-cdef extern from "internal/define.h":
+cdef extern from "internal/core.h":
     ctypedef struct seen_call "cuplug_call":
         cuplug_device device
         void *stream
@@ -34,8 +34,8 @@ cdef extern from "internal/define.h":
         int n_tensors
         int n_scalars
 
-    void *cuplug_entry_context(const cuplug_call *call)
-    cuplug_error *cuplug_entry_error(const cuplug_call *call)
+    void *cuplug_entry_context "cuplug_core->entry_context"(const cuplug_call *call)
+    cuplug_error *cuplug_entry_error "cuplug_core->entry_error"(const cuplug_call *call)
 
 ON_DEFAULT = "wanted another: the function launches on the default stream"
 

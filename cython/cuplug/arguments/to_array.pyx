@@ -26,7 +26,6 @@ from cuplug.base.core cimport (
     cuplug_error,
     cuplug_tensor,
 )
-from cuplug.base.core_gpus cimport cuplug_copy_peer
 from cuplug.base.numpy_api cimport *
 from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory, to_descr
 from cuplug.base.status cimport raise_error
@@ -110,21 +109,17 @@ cdef bint both_on_gpus(Array x, cuplug_device place) except -1:
 
 cdef Array to_other_gpu(Array x, cuplug_device place):
     """A copy, without the host between them where the GPUs reach each other."""
+    from cuplug.cuda.peer import copy_between  # loads the runtime
+
     cdef cuplug_tensor wanted = x.tensor
-    cdef cuplug_error error
     cdef Array result
-    cdef int32_t here = x.tensor.device.id
-    cdef int status
     wanted.device = place
     wanted.strides = NULL
     result = empty_like_tensor(&wanted)
     result.dtype = x.dtype
-    status = cuplug_copy_peer(
-        place.id, result.tensor.data, work_stream(place.id), here, x.tensor.data,
-        work_stream(here), x.nbytes, &error
+    copy_between(
+        place.id, <size_t>result.tensor.data, x.tensor.device.id, <size_t>x.tensor.data, x.nbytes
     )
-    if status:
-        raise_error(&error)
     return result
 
 

@@ -9,7 +9,7 @@ from cuplug.array.array cimport Array, share_memory
 from cuplug.array.buffer cimport n_elements
 from cuplug.array.make cimport describe, parse_shape
 from cuplug.base.core cimport CUPLUG_CUDA_MANAGED, CUPLUG_MAX_NDIM, cuplug_error, cuplug_tensor
-from cuplug.base.core_gpus cimport cuplug_allocate_shared, cuplug_free_shared
+from cuplug.base.runtime_gpus cimport cuplug_allocate_shared, cuplug_free_shared
 from cuplug.base.numpy_dtypes cimport to_descr
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.placement cimport parse_gpu

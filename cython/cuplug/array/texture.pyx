@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t
 from cuplug.array.arithmetic cimport functions
 from cuplug.array.array cimport Array
 from cuplug.base.core cimport cuplug_error
-from cuplug.base.core_gpus cimport (
+from cuplug.base.runtime_gpus cimport (
     cuplug_copy_texture,
     cuplug_free_texture,
     cuplug_make_texture,

@@ -15,7 +15,7 @@ from cuplug.base.core cimport (
 )
 
 
-cdef extern from "internal/frame.h" nogil:
+cdef extern from "internal/core.h" nogil:
     # Signatures
     enum:
         CUPLUG_MAX_ARGUMENTS
@@ -77,10 +77,10 @@ cdef extern from "internal/frame.h" nogil:
         const char **dim_names
         cuplug_condition *conditions
 
-    int cuplug_parse_signature(
+    int cuplug_parse_signature "cuplug_core->parse_signature"(
         const char *text, cuplug_signature **signature, uint32_t *position, cuplug_error *error
     )
-    void cuplug_free_signature(cuplug_signature *signature)
+    void cuplug_free_signature "cuplug_core->free_signature"(cuplug_signature *signature)
     const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)
 
     # One call
@@ -110,26 +110,30 @@ cdef extern from "internal/frame.h" nogil:
         int64_t n_bytes[64]
         cuplug_scalar scalars[64]
 
-    int cuplug_bind(
+    int cuplug_bind "cuplug_core->bind"(
         cuplug_operator *op, const cuplug_argument *args, uint32_t n_args, cuplug_frame *frame,
         cuplug_error *error
     )
-    int cuplug_bind_row(
+    int cuplug_bind_row "cuplug_core->bind_row"(
         cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_args,
         uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched, cuplug_error *error
     )
-    int32_t cuplug_wanted_shape(const cuplug_frame *frame, uint32_t k, int64_t *shape)
-    void cuplug_copy_input(const cuplug_frame *frame, uint32_t k, void *to)
-    int cuplug_set_output(
+    int32_t cuplug_wanted_shape "cuplug_core->wanted_shape"(
+        const cuplug_frame *frame, uint32_t k, int64_t *shape
+    )
+    void cuplug_copy_input "cuplug_core->copy_input"(
+        const cuplug_frame *frame, uint32_t k, void *to
+    )
+    int cuplug_set_output "cuplug_core->set_output"(
         cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
     )
-    uint64_t cuplug_wanted_copies(const cuplug_frame *frame)
-    int cuplug_check_place(const cuplug_frame *frame, cuplug_error *error)
-    int cuplug_run(cuplug_frame *frame, cuplug_error *error)
-    uint64_t cuplug_n_rounding_changes()
+    uint64_t cuplug_wanted_copies "cuplug_core->wanted_copies"(const cuplug_frame *frame)
+    int cuplug_check_place "cuplug_core->check_place"(
+        const cuplug_frame *frame, cuplug_error *error
+    )
+    int cuplug_run "cuplug_core->run"(cuplug_frame *frame, cuplug_error *error)
+    uint64_t cuplug_n_rounding_changes "cuplug_core->n_rounding_changes"()
 
-
-cdef extern from "internal/define.h" nogil:
     ctypedef struct cuplug_call:
         pass
 
@@ -155,10 +159,10 @@ cdef extern from "internal/define.h" nogil:
         const cuplug_definition_row *rows
         uint32_t n_rows
 
-    int cuplug_define(
+    int cuplug_define "cuplug_core->define"(
         const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
     )
-    void *cuplug_entry_context(const cuplug_call *call)
+    void *cuplug_entry_context "cuplug_core->entry_context"(const cuplug_call *call)
 
     ctypedef struct cuplug_step:
         int32_t kind
@@ -173,16 +177,16 @@ cdef extern from "internal/define.h" nogil:
         cuplug_formula formula
         const char *text
 
-    int cuplug_entry_number(
+    int cuplug_entry_number "cuplug_core->entry_number"(
         const cuplug_call *call, const cuplug_term *term, const char *what, uint32_t type,
         int64_t *number
     )
 
+    int cuplug_copy_array "cuplug_core->copy_array"(
+        const cuplug_tensor *to, const cuplug_tensor *source
+    )
 
-cdef extern from "internal/copies.h" nogil:
-    int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *source)
-
-
-cdef extern from "internal/lookup.h" nogil:
-    int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error)
-    cuplug_operator *cuplug_find_loaded(const char *name)
+    int cuplug_find_stock "cuplug_core->find_stock"(
+        const char *name, cuplug_operator **op, cuplug_error *error
+    )
+    cuplug_operator *cuplug_find_loaded "cuplug_core->find_loaded"(const char *name)

@@ -3,6 +3,9 @@
 
 cimport cuplug.base.core as core
 
+cdef extern from "internal/core.h":
+    const void *cuplug_core
+
 
 def version():
     """Return the version of the core."""
@@ -10,7 +13,7 @@ def version():
 
 
 # The modules of the package share structures with the core, which change between versions.
-if version() != core.CUPLUG_VERSION.decode():
+if cuplug_core == NULL:
     raise ImportError(
         f"cuplug: got libcuplug.so.1 of version {version()}, expected that of this package, "
         f"{core.CUPLUG_VERSION.decode()}; remove the folder of the other one from LD_LIBRARY_PATH"

@@ -13,7 +13,8 @@ from cuplug.base.core cimport (
     cuplug_error,
     cuplug_query_device,
 )
-from cuplug.base.core_jit cimport (
+from cuplug.base.core_files cimport cuplug_sha256
+from cuplug.base.runtime_jit cimport (
     cuplug_binary,
     cuplug_compile_program,
     cuplug_find_compiler,
@@ -21,7 +22,6 @@ from cuplug.base.core_jit cimport (
     cuplug_link_program,
     cuplug_linking,
     cuplug_program,
-    cuplug_sha256,
 )
 from cuplug.base.status cimport raise_error
 

@@ -4,7 +4,7 @@
 from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t
 
 from cuplug.base.core cimport cuplug_error, cuplug_query_stream, cuplug_synchronize
-from cuplug.base.core_gpus cimport (
+from cuplug.base.runtime_gpus cimport (
     cuplug_elapsed_time,
     cuplug_free_event,
     cuplug_free_stream,

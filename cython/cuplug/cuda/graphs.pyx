@@ -4,7 +4,7 @@
 from libc.stdint cimport int32_t
 
 from cuplug.base.core cimport cuplug_error
-from cuplug.base.core_gpus cimport (
+from cuplug.base.runtime_gpus cimport (
     cuplug_begin_capture,
     cuplug_end_capture,
     cuplug_free_graph,

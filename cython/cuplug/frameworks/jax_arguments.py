@@ -32,7 +32,7 @@ _ARRAYS = ("array", "inout")
 class Leaf:
     """One argument without its arrays."""
 
-    letters: str  # as the attribute `arguments` has it: include/internal/xla.h
+    letters: str  # as the attribute `arguments` has it: include/runtime/xla.h
     key: str = ""  # tells constants apart that compare equal: True, 1 and 1.0, 0.0 and -0.0
     value: Any = field(default=None, compare=False)
 

@@ -14,7 +14,7 @@ from cuplug.call.operator cimport Operator
 
 import secrets
 
-cdef extern from "internal/xla.h":
+cdef extern from "runtime/xla.h":
     ctypedef struct cuplug_xla_call "struct cuplug__xla_call":
         pass
     ctypedef struct cuplug_xla_error "struct cuplug__xla_error":

@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from cuplug.base.core cimport CUPLUG_CUDA, cuplug_error, cuplug_query_stream
 from cuplug.base.core_call cimport cuplug_frame
-from cuplug.base.core_jit cimport (
+from cuplug.base.runtime_jit cimport (
     CUPLUG_COOPERATIVE,
     CUPLUG_OVERLAPPING,
     cuplug_grid,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of <internal/source.h>.
+# Declarations of <runtime/source.h>.
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport cuplug_error
 from cuplug.base.core_call cimport cuplug_call, cuplug_frame, cuplug_term
 
 
-cdef extern from "internal/source.h" nogil:
+cdef extern from "runtime/source.h" nogil:
     ctypedef struct cuplug_variant:
         int32_t device
         uint64_t still

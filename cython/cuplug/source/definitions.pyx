@@ -14,7 +14,7 @@ from cuplug.base.core cimport (
     cuplug_error,
 )
 from cuplug.base.core_call cimport cuplug_definition_row, cuplug_entry, cuplug_term
-from cuplug.base.core_jit cimport (
+from cuplug.base.runtime_jit cimport (
     cuplug_find_kernel,
     cuplug_image,
     cuplug_kernel,

@@ -13,7 +13,7 @@ from cuplug.compilers.kernel_types import BOOL, COMPLEX, FLOAT, INT, OPAQUE, POI
 from cuplug.signature import formula
 from cuplug.signature.formula import Scope
 
-# `cuplug_pass_kind` in <internal/source.h>
+# `cuplug_pass_kind` in <runtime/source.h>
 ARRAY, SCALAR, NUMBER, FAULT, CALL = range(5)
 # What is no part of the signature: its kind, its type, the type's size.
 RECORDS = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of reductions. What stands before is as for reduction.h, but that `cuplug_places` are
  * packs: elements that one instruction loads. A block has outputs and a part of what goes into
- * them; core/source/reduction_cuda.c has the rule by which one of these ways is chosen:
+ * them; runtime/source/reduction_cuda.c has the rule by which one of these ways is chosen:
  *
  *   rows     threads side by side share an output, and packs lie along the reduced loop
  *   FEW      the same for some outputs that lie side by side: element e of a line is of column
@@ -28,7 +28,7 @@ typedef int summed;
 #else
 typedef cuplug_value summed;
 #endif
-/* Blocks that a multiprocessor holds at once, N_BLOCKS_HELD in core/source/reduction_cuda.c where
+/* Blocks that a multiprocessor holds at once, N_BLOCKS_HELD in runtime/source/reduction_cuda.c where
  * values are narrow. Without this number the compiler spares registers, and loads wait for others.
  */
 constexpr int WALKED_BYTES = WIDTH * sizeof(walked);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The threads of a block that share outputs, before reduction.cuh: which these are, and how what
  * they have is put together. */
-constexpr int MOST_COLUMNS = 64; /* N_FEW in core/source/reduction_cuda.c */
+constexpr int MOST_COLUMNS = 64; /* N_FEW in runtime/source/reduction_cuda.c */
 
 /* A value that may be there. */
 struct state {

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of the core that the runtime calls, and no one else. */
+#ifndef CUPLUG_CORE_CALL_FUNCTIONS_H
+#define CUPLUG_CORE_CALL_FUNCTIONS_H
+
+#include "arguments/bind.h"
+#include "base/library.h"
+#include "base/own.h"
+#include "base/status.h"
+#include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/driver.h"
+#include "cuda/error.h"
+#include "cuda/fault.h"
+#include "cuda/gpus.h"
+#include "cuda/memory.h"
+#include "cuda/stream.h"
+#include "entry/elements.h"
+#include "host/copies.h"
+#include "host/team.h"
+#include "host/view.h"
+
+#include <internal/functions.h>
+
+/* Each is declared in a header above, with the prefix cuplug__. */
+#define CUPLUG__FUNCTIONS(X)                                                                    \
+  X(fail)                                                                                       \
+  X(no_memory)                                                                                  \
+  X(prefix)                                                                                     \
+  X(own_for)                                                                                    \
+  X(own_grow)                                                                                   \
+  X(library_functions)                                                                          \
+  X(library_loaded)                                                                             \
+  X(library_of)                                                                                 \
+  X(library_open)                                                                               \
+  X(library_symbol)                                                                             \
+  X(write_strides)                                                                              \
+  X(capture_query)                                                                              \
+  X(capture_relax)                                                                              \
+  X(capture_restore)                                                                            \
+  X(cuda_start)                                                                                 \
+  X(cuda_enter)                                                                                 \
+  X(cuda_leave)                                                                                 \
+  X(cuda_check)                                                                                 \
+  X(cuda_fail)                                                                                  \
+  X(cuda_note_operator)                                                                         \
+  X(driver_launch)                                                                              \
+  X(fault_take_any)                                                                             \
+  X(device_allocate)                                                                            \
+  X(device_free)                                                                                \
+  X(stream_synchronize)                                                                         \
+  X(team_run)                                                                                   \
+  X(elements_run)                                                                               \
+  X(elements_still)                                                                             \
+  X(view_array)                                                                                 \
+  X(view_is_transposed)                                                                         \
+  X(host_copy_whole)
+
+typedef struct cuplug__core {
+  const cuplug__driver_table *driver;
+  const int32_t *driver_version;
+  cuplug__gpu *gpus;
+#define CUPLUG__MEMBER(name) __typeof__(cuplug__##name) *name;
+  CUPLUG__FUNCTIONS(CUPLUG__MEMBER)
+#undef CUPLUG__MEMBER
+} cuplug__core;
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of the core that only cuplug's own package and runtime call. The library exports
+ * none of them: they may change with every version, and are reached through one table. */
+#ifndef CUPLUG_INTERNAL_FUNCTIONS_H
+#define CUPLUG_INTERNAL_FUNCTIONS_H
+
+#include <internal/copies.h>
+#include <internal/define.h>
+#include <internal/files.h>
+#include <internal/frame.h>
+#include <internal/gpus.h>
+#include <internal/lookup.h>
+
+CUPLUG__BEGIN_C
+
+/* Each is declared in a header above, with the prefix cuplug_. */
+#define CUPLUG_FUNCTIONS(X)                                                                     \
+  X(bind)                                                                                       \
+  X(bind_row)                                                                                   \
+  X(wanted_copies)                                                                              \
+  X(wanted_shape)                                                                               \
+  X(check_place)                                                                                \
+  X(copy_input)                                                                                 \
+  X(set_output)                                                                                 \
+  X(run)                                                                                        \
+  X(n_rounding_changes)                                                                         \
+  X(parse_signature)                                                                            \
+  X(free_signature)                                                                             \
+  X(copy_array)                                                                                 \
+  X(define)                                                                                     \
+  X(entry_context)                                                                              \
+  X(entry_error)                                                                                \
+  X(entry_number)                                                                               \
+  X(find_stock)                                                                                 \
+  X(find_loaded)                                                                                \
+  X(check_owner)                                                                                \
+  X(open_library)                                                                               \
+  X(sha256)                                                                                     \
+  X(used_gpus)                                                                                  \
+  X(query_attribute)                                                                            \
+  X(release_device)
+
+typedef struct cuplug_functions {
+  const struct cuplug__core *core; /* what the runtime alone calls: core/call/functions.h */
+#define CUPLUG__MEMBER(name) __typeof__(cuplug_##name) *name;
+  CUPLUG_FUNCTIONS(CUPLUG__MEMBER)
+#undef CUPLUG__MEMBER
+} cuplug_functions;
+
+/* The table, for code that was compiled with the same version of these headers; else NULL.
+ * [thread-safe] [no-cuda] */
+CUPLUG_API const cuplug_functions *cuplug_private(const char *version, size_t table_bytes);
+
+CUPLUG__END_C
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that several GPUs, or the host and a GPU, see, and copies from GPU to GPU. Not installed:
+ * C programs have CUDA's own. */
+#ifndef CUPLUG_RUNTIME_GPUS_H
+#define CUPLUG_RUNTIME_GPUS_H
+
+#include <cuplug/host.h>
+
+CUPLUG__BEGIN_C
+
+/* Pinned memory of the host, which all GPUs see; or managed memory, which moves to where it is
+ * used. [thread-safe] */
+CUPLUG_API int cuplug_allocate_shared(int32_t device, int is_managed, uint64_t bytes,
+                                      void **pointer, cuplug_error *error);
+/* [thread-safe] [syncs] */
+CUPLUG_API int cuplug_free_shared(int32_t device, int is_managed, void *pointer,
+                                  cuplug_error *error);
+
+/* Copies from one GPU to another, after the work on `stream` of the one and before that on
+ * `waiting` of the other. [thread-safe] [stream-ordered] */
+CUPLUG_API int cuplug_copy_peer(int32_t to_device, void *to, void *waiting, int32_t from_device,
+                                const void *from, void *stream, uint64_t bytes,
+                                cuplug_error *error);
+
+CUPLUG__END_C
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host API of run-time compilation: CUDA source, machine code, kernels. Not installed. */
+#ifndef CUPLUG_RUNTIME_JIT_H
+#define CUPLUG_RUNTIME_JIT_H
+
+#include <cuplug/host.h>
+
+CUPLUG__BEGIN_C
+
+/* CUDA C++ to be compiled by NVRTC. Arrays of strings have the length that stands beside them. */
+typedef struct cuplug_program {
+  const char *text;
+  const char *name;         /* of the source, in messages */
+  const char *architecture; /* of the GPU: "90" for 9.0, "90a"; "compute_90" for PTX */
+  const char *const *options;
+  const char *const *names;        /* expressions, "scale<4>", whose lowered names are wanted */
+  const char *const *header_names; /* as #include has them, found before any file */
+  const char *const *header_texts;
+  uint32_t n_options;
+  uint32_t n_names;
+  uint32_t n_headers;
+  uint32_t try_minimal; /* 1: first with --minimal, faster for a text that includes no headers */
+  uint32_t is_part;     /* 1: the image is to be a part for cuplug_link_program */
+} cuplug_program;
+
+/* What came of it; free it with cuplug_free_binary. */
+typedef struct cuplug_binary {
+  void *image; /* machine code; PTX when the GPU is newer than NVRTC; of a part, its LTO IR */
+  uint64_t image_bytes;
+  char **lowered; /* n_names of them, in the order of the program's names */
+  char *log;      /* the compiler's, with warnings */
+  uint32_t n_names;
+  int32_t is_ptx;
+} cuplug_binary;
+
+/* The path of the NVRTC that is used: the one that the process has loaded, else the first in
+ * $CUDA_HOME and $CUDA_PATH, in `directories` (separated by ":", may be NULL), in /usr/local/cuda
+ * and on the dynamic linker's path. Loads nothing but in the last case. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_find_compiler(const char *directories, char path[4096], cuplug_error *error);
+
+/* Compiles with the NVRTC at `path`; the first one used is kept for the process. `*binary` is to be
+ * freed also after ERROR_COMPILE, when it has the log. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_compile_program(const char *path, const cuplug_program *program,
+                                      cuplug_binary **binary, cuplug_error *error);
+CUPLUG_API void cuplug_free_binary(cuplug_binary *binary);
+
+/* Code to be linked and optimised as a whole by nvJitLink: LTO IR, PTX, cubins, fatbins, objects
+ * and libraries, in arrays of n_parts. The options say the architecture, "-arch=sm_90". */
+typedef struct cuplug_linking {
+  const char *name; /* in messages */
+  const void *const *parts;
+  const uint64_t *part_bytes;
+  const char *const *part_names;
+  const char *const *options;
+  uint32_t n_parts;
+  uint32_t n_options;
+  int32_t is_ptx; /* 1: the image is to be PTX; "-ptx" is among the options */
+} cuplug_linking;
+
+/* Links with the nvJitLink at `path`; `*binary` as of cuplug_compile_program. [thread-safe]
+ * [no-cuda] */
+CUPLUG_API int cuplug_link_program(const char *path, const cuplug_linking *linking,
+                                   cuplug_binary **binary, cuplug_error *error);
+
+/* Machine code or PTX to be loaded into the driver (CUDA 12.0 or newer). Opaque; never freed, as
+ * work that runs may need it: whoever loads the same thing again and again keeps what the first
+ * time gave. */
+typedef struct cuplug_image cuplug_image;
+typedef struct cuplug_kernel cuplug_kernel;
+
+/* Copies an image and loads it; `name` is for messages. [thread-safe] */
+CUPLUG_API int cuplug_load_image(const void *image, uint64_t bytes, const char *name,
+                                 cuplug_image **loaded, cuplug_error *error);
+
+/* The lowered names of the kernels, borrowed for ever. `n`: in, the room in `names`; out, how many
+ * there are, 0 where the driver cannot say (before CUDA 12.4). [thread-safe] */
+CUPLUG_API int cuplug_list_kernels(cuplug_image *image, const char **names, uint32_t *n,
+                                   cuplug_error *error);
+
+/* A kernel by its lowered name; `name` is for messages. It is never freed. ERROR_NOT_FOUND where
+ * there is none. [thread-safe] */
+CUPLUG_API int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *name,
+                                  cuplug_kernel **kernel, cuplug_error *error);
+
+/* The memory of a __device__ or __constant__ variable on a GPU. ERROR_NOT_FOUND where there is
+ * none. [thread-safe] */
+CUPLUG_API int cuplug_find_global(cuplug_image *image, const char *lowered, const char *name,
+                                  int32_t device, void **pointer, uint64_t *bytes,
+                                  cuplug_error *error);
+
+#define CUPLUG_MAX_KERNEL_PARAMETERS 256
+
+/* The size in bytes of each parameter, asked of the code on a GPU. `n`: in, how many the compiler
+ * has found, or -1 to find out, for which tools that watch the driver see one refused question;
+ * out, how many there are, or -1 where the driver cannot say (before CUDA 12.4). [thread-safe] */
+CUPLUG_API int cuplug_kernel_parameters(cuplug_kernel *kernel, int32_t device,
+                                        uint64_t sizes[CUPLUG_MAX_KERNEL_PARAMETERS], int32_t *n,
+                                        cuplug_error *error);
+
+typedef struct cuplug_kernel_info {
+  int32_t max_threads;  /* of a block */
+  int32_t n_registers;  /* of a thread */
+  int32_t shared_bytes; /* static, of a block */
+  int32_t local_bytes;  /* of a thread */
+  int32_t constant_bytes;
+  int32_t max_dynamic_shared_bytes; /* of a block, with the opt-in of the device */
+} cuplug_kernel_info;
+CUPLUG_API int cuplug_query_kernel(cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info,
+                                   cuplug_error *error);
+
+/* Occupancy: blocks of so many threads that one multiprocessor holds at once; the block size of
+ * highest occupancy, and the number of blocks that fill the GPU. [thread-safe] */
+CUPLUG_API int cuplug_max_active_blocks(cuplug_kernel *kernel, int32_t device, int32_t n_threads,
+                                        uint64_t shared_bytes, int32_t *n_blocks,
+                                        cuplug_error *error);
+CUPLUG_API int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_bytes,
+                                    int32_t *n_threads, int32_t *n_blocks, cuplug_error *error);
+
+/* Checks a grid against the limits of a kernel and a GPU, and opts in to shared memory beyond
+ * 48 KiB. To be done once before such a grid is launched. [thread-safe] */
+CUPLUG_API int cuplug_check_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
+                                   cuplug_error *error);
+
+/* Launches a kernel; `parameters` points to the value of each. A grid without blocks is no launch
+ * and no error. A fault of an earlier call is reported first. [thread-safe] [stream-ordered] */
+CUPLUG_API int cuplug_launch_kernel(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
+                                    void *stream, void *const *parameters, cuplug_error *error);
+
+/* The CUfunction of a kernel on a GPU, for launches of one's own. [thread-safe] */
+CUPLUG_API int cuplug_kernel_function(cuplug_kernel *kernel, int32_t device, void **function,
+                                      cuplug_error *error);
+
+CUPLUG__END_C
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams, events and graphs that Python users make. Streams are named as in cuplug_options. Not
+ * installed: C programs have CUDA's own. */
+#ifndef CUPLUG_RUNTIME_STREAMS_H
+#define CUPLUG_RUNTIME_STREAMS_H
+
+#include <cuplug/host.h>
+
+CUPLUG__BEGIN_C
+
+/* A stream; unless `is_non_blocking`, it is ordered with the legacy default stream. Lower numbers
+ * have the higher priority, 0 is the usual one. [thread-safe] */
+CUPLUG_API int cuplug_make_stream(int32_t device, int is_non_blocking, int32_t priority,
+                                  void **stream, cuplug_error *error);
+/* The work that is on it is still done. [thread-safe] */
+CUPLUG_API int cuplug_free_stream(int32_t device, void *stream, cuplug_error *error);
+
+/* [thread-safe] */
+CUPLUG_API int cuplug_make_event(int32_t device, int has_time, void **event, cuplug_error *error);
+CUPLUG_API int cuplug_free_event(int32_t device, void *event, cuplug_error *error);
+/* [thread-safe] [stream-ordered] */
+CUPLUG_API int cuplug_record_event(int32_t device, void *event, void *stream, cuplug_error *error);
+CUPLUG_API int cuplug_wait_for_event(int32_t device, void *stream, void *event,
+                                     cuplug_error *error);
+/* Reports faults of earlier calls, too. [thread-safe] [syncs] */
+CUPLUG_API int cuplug_synchronize_event(int32_t device, void *event, cuplug_error *error);
+/* Whether the work on a stream, or before an event, one of them NULL, is done. [thread-safe] */
+CUPLUG_API int cuplug_query_work(int32_t device, void *stream, void *event, int32_t *is_done,
+                                 cuplug_error *error);
+/* From one event to another, both of them passed. [thread-safe] */
+CUPLUG_API int cuplug_elapsed_time(int32_t device, void *start, void *end, float *milliseconds,
+                                   cuplug_error *error);
+
+/* What is put on a stream between these two becomes a graph, which is launched any number of times.
+ * `graph` may be NULL: then it is dropped. [thread-safe] */
+CUPLUG_API int cuplug_begin_capture(int32_t device, void *stream, cuplug_error *error);
+CUPLUG_API int cuplug_end_capture(int32_t device, void *stream, void **graph, cuplug_error *error);
+/* [thread-safe] [stream-ordered] */
+CUPLUG_API int cuplug_launch_graph(int32_t device, void *graph, void *stream, cuplug_error *error);
+/* Launches that are under way are still done. [thread-safe] */
+CUPLUG_API int cuplug_free_graph(int32_t device, void *graph, cuplug_error *error);
+
+CUPLUG__END_C
+#endif

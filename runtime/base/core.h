@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The core, as the runtime reaches it: `core->fail(...)`, and for what the package calls, too,
+ * `cuplug_core->run(...)`. What include/cuplug/ declares is called as it is there. */
+#ifndef CUPLUG_RUNTIME_BASE_CORE_H
+#define CUPLUG_RUNTIME_BASE_CORE_H
+
+#include "call/functions.h"
+
+extern const cuplug_functions *cuplug_core;
+extern const cuplug__core *core;
+
+/* As CUPLUG__RELAXED and CUPLUG__ENTERED, for code that is not the core's. */
+static inline void cuplug__end_relaxed(const int *mode) { core->capture_restore(mode); }
+#define RELAXED __attribute__((unused, cleanup(cuplug__end_relaxed))) int
+
+static inline void cuplug__end_entered(const cuplug__context *context) {
+  core->cuda_leave(context);
+}
+#define ENTERED __attribute__((cleanup(cuplug__end_entered))) cuplug__context
+
+#endif

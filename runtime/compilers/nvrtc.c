@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compilers/nvrtc.h"
+
+#include "base/core.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096, NEWEST = 19, OLDEST = 12 }; /* major versions that are looked for */
+
+static cuplug__nvrtc opened;
+static _Atomic(const cuplug__nvrtc *) ready; /* &opened, once it is filled */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The newest library in a directory of `length` bytes, with `below` put behind it. */
+static int find_in(const char *directory, size_t length, const char *below, char *path) {
+  for (int major = NEWEST; length && major >= OLDEST; major--) {
+    int n =
+        snprintf(path, PATH_BYTES, "%.*s%s/libnvrtc.so.%d", (int)length, directory, below, major);
+    if (n < PATH_BYTES && !access(path, R_OK)) return 1;
+  }
+  return 0;
+}
+
+static int find_in_home(const char *home, char *path) {
+  if (!home || *home != '/') return 0;
+  return find_in(home, strlen(home), "/lib64", path) || find_in(home, strlen(home), "/lib", path);
+}
+
+static int find_in_list(const char *list, char *path) {
+  for (; list && *list; list += *list == ':') {
+    size_t length = strcspn(list, ":");
+    if (find_in(list, length, "", path)) return 1;
+    list += length;
+  }
+  return 0;
+}
+
+/* What only the dynamic linker knows, it has to be asked for by name. */
+static int find_by_linker(char *path) {
+  char name[32];
+  for (int major = NEWEST; major >= OLDEST; major--) {
+    snprintf(name, sizeof name, "libnvrtc.so.%d", major);
+    void *library = core->library_open(name, NULL);
+    if (!library) continue;
+    snprintf(path, PATH_BYTES, "%s",
+             core->library_of(core->library_symbol(library, "nvrtcVersion")));
+    return 1;
+  }
+  return 0;
+}
+
+int cuplug_find_compiler(const char *directories, char path[PATH_BYTES], cuplug_error *error) {
+  cuplug__clear(error);
+  if (core->library_loaded("libnvrtc.so.", path, PATH_BYTES)) return CUPLUG_OK;
+  if (find_in_home(secure_getenv("CUDA_HOME"), path)) return CUPLUG_OK;
+  if (find_in_home(secure_getenv("CUDA_PATH"), path)) return CUPLUG_OK;
+  if (find_in_list(directories, path)) return CUPLUG_OK;
+  if (find_in_home("/usr/local/cuda", path)) return CUPLUG_OK;
+  if (find_by_linker(path)) return CUPLUG_OK;
+  *path = 0;
+  return core->fail(error, CUPLUG_ERROR_COMPILE,
+                      "there is no NVRTC, the compiler of CUDA source: libnvrtc.so.%d or newer was "
+                      "not found in $CUDA_HOME, $CUDA_PATH, the nvidia-cuda-nvrtc packages of "
+                      "Python, /usr/local/cuda or on the library path; install the CUDA toolkit or "
+                      "the Python package nvidia-cuda-nvrtc",
+                      OLDEST);
+}
+
+/* Under the lock. */
+static int fill(const char *path, cuplug_error *error) {
+  const cuplug__function functions[] = {
+#define CUPLUG__X(function, parameters) {#function, &opened.function},
+      CUPLUG__NVRTC_LIST(CUPLUG__X)
+#undef CUPLUG__X
+          {"nvrtcGetErrorString", &opened.nvrtcGetErrorString}};
+  int status = core->library_functions(path, "NVRTC", functions,
+                                         sizeof functions / sizeof *functions, error);
+  if (status) return status;
+  int major = 0, minor = 0, n = 0;
+  opened.nvrtcVersion(&major, &minor);
+  opened.version = major * 1000 + minor * 10;
+  opened.nvrtcGetNumSupportedArchs(&n);
+  if (n < 1 || n > CUPLUG__MAX_ARCHITECTURES)
+    return core->fail(error, CUPLUG_ERROR_COMPILE, "%s names %d architectures", path, n);
+  opened.nvrtcGetSupportedArchs(opened.architectures);
+  opened.n_architectures = n;
+  return CUPLUG_OK;
+}
+
+int cuplug__nvrtc_open(const char *path, const cuplug__nvrtc **nvrtc, cuplug_error *error) {
+  int status = CUPLUG_OK;
+  *nvrtc = atomic_load_explicit(&ready, memory_order_acquire);
+  if (*nvrtc) return CUPLUG_OK;
+  pthread_mutex_lock(&lock);
+  if (!atomic_load(&ready)) status = fill(path, error);
+  if (!status) atomic_store_explicit(&ready, &opened, memory_order_release);
+  pthread_mutex_unlock(&lock);
+  *nvrtc = &opened;
+  return status;
+}

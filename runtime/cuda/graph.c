@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs that Python users capture and launch. */
+#include "base/core.h"
+
+#include <runtime/streams.h>
+
+/* Relaxed: what others allocate or load in the meantime does no harm to what is captured. */
+int cuplug_begin_capture(int32_t device, void *stream, cuplug_error *error) {
+  cuplug__clear(error);
+  ENTERED context = core->cuda_enter(device, error);
+  if (context.status) return context.status;
+  int code = core->driver->cuStreamBeginCapture(stream, CUPLUG__CAPTURE_RELAXED);
+  return core->cuda_check(error, code, "capturing a graph");
+}
+
+int cuplug_end_capture(int32_t device, void *stream, void **graph, cuplug_error *error) {
+  CUgraph captured = NULL;
+  CUgraphExec made = NULL;
+  cuplug__clear(error);
+  ENTERED context = core->cuda_enter(device, error);
+  if (context.status) return context.status;
+  int code = core->driver->cuStreamEndCapture(stream, &captured);
+  if (!code && graph) code = core->driver->cuGraphInstantiate(&made, captured, 0);
+  if (captured) core->driver->cuGraphDestroy(captured);
+  if (graph) *graph = made;
+  return core->cuda_check(error, code, "capturing a graph");
+}
+
+int cuplug_launch_graph(int32_t device, void *graph, void *stream, cuplug_error *error) {
+  int status = core->fault_take_any(error);
+  if (status) return status;
+  ENTERED context = core->cuda_enter(device, error);
+  if (context.status) return context.status;
+  int code = core->driver->cuGraphLaunch(graph, CUPLUG__STREAM(stream));
+  return core->cuda_check(error, code, "launching a graph");
+}
+
+int cuplug_free_graph(int32_t device, void *graph, cuplug_error *error) {
+  cuplug__clear(error);
+  ENTERED context = core->cuda_enter(device, error);
+  if (context.status) return context.status;
+  return core->cuda_check(error, core->driver->cuGraphExecDestroy(graph), "freeing a graph");
+}

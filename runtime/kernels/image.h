@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machine code in the driver. */
+#ifndef CUPLUG_CORE_KERNELS_IMAGE_H
+#define CUPLUG_CORE_KERNELS_IMAGE_H
+
+#include "cuda/driver.h"
+
+#include <runtime/jit.h>
+
+struct cuplug_image {
+  cuplug_image *next; /* of all images: they are kept for ever */
+  CUlibrary library;
+  char *name;
+  cuplug_kernel *kernels;
+  char log[1024]; /* what the driver says of PTX, which may be when a kernel is first used */
+};
+
+/* What the driver said when code of the image was loaded -> the record. Returns the status. */
+int cuplug__fail_load(cuplug_error *error, int code, const cuplug_image *image);
+
+#endif
