@@ -23,37 +23,37 @@
 #include <internal/functions.h>
 
 /* Each is declared in a header above, with the prefix cuplug__. */
-#define CUPLUG__FUNCTIONS(X)                                                                    \
-  X(fail)                                                                                       \
-  X(no_memory)                                                                                  \
-  X(prefix)                                                                                     \
-  X(own_for)                                                                                    \
-  X(own_grow)                                                                                   \
-  X(library_functions)                                                                          \
-  X(library_loaded)                                                                             \
-  X(library_of)                                                                                 \
-  X(library_open)                                                                               \
-  X(library_symbol)                                                                             \
-  X(write_strides)                                                                              \
-  X(capture_query)                                                                              \
-  X(capture_relax)                                                                              \
-  X(capture_restore)                                                                            \
-  X(cuda_start)                                                                                 \
-  X(cuda_enter)                                                                                 \
-  X(cuda_leave)                                                                                 \
-  X(cuda_check)                                                                                 \
-  X(cuda_fail)                                                                                  \
-  X(cuda_note_operator)                                                                         \
-  X(driver_launch)                                                                              \
-  X(fault_take_any)                                                                             \
-  X(device_allocate)                                                                            \
-  X(device_free)                                                                                \
-  X(stream_synchronize)                                                                         \
-  X(team_run)                                                                                   \
-  X(elements_run)                                                                               \
-  X(elements_still)                                                                             \
-  X(view_array)                                                                                 \
-  X(view_is_transposed)                                                                         \
+#define CUPLUG__FUNCTIONS(X) \
+  X(fail)                    \
+  X(no_memory)               \
+  X(prefix)                  \
+  X(own_for)                 \
+  X(own_grow)                \
+  X(library_functions)       \
+  X(library_loaded)          \
+  X(library_of)              \
+  X(library_open)            \
+  X(library_symbol)          \
+  X(write_strides)           \
+  X(capture_query)           \
+  X(capture_relax)           \
+  X(capture_restore)         \
+  X(cuda_start)              \
+  X(cuda_enter)              \
+  X(cuda_leave)              \
+  X(cuda_check)              \
+  X(cuda_fail)               \
+  X(cuda_note_operator)      \
+  X(driver_launch)           \
+  X(fault_take_any)          \
+  X(device_allocate)         \
+  X(device_free)             \
+  X(stream_synchronize)      \
+  X(team_run)                \
+  X(elements_run)            \
+  X(elements_still)          \
+  X(view_array)              \
+  X(view_is_transposed)      \
   X(host_copy_whole)
 
 typedef struct cuplug__core {

@@ -38,8 +38,7 @@ typedef struct cuplug_definition {
  * one of a plugin but is found by this pointer alone, not by name. It lives until the process ends,
  * so whoever defines the same thing again and again keeps what the first time gave. Strings are
  * copied. ERROR_VALUE says what is wrong with a definition. [thread-safe] [no-cuda] */
-int cuplug_define(const cuplug_definition *definition, cuplug_operator **op,
-                             cuplug_error *error);
+int cuplug_define(const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error);
 
 /* For an entry of such an operator: the context of its row. NULL for entries of plugins. */
 void *cuplug_entry_context(const cuplug_call *call);
@@ -51,8 +50,8 @@ cuplug_error *cuplug_entry_error(const cuplug_call *call);
 /* For such an entry: works out a number of the call, which must fit an integer type, a
  * cuplug_type_id. The error begins with `what`:
  * "arguments: n // k: it divides by zero (n = 4, k = 0)". Returns a status. */
-int cuplug_entry_number(const cuplug_call *call, const cuplug_term *term,
-                                   const char *what, uint32_t type, int64_t *number);
+int cuplug_entry_number(const cuplug_call *call, const cuplug_term *term, const char *what,
+                        uint32_t type, int64_t *number);
 
 CUPLUG__END_C
 #endif

@@ -69,15 +69,15 @@ struct cuplug_frame {
  * a second bind, or gives up: cuplug_run refuses a frame that cuplug_wanted_copies says needs some.
  * In-out arrays are never copied but refused. [thread-safe] [no-cuda] */
 int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                           cuplug_frame *frame, cuplug_error *error);
+                cuplug_frame *frame, cuplug_error *error);
 
 /* The same against one row alone, for arguments that were given by its parameters' names: other
  * rows may call them otherwise. Without `needs_memory` arrays stand for others, and the frame is
  * not to be run. *n_matched: how many parameters fitted. `error` may be NULL. [thread-safe]
  * [no-cuda] */
-int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *args,
-                               uint32_t n_args, uint32_t needs_memory, cuplug_frame *frame,
-                               int32_t *n_matched, cuplug_error *error);
+int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_args,
+                    uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched,
+                    cuplug_error *error);
 
 /* What of copy_mask cannot do without copies, with `device` as it is now: arrays of the host that
  * go through a GPU, or that the host entry is given in blocks, are put in order on their way.
@@ -90,8 +90,7 @@ int cuplug_check_place(const cuplug_frame *frame, cuplug_error *error);
 
 /* The shape that input tensor k of a bound frame must have after broadcasting. Returns its ndim.
  * [thread-safe] [no-cuda] */
-int32_t cuplug_wanted_shape(const cuplug_frame *frame, uint32_t k,
-                                       int64_t shape[CUPLUG_MAX_NDIM]);
+int32_t cuplug_wanted_shape(const cuplug_frame *frame, uint32_t k, int64_t shape[CUPLUG_MAX_NDIM]);
 
 /* Writes the copy of input tensor k that `copy_mask` asks for, in that shape; it is not in
  * `odd_mask`, and on the host. Large ones on several threads. [thread-safe] [no-cuda] */
@@ -100,7 +99,7 @@ void cuplug_copy_input(const cuplug_frame *frame, uint32_t k, void *to);
 /* Takes `given` as output k (from 0): checks dtype, shape, layout, device, read-only, and that its
  * memory overlaps no input and no other output given. [thread-safe] [no-cuda] */
 int cuplug_set_output(cuplug_frame *frame, uint32_t k, const cuplug_argument *given,
-                                 cuplug_error *error);
+                      cuplug_error *error);
 
 /* Runs a bound frame whose outputs have memory. Host arrays with frame->device set to CUDA are
  * staged through the GPU [syncs]; host arrays otherwise run on the host entry before it returns;

@@ -14,30 +14,30 @@
 CUPLUG__BEGIN_C
 
 /* Each is declared in a header above, with the prefix cuplug_. */
-#define CUPLUG_FUNCTIONS(X)                                                                     \
-  X(bind)                                                                                       \
-  X(bind_row)                                                                                   \
-  X(wanted_copies)                                                                              \
-  X(wanted_shape)                                                                               \
-  X(check_place)                                                                                \
-  X(copy_input)                                                                                 \
-  X(set_output)                                                                                 \
-  X(run)                                                                                        \
-  X(n_rounding_changes)                                                                         \
-  X(parse_signature)                                                                            \
-  X(free_signature)                                                                             \
-  X(copy_array)                                                                                 \
-  X(define)                                                                                     \
-  X(entry_context)                                                                              \
-  X(entry_error)                                                                                \
-  X(entry_number)                                                                               \
-  X(find_stock)                                                                                 \
-  X(find_loaded)                                                                                \
-  X(check_owner)                                                                                \
-  X(open_library)                                                                               \
-  X(sha256)                                                                                     \
-  X(used_gpus)                                                                                  \
-  X(query_attribute)                                                                            \
+#define CUPLUG_FUNCTIONS(X) \
+  X(bind)                   \
+  X(bind_row)               \
+  X(wanted_copies)          \
+  X(wanted_shape)           \
+  X(check_place)            \
+  X(copy_input)             \
+  X(set_output)             \
+  X(run)                    \
+  X(n_rounding_changes)     \
+  X(parse_signature)        \
+  X(free_signature)         \
+  X(copy_array)             \
+  X(define)                 \
+  X(entry_context)          \
+  X(entry_error)            \
+  X(entry_number)           \
+  X(find_stock)             \
+  X(find_loaded)            \
+  X(check_owner)            \
+  X(open_library)           \
+  X(sha256)                 \
+  X(used_gpus)              \
+  X(query_attribute)        \
   X(release_device)
 
 typedef struct cuplug_functions {

@@ -12,8 +12,8 @@ CUPLUG__BEGIN_C
 uint64_t cuplug_used_gpus(void);
 
 /* An attribute by CUDA's number. `is_known`: 0 where the driver is older. [thread-safe] */
-int cuplug_query_attribute(int32_t device, int32_t attribute, int32_t *value,
-                                      int32_t *is_known, cuplug_error *error);
+int cuplug_query_attribute(int32_t device, int32_t attribute, int32_t *value, int32_t *is_known,
+                           cuplug_error *error);
 
 /* Frees what cuplug_allocate_device gave for as many bytes, and may keep it for the next of that
  * many. [thread-safe] [stream-ordered] */

@@ -109,8 +109,8 @@ struct cuplug_signature {
 
 /* Parses signature text; free it with cuplug_free_signature. On an error *signature is NULL, and
  * `position` (may be NULL) is the byte offset of the place. [thread-safe] [no-cuda] */
-int cuplug_parse_signature(const char *text, cuplug_signature **signature,
-                                      uint32_t *position, cuplug_error *error);
+int cuplug_parse_signature(const char *text, cuplug_signature **signature, uint32_t *position,
+                           cuplug_error *error);
 void cuplug_free_signature(cuplug_signature *signature);
 
 CUPLUG__END_C

@@ -20,17 +20,17 @@ static int fail(const cuplug__nvrtc *nvrtc, int code, const char *name, cuplug_e
   if (code == CUPLUG__NVRTC_ERROR_OUT_OF_MEMORY)
     return core->fail(error, CUPLUG_ERROR_MEMORY, "%s: NVRTC ran out of memory", name);
   return core->fail(error, CUPLUG_ERROR_COMPILE, "%s: NVRTC: %s", name,
-                      nvrtc->nvrtcGetErrorString(code));
+                    nvrtc->nvrtcGetErrorString(code));
 }
 
 static int fail_architecture(const cuplug__nvrtc *nvrtc, const cuplug_program *program,
                              cuplug_error *error) {
   const int *known = nvrtc->architectures, newest = known[nvrtc->n_architectures - 1];
   return core->fail(error, CUPLUG_ERROR_COMPILE,
-                      "%s: architecture: seen %s, wanted one that NVRTC %d.%d compiles for: %d to "
-                      "%d",
-                      program->name, program->architecture, nvrtc->version / 1000,
-                      nvrtc->version % 1000 / 10, known[0], newest);
+                    "%s: architecture: seen %s, wanted one that NVRTC %d.%d compiles for: %d to "
+                    "%d",
+                    program->name, program->architecture, nvrtc->version / 1000,
+                    nvrtc->version % 1000 / 10, known[0], newest);
 }
 
 /* Machine code where NVRTC knows the architecture, PTX for the driver where the GPU is newer, or
@@ -113,7 +113,7 @@ static int compile(const cuplug__nvrtc *nvrtc, nvrtcProgram created, const cuplu
   code = take_log(nvrtc, created, binary);
   if (refusal && !code && *binary->log)
     return core->fail(error, CUPLUG_ERROR_COMPILE, "%s: %s\n%s", program->name,
-                        nvrtc->nvrtcGetErrorString(refusal), binary->log);
+                      nvrtc->nvrtcGetErrorString(refusal), binary->log);
   if (refusal) return fail(nvrtc, refusal, program->name, error);
   if (!code) code = take_names(nvrtc, created, program, binary);
   if (!code) code = take_image(nvrtc, created, program, binary);

@@ -34,8 +34,8 @@ static int open_linker(const char *path, linker *l, cuplug_error *error) {
       LINKER_LIST(CUPLUG__X)
 #undef CUPLUG__X
   };
-  return core->library_functions(path, "nvJitLink", functions,
-                                   sizeof functions / sizeof *functions, error);
+  return core->library_functions(path, "nvJitLink", functions, sizeof functions / sizeof *functions,
+                                 error);
 }
 
 /* What the linker says of a refusal is the message. */
@@ -48,7 +48,7 @@ static int fail(const linker *l, nvJitLinkHandle handle, int code, const cuplug_
   }
   const char *log = binary->log ? binary->log : "";
   return core->fail(error, CUPLUG_ERROR_COMPILE, "%s: linking: error %d of nvJitLink%s%s",
-                      linking->name, code, *log ? "\n" : "", log);
+                    linking->name, code, *log ? "\n" : "", log);
 }
 
 static int take_image(const linker *l, nvJitLinkHandle handle, int is_ptx, cuplug_binary *binary) {

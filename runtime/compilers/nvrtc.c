@@ -64,11 +64,11 @@ int cuplug_find_compiler(const char *directories, char path[PATH_BYTES], cuplug_
   if (find_by_linker(path)) return CUPLUG_OK;
   *path = 0;
   return core->fail(error, CUPLUG_ERROR_COMPILE,
-                      "there is no NVRTC, the compiler of CUDA source: libnvrtc.so.%d or newer was "
-                      "not found in $CUDA_HOME, $CUDA_PATH, the nvidia-cuda-nvrtc packages of "
-                      "Python, /usr/local/cuda or on the library path; install the CUDA toolkit or "
-                      "the Python package nvidia-cuda-nvrtc",
-                      OLDEST);
+                    "there is no NVRTC, the compiler of CUDA source: libnvrtc.so.%d or newer was "
+                    "not found in $CUDA_HOME, $CUDA_PATH, the nvidia-cuda-nvrtc packages of "
+                    "Python, /usr/local/cuda or on the library path; install the CUDA toolkit or "
+                    "the Python package nvidia-cuda-nvrtc",
+                    OLDEST);
 }
 
 /* Under the lock. */
@@ -79,7 +79,7 @@ static int fill(const char *path, cuplug_error *error) {
 #undef CUPLUG__X
           {"nvrtcGetErrorString", &opened.nvrtcGetErrorString}};
   int status = core->library_functions(path, "NVRTC", functions,
-                                         sizeof functions / sizeof *functions, error);
+                                       sizeof functions / sizeof *functions, error);
   if (status) return status;
   int major = 0, minor = 0, n = 0;
   opened.nvrtcVersion(&major, &minor);

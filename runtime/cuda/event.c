@@ -45,16 +45,15 @@ int cuplug_record_event(int32_t device, void *event, void *stream, cuplug_error 
   ENTERED context = core->cuda_enter(device, error);
   if (context.status) return context.status;
   return core->cuda_check(error, core->driver->cuEventRecord(event, CUPLUG__STREAM(stream)),
-                            "recording an event");
+                          "recording an event");
 }
 
 int cuplug_wait_for_event(int32_t device, void *stream, void *event, cuplug_error *error) {
   cuplug__clear(error);
   ENTERED context = core->cuda_enter(device, error);
   if (context.status) return context.status;
-  return core->cuda_check(error,
-                            core->driver->cuStreamWaitEvent(CUPLUG__STREAM(stream), event, 0),
-                            "having a stream wait for an event");
+  return core->cuda_check(error, core->driver->cuStreamWaitEvent(CUPLUG__STREAM(stream), event, 0),
+                          "having a stream wait for an event");
 }
 
 int cuplug_synchronize_event(int32_t device, void *event, cuplug_error *error) {
@@ -87,7 +86,7 @@ int cuplug_elapsed_time(int32_t device, void *start, void *end, float *milliseco
   int code = core->driver->cuEventElapsedTime(milliseconds, start, end);
   if (code == CUPLUG__CU_NOT_READY)
     return core->fail(error, CUPLUG_ERROR_VALUE,
-                        "elapsed_time: seen an event whose work is not done, wanted one that was "
-                        "waited for");
+                      "elapsed_time: seen an event whose work is not done, wanted one that was "
+                      "waited for");
   return core->cuda_check(error, code, "asking for the time between two events");
 }

@@ -26,7 +26,7 @@ int cuplug_allocate_shared(int32_t device, int is_managed, uint64_t bytes, void 
   int code = allocate(is_managed, bytes ? bytes : 1, pointer);
   if (code != CUPLUG__CU_OUT_OF_MEMORY) return core->cuda_check(error, code, what);
   return core->fail(error, CUPLUG_ERROR_MEMORY, "%s: seen %llu bytes, which there are not", what,
-                      (unsigned long long)bytes);
+                    (unsigned long long)bytes);
 }
 
 int cuplug_free_shared(int32_t device, int is_managed, void *pointer, cuplug_error *error) {
@@ -60,7 +60,7 @@ static int copy(int32_t device, const cuplug__context *other, void *to, const vo
   ENTERED context = core->cuda_enter(device, error);
   if (context.status) return context.status;
   int code = core->driver->cuMemcpyPeerAsync(ADDRESS(to), other->current, ADDRESS(from),
-                                              context.current, bytes, stream);
+                                             context.current, bytes, stream);
   return core->cuda_check(error, code, "copying from GPU to GPU");
 }
 

@@ -89,7 +89,7 @@ static int fill_tensor(const run *r, const cuplug__xla_buffer *buffer, cuplug_te
   const uint32_t id = cuplug__xla_dtype(buffer->dtype);
   if (!id)
     return core->fail(error, CUPLUG_ERROR_TYPE, "%s: seen an array of XLA's type %d",
-                        cuplug_operator_name(r->plan->op), buffer->dtype);
+                      cuplug_operator_name(r->plan->op), buffer->dtype);
   *x = cuplug_make_tensor(buffer->data, (cuplug_type_id)id, (int32_t)buffer->ndim, buffer->shape);
   x->device = r->device;
   return CUPLUG_OK;
@@ -102,7 +102,7 @@ static int read_scalar(const run *r, const cuplug__xla_buffer *buffer, cuplug_ar
   const uint32_t n_bytes = (cuplug__xla_dtype(buffer->dtype) >> 16 & 255) / 8;
   if (buffer->ndim || n_bytes > sizeof value)
     return core->fail(error, CUPLUG_ERROR_TYPE, "%s: seen an array, wanted a scalar",
-                        cuplug_operator_name(r->plan->op));
+                      cuplug_operator_name(r->plan->op));
   if (r->device.type == CUPLUG_CPU) {
     memcpy(value, buffer->data, n_bytes);
   } else {
@@ -117,7 +117,7 @@ static int take_operands(run *r, cuplug_error *error) {
   const cuplug__xla_buffers *operands = &r->call->operands;
   if (operands->n != p->n_operands)
     return core->fail(error, CUPLUG_ERROR_VALUE, "%s: seen %lld operands, wanted %u",
-                        cuplug_operator_name(p->op), (long long)operands->n, p->n_operands);
+                      cuplug_operator_name(p->op), (long long)operands->n, p->n_operands);
   memcpy(r->args, p->args, p->n_args * sizeof *r->args);
   for (uint64_t lists = p->lists; lists; lists &= lists - 1) {
     const int k = __builtin_ctzll(lists);
@@ -144,7 +144,7 @@ static int check_inout(const run *r, const cuplug_frame *f, uint32_t k, uint32_t
   const cuplug__xla_buffers *results = &r->call->results;
   if (result < results->n && results->buffers[result]->data == f->tensors[k].data) return CUPLUG_OK;
   return core->fail(error, CUPLUG_ERROR_VALUE, "%s: %s: its result has memory of its own",
-                      cuplug_operator_name(f->op), f->signature->parameters[f->parameter[k]].name);
+                    cuplug_operator_name(f->op), f->signature->parameters[f->parameter[k]].name);
 }
 
 /* The in-out arrays come first, then the outputs. */
@@ -159,7 +159,7 @@ static int take_results(const run *r, cuplug_frame *f, cuplug_error *error) {
   if (status) return status;
   if (results->n != n_taken + n_outputs)
     return core->fail(error, CUPLUG_ERROR_VALUE, "%s: seen %lld results, wanted %u",
-                        cuplug_operator_name(f->op), (long long)results->n, n_taken + n_outputs);
+                      cuplug_operator_name(f->op), (long long)results->n, n_taken + n_outputs);
   for (uint32_t k = 0; k < n_outputs && !status; k++) {
     cuplug_argument output = cuplug_absent();
     output.kind = CUPLUG_ARGUMENT_ARRAY;
@@ -174,9 +174,9 @@ __attribute__((noinline)) static int run_bound(const run *r, cuplug_error *error
   cuplug_frame frame;
   const cuplug__xla_plan *p = r->plan;
   int32_t n_matched;
-  int status =
-      p->row ? cuplug_core->bind_row(p->op, p->row - 1, r->args, p->n_args, 1, &frame, &n_matched, error)
-             : cuplug_core->bind(p->op, r->args, p->n_args, &frame, error);
+  int status = p->row ? cuplug_core->bind_row(p->op, p->row - 1, r->args, p->n_args, 1, &frame,
+                                              &n_matched, error)
+                      : cuplug_core->bind(p->op, r->args, p->n_args, &frame, error);
   if (!status) status = take_results(r, &frame, error);
   if (status) return status;
   frame.device = r->device;

@@ -91,7 +91,7 @@ typedef struct reader {
 
 static int damaged(cuplug_error *error, const char *what) {
   return core->fail(error, CUPLUG_ERROR_VALUE, "cuplug: a call in an XLA program is damaged: %s",
-                      what);
+                    what);
 }
 
 static int is_called(const cuplug__xla_span *name, const char *wanted) {
@@ -122,8 +122,8 @@ static int find_operator(const cuplug__xla_attributes *a, cuplug_operator **op,
   }
   if (address)
     return core->fail(error, CUPLUG_ERROR_NOT_FOUND,
-                        "cuplug: the program calls an operator that another process has made from "
-                        "source: wanted one of a plugin, which is found by its name");
+                      "cuplug: the program calls an operator that another process has made from "
+                      "source: wanted one of a plugin, which is found by its name");
   if (!name || name->n >= sizeof text) return damaged(error, "it names no operator");
   memcpy(text, name->text, name->n);
   text[name->n] = 0;

@@ -15,15 +15,14 @@ int cuplug__fail_load(cuplug_error *error, int code, const cuplug_image *image) 
   const char *name = image->name;
   if (code == CUPLUG__CU_NO_BINARY_FOR_GPU)
     return core->fail(error, CUPLUG_ERROR_CUDA,
-                        "%s: it was compiled for the architecture of another GPU", name);
+                      "%s: it was compiled for the architecture of another GPU", name);
   if (code == CUPLUG__CU_UNSUPPORTED_PTX_VERSION)
     return core->fail(error, CUPLUG_ERROR_CUDA,
-                        "%s: the compiler of its PTX is newer than the driver, which supports CUDA "
-                        "%d.%d: update the driver, or use an older compiler",
-                        name, *core->driver_version / 1000, *core->driver_version % 1000 / 10);
+                      "%s: the compiler of its PTX is newer than the driver, which supports CUDA "
+                      "%d.%d: update the driver, or use an older compiler",
+                      name, *core->driver_version / 1000, *core->driver_version % 1000 / 10);
   if (*image->log)
-    return core->fail(error, CUPLUG_ERROR_CUDA, "%s: the driver refuses it: %s", name,
-                        image->log);
+    return core->fail(error, CUPLUG_ERROR_CUDA, "%s: the driver refuses it: %s", name, image->log);
   core->cuda_fail(error, code, "loading compiled code");
   core->prefix(error, "%s: ", name);
   return error ? error->status : CUPLUG_ERROR_CUDA;
@@ -33,8 +32,8 @@ static int load_data(cuplug_image *image, void *code) {
   CUjit_option options[] = {CUPLUG__JIT_ERROR_LOG, CUPLUG__JIT_ERROR_LOG_BYTES};
   void *values[] = {image->log, (void *)(uintptr_t)sizeof image->log};
   RELAXED mode = core->capture_relax();
-  return (int)core->driver->cuLibraryLoadData(&image->library, code, options, values, 2, NULL,
-                                               NULL, 0);
+  return (int)core->driver->cuLibraryLoadData(&image->library, code, options, values, 2, NULL, NULL,
+                                              0);
 }
 
 static cuplug_image *new_image(const char *name) {
@@ -58,9 +57,9 @@ int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplu
   int status = core->cuda_start(error);
   if (status) return status;
   if (!core->driver->cuLibraryLoadData)
-    return core->fail(
-        error, CUPLUG_ERROR_CUDA,
-        "%s: code compiled at run time wants an NVIDIA driver of CUDA 12.0 or newer", name);
+    return core->fail(error, CUPLUG_ERROR_CUDA,
+                      "%s: code compiled at run time wants an NVIDIA driver of CUDA 12.0 or newer",
+                      name);
   cuplug_image *made = new_image(name);
   char *copy = made ? malloc(bytes + 1) : NULL; /* PTX ends with a zero */
   if (copy) {
@@ -94,8 +93,7 @@ int cuplug_list_kernels(cuplug_image *image, const char **names, uint32_t *n, cu
   const uint32_t room = *n;
   cuplug__clear(error);
   *n = 0;
-  if (!core->driver->cuKernelGetName || !core->driver->cuLibraryEnumerateKernels)
-    return CUPLUG_OK;
+  if (!core->driver->cuKernelGetName || !core->driver->cuLibraryEnumerateKernels) return CUPLUG_OK;
   RELAXED mode = core->capture_relax();
   int code = (int)core->driver->cuLibraryGetKernelCount(n, image->library);
   const uint32_t n_named = *n < room ? *n : room;
@@ -119,7 +117,7 @@ int cuplug_find_global(cuplug_image *image, const char *lowered, const char *nam
   int code = core->driver->cuLibraryGetGlobal(&address, &size, image->library, lowered);
   if (code == CUPLUG__CU_NOT_FOUND)
     return core->fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: there is no variable %s", image->name,
-                        name);
+                      name);
   if (code) return cuplug__fail_load(error, code, image);
   *pointer = (void *)(uintptr_t)address;
   *bytes = size;

@@ -44,9 +44,9 @@ int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *nam
   int code = core->driver->cuLibraryGetKernel(&handle, image->library, lowered);
   if (code == CUPLUG__CU_NOT_FOUND)
     return core->fail(error, CUPLUG_ERROR_NOT_FOUND,
-                        "%s: there is no kernel %s: one in C++ goes by the name expression that it "
-                        "was compiled with",
-                        image->name, name);
+                      "%s: there is no kernel %s: one in C++ goes by the name expression that it "
+                      "was compiled with",
+                      image->name, name);
   if (code) return cuplug__fail_load(error, code, image);
   pthread_mutex_lock(&lock);
   *kernel = find_known(image, handle);
@@ -72,8 +72,8 @@ int cuplug__kernel_load(cuplug_kernel *kernel, int32_t device, CUfunction *funct
 
 static int attribute(const cuplug_kernel *kernel, int32_t device, int which, int32_t *value,
                      cuplug_error *error) {
-  int code = core->driver->cuKernelGetAttribute(value, which, kernel->handle,
-                                                 core->gpus[device].handle);
+  int code =
+      core->driver->cuKernelGetAttribute(value, which, kernel->handle, core->gpus[device].handle);
   return core->cuda_check(error, code, "asking for a kernel's attributes");
 }
 
@@ -125,7 +125,7 @@ static int read_layout(const cuplug_kernel *kernel, uint64_t *sizes, int32_t *n,
   }
   if (known >= 0) return CUPLUG_OK;
   return core->fail(error, CUPLUG_ERROR_VALUE, "%s: seen a kernel of more than %d parameters",
-                      kernel->name, CUPLUG_MAX_KERNEL_PARAMETERS);
+                    kernel->name, CUPLUG_MAX_KERNEL_PARAMETERS);
 }
 
 int cuplug_kernel_parameters(cuplug_kernel *kernel, int32_t device,
@@ -160,7 +160,7 @@ int cuplug_max_active_blocks(cuplug_kernel *kernel, int32_t device, int32_t n_th
   ENTERED context = enter(kernel, device, &function, error);
   if (context.status) return context.status;
   int code = core->driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(n_blocks, function,
-                                                                        n_threads, shared_bytes);
+                                                                       n_threads, shared_bytes);
   return core->cuda_check(error, code, "asking for a kernel's occupancy");
 }
 
@@ -171,7 +171,7 @@ int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_
   ENTERED context = enter(kernel, device, &function, error);
   if (context.status) return context.status;
   int code = core->driver->cuOccupancyMaxPotentialBlockSize(n_blocks, n_threads, function, NULL,
-                                                             shared_bytes, 0);
+                                                            shared_bytes, 0);
   return core->cuda_check(error, code, "asking for a kernel's occupancy");
 }
 
@@ -184,8 +184,8 @@ static int check_sizes(const cuplug_kernel *kernel, int32_t device, const char *
     if (status) return status;
     if (sizes[k] <= (uint32_t)greatest) continue;
     return core->fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: %s: seen %u in dimension %c, wanted at most %d", kernel->name, what,
-                        sizes[k], "xyz"[k], (int)greatest);
+                      "%s: %s: seen %u in dimension %c, wanted at most %d", kernel->name, what,
+                      sizes[k], "xyz"[k], (int)greatest);
   }
   return CUPLUG_OK;
 }
@@ -199,16 +199,16 @@ static int check_grid(const cuplug_kernel *kernel, int32_t device, const cuplug_
   if (status) return status;
   if (!n_threads || n_threads > (uint64_t)info->max_threads)
     return core->fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: block: seen %llu threads, wanted 1 to %d with the %d registers that "
-                        "each takes",
-                        kernel->name, (unsigned long long)n_threads, (int)info->max_threads,
-                        (int)info->n_registers);
+                      "%s: block: seen %llu threads, wanted 1 to %d with the %d registers that "
+                      "each takes",
+                      kernel->name, (unsigned long long)n_threads, (int)info->max_threads,
+                      (int)info->n_registers);
   if ((int64_t)grid->shared_bytes > info->max_dynamic_shared_bytes)
     return core->fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: shared: seen %u bytes, wanted at most %d on cuda:%d beside the %d "
-                        "that the kernel declares",
-                        kernel->name, grid->shared_bytes, (int)info->max_dynamic_shared_bytes,
-                        (int)device, (int)info->shared_bytes);
+                      "%s: shared: seen %u bytes, wanted at most %d on cuda:%d beside the %d "
+                      "that the kernel declares",
+                      kernel->name, grid->shared_bytes, (int)info->max_dynamic_shared_bytes,
+                      (int)device, (int)info->shared_bytes);
   return CUPLUG_OK;
 }
 
@@ -220,14 +220,14 @@ static int check_cluster(const cuplug_kernel *kernel, int32_t device, const cupl
   if (!grid->cluster[0] && !(grid->flags & CUPLUG_OVERLAPPING)) return CUPLUG_OK;
   if (capability < 90)
     return core->fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: %s: seen a GPU of compute capability %d.%d, wanted 9.0 or newer",
-                        kernel->name, asked, capability / 10, capability % 10);
+                      "%s: %s: seen a GPU of compute capability %d.%d, wanted 9.0 or newer",
+                      kernel->name, asked, capability / 10, capability % 10);
   for (int k = 0; k < 3; k++)
     if (grid->cluster[0] && (!grid->cluster[k] || grid->blocks[k] % grid->cluster[k]))
       return core->fail(error, CUPLUG_ERROR_VALUE,
-                          "%s: grid: seen %u blocks in dimension %c, wanted a multiple of the "
-                          "cluster's %u",
-                          kernel->name, grid->blocks[k], "xyz"[k], grid -> cluster[k]);
+                        "%s: grid: seen %u blocks in dimension %c, wanted a multiple of the "
+                        "cluster's %u",
+                        kernel->name, grid->blocks[k], "xyz"[k], grid -> cluster[k]);
   return CUPLUG_OK;
 }
 
@@ -247,9 +247,9 @@ static int check_cooperative(const cuplug_kernel *kernel, CUfunction function, i
   const uint64_t most = is_supported ? (uint64_t)n_each * (uint64_t)n_processors : 0;
   if (n_blocks <= most) return CUPLUG_OK;
   return core->fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: grid: seen %llu blocks, wanted at most %llu: those of a cooperative "
-                      "launch run at once",
-                      kernel->name, (unsigned long long)n_blocks, (unsigned long long)most);
+                    "%s: grid: seen %llu blocks, wanted at most %llu: those of a cooperative "
+                    "launch run at once",
+                    kernel->name, (unsigned long long)n_blocks, (unsigned long long)most);
 }
 
 /* The driver keeps one bound for each kernel and GPU: it only grows. */
@@ -258,7 +258,7 @@ static int opt_in(cuplug_kernel *kernel, int32_t device, uint32_t bytes, cuplug_
   pthread_mutex_lock(&lock);
   if (bytes > kernel->shared_bytes[device])
     code = core->driver->cuKernelSetAttribute(CUPLUG__KERNEL_MAX_DYNAMIC_SHARED, (int)bytes,
-                                               kernel->handle, core->gpus[device].handle);
+                                              kernel->handle, core->gpus[device].handle);
   if (!code && bytes > kernel->shared_bytes[device]) kernel->shared_bytes[device] = bytes;
   pthread_mutex_unlock(&lock);
   return core->cuda_check(error, code, "opting in to more shared memory");

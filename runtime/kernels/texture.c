@@ -87,5 +87,5 @@ int cuplug_copy_texture(int32_t device, const cuplug_texture *texture,
                                 .height = height,
                                 .depth = sizes[2] ? sizes[2] : 1};
   return core->cuda_check(error, (int)core->driver->cuMemcpy3DAsync(&copy, stream),
-                            "copying a texture");
+                          "copying a texture");
 }

@@ -61,7 +61,8 @@ static inline int read_scalars(const cuplug_call *call, const cuplug_source *sou
   for (uint32_t k = 0; k < call->n_scalars; k++) numbers[k] = call->scalars[k];
   for (uint32_t k = 0; k < source->n_sizes; k++) {
     int64_t size;
-    int status = cuplug_core->entry_number(call, &source->sizes[k], "expression", CUPLUG_INT64, &size);
+    int status =
+        cuplug_core->entry_number(call, &source->sizes[k], "expression", CUPLUG_INT64, &size);
     if (status) return status;
     numbers[call->n_scalars + k].i = size;
   }
@@ -167,8 +168,7 @@ static inline int run_code(const cuplug_call *call, cuplug_source *source, const
   } else {
     if (flat) roles = roles_of(call, source);
     roles.is_of_bits = wants(code, CUPLUG_CODE_OF_BITS);
-    core->elements_run(&arguments, part, call->tensors, &roles,
-                         wants(code, CUPLUG_CODE_OF_GROUPS));
+    core->elements_run(&arguments, part, call->tensors, &roles, wants(code, CUPLUG_CODE_OF_GROUPS));
   }
   if (!division.claimed) return CUPLUG_OK;
   return core->fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE, "%s", division.message);

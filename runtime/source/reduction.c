@@ -18,8 +18,8 @@
 
 static int refuse_axis(const char *name, int64_t seen, int32_t ndim, cuplug_error *error) {
   return core->fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: axis: got %" PRId64 ", expected %d <= axis < %d, each dimension once",
-                      name, seen, -ndim, ndim);
+                    "%s: axis: got %" PRId64 ", expected %d <= axis < %d, each dimension once",
+                    name, seen, -ndim, ndim);
 }
 
 /* The dimensions that are reduced, a bit for each; without a list, all. */

@@ -10,8 +10,8 @@
 #include "source/packs.h"
 #include "source/variant.h"
 
-#include <runtime/source.h>
 #include <inttypes.h>
+#include <runtime/source.h>
 #include <string.h>
 
 #define N_HOST_ITEMS 64
@@ -44,7 +44,7 @@ static int read_loops(scan *s) {
   const int64_t axis = given < 0 ? given + ndim : given;
   if (axis < 0 || axis >= ndim)
     return core->fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                        "axis: got %" PRId64 ", expected %d <= axis < %d", given, -ndim, ndim);
+                      "axis: got %" PRId64 ", expected %d <= axis < %d", given, -ndim, ndim);
   for (int32_t d = 0; d < ndim; d++)
     cuplug__loop_add(d == axis ? &s->scanned : &s->lines, call->tensors, d, 0);
   for (uint32_t k = 0; k < call->n_tensors; k++) s->data[k] = call->tensors[k].data;
@@ -202,7 +202,7 @@ static int launch(scan *s, const cuplug_variant *v) {
   int status = CUPLUG_OK;
   if (t.n_blocks > INT32_MAX)
     return core->fail(cuplug__error_of(s->call), CUPLUG_ERROR_VALUE,
-                        "seen %lld lines of %lld elements, wanted fewer", s->lines.n, s->scanned.n);
+                      "seen %lld lines of %lld elements, wanted fewer", s->lines.n, s->scanned.n);
   memcpy(arrays.data, s->data, sizeof(s->data));
   cuplug__loop_pack(&s->lines, v->wide, lines, steps);
   cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {CUPLUG__N_THREADS, 1, 1}};

@@ -26,7 +26,7 @@ from selection import runs_all
 INCLUDE = ROOT / "include"
 CFLAGS = "-g -O1 -fno-sanitize-recover=all"
 FLAGS = ["-D_GNU_SOURCE", *CFLAGS.split(), "-Wall", "-Wextra", "-Werror"]
-FOLDERS = (INCLUDE, ROOT / "core", ROOT / "plugins", TESTS / "c", FIXTURES)
+FOLDERS = (INCLUDE, ROOT / "core", ROOT / "runtime", ROOT / "plugins", TESTS / "c", FIXTURES)
 INCLUDES = [f"-I{folder}" for folder in FOLDERS]
 
 
@@ -54,18 +54,19 @@ def sanitize(sanitizer: str) -> list[str]:
 
 @pytest.fixture(scope="session")
 def core_objects(once):
-    """Return a function that returns the core's objects: those of the build, or for a sanitizer."""
+    """Return a function for the objects of core and runtime, of the build or for a sanitizer."""
 
     def build(sanitizer: str, folder: Path) -> None:
         settings = [f"SANITIZE={sanitizer}", f"CFLAGS={CFLAGS}", "NVCC="]
         make = ["env", "-u", "MAKEFLAGS", "make", "-s", "-j2", "-C", str(ROOT)]
-        compile_library([*make, *settings, f"BUILD={folder}", "core"])
+        compile_library([*make, *settings, f"BUILD={folder}", "runtime"])
 
     def objects(sanitizer: str) -> list[str]:
         folder = Path(flags.lib_directory()).parents[2]
         if sanitizer or not (folder / "core").is_dir():
             folder = once(f"core-{sanitizer}", lambda folder: build(sanitizer, folder))
-        return [str(path) for path in sorted(folder.glob("core/*/*.o"))]
+        parts = [*folder.glob("core/*/*.o"), *folder.glob("runtime/*/*.o")]
+        return [str(path) for path in sorted(parts)]
 
     return objects
 
@@ -140,7 +141,8 @@ def test_headers_compile_alone(standard, tmp_path):
 def test_clang_takes_what_is_built():
     if not shutil.which("clang"):
         pytest.skip("needs clang")
-    sources = [*ROOT.glob("core/*/*.c"), *ROOT.glob("plugins/**/*.c"), *TESTS.glob("*/test_*.c")]
+    folders = ("core/*/*.c", "runtime/*/*.c", "plugins/**/*.c", "tests/*/test_*.c")
+    sources = [source for folder in folders for source in ROOT.glob(folder)]
     options = ["-std=c11", *FLAGS, "-fsyntax-only", *INCLUDES]
     compile_library(["clang", *options, *map(str, sources)])
 

@@ -156,7 +156,12 @@ def test_nothing_that_is_installed_needs_a_library_of_threads():
 
 
 def test_no_code_of_the_project_asks_for_openmp():
-    files = [*CORE.rglob("*"), *RUNTIME.rglob("*"), *(ROOT / "plugins").rglob("*"), *(ROOT / "include").rglob("*")]
+    files = [
+        *CORE.rglob("*"),
+        *RUNTIME.rglob("*"),
+        *(ROOT / "plugins").rglob("*"),
+        *(ROOT / "include").rglob("*"),
+    ]
     files += [*(ROOT / "cython").rglob("*"), *(ROOT / "build_backend").rglob("*")]
     for path in files:
         if path.suffix in (".c", ".h", ".hpp", ".cu", ".cuh", ".py", ".pyx", ".mk"):
