@@ -27,8 +27,7 @@ N_CALLS = 1000
 EMPTY = "empty loop"
 # The first pattern that is found in an object's path says which part it is.
 PARTS = {
-    "core": r"/libcuplug\.so",
-    "runtime": r"/libcuplug_runtime",
+    "core": r"/libcuplug(\.so|_runtime)",
     "plugin": r"/(plugins|lib/cuplug)/lib\w+\.so",
     "Cython": r"/cuplug/(\w+/)?\w+\.cpython\S*so$|/(typed_calls|noop_typed)\.\S*so$",
     "NumPy, PyTorch": r"/(numpy|torch)/",

@@ -44,16 +44,17 @@ def core_modules() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
 
 
 def runtime_modules() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
-    """Return the modules of the runtime, each with those that it includes, of the core too."""
-    return _including(RUNTIME, CORE)
+    """Return the modules of the runtime, each with those that it includes; it may use all of the
+    core."""
+    return _including(RUNTIME)
 
 
-def _including(*folders: Path) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
+def _including(folder: Path) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
     used: dict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
-    for file in sorted(folders[0].rglob("*.[ch]")):
-        for name in re.findall(r'^\s*#\s*include "([\w/.]+\.h)"', file.read_text(), re.M):
-            header = next(path for x in folders if (path := x / name).exists())
-            used[module_of(file)].add(module_of(header))
+    for file in sorted(folder.rglob("*.[ch]")):
+        names = re.findall(r'^\s*#\s*include "([\w/.]+\.h)"', file.read_text(), re.M)
+        paths = [folder / name for name in names]
+        used[module_of(file)] |= {module_of(path) for path in paths if path.exists()}
     return _apart(used)
 
 

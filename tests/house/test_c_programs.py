@@ -65,8 +65,8 @@ def core_objects(once):
         folder = Path(flags.lib_directory()).parents[2]
         if sanitizer or not (folder / "core").is_dir():
             folder = once(f"core-{sanitizer}", lambda folder: build(sanitizer, folder))
-        parts = [*folder.glob("core/*/*.o"), *folder.glob("runtime/*/*.o")]
-        return [str(path) for path in sorted(parts)]
+        sources = sorted([*ROOT.glob("core/*/*.c"), *ROOT.glob("runtime/*/*.c")])
+        return [str(folder / path.relative_to(ROOT).with_suffix(".o")) for path in sources]
 
     return objects
 

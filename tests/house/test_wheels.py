@@ -13,6 +13,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import cuplug
 import pytest
 from places import ROOT
 
@@ -20,6 +21,7 @@ BACKEND = ROOT / "build_backend"
 # What manylinux_2_28 lets a wheel take from the machine, as far as this one may.
 ALLOWED = {"libc.so.6", "ld-linux-x86-64.so.2", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
 ALLOWED |= {"libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libcuplug.so.1"}
+ALLOWED |= {f"libcuplug_runtime-{cuplug.__version__}.so"}
 # Of random sizes these take next to none.
 ALONG_AXES = """
 import numpy as np

@@ -5,7 +5,7 @@
 /* Small calls on the fake driver: all arrays in one block, pinned ones by copies of their own. */
 #include "fake_operators.h"
 
-#include <internal/gpus.h>
+#include <runtime/gpus.h>
 
 /* The copy out runs out of memory: nothing has come back, and nothing is run again. */
 static void received_never(void) {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of <internal/frame.h>, <internal/define.h>, <internal/copies.h> and
-# <internal/lookup.h>: one call in two halves, operators made in memory, copies on the host, and
-# look-ups. For this package alone: the headers are not installed.
+# Declarations of <internal/functions.h>: one call in two halves, operators made in memory, copies on
+# the host, look-ups, files. For this package alone: the headers are not installed.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport (
@@ -190,3 +189,9 @@ cdef extern from "internal/core.h" nogil:
         const char *name, cuplug_operator **op, cuplug_error *error
     )
     cuplug_operator *cuplug_find_loaded "cuplug_core->find_loaded"(const char *name)
+
+    int cuplug_check_owner "cuplug_core->check_owner"(const char *path, cuplug_error *error)
+    void *cuplug_open_library "cuplug_core->open_library"(
+        const char *path, int is_copied, cuplug_error *error
+    )
+    void cuplug_sha256 "cuplug_core->sha256"(const void *data, uint64_t n_bytes, uint8_t *digest)

@@ -6,7 +6,7 @@ import os
 from libc.stdint cimport uintptr_t
 
 from cuplug.base.core cimport cuplug_error
-from cuplug.base.core_files cimport cuplug_open_library
+from cuplug.base.core_call cimport cuplug_open_library
 
 
 def open_library(path, bint copied=False):

@@ -13,7 +13,7 @@ from cuplug.base.core cimport (
     cuplug_error,
     cuplug_query_device,
 )
-from cuplug.base.core_files cimport cuplug_sha256
+from cuplug.base.core_call cimport cuplug_sha256
 from cuplug.base.runtime_jit cimport (
     cuplug_binary,
     cuplug_compile_program,

@@ -5,7 +5,7 @@ import itertools
 import os
 
 cimport cuplug.base.core as core
-from cuplug.base.core_files cimport cuplug_check_owner
+from cuplug.base.core_call cimport cuplug_check_owner
 from cuplug.base.status cimport raise_error
 from cuplug.base.texts cimport to_architectures, to_str
 

@@ -28,9 +28,9 @@ typedef int summed;
 #else
 typedef cuplug_value summed;
 #endif
-/* Blocks that a multiprocessor holds at once, N_BLOCKS_HELD in runtime/source/reduction_cuda.c where
- * values are narrow. Without this number the compiler spares registers, and loads wait for others.
- */
+/* Blocks that a multiprocessor holds at once, N_BLOCKS_HELD in runtime/source/reduction_cuda.c
+ * where values are narrow. Without this number the compiler spares registers, and loads wait for
+ * others. */
 constexpr int WALKED_BYTES = WIDTH * sizeof(walked);
 constexpr int N_HELD = WALKED_BYTES <= 32 ? 4 : WALKED_BYTES <= 64 ? 3 : 2;
 /* Launches overlap: this one begins while the last blocks of the kernel ahead run, and lets the
