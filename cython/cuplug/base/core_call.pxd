@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of <internal/functions.h>: one call in two halves, operators made in memory, copies on
-# the host, look-ups, files. For this package alone: the headers are not installed.
+# Declarations of <internal/functions.h>: one call in two halves, operators made in memory, copies
+# on the host, look-ups, files. For this package alone: the headers are not installed.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport (
