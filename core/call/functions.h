@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of the core that the runtime calls, and no one else. */
+/* The functions of the core that only the runtime calls. */
 #ifndef CUPLUG_CORE_CALL_FUNCTIONS_H
 #define CUPLUG_CORE_CALL_FUNCTIONS_H
 

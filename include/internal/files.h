@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Python package asks of files beside plugins. Not installed. */
+/* Functions of the Python package for files that are not plugins. Not installed. */
 #ifndef CUPLUG_INTERNAL_FILES_H
 #define CUPLUG_INTERNAL_FILES_H
 

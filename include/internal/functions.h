@@ -41,7 +41,7 @@ CUPLUG__BEGIN_C
   X(release_device)
 
 typedef struct cuplug_functions {
-  const struct cuplug__core *core; /* what the runtime alone calls: core/call/functions.h */
+  const struct cuplug__core *core; /* for the runtime: core/call/functions.h */
 #define CUPLUG__MEMBER(name) __typeof__(cuplug_##name) *name;
   CUPLUG_FUNCTIONS(CUPLUG__MEMBER)
 #undef CUPLUG__MEMBER

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NVRTC, NVIDIA's compiler of CUDA C++, found and opened at run time. */
-#ifndef CUPLUG_CORE_COMPILERS_NVRTC_H
-#define CUPLUG_CORE_COMPILERS_NVRTC_H
+#ifndef CUPLUG_RUNTIME_COMPILERS_NVRTC_H
+#define CUPLUG_RUNTIME_COMPILERS_NVRTC_H
 
 #include <runtime/jit.h>
 

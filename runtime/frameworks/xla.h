@@ -3,8 +3,8 @@
  * successors: the part that is used here. Declared and not included, as a build knows no JAX, and
  * one build serves all versions of it: structures say their size, fields are added at their ends,
  * and XLA refuses a version that it does not know. A test compares this with jaxlib's header. */
-#ifndef CUPLUG_CORE_FRAMEWORKS_XLA_H
-#define CUPLUG_CORE_FRAMEWORKS_XLA_H
+#ifndef CUPLUG_RUNTIME_FRAMEWORKS_XLA_H
+#define CUPLUG_RUNTIME_FRAMEWORKS_XLA_H
 
 #include <stddef.h>
 #include <stdint.h>

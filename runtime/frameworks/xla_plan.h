@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A call of an operator in an XLA program: what its attributes say, read once. */
-#ifndef CUPLUG_CORE_FRAMEWORKS_XLA_PLAN_H
-#define CUPLUG_CORE_FRAMEWORKS_XLA_PLAN_H
+#ifndef CUPLUG_RUNTIME_FRAMEWORKS_XLA_PLAN_H
+#define CUPLUG_RUNTIME_FRAMEWORKS_XLA_PLAN_H
 
 #include "frameworks/xla.h"
 #include "frameworks/xla_scratch.h"

@@ -3,8 +3,8 @@
  * and XLA makes that a part of another one, which cannot have memory of its own. So a call keeps
  * its memory for as long as its program lives: one block for each request on each GPU, as replays
  * on a GPU come one after the other. */
-#ifndef CUPLUG_CORE_FRAMEWORKS_XLA_SCRATCH_H
-#define CUPLUG_CORE_FRAMEWORKS_XLA_SCRATCH_H
+#ifndef CUPLUG_RUNTIME_FRAMEWORKS_XLA_SCRATCH_H
+#define CUPLUG_RUNTIME_FRAMEWORKS_XLA_SCRATCH_H
 
 #include <internal/frame.h>
 #include <pthread.h>

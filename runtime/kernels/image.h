@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machine code in the driver. */
-#ifndef CUPLUG_CORE_KERNELS_IMAGE_H
-#define CUPLUG_CORE_KERNELS_IMAGE_H
+#ifndef CUPLUG_RUNTIME_KERNELS_IMAGE_H
+#define CUPLUG_RUNTIME_KERNELS_IMAGE_H
 
 #include "cuda/driver.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of images. */
-#ifndef CUPLUG_CORE_KERNELS_KERNEL_H
-#define CUPLUG_CORE_KERNELS_KERNEL_H
+#ifndef CUPLUG_RUNTIME_KERNELS_KERNEL_H
+#define CUPLUG_RUNTIME_KERNELS_KERNEL_H
 
 #include "cuda/driver.h"
 #include "cuda/gpus.h"

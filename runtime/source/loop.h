@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strided arrays of one shape as loops of few dimensions. */
-#ifndef CUPLUG_CORE_SOURCE_LOOP_H
-#define CUPLUG_CORE_SOURCE_LOOP_H
+#ifndef CUPLUG_RUNTIME_SOURCE_LOOP_H
+#define CUPLUG_RUNTIME_SOURCE_LOOP_H
 
 #include <cuplug/walk.h>
 #include <runtime/source.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels over loops are given, and packs: elements that one instruction loads. */
-#ifndef CUPLUG_CORE_SOURCE_PACKS_H
-#define CUPLUG_CORE_SOURCE_PACKS_H
+#ifndef CUPLUG_RUNTIME_SOURCE_PACKS_H
+#define CUPLUG_RUNTIME_SOURCE_PACKS_H
 
 #include <cuplug/host.h>
 #include <cuplug/walk.h>

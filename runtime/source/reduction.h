@@ -3,8 +3,8 @@
  * dimensions. By rows, threads share an output; by columns, each has outputs of its own that lie
  * side by side. Where outputs are few the reduced loop is cut into parts, whose values are put
  * together in their order: results do not depend on the number of threads. */
-#ifndef CUPLUG_CORE_SOURCE_REDUCTION_H
-#define CUPLUG_CORE_SOURCE_REDUCTION_H
+#ifndef CUPLUG_RUNTIME_SOURCE_REDUCTION_H
+#define CUPLUG_RUNTIME_SOURCE_REDUCTION_H
 
 #include "source/loop.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Code that was compiled for a call, found again by what it was compiled for. */
-#ifndef CUPLUG_CORE_SOURCE_VARIANT_H
-#define CUPLUG_CORE_SOURCE_VARIANT_H
+#ifndef CUPLUG_RUNTIME_SOURCE_VARIANT_H
+#define CUPLUG_RUNTIME_SOURCE_VARIANT_H
 
 #include <cuplug/loop.h>
 #include <runtime/source.h>

@@ -36,8 +36,8 @@ EXPRESSION = (
 )
 # What not every compiler takes, best first: complex arithmetic without calls; conditions that stay
 # as they are, since loops with jumps between them become no vector instructions; loops that copy,
-# which as calls or through memory keep what is copied out of registers; and no inlining of long
-# functions, which makes reductions no faster but takes gcc half as long again.
+# which as calls or through memory keep what is copied out of registers. Inlining of long functions
+# makes reductions no faster, but compiling them takes half as long again.
 _GCC = ("-fno-thread-jumps", "-fno-tree-loop-distribute-patterns", "-finline-limit=150")
 TRIED = (
     ("-fcx-fortran-rules", *_GCC),

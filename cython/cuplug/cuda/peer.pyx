@@ -9,11 +9,9 @@ from cuplug.base.status cimport raise_error
 from cuplug.cuda.streams cimport work_stream
 
 
-def copy_between(
-    int32_t to_gpu, size_t to, int32_t from_gpu, size_t data, uint64_t n_bytes
-):
-    """Copy memory of a GPU to another, after the work on the stream of the one and before that of
-    the other."""
+def copy_between(int32_t to_gpu, size_t to, int32_t from_gpu, size_t data, uint64_t n_bytes):
+    """Copy memory from one GPU to another: after the work on the source's stream, before later work
+    on the destination's."""
     cdef cuplug_error error
     cdef int status = cuplug_copy_peer(
         to_gpu, <void *>to, work_stream(to_gpu), from_gpu, <void *>data, work_stream(from_gpu),
