@@ -151,6 +151,7 @@ def test_an_example_of_several_failures_is_shown_once(capsys):
     assert "\nlayouts, out= filled fail for\n  f(1)\n\nlarge arrays fails for\n  f(2)\n" in shown
 
 
+@pytest.mark.slow
 def test_an_error_that_comes_now_and_then_is_in_our_words(picky_results):
     texts = {r.text for (name, _), r in picky_results.items() if name == "now_and_then"}
     assert "PluginError: now_and_then: odd (with these arguments now and then)" in texts
