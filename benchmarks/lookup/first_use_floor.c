@@ -53,10 +53,7 @@ static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid
                        arguments, NULL);
 }
 
-static cuplug_service *find_service(const char *name, uint32_t version) {
-  (void)version;
-  return !strcmp(name, "launch") ? (cuplug_service *)launch : NULL;
-}
+static const cuplug_services services = {.struct_bytes = sizeof services, .launch = launch};
 
 static int first_call(const char *path, const char *symbol, const cuplug_call *call) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -90,7 +87,7 @@ int main(int argc, char **argv) {
                       .stream = on_gpu ? legacy_stream : NULL,
                       .tensors = tensors,
                       .n_tensors = 3,
-                      .service = find_service};
+                      .services = &services};
   double start_us = now_us();
   if (first_call(argv[1], argv[2], &call)) return 1;
   printf("%.3f\n", now_us() - start_us);

@@ -130,7 +130,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   m->item = -1;
   m->inout_mask = m->loop_mask = m->known_types = m->known_sizes = 0;
   m->broadcasts = m->has_formulas = m->n_items = 0;
-  f->copy_mask = f->odd_mask = f->none_mask = 0;
+  f->copy_mask = f->odd_mask = f->none_mask = f->supplied_mask = 0;
   f->n_tensors = f->n_scalars = f->n_stored = f->n_items = 0;
   f->home = (cuplug_device){0, 0};
   f->signature = s;

@@ -118,6 +118,7 @@ int cuplug_set_output(cuplug_frame *f, uint32_t k, const cuplug_argument *given,
   cuplug_tensor *t = &f->tensors[f->n_inputs + k];
   if (fits(f, f->n_inputs + k, given)) {
     t->data = given->tensor.data;
+    f->supplied_mask |= 1ull << k;
     return CUPLUG_OK;
   }
   if ((status = check_kind(f, k, given, error))) return status;
@@ -126,5 +127,6 @@ int cuplug_set_output(cuplug_frame *f, uint32_t k, const cuplug_argument *given,
   t->data = cuplug__first_element(&given->tensor);
   t->device = given->tensor.device;
   t->strides = cuplug__is_contiguous(&given->tensor) ? NULL : given->tensor.strides;
+  f->supplied_mask |= 1ull << k;
   return CUPLUG_OK;
 }

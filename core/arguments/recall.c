@@ -249,7 +249,7 @@ static inline __attribute__((always_inline)) int restore(const known_match *know
   memcpy(f->parameter, known->parameter, sizeof known->parameter);
   f->n_tensors = known->n_tensors;
   f->n_inputs = known->n_inputs;
-  f->copy_mask = f->odd_mask = f->none_mask = 0;
+  f->copy_mask = f->odd_mask = f->none_mask = f->supplied_mask = 0;
   f->n_scalars = f->n_stored = f->n_items = 0;
   f->home = known->home;
   f->loop_ndim = known->loop_ndim;

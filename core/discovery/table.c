@@ -135,6 +135,26 @@ static int take_once(const char **to, const field *f, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
+static int check_symbol(const char *key, const char *symbol, cuplug_error *error) {
+  if (!*symbol || cuplug__is_identifier(symbol)) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: \"%s\", an identifier is wanted", key,
+                      symbol);
+}
+
+/* 1: the field is about a state. */
+static int is_state(const field *f) {
+  return !strcmp(f->key, "state") || !strcmp(f->key, "exclusive_state");
+}
+
+static int take_state(cuplug__state_key *state, const field *f, cuplug_error *error) {
+  const int status = take_once(&state->symbol, f, error);
+  state->is_exclusive = *f->key == 'e';
+  if (!status && !*f->value)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "%s: got no name, expected that of an exported function", f->key);
+  return status ? status : check_symbol(f->key, f->value, error);
+}
+
 /* ---- Operators ------------------------------------------------------------------------------- */
 
 static const struct {
@@ -185,14 +205,9 @@ static int take_row_field(void *to, const field *f, cuplug_error *error) {
   if (is_key(f, "row")) return take_number(row, f, error);
   for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
     if (is_key(f, flags[k].key)) return take_flag(row, flags[k].flag, f, error);
+  if (is_state(f)) return take_state(&row->state, f, error);
   if (!strncmp(f->key, "entry.", 6)) row->has_other_entry |= *f->value != 0;
   return skip_field(f, error);
-}
-
-static int check_entry(const char *key, const char *entry, cuplug_error *error) {
-  if (!*entry || cuplug__is_identifier(entry)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: \"%s\", an identifier is wanted", key,
-                      entry);
 }
 
 static int parse(cuplug_row *row, cuplug_error *error) {
@@ -207,11 +222,12 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cup
                       .doc = cuplug__unsaid,
                       .host_entry = cuplug__unsaid,
                       .cuda_entry = cuplug__unsaid,
+                      .state = {cuplug__unsaid, 0},
                       .text = text,
                       .text_bytes = text_bytes};
   int status = read_text(text, text_bytes, take_row_field, row, error);
-  if (!status) status = check_entry("host", row->host_entry, error);
-  if (!status) status = check_entry("cuda", row->cuda_entry, error);
+  if (!status) status = check_symbol("host", row->host_entry, error);
+  if (!status) status = check_symbol("cuda", row->cuda_entry, error);
   if (status) return status;
   if (!*row->cuda_entry && !*row->host_entry && !row->has_other_entry)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no entry, a CUDA or a host entry is wanted");
@@ -270,6 +286,7 @@ static int take_plugin_field(void *to, const field *f, cuplug_error *error) {
   if (!strcmp(f->key, "name")) return take_once(&table->name, f, error);
   if (!strcmp(f->key, "version")) return take_once(&table->version, f, error);
   if (!strcmp(f->key, "architectures")) return take_once(&table->architectures, f, error);
+  if (is_state(f)) return take_state(&table->state, f, error);
   return skip_field(f, error);
 }
 

@@ -10,6 +10,12 @@
 /* "", as the value of what a plugin does not say. */
 extern const char cuplug__unsaid[1];
 
+/* The exported function that makes a state: of a plugin, or of a row that has its own. */
+typedef struct cuplug__state_key {
+  const char *symbol; /* "": none */
+  int is_exclusive;
+} cuplug__state_key;
+
 /* A row. The strings are parts of `text` and live as long as the row; "" for what the plugin does
  * not say. */
 struct cuplug_row {
@@ -17,6 +23,7 @@ struct cuplug_row {
   const char *doc;
   const char *host_entry; /* symbol; "": no entry on that side */
   const char *cuda_entry;
+  cuplug__state_key state;
   const char *text; /* all of the note: zero-terminated "key=value", one behind the other */
   uint32_t text_bytes;
   uint32_t flags;           /* CUPLUG_ROW_TAKES_STRIDES ... */
@@ -32,6 +39,7 @@ typedef struct cuplug__table {
   const char *name;    /* of the plugin */
   const char *version;
   const char *architectures;
+  cuplug__state_key state;
   uint32_t abi_version;
   uint32_t n_rows;
   cuplug_row *rows; /* as the source has them; owned */
@@ -39,8 +47,10 @@ typedef struct cuplug__table {
 
 /* Makes a table empty: nothing is known of the plugin. */
 static inline void cuplug__table_start(cuplug__table *table) {
-  *table = (cuplug__table){
-      .name = cuplug__unsaid, .version = cuplug__unsaid, .architectures = cuplug__unsaid};
+  *table = (cuplug__table){.name = cuplug__unsaid,
+                           .version = cuplug__unsaid,
+                           .architectures = cuplug__unsaid,
+                           .state = {cuplug__unsaid, 0}};
 }
 
 /* Reads the table of an open file of `file_bytes` bytes. ERROR_PLUGIN says what is wrong, without

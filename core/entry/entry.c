@@ -7,6 +7,7 @@
 #include "cuda/error.h"
 #include "entry/run.h"
 #include "entry/services.h"
+#include "entry/state.h"
 #include "registry/operator.h"
 #include "registry/registry.h"
 #include "signature/formula.h"
@@ -55,37 +56,47 @@ static int call_guarded(cuplug_entry *entry, const cuplug_call *call) {
   return status;
 }
 
+static int call_entry(const cuplug__run *run, const cuplug_call *call) {
+  const cuplug__overload *o = run->overload;
+  if (run->device.type == CUPLUG_CUDA) return call_guarded(o->cuda, call);
+  return o->keeps_rounding ? o->host(call) : call_guarded(o->host, call);
+}
+
+static int call_with_state(const cuplug__run *run, cuplug_call *call) {
+  cuplug__held *held;
+  int status = cuplug__state_take(run->overload->states, call, run->error, &held);
+  if (status) return status;
+  status = call_entry(run, call);
+  cuplug__state_give(run->overload->states, call->device, held);
+  return status;
+}
+
 int cuplug__call_entry(cuplug__run *run) {
   const cuplug_frame *f = run->frame;
-  if (f->signature->n_lists) point_lists(run);
-  int on_cuda = run->device.type == CUPLUG_CUDA;
-  const cuplug_call call = {.struct_bytes = sizeof(call),
-                            .abi_version = CUPLUG_ABI_VERSION,
-                            .device = run->device,
-                            .stream = run->stream,
-                            .tensors = run->tensors,
-                            .outputs = run->tensors + f->n_inputs,
-                            .none_mask = f->none_mask,
-                            .scalars = f->scalars,
-                            .n_tensors = f->n_tensors,
-                            .n_scalars = f->n_scalars,
-                            .fault = run->fault,
-                            .service = cuplug__find_service,
-                            .run = run,
-                            /* the threads of an OpenMP pool are not in a forked child */
-                            .max_threads = (uint32_t)cuplug__registry_is_forked()};
   const cuplug__overload *o = run->overload;
-  int status = on_cuda             ? call_guarded(o->cuda, &call)
-               : o->keeps_rounding ? o->host(&call)
-                                   : call_guarded(o->host, &call);
+  if (f->signature->n_lists) point_lists(run);
+  cuplug_call call = {.struct_bytes = sizeof(call),
+                      .abi_version = CUPLUG_ABI_VERSION,
+                      .device = run->device,
+                      .stream = run->stream,
+                      .tensors = run->tensors,
+                      .outputs = run->tensors + f->n_inputs,
+                      .none_mask = f->none_mask,
+                      .scalars = f->scalars,
+                      .n_tensors = f->n_tensors,
+                      .n_scalars = f->n_scalars,
+                      .fault = run->fault,
+                      .services = &cuplug__services,
+                      .run = run,
+                      /* the threads of an OpenMP pool are not in a forked child */
+                      .max_threads = cuplug__registry_era() > 1,
+                      .n_inputs = f->n_inputs,
+                      .supplied_mask = f->supplied_mask,
+                      .context = o->context};
+  int status = o->states ? call_with_state(run, &call) : call_entry(run, &call);
   if (run->n_workspaces) cuplug__free_workspaces(run);
   if (!status) status = run->error->status; /* whatever was reported is an error */
   return status ? finish(run, status) : CUPLUG_OK;
-}
-
-void *cuplug_entry_context(const cuplug_call *call) {
-  const cuplug__run *run = call->run;
-  return run->overload->context;
 }
 
 cuplug_error *cuplug_entry_error(const cuplug_call *call) { return cuplug__error_of(call); }

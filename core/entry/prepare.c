@@ -11,6 +11,7 @@
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
 #include "entry/run.h"
+#include "entry/state.h"
 #include "registry/load.h"
 #include "registry/operator.h"
 
@@ -42,6 +43,21 @@ int cuplug__ready_overload(const cuplug_operator *op, cuplug__overload *overload
   }
   /* Another thread may have been faster: its record serves both. */
   atomic_compare_exchange_strong(mine, &none, fault);
+  return CUPLUG_OK;
+}
+
+/* Makes the state that the first call would make. */
+static int make_state(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
+                      cuplug_error *error) {
+  cuplug_call call = {.abi_version = CUPLUG_ABI_VERSION, .device = {CUPLUG_CUDA, device}};
+  cuplug__held *held;
+  if (!overload->states) return CUPLUG_OK;
+  int status = cuplug__state_take(overload->states, &call, error, &held);
+  if (status) {
+    cuplug__prefix(error, "%s: ", op->name);
+    return status;
+  }
+  cuplug__state_give(overload->states, call.device, held);
   return CUPLUG_OK;
 }
 
@@ -81,6 +97,7 @@ static int prepare_entered(cuplug_operator *op, int32_t device, cuplug_error *er
     if (!op->overloads[k].cuda) continue;
     has_entry = 1;
     status = cuplug__ready_overload(op, &op->overloads[k], device, error);
+    if (!status) status = make_state(op, &op->overloads[k], device, error);
   }
   if (!status && has_entry && (kernel = cuplug__any_kernel(op))) load_kernels(kernel);
   if (status || has_entry) return status;

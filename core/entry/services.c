@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the host does for an entry while it runs: scratch memory, outputs of unknown size,
- * launches, threads. */
+ * launches, threads, the GPU's properties. */
 #include "entry/services.h"
 
 #include "base/describe.h"
@@ -12,9 +12,9 @@
 #include "entry/run.h"
 #include "host/team.h"
 
+#include <internal/gpus.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <string.h>
 
 /* *pointer: what is freed after the call, *kept: what is not. */
 static int device_workspace(cuplug__run *run, uint64_t bytes, void **pointer, void **kept) {
@@ -137,17 +137,62 @@ static int threads(const cuplug_call *call) {
   return cuplug__team_threads();
 }
 
-cuplug_service *cuplug__find_service(const char *name, uint32_t version) {
-  static const struct {
-    const char *name;
-    uint32_t version;
-    cuplug_service *function;
-  } services[] = {
-      {"launch", 1, (cuplug_service *)launch},     {"workspace", 1, (cuplug_service *)workspace},
-      {"output", 1, (cuplug_service *)output},     {"fail", 1, (cuplug_service *)fail},
-      {"parallel", 1, (cuplug_service *)parallel}, {"threads", 1, (cuplug_service *)threads}};
-  for (size_t k = 0; name && k < sizeof services / sizeof *services; k++)
-    if (services[k].version == version && !strcmp(services[k].name, name))
-      return services[k].function;
+static int interrupted(const cuplug_call *call) {
+  cuplug__run *run = call->run;
+  const cuplug_frame *f = run->frame;
+  if (!f || !f->progress || !f->progress(f->user, 0, 0, run->error)) return CUPLUG_OK;
+  if (run->error->status == CUPLUG_OK || !*run->error->message)
+    cuplug__fail(run->error, CUPLUG_ERROR_CANCELLED, "the caller ended it");
+  return CUPLUG_ERROR_CANCELLED;
+}
+
+static int device_attribute(const cuplug_call *call, int32_t attribute, int64_t *value) {
+  cuplug_error *error = cuplug__error_of(call);
+  int32_t found = 0, is_known = 0;
+  *value = 0;
+  if (call->device.type != CUPLUG_CUDA)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "device_attribute: got a call on the host, expected one on a GPU");
+  int status = cuplug_query_attribute(call->device.id, attribute, &found, &is_known, error);
+  if (status) return status;
+  if (!is_known)
+    return cuplug__fail(error, CUPLUG_ERROR_UNSUPPORTED,
+                        "device_attribute: this driver does not know attribute %d", attribute);
+  *value = found;
+  return CUPLUG_OK;
+}
+
+static void *no_workspace(const cuplug_call *call, uint64_t bytes) {
+  cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_PLUGIN,
+               "workspace: got a request for %" PRIu64 " bytes while a state is made, which has no "
+               "call to keep them for; allocate them",
+               bytes);
   return NULL;
 }
+
+static int no_output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
+  (void)shape;
+  return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_PLUGIN,
+                      "output: got a request for output %u while a state is made, which has none",
+                      k);
+}
+
+const cuplug_services cuplug__services = {.struct_bytes = sizeof(cuplug_services),
+                                          .fail = fail,
+                                          .workspace = workspace,
+                                          .output = output,
+                                          .launch = launch,
+                                          .parallel = parallel,
+                                          .threads = threads,
+                                          .interrupted = interrupted,
+                                          .device_attribute = device_attribute};
+
+const cuplug_services cuplug__state_services = {.struct_bytes = sizeof(cuplug_services),
+                                                .fail = fail,
+                                                .workspace = no_workspace,
+                                                .output = no_output,
+                                                .launch = launch,
+                                                .parallel = parallel,
+                                                .threads = threads,
+                                                .interrupted = interrupted,
+                                                .device_attribute = device_attribute};

@@ -46,6 +46,7 @@ static int read_rows(cuplug__table *table, const cuplug_definition *from, const 
   table->name = table->made;
   table->version = table->name + strlen(table->name) + 1;
   table->architectures = "";
+  table->state.symbol = cuplug__unsaid;
   for (; table->n_rows < from->n_rows; table->n_rows++) {
     const uint32_t k = table->n_rows;
     cuplug_row *row = &table->rows[k];

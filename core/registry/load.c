@@ -90,30 +90,33 @@ int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t
   return status;
 }
 
-static int resolve(const cuplug__plugin *plugin, void *library, const char *symbol,
-                   cuplug_entry **entry, cuplug_error *error) {
-  *entry = NULL;
+/* An exported function, *function, a pointer of any type; `what` it is in messages. */
+static int resolve(const cuplug__plugin *plugin, void *library, const char *what,
+                   const char *symbol, void *function, cuplug_error *error) {
+  memset(function, 0, sizeof(void *));
   if (!*symbol) return CUPLUG_OK;
   void *address = cuplug__library_symbol(library, symbol);
   if (!address)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%s: does not export %s, an entry that its table names", plugin->path,
-                        symbol);
+                        "%s: does not export %s, %s that its table names", plugin->path, symbol,
+                        what);
   if (cuplug__library_holds(library, address, 1, CUPLUG__CODE)) {
-    memcpy(entry, &address, sizeof(address));
+    memcpy(function, &address, sizeof(address));
     return CUPLUG_OK;
   }
   if (cuplug__library_holds(library, address, 1, CUPLUG__DATA))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: %s is no function, an entry is wanted",
-                        plugin->path, symbol);
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: %s is no function, %s is wanted",
+                        plugin->path, symbol, what);
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: entry %s was found only in %s, it is wanted in this very file",
-                      plugin->path, symbol, cuplug__library_of(address));
+                      "%s: %s, %s that its table names, was found only in %s, it is wanted in this "
+                      "very file",
+                      plugin->path, symbol, what, cuplug__library_of(address));
 }
 
 /* The entries of one overload. */
 typedef struct entries {
   cuplug_entry *host, *cuda;
+  cuplug__create_state *create;
 } entries;
 
 static int resolve_all(const cuplug_operator *op, void *library, entries *found,
@@ -121,8 +124,12 @@ static int resolve_all(const cuplug_operator *op, void *library, entries *found,
   int status = CUPLUG_OK;
   for (uint32_t k = 0; k < op->n_overloads && !status; k++) {
     const cuplug_row *row = op->overloads[k].row;
-    status = resolve(op->plugin, library, row->host_entry, &found[k].host, error);
-    if (!status) status = resolve(op->plugin, library, row->cuda_entry, &found[k].cuda, error);
+    const cuplug__states *states = op->overloads[k].states;
+    status = resolve(op->plugin, library, "an entry", row->host_entry, &found[k].host, error);
+    if (!status)
+      status = resolve(op->plugin, library, "an entry", row->cuda_entry, &found[k].cuda, error);
+    if (!status && states)
+      status = resolve(op->plugin, library, "a function", states->symbol, &found[k].create, error);
   }
   return status;
 }
@@ -134,6 +141,8 @@ static void take_entries(cuplug_operator *op, const entries *found, int keeps_ro
     op->overloads[k].host = found[k].host;
     op->overloads[k].cuda = found[k].cuda;
     op->overloads[k].keeps_rounding = (uint32_t)keeps_rounding;
+    cuplug__states *states = op->overloads[k].states;
+    if (states && !states->create) states->create = found[k].create;
   }
   atomic_store_explicit(&op->loaded, 1, memory_order_release);
   cuplug__registry_unlock();

@@ -2,7 +2,10 @@
 /* One operator: its rows, ready to be matched, and what is told of it. */
 #include "registry/operator.h"
 
+#include "base/status.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 
 static int is_alike(const cuplug_parameter *x, const cuplug_parameter *y) {
   int same = x->type_variable == y->type_variable && x->n_dims == y->n_dims;
@@ -33,6 +36,17 @@ static void read_tensors(cuplug__overload *o) {
   o->names.operator_name = s->name;
   o->names.n_tensors = n;
   o->names.n_single = o->n_arrays;
+}
+
+int cuplug__make_states(const cuplug__state_key *key, cuplug__states **states,
+                        cuplug_error *error) {
+  *states = NULL;
+  if (!*key->symbol) return CUPLUG_OK;
+  *states = calloc(1, sizeof **states);
+  if (!*states) return cuplug__no_memory(error, "registering a plugin");
+  (*states)->symbol = key->symbol;
+  (*states)->is_exclusive = key->is_exclusive;
+  return CUPLUG_OK;
 }
 
 void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const char **tensors) {

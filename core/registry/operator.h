@@ -7,6 +7,7 @@
 #include "discovery/table.h"
 
 #include <internal/define.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 typedef struct cuplug__plugin cuplug__plugin;
@@ -30,6 +31,31 @@ void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *nam
 
 #define CUPLUG__N_FAULTS 64 /* GPUs at most */
 
+/* A state that one call has at a time. */
+typedef struct cuplug__held {
+  struct cuplug__held *next;
+  void *state;
+  uint32_t era; /* in which it was made */
+} cuplug__held;
+
+typedef struct cuplug__state_slot {
+  _Atomic uint32_t era; /* of `shared`; 0: it is not made */
+  uint32_t maker_era;   /* in which a thread makes it; 0: none does */
+  pthread_t maker;
+  void *shared;
+  cuplug__held *idle;
+} cuplug__state_slot;
+
+typedef int cuplug__create_state(const cuplug_call *call, void **state);
+
+/* What an exported function makes, on the host and for each GPU: entry/state.h. */
+typedef struct cuplug__states {
+  const char *symbol;
+  cuplug__create_state *create; /* NULL before the code is loaded */
+  int is_exclusive;
+  cuplug__state_slot slots[1 + CUPLUG__N_FAULTS];
+} cuplug__states;
+
 /* One row of the table, ready to be matched and called. */
 typedef struct cuplug__overload {
   const cuplug_row *row;
@@ -46,6 +72,7 @@ typedef struct cuplug__overload {
   uint32_t prefers_host;    /* 1: arrays of the host are not taken to a GPU unasked */
   uint32_t keeps_rounding;  /* 1: the host entry cannot change how its thread computes */
   cuplug_reshape *reshape;
+  cuplug__states *states; /* the plugin's, or its own; NULL: none */
   /* Of asynchronous calls on each GPU: two of them could not claim one. Made at the first. Apart
    * from the rest, so that memory is only taken where there are calls on GPUs. */
   cuplug_fault *_Atomic *faults;
@@ -62,6 +89,9 @@ struct cuplug_operator {
   cuplug__row_sets *rows; /* of an operator with several: registry/rows.h */
   _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
 };
+
+/* Makes room for the states of a plugin or row; NULL where its key names no function. */
+int cuplug__make_states(const cuplug__state_key *key, cuplug__states **states, cuplug_error *error);
 
 /* Makes an overload of a row whose signature is parsed: what matching and reports take from it.
  * `tensors` has room for a name of each parameter and output, and lives as long. */

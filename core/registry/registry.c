@@ -33,13 +33,13 @@ static const char doing[] = "registering a plugin";
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Atomic int is_forked;
+static _Atomic uint32_t era = 1;
 
 static void before_fork(void) { pthread_mutex_lock(&lock); }
 static void after_fork(void) { pthread_mutex_unlock(&lock); }
 static void in_child(void) {
   after_fork();
-  atomic_store_explicit(&is_forked, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&era, 1, memory_order_relaxed);
 }
 static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
@@ -49,9 +49,7 @@ void cuplug__registry_lock(void) {
 }
 void cuplug__registry_unlock(void) { pthread_mutex_unlock(&lock); }
 
-int cuplug__registry_is_forked(void) {
-  return atomic_load_explicit(&is_forked, memory_order_relaxed);
-}
+uint32_t cuplug__registry_era(void) { return atomic_load_explicit(&era, memory_order_relaxed); }
 
 cuplug__plugin *cuplug__registry_plugins(void) { return registry.plugins; }
 
@@ -228,9 +226,11 @@ static int fill(cuplug__plugin *plugin, const placed_row *rows, cuplug_error *er
     tensors += count_tensors(row);
     overload->faults = plugin->faults + (size_t)k * CUPLUG__N_FAULTS;
     overload->brief_bytes = is_brief(row) ? BRIEF_BYTES : -1;
+    overload->states = plugin->states;
+    if (*row->state.symbol) status = cuplug__make_states(&row->state, &overload->states, error);
     if (rows[k].first == rows[k].row) op = new_operator(plugin, overload);
     op->n_overloads++;
-    if (k + 1 == n_rows || rows[k + 1].first != rows[k].first)
+    if (!status && (k + 1 == n_rows || rows[k + 1].first != rows[k].first))
       status = cuplug__rows_make(op, error);
   }
   return status;
@@ -243,15 +243,23 @@ int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
   plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
   plugin->tensors = calloc(count_all_tensors(&plugin->table) + 1, sizeof(*plugin->tensors));
   plugin->faults = calloc(n_rows, CUPLUG__N_FAULTS * sizeof(*plugin->faults));
-  int status = rows && plugin->operators && plugin->overloads && plugin->tensors && plugin->faults
-                   ? fill(plugin, rows, error)
-                   : cuplug__no_memory(error, doing);
+  int status = cuplug__make_states(&plugin->table.state, &plugin->states, error);
+  if (status) {
+    free(rows);
+    return status;
+  }
+  status = rows && plugin->operators && plugin->overloads && plugin->tensors && plugin->faults
+               ? fill(plugin, rows, error)
+               : cuplug__no_memory(error, doing);
   free(rows);
   return status;
 }
 
 void cuplug__plugin_free(cuplug__plugin *plugin) {
   for (uint32_t k = 0; k < plugin->n_operators; k++) free(plugin->operators[k].rows);
+  for (uint32_t k = 0; plugin->overloads && k < plugin->table.n_rows; k++)
+    if (plugin->overloads[k].states != plugin->states) free(plugin->overloads[k].states);
+  free(plugin->states);
   cuplug__table_end(&plugin->table);
   cuplug__privates_end(&plugin->privates);
   free(plugin->path);

@@ -32,6 +32,7 @@ struct cuplug__plugin {
   cuplug_fault *_Atomic *faults; /* CUPLUG__N_FAULTS of each overload */
   uint64_t rank;                 /* counts cuplug_load: the greatest is searched first; 0 without */
   void *library;                 /* NULL until the code is loaded */
+  cuplug__states *states;        /* of the overloads without their own; NULL: none */
   int has_digest;
   uint8_t digest[32]; /* of the file, where it was asked for */
   int is_in_place;    /* 1: it was loaded from the file itself, not from a copy */
@@ -46,8 +47,8 @@ struct cuplug__plugin {
 void cuplug__registry_lock(void);
 void cuplug__registry_unlock(void);
 
-/* 1 in a process forked since the core was first used. */
-int cuplug__registry_is_forked(void);
+/* How many processes ago the core was first used: 1 there, 2 in a forked child, and so on. */
+uint32_t cuplug__registry_era(void);
 
 /* The plugin registered last, then ->next. */
 cuplug__plugin *cuplug__registry_plugins(void);

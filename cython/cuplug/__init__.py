@@ -67,6 +67,8 @@ Errors
     PluginError          a plugin is broken or is refused
     BuildError           a plugin cannot be built
     CompileError         a compiler refused a source
+    CancelledError       an operator ended early, as somebody asked it to
+    UnsupportedError     an operator does not support these arguments, or this device
     SignatureError       the text of a signature is ill-formed
     CudaError            the CUDA driver reported an error
 
@@ -112,7 +114,8 @@ _MODULES = {
     "cuda.graphs": "Graph",
     "cuda.memory": "MemoryInfo memory_info trim",
     "cuda.placement": "Device",
-    "errors": "CompileError CudaError Error NotFoundError PluginError SignatureError",
+    "errors": "CancelledError CompileError CudaError Error NotFoundError PluginError SignatureError "
+    "UnsupportedError",
     "fusion.fuse": "Fused fuse",
     "host.progress": "progress",
     "kernels.function": "KernelAttributes",

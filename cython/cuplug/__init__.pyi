@@ -31,12 +31,14 @@ from cuplug.cuda.memory import MemoryInfo as MemoryInfo
 from cuplug.cuda.memory import memory_info as memory_info
 from cuplug.cuda.memory import trim as trim
 from cuplug.cuda.placement import Device as Device
+from cuplug.errors import CancelledError as CancelledError
 from cuplug.errors import CompileError as CompileError
 from cuplug.errors import CudaError as CudaError
 from cuplug.errors import Error as Error
 from cuplug.errors import NotFoundError as NotFoundError
 from cuplug.errors import PluginError as PluginError
 from cuplug.errors import SignatureError as SignatureError
+from cuplug.errors import UnsupportedError as UnsupportedError
 from cuplug.fusion.fuse import Fused as Fused
 from cuplug.fusion.fuse import fuse as fuse
 from cuplug.host.progress import progress as progress

@@ -5,7 +5,16 @@ from __future__ import annotations
 
 from cuplug.base.public import public
 
-__all__ = ["CompileError", "CudaError", "Error", "NotFoundError", "PluginError", "SignatureError"]
+__all__ = [
+    "CancelledError",
+    "CompileError",
+    "CudaError",
+    "Error",
+    "NotFoundError",
+    "PluginError",
+    "SignatureError",
+    "UnsupportedError",
+]
 
 
 @public
@@ -52,6 +61,16 @@ class CompileError(Error, RuntimeError):
 
     def __reduce__(self) -> tuple[type[CompileError], tuple[str, str]]:
         return type(self), (str(self), self.log)
+
+
+@public
+class CancelledError(Error, RuntimeError):
+    """An operator ended before it was done, as somebody asked it to."""
+
+
+@public
+class UnsupportedError(Error, NotImplementedError):
+    """An operator does not support these arguments, or this device."""
 
 
 @public
@@ -108,4 +127,6 @@ EXCEPTIONS: dict[str, type[Exception]] = {
     "ERROR_PLUGIN": PluginError,
     "ERROR_NOT_FOUND": NotFoundError,
     "ERROR_COMPILE": CompileError,
+    "ERROR_CANCELLED": CancelledError,
+    "ERROR_UNSUPPORTED": UnsupportedError,
 }

@@ -5,7 +5,7 @@
 #ifndef CUPLUG_DESCRIBE_H
 #define CUPLUG_DESCRIBE_H
 
-#include <cuplug/host.h>
+#include <cuplug/operators.h>
 
 CUPLUG__BEGIN_C
 

@@ -3,7 +3,7 @@
 #ifndef CUPLUG_DEVICES_H
 #define CUPLUG_DEVICES_H
 
-#include <cuplug/host.h>
+#include <cuplug/operators.h>
 
 CUPLUG__BEGIN_C
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cuplug/plugin.h> /* behind them: with nvcc, <cuplug/kernels.h> formats, too */
+#include <cuplug/entry.h>
 
 #if defined(__GNUC__)
 #define CUPLUG__PRINTF __attribute__((format(printf, 3, 4)))

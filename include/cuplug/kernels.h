@@ -5,9 +5,9 @@
 #define CUPLUG_KERNELS_H
 
 #include <cuda_runtime_api.h>
+#include <cuplug/entry.h>
 #include <cuplug/fault.h>
-#include <cuplug/format.h>
-#include <cuplug/plugin.h>
+#include <stdio.h>
 
 /* Reports an error of the CUDA runtime, `what` being what met it; CUPLUG_OK where there is none. */
 static inline int cuplug__cuda_status(const cuplug_call *call, cudaError_t code, const char *what) {
@@ -15,7 +15,7 @@ static inline int cuplug__cuda_status(const cuplug_call *call, cudaError_t code,
   char text[256];
   snprintf(text, sizeof text, "%s: CUDA error %d, %s: %s", what, (int)code, cudaGetErrorName(code),
            cudaGetErrorString(code));
-  return CUPLUG__SERVICE(call, fail)(call, CUPLUG_ERROR_CUDA, (int)code, text);
+  return call->services->fail(call, CUPLUG_ERROR_CUDA, (int)code, text);
 }
 
 /** After every launch: `return cuplug_launched(call)`. Reports a launch error of this plugin. */
@@ -54,7 +54,7 @@ template <typename... P, void (*kernel)(P...)> struct cuplug__kernel<kernel> {
       found = (void *)known;
       if (id < n_kept) __atomic_store_n(&kept[id], found, __ATOMIC_RELEASE);
     }
-    return CUPLUG__SERVICE(call, launch)(call, found, &grid, pointers);
+    return call->services->launch(call, found, &grid, pointers);
   }
 };
 

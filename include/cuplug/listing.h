@@ -4,7 +4,7 @@
 #ifndef CUPLUG_LISTING_H
 #define CUPLUG_LISTING_H
 
-#include <cuplug/host.h>
+#include <cuplug/operators.h>
 
 CUPLUG__BEGIN_C
 

@@ -126,6 +126,8 @@ public:
     const loop<F> context = {call_, &f};
     return cuplug_parallel(call_, n, grain, loop<F>::body, (void *)&context);
   }
+  /** What CUPLUG_STATE made, T being what it points to. */
+  template <class T> T *state() const { return static_cast<T *>(call_->state); }
   int device() const { return call_->device.id; }
   uint32_t max_threads() const { return call_->max_threads; } /* on the host; 0: any number */
   cuplug_fault *fault() const { return call_->fault; }        /* for kernels */

@@ -4,17 +4,9 @@
 #ifndef CUPLUG_TABLE_H
 #define CUPLUG_TABLE_H
 
-#include <cuplug/plugin.h>
+#include <cuplug/abi.h>
 
 CUPLUG__BEGIN_C
-
-/** A note: ELF's header of a note, the owner "cuplug", and text: zero-terminated strings
- * "key=value", one behind the other. Readers skip keys that they do not know; one that begins with
- * "!" must be known. */
-#define CUPLUG_NOTE_OWNER "cuplug\0"
-#define CUPLUG_NOTE_PLUGIN 0x70756332u   /* "2cup" in memory */
-#define CUPLUG_NOTE_OPERATOR 0x6f756332u /* "2cuo" */
-#define CUPLUG_MAX_SIGNATURE 65535       /* bytes */
 
 /** Properties of an operator: they follow its doc string, without a comma. */
 #define CUPLUG_TAKES_STRIDES "\0!takes_strides" /* arrays of any strides pass as they are */
@@ -32,6 +24,23 @@ CUPLUG__BEGIN_C
 #define CUPLUG_LINEAR(...) "\0linear=" #__VA_ARGS__ /* in these arrays, taken together */
 /** Arithmetic over dimensions: floating-point operations, and bytes that must move. */
 #define CUPLUG_COST(flops, bytes) "\0flops=" #flops "\0bytes=" #bytes
+
+/** A state, call->state, that an exported function makes at the first call on the host, and at the
+ * first on each GPU: a handle of a library, a table, a cache. Of an operator, or of all operators of
+ * the plugin: then it follows the plugin's version, without a comma.
+ *
+ *     CUPLUG_ENTRY int make_cache(const cuplug_call *call, void **state);
+ *     CUPLUG_PLUGIN(blur, "1.0.0" CUPLUG_STATE(make_cache));
+ *
+ * The function sets *state and returns CUPLUG_OK, or what cuplug_fail returned; then the next call
+ * tries again. Its call has a device, which is current, and no arrays and no stream. All calls share
+ * the state, at the same time on several threads. It is never freed: at the end of a process the
+ * CUDA runtime may be gone. A forked child and a reloaded plugin make their own. */
+#define CUPLUG_STATE(function) "\0!state=" #function
+/** The same, but no two calls have it at the same time: calls that overlap have one each. For
+ * handles that one thread uses at a time. Work may still be queued on a GPU when another call gets
+ * it. */
+#define CUPLUG_EXCLUSIVE_STATE(function) "\0!exclusive_state=" #function
 
 #define CUPLUG__TEXT(...) #__VA_ARGS__
 #define CUPLUG__EXPANDED_TEXT(...) CUPLUG__TEXT(__VA_ARGS__)

@@ -16,7 +16,7 @@ typedef struct cuplug_definition_row {
   const char *signature; /* as in a table */
   cuplug_entry *host;    /* NULL: no entry on that side */
   cuplug_entry *cuda;
-  void *context;           /* what both entries get from cuplug_entry_context; kept for ever */
+  void *context;           /* call->context of both entries; kept for ever */
   cuplug_reshape *reshape; /* NULL: the signature says all */
   uint32_t flags;          /* CUPLUG_ROW_TAKES_STRIDES ... */
   /* 1: of arrays that are C-contiguous the entries may be given no strides, unless they are copies
@@ -39,9 +39,6 @@ typedef struct cuplug_definition {
  * so whoever defines the same thing again and again keeps what the first time gave. Strings are
  * copied. ERROR_VALUE says what is wrong with a definition. [thread-safe] [no-cuda] */
 int cuplug_define(const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error);
-
-/* For an entry of such an operator: the context of its row. NULL for entries of plugins. */
-void *cuplug_entry_context(const cuplug_call *call);
 
 /* The error record of the call, for an entry of such an operator: it may be filled instead of
  * cuplug_fail being called. */

@@ -50,7 +50,8 @@ struct cuplug_frame {
   cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* outputs: (set) data; shape and dtype are filled */
   int64_t n_bytes[CUPLUG_MAX_ARGUMENTS]; /* of tensors without strides; -1: a size is unknown */
   cuplug_scalar scalars[CUPLUG_MAX_ARGUMENTS];
-  uint64_t none_mask; /* bit k: scalar k is None */
+  uint64_t none_mask;     /* bit k: scalar k is None */
+  uint64_t supplied_mask; /* bit k: output k was given by cuplug_set_output */
   int32_t loop_ndim;  /* the broadcast shape of `...` */
   int64_t loop_shape[CUPLUG_MAX_NDIM];
   uint32_t n_stored;                  /* words of `storage` in use */

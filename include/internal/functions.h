@@ -28,7 +28,6 @@ CUPLUG__BEGIN_C
   X(free_signature)         \
   X(copy_array)             \
   X(define)                 \
-  X(entry_context)          \
   X(entry_error)            \
   X(entry_number)           \
   X(find_stock)             \

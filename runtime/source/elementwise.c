@@ -203,7 +203,7 @@ static __attribute__((noinline)) int run_strided(const cuplug_call *call, cuplug
 }
 
 int cuplug_elementwise_host(const cuplug_call *call) {
-  cuplug_source *source = cuplug_core->entry_context(call);
+  cuplug_source *source = call->context;
   void *data[CUPLUG_MAX_LOOP_ARRAYS];
   cuplug_loop loop;
   if (!is_flat(call)) return run_strided(call, source);
@@ -269,7 +269,7 @@ static void choose_walk(const cuplug_call *call, const cuplug_source *source, cu
 }
 
 int cuplug_elementwise_cuda(const cuplug_call *call) {
-  cuplug_source *source = cuplug_core->entry_context(call);
+  cuplug_source *source = call->context;
   cuplug_scalar numbers[call->n_scalars + source->n_sizes + 1];
   const cuplug_scalar *scalars;
   struct {
@@ -304,5 +304,5 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   const cuplug_grid grid = {.blocks = {(uint32_t)(n_blocks ? n_blocks : 1), 1, 1},
                             .threads = {CUPLUG__N_THREADS, 1, 1}};
   void *arguments[] = {&arrays, (void *)scalars, &loop.n, &cut, divisors, steps};
-  return CUPLUG__SERVICE(call, launch)(call, code->function, &grid, arguments);
+  return call->services->launch(call, code->function, &grid, arguments);
 }

@@ -117,7 +117,7 @@ static int measure_grid(const cuplug_call *call, const cuplug_plan *plan, cuplug
 }
 
 int cuplug_kernel_cuda(const cuplug_call *call) {
-  cuplug_source *source = cuplug_core->entry_context(call);
+  cuplug_source *source = call->context;
   const cuplug_code *code;
   cuplug_grid grid = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
   value values[CUPLUG_MAX_PASSES];
@@ -131,11 +131,11 @@ int cuplug_kernel_cuda(const cuplug_call *call) {
     if ((status = hold(call, &plan->passes[k], &values[k]))) return status;
     arguments[k] = &values[k];
   }
-  return CUPLUG__SERVICE(call, launch)(call, code->function, &grid, arguments);
+  return call->services->launch(call, code->function, &grid, arguments);
 }
 
 int cuplug_function_host(const cuplug_call *call) {
-  cuplug_source *source = cuplug_core->entry_context(call);
+  cuplug_source *source = call->context;
   const cuplug_code *code;
   cuplug_host_function *function;
   value held;

@@ -148,7 +148,7 @@ int cuplug__reduction_run(cuplug__reducer *reduce, const cuplug_call *call) {
   cuplug__reduction r;
   cuplug_variant variant;
   r.call = call;
-  r.source = cuplug_core->entry_context(call);
+  r.source = call->context;
   cuplug__loop_start(&r.kept, call->n_tensors, kept);
   cuplug__loop_start(&r.reduced, call->n_tensors, reduced);
   int status = read_loops(&r);

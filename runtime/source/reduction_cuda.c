@@ -286,7 +286,7 @@ static int start(const cuplug__reduction *r, void *kernel, cuplug_grid g, void *
   if (core->gpus[r->call->device.id].capability >= 90 &&
       *core->driver_version >= CUPLUG__OVERLAPPING_GRAPHS)
     g.flags = CUPLUG_OVERLAPPING;
-  return CUPLUG__SERVICE(r->call, launch)(r->call, kernel, &g, arguments);
+  return r->call->services->launch(r->call, kernel, &g, arguments);
 }
 
 static int launch(cuplug__reduction *r, const cuplug_variant *v, plan *p) {

@@ -81,7 +81,7 @@ static int run(scanner *go, const cuplug_call *call) {
   scan s;
   cuplug_variant variant;
   s.call = call;
-  s.source = cuplug_core->entry_context(call);
+  s.source = call->context;
   cuplug__loop_start(&s.lines, call->n_tensors, lines);
   cuplug__loop_start(&s.scanned, call->n_tensors, scanned);
   memset(scanned, 0, sizeof(scanned)); /* of a line of one element, too */
@@ -210,10 +210,9 @@ static int launch(scan *s, const cuplug_variant *v) {
       &arrays, (void *)s->call->scalars, &s->lines.n, &s->scanned.n, &length,     lines,
       steps,   s->scanned.strides[0],    &words,      &t.n_states,   &t.n_strips, &t.side};
   if (v->few && !(status = take_words(s, &t, &words, &g)))
-    status = CUPLUG__SERVICE(s->call, launch)(s->call, s->code->function, &g, arguments);
+    status = s->call->services->launch(s->call, s->code->function, &g, arguments);
   g.blocks[0] = (uint32_t)t.n_blocks;
-  return status ? status
-                : CUPLUG__SERVICE(s->call, launch)(s->call, s->code->finish, &g, arguments);
+  return status ? status : s->call->services->launch(s->call, s->code->finish, &g, arguments);
 }
 
 static int scan_on_cuda(scan *s, cuplug_variant *v) {

@@ -3,6 +3,7 @@
  * also compiled as C17 and as C++. Numbers may be added here, never changed. */
 #include <cuplug/fault.h>
 #include <cuplug/format.h>
+#include <cuplug/plugin.h>
 #include <internal/frame.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +76,7 @@ FIELD(cuplug_grid, flags, 28, 4);
 FIELD(cuplug_grid, cluster, 32, 12);
 FIELD(cuplug_grid, reserved, 44, 4);
 
-SIZE(cuplug_call, 96);
+SIZE(cuplug_call, 120);
 FIELD(cuplug_call, struct_bytes, 0, 4);
 FIELD(cuplug_call, abi_version, 4, 4);
 FIELD(cuplug_call, device, 8, 8);
@@ -87,10 +88,25 @@ FIELD(cuplug_call, none_mask, 48, 8);
 FIELD(cuplug_call, n_tensors, 56, 4);
 FIELD(cuplug_call, n_scalars, 60, 4);
 FIELD(cuplug_call, fault, 64, 8);
-FIELD(cuplug_call, service, 72, 8);
+FIELD(cuplug_call, services, 72, 8);
 FIELD(cuplug_call, run, 80, 8);
 FIELD(cuplug_call, max_threads, 88, 4);
-FIELD(cuplug_call, reserved, 92, 4);
+FIELD(cuplug_call, n_inputs, 92, 4);
+FIELD(cuplug_call, supplied_mask, 96, 8);
+FIELD(cuplug_call, state, 104, 8);
+FIELD(cuplug_call, context, 112, 8);
+
+SIZE(cuplug_services, 72);
+FIELD(cuplug_services, struct_bytes, 0, 4);
+FIELD(cuplug_services, reserved, 4, 4);
+FIELD(cuplug_services, fail, 8, 8);
+FIELD(cuplug_services, workspace, 16, 8);
+FIELD(cuplug_services, output, 24, 8);
+FIELD(cuplug_services, launch, 32, 8);
+FIELD(cuplug_services, parallel, 40, 8);
+FIELD(cuplug_services, threads, 48, 8);
+FIELD(cuplug_services, interrupted, 56, 8);
+FIELD(cuplug_services, device_attribute, 64, 8);
 
 /* host.h */
 

@@ -67,7 +67,7 @@ def test_a_moved_field_is_seen(tmp_path):
 
 
 # Of docs/abi.md, in its order; what it calls otherwise than the header.
-STRUCTURES = ["cuplug_call", "cuplug_tensor", "cuplug_grid", "cuplug_fault"]
+STRUCTURES = ["cuplug_call", "cuplug_tensor", "cuplug_services", "cuplug_grid", "cuplug_fault"]
 OTHER_NAMES = {"code": "dtype.code", "bits": "dtype.bits", "lanes": "dtype.lanes"}
 FIELD = re.compile(r"`(?:u?int(\d+) |\w+ (?=\*))?(\*?)([\w.]+)(?:\[(\d)\])?`")
 

@@ -243,6 +243,15 @@ LIES = {
         "ROW": '"!upwards\\0host=raw_host\\0signature=raw(x: float32[n])"'
     },
     'operator raw: keeps_whole: "n", no value is wanted': {"EXTRA": '"\\0!keeps_whole=n"'},
+    "operator raw: state: got no name, expected that of an exported function": {
+        "EXTRA": '"\\0!state="'
+    },
+    'operator raw: exclusive_state: "a b", an identifier is wanted': {
+        "EXTRA": '"\\0!exclusive_state=a b"'
+    },
+    "operator raw: exclusive_state: stands twice": {
+        "EXTRA": '"\\0!state=make\\0!exclusive_state=make"'
+    },
     'operator raw: row: "first", at most 9 digits are wanted': {"EXTRA": '"\\0row=first"'},
     'operator raw: row: "-1", at most 9 digits are wanted': {"EXTRA": '"\\0row=-1"'},
     'operator raw: row: "1234567890", at most 9 digits are wanted': {

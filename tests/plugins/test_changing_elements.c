@@ -133,14 +133,17 @@ static int parallel(const cuplug_call *call, int64_t n, int64_t grain, cuplug_bo
   return status;
 }
 
-static cuplug_service *service(const char *name, uint32_t version) {
-  (void)version;
-  return !strcmp(name, "fail")        ? (cuplug_service *)fail
-         : !strcmp(name, "workspace") ? (cuplug_service *)workspace
-         : !strcmp(name, "output")    ? (cuplug_service *)output
-         : !strcmp(name, "parallel")  ? (cuplug_service *)parallel
-                                      : NULL;
+static int threads(const cuplug_call *call) {
+  (void)call;
+  return 1;
 }
+
+static const cuplug_services services = {.struct_bytes = sizeof services,
+                                         .fail = fail,
+                                         .workspace = workspace,
+                                         .output = output,
+                                         .parallel = parallel,
+                                         .threads = threads};
 
 static void make_arrays(const called *c) {
   for (int k = 0; k < c->n_arrays; k++) {
@@ -168,7 +171,7 @@ static int run(const called *c, cuplug_entry *entry) {
                             .scalars = c->scalars,
                             .n_tensors = (uint32_t)c->n_arrays,
                             .n_scalars = 4,
-                            .service = service};
+                            .services = &services};
   const int status = entry(&call);
   CHECK(status == CUPLUG_OK || status == CUPLUG_ERROR_VALUE || status == CUPLUG_ERROR_INDEX);
   for (int k = 0; k < now.n_spaces; k++) munmap(now.spaces[k].pages, now.spaces[k].mapped);

@@ -42,13 +42,11 @@ static int parallel(const cuplug_call *call, int64_t n, int64_t grain, cuplug_bo
   return status;
 }
 
-static cuplug_service *service(const char *name, uint32_t version) {
-  CHECK(version == 1);
-  if (!strcmp(name, "threads")) return (cuplug_service *)threads;
-  if (!strcmp(name, "workspace")) return (cuplug_service *)workspace;
-  if (!strcmp(name, "parallel")) return (cuplug_service *)parallel;
-  return (cuplug_service *)fail;
-}
+static const cuplug_services services = {.struct_bytes = sizeof services,
+                                         .fail = fail,
+                                         .workspace = workspace,
+                                         .parallel = parallel,
+                                         .threads = threads};
 
 /* Indices of rows, many of them the same, some negative. */
 static void draw(int64_t *indices, int64_t n, int64_t m) {
@@ -70,7 +68,7 @@ static int put_values(int32_t *x, int64_t m, int64_t width, const int64_t *indic
   cuplug_tensor t[] = {{.data = x, .ndim = 2, .dtype = int32, .shape = x_shape},
                        {.data = (void *)indices, .ndim = 1, .dtype = int64, .shape = values_shape},
                        {.data = (void *)values, .ndim = 2, .dtype = int32, .shape = values_shape}};
-  const cuplug_call call = {.struct_bytes = sizeof call, .tensors = t, .service = service};
+  const cuplug_call call = {.struct_bytes = sizeof call, .tensors = t, .services = &services};
   n_blocks = 0;
   CHECK(put_host(&call) == (n_good < n ? CUPLUG_ERROR_INDEX : CUPLUG_OK));
   for (int k = 0; k < n_blocks; k++) free(blocks[k]);

@@ -10,7 +10,7 @@ static cuplug_error error;
 
 /* out = factor x, where the context is the factor. */
 static int times_host(const cuplug_call *call) {
-  const float *factor = cuplug_entry_context(call), *x = call->tensors[0].data;
+  const float *factor = call->context, *x = call->tensors[0].data;
   float *out = call->tensors[1].data;
   for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++) out[i] = *factor * x[i];
   return CUPLUG_OK;
@@ -18,7 +18,7 @@ static int times_host(const cuplug_call *call) {
 
 static int count_host(const cuplug_call *call) {
   *(int64_t *)call->tensors[1].data = cuplug_n_elements(&call->tensors[0]);
-  return cuplug_entry_context(call) ? CUPLUG_ERROR_PLUGIN : CUPLUG_OK;
+  return call->context ? CUPLUG_ERROR_PLUGIN : CUPLUG_OK;
 }
 
 static cuplug_operator *times; /* lives until the process ends */

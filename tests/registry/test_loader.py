@@ -51,7 +51,7 @@ def test_entry_only_in_a_dependency(place):
         HOST_ENTRY=quoted("needed_host"),
     )
     assert load_code_error(path, "needy") == (
-        f"needy: {path}: entry needed_host was found only in {needed}, "
+        f"needy: {path}: needed_host, an entry that its table names, was found only in {needed}, "
         "it is wanted in this very file"
     )
 

@@ -14,7 +14,7 @@ from places import ROOT
 
 LONGEST = int(
     re.search(
-        r"define CUPLUG_MAX_SIGNATURE (\d+)", (ROOT / "include/cuplug/table.h").read_text()
+        r"define CUPLUG_MAX_SIGNATURE (\d+)", (ROOT / "include/cuplug/abi.h").read_text()
     ).group(1)
 )
 NVCC = find_nvcc()

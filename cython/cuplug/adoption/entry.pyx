@@ -33,8 +33,8 @@ cdef extern from "internal/core.h":
         const cuplug_scalar *scalars
         int n_tensors
         int n_scalars
+        void *context
 
-    void *cuplug_entry_context "cuplug_core->entry_context"(const cuplug_call *call)
     cuplug_error *cuplug_entry_error "cuplug_core->entry_error"(const cuplug_call *call)
 
 ON_DEFAULT = "wanted another: the function launches on the default stream"
@@ -69,7 +69,7 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
     cdef int64_t number = 0
     cdef const cuplug_term *terms
     cdef int status
-    adopted = <object>cuplug_entry_context(given)
+    adopted = <object>call.context
     try:
         numbers = []
         terms = <const cuplug_term *><size_t>adopted.terms_at

@@ -18,7 +18,7 @@ from cuplug.author.finding import error as _error
 from cuplug.author.finding import some as _some
 from cuplug.author.finding import warning as _warning
 from cuplug.discovery.fields import check_owner
-from cuplug.discovery.table import read_rows, read_table
+from cuplug.discovery.table import read_rows, read_states, read_table
 from cuplug.errors import NotFoundError, PluginError
 from cuplug.lookup.sidecars import describe
 from cuplug.signature.independent import unkept
@@ -197,6 +197,12 @@ def _check_entries(subject: Subject) -> Iterator[Finding]:
                 f"the entry {symbol} of {operator} is no function ({exports[symbol]})",
                 "name a function of type cuplug_entry",
             )
+    for symbol in read_states(subject.elf_file.note):
+        if exports.get(symbol) not in FUNCTION_TYPES:
+            yield _error(
+                f"the table names {symbol}, which makes a state, but the file exports no such function",
+                f"define it: CUPLUG_ENTRY int {symbol}(const cuplug_call *call, void **state)",
+            )
 
 
 def _check_exports(subject: Subject) -> Iterator[Finding]:
@@ -206,6 +212,7 @@ def _check_exports(subject: Subject) -> Iterator[Finding]:
             "let no version script or strip option hide it",
         )
     others = subject.elf_file.exports.keys() - _entries(subject).keys() - MAY_EXPORT
+    others -= set(read_states(subject.elf_file.note))
     own = (name for name in others if not linkage.is_standard_cxx(name))
     extra = sorted(name for name in own if not name.endswith(RESOLVER))
     if extra:

@@ -161,7 +161,6 @@ cdef extern from "internal/core.h" nogil:
     int cuplug_define "cuplug_core->define"(
         const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
     )
-    void *cuplug_entry_context "cuplug_core->entry_context"(const cuplug_call *call)
 
     ctypedef struct cuplug_step:
         int32_t kind

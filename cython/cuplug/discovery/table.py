@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cuplug.discovery.fields import OWN_FIELDS, TAKES_STRIDES, inspect_fields
 
-__all__ = ["Row", "Table", "read_rows", "read_table"]
+__all__ = ["Row", "Table", "read_rows", "read_states", "read_table"]
 
 OPERATOR_NOTE = 0x6F756332  # CUPLUG_NOTE_OPERATOR of <cuplug/plugin.h>
 
@@ -70,20 +70,26 @@ def read_table(path: str) -> Table:
 
 def read_rows(section: bytes) -> tuple[Row, ...]:
     """Return what a section of notes says of the rows of a table that the core rejects."""
-    return tuple(_row(fields) for fields in _operators(section))
+    return tuple(_row(fields) for kind, fields in _notes(section) if kind == OPERATOR_NOTE)
 
 
-def _operators(section: bytes) -> Iterator[dict[str, str]]:
-    """Yield the fields of each operator's note; what is no text any more ends it."""
+def read_states(section: bytes) -> list[str]:
+    """Return the functions that a section of notes names to make states."""
+    keys = ("state", "exclusive_state")
+    return [fields[key] for _, fields in _notes(section) for key in keys if key in fields]
+
+
+def _notes(section: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield kind and fields of each note; what is no text any more ends it."""
     at = 0
     while at + 20 <= len(section):
         owner_bytes, text_bytes, kind = struct.unpack_from("=III", section, at)
         text = section[at + 20 : at + 20 + text_bytes]
         if owner_bytes != 8 or len(text) < text_bytes:
             return
-        if kind == OPERATOR_NOTE:
-            strings = text.decode(errors="replace").split("\0")
-            yield {key.lstrip("!"): value for key, _, value in (x.partition("=") for x in strings)}
+        strings = text.decode(errors="replace").split("\0")
+        parts = (x.partition("=") for x in strings)
+        yield kind, {key.lstrip("!"): value for key, _, value in parts}
         at += 20 + (text_bytes + 3) // 4 * 4
 
 

@@ -23,7 +23,7 @@ cdef int report_progress(
     try:
         PyErr_CheckSignals()
         innermost = shown.get()
-        if innermost is not None:
+        if innermost is not None and total_bytes:
             bar = innermost[0]
             if w.task < 0:
                 w.task = bar.add_task(w.what.decode(), total=total_bytes)

@@ -10,7 +10,9 @@ type Fail = extern "C" fn(&Call, i32, i32, *const c_char) -> i32;
 pub struct Call { struct_bytes: u32, abi_version: u32, device: [i32; 2], stream: *mut c_void,
                   tensors: *const Tensor, outputs: *const Tensor, scalars: *const [f64; 2],
                   none_mask: u64, n_tensors: u32, n_scalars: u32, fault: *mut c_void,
-                  service: extern "C" fn(*const c_char, u32) -> Option<Fail> }
+                  services: *const Services }
+#[repr(C)]
+pub struct Services { struct_bytes: u32, reserved: u32, fail: Fail }
 
 #[no_mangle]
 pub unsafe extern "C" fn clamp_host(call: &Call) -> i32 {
@@ -18,7 +20,7 @@ pub unsafe extern "C" fn clamp_host(call: &Call) -> i32 {
     let (low, high) = ((*call.scalars)[0] as f32, (*call.scalars.add(1))[0] as f32);
     if !(low <= high) {
         let text = format!("low: seen {low}, wanted at most high, {high}\0");
-        return (call.service)(b"fail\0".as_ptr().cast(), 1).unwrap()(call, 100, 0, text.as_ptr().cast());
+        return ((*call.services).fail)(call, 100, 0, text.as_ptr().cast());
     }
     let n: i64 = (0..x.ndim as usize).map(|d| *x.shape.add(d)).product();
     (0..n as usize).for_each(|i| *y.data.add(i) = (*x.data.add(i)).clamp(low, high));

@@ -6,7 +6,8 @@ const Fail = *const fn (*const Call, c_int, c_int, [*:0]const u8) callconv(.c) c
 const Call = extern struct { struct_bytes: u32, abi_version: u32, device: [2]i32, stream: ?*anyopaque,
     tensors: [*c]const Tensor, outputs: [*c]const Tensor, scalars: [*c]const [2]f64,
     none_mask: u64, n_tensors: u32, n_scalars: u32, fault: ?*anyopaque,
-    service: *const fn ([*:0]const u8, u32) callconv(.c) ?Fail };
+    services: *const Services };
+const Services = extern struct { struct_bytes: u32, reserved: u32, fail: Fail };
 
 export fn clamp_host(call: *const Call) c_int {
     const x = call.tensors[0];
@@ -14,7 +15,7 @@ export fn clamp_host(call: *const Call) c_int {
     const low: f32 = @floatCast(call.scalars[0][0]);
     const high: f32 = @floatCast(call.scalars[1][0]);
     if (!(low <= high)) {
-        return call.service("fail", 1).?(call, 100, 0, "low: wanted at most high");
+        return call.services.fail(call, 100, 0, "low: wanted at most high");
     }
     var n: usize = 1;
     for (0..@intCast(x.ndim)) |d| n *= @intCast(x.shape[d]);

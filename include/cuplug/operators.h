@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host API of operators: found, loaded, called. Part of <cuplug/host.h>, which has its
+ * conventions. */
+#ifndef CUPLUG_OPERATORS_H
+#define CUPLUG_OPERATORS_H
+
+#include <cuplug/entry.h>
+
+#define CUPLUG_MAX_NDIM 64 /* dimensions of one array */
+#define CUPLUG_MAX_NAME 64
+
+CUPLUG__BEGIN_C
+
+#define CUPLUG_ERROR_MESSAGE_BYTES 4080
+
+/** An error record, of this size for ever. It lies in the caller's frame, and belongs to one
+ * thread. `status` is CUPLUG_OK while `message` is empty. */
+typedef struct cuplug_error {
+  int32_t status;         /* a cuplug_status */
+  int32_t cuda_code;      /* the CUresult or cudaError_t behind ERROR_CUDA, else 0 */
+  uint32_t message_bytes; /* room in `message`, the terminating zero included */
+  uint32_t reserved;
+  char message[CUPLUG_ERROR_MESSAGE_BYTES];
+} cuplug_error;
+
+#define CUPLUG_API __attribute__((visibility("default")))
+
+/** The version of the loaded core, "0.1.0". [thread-safe] [no-cuda] */
+CUPLUG_API const char *cuplug_version(void);
+/** "ERROR_VALUE" for CUPLUG_ERROR_VALUE; NULL for a number that is no status. [thread-safe]
+ * [no-cuda] */
+CUPLUG_API const char *cuplug_status_name(int status);
+
+/* ---- Operators ----------------------------------------------------------------------------- */
+
+/** One operator: one or more rows of one plugin that share a name. Never freed. <cuplug/describe.h>
+ * has what it says of itself. */
+typedef struct cuplug_operator cuplug_operator;
+/** One row of a symbol table: one operator, or one overload of it. */
+typedef struct cuplug_row cuplug_row;
+
+/** Finds an operator by "operator" or "plugin.operator". lib<operator>.so is looked up first,
+ * without a scan; else the first plugin in search order that has the operator. Reads the table,
+ * runs nothing. The same operator is returned every time. ERROR_NOT_FOUND lists the directories
+ * looked in and near names. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error);
+
+/** The same before the program knows its own directories: looks only where cuplug_add_directory
+ * cannot change what is found, and does not scan. *op is NULL, without an error, when it is not
+ * there. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error);
+
+/** Registers the plugin in one file, ahead of the search path, whatever its file is called. Fills
+ * at most `room` operators and sets their number, for which NULL is taken. [thread-safe]
+ * [no-cuda] */
+CUPLUG_API int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
+                           cuplug_error *error);
+
+/** Loads the code now instead of at the first call, and checks the entries. Returns at once when
+ * that is done. [thread-safe] [loads] [no-cuda] */
+CUPLUG_API int cuplug_load_code(cuplug_operator *op, cuplug_error *error);
+
+/** Takes in the file of an operator anew when it was replaced on disk, by another file renamed over
+ * it, and loads the code beside the old, which stays. Sets `fresh` to the operator of that name,
+ * the same one when nothing has changed. cuplug_find gives that one from then on; operators found
+ * before go on with the old code. On an error nothing changes: the new file is broken or refused,
+ * or has no such operator (ERROR_NOT_FOUND; its other operators are taken in). [thread-safe]
+ * [loads] [no-cuda] */
+CUPLUG_API int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh,
+                             cuplug_error *error);
+
+/* ---- Arrays -------------------------------------------------------------------------------- */
+
+/** A C-contiguous array in host memory. `shape` (ndim sizes, not checked here) and the memory are
+ * borrowed for as long as the tensor is used. [thread-safe] [no-cuda] */
+static inline cuplug_tensor cuplug_make_tensor(void *data, cuplug_type_id dtype, int32_t ndim,
+                                               int64_t *shape) {
+  cuplug_tensor x;
+  x.data = data, x.device.type = CUPLUG_CPU, x.device.id = 0;
+  x.ndim = ndim, x.shape = shape, x.strides = NULL, x.byte_offset = 0;
+  x.dtype.code = (uint8_t)((uint32_t)dtype >> 24);
+  x.dtype.bits = (uint8_t)((uint32_t)dtype >> 16);
+  x.dtype.lanes = (uint16_t)dtype;
+  return x;
+}
+
+/** The same in the memory of a GPU. [thread-safe] [no-cuda] */
+static inline cuplug_tensor cuplug_make_cuda_tensor(void *data, cuplug_type_id dtype, int32_t ndim,
+                                                    int64_t *shape, int32_t device) {
+  cuplug_tensor x = cuplug_make_tensor(data, dtype, ndim, shape);
+  x.device.type = CUPLUG_CUDA, x.device.id = device;
+  return x;
+}
+
+/* ---- Arguments ----------------------------------------------------------------------------- */
+
+typedef enum cuplug_argument_kind {
+  CUPLUG_ARGUMENT_ABSENT, /* not given: the default is taken */
+  CUPLUG_ARGUMENT_ARRAY,
+  CUPLUG_ARGUMENT_BOOL,     /* scalar.i */
+  CUPLUG_ARGUMENT_INT,      /* scalar.i */
+  CUPLUG_ARGUMENT_UINT,     /* scalar.u: an integer of 2^63 or more */
+  CUPLUG_ARGUMENT_HUGE_INT, /* an integer beyond 64 bits; scalar.f: the nearest float64 */
+  CUPLUG_ARGUMENT_FLOAT,    /* scalar.f */
+  CUPLUG_ARGUMENT_COMPLEX,  /* scalar.c */
+  CUPLUG_ARGUMENT_STRING,   /* scalar.s */
+  CUPLUG_ARGUMENT_NONE,     /* Python's None */
+  CUPLUG_ARGUMENT_LIST,     /* list: of arguments */
+  CUPLUG_ARGUMENT_OTHER     /* scalar.s says what it is, for the error message */
+} cuplug_argument_kind;
+
+/** Properties of an array that its tensor cannot say. */
+#define CUPLUG_READ_ONLY 1u
+#define CUPLUG_BYTE_SWAPPED 2u /* of the other byte order: refused */
+#define CUPLUG_MISALIGNED 4u   /* base or strides are no multiples of the element: needs a copy */
+#define CUPLUG_ODD_STRIDES 8u  /* strides are no multiples: `strides` cannot say them */
+
+/** The items of a list argument: borrowed for as long as the argument is used. */
+struct cuplug_argument_list {
+  const struct cuplug_argument *items;
+  uint32_t n;
+};
+
+/** One argument, of this size for ever. The functions below make one of each kind; all are
+ * [thread-safe] [no-cuda]. */
+typedef struct cuplug_argument {
+  uint32_t kind;
+  uint32_t flags;
+  union {
+    cuplug_tensor tensor; /* strides NULL: C-contiguous. byte_offset is honoured */
+    cuplug_scalar scalar;
+    struct cuplug_argument_list list;
+  };
+} cuplug_argument;
+
+static inline cuplug_argument cuplug_array(const cuplug_tensor *tensor) {
+  const uint32_t is_complex = tensor->dtype.code == CUPLUG_COMPLEX64 >> 24;
+  const uintptr_t alignment = (uintptr_t)cuplug_element_bytes(tensor) >> is_complex;
+  const uintptr_t address = (uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset;
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_ARRAY, a.tensor = *tensor;
+  a.flags = alignment && address % alignment ? CUPLUG_MISALIGNED : 0;
+  return a;
+}
+/** An array that must not be written: it is refused as an output and for `inout`. */
+static inline cuplug_argument cuplug_read_only_array(const cuplug_tensor *tensor) {
+  cuplug_argument a = cuplug_array(tensor);
+  a.flags |= CUPLUG_READ_ONLY;
+  return a;
+}
+static inline cuplug_argument cuplug_float(double value) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_FLOAT, a.flags = 0, a.scalar.f = value;
+  return a;
+}
+static inline cuplug_argument cuplug_int(int64_t value) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_INT, a.flags = 0, a.scalar.i = value;
+  return a;
+}
+static inline cuplug_argument cuplug_uint(uint64_t value) {
+  cuplug_argument a;
+  a.kind = value >> 63 ? CUPLUG_ARGUMENT_UINT : CUPLUG_ARGUMENT_INT, a.flags = 0;
+  a.scalar.u = value;
+  return a;
+}
+static inline cuplug_argument cuplug_bool(int value) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_BOOL, a.flags = 0, a.scalar.i = value != 0;
+  return a;
+}
+static inline cuplug_argument cuplug_complex(double real, double imaginary) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_COMPLEX, a.flags = 0;
+  a.scalar.c[0] = real, a.scalar.c[1] = imaginary;
+  return a;
+}
+/** UTF-8, zero-terminated; also the name of a choice. NULL is None. */
+static inline cuplug_argument cuplug_string(const char *value) {
+  cuplug_argument a;
+  a.kind = value ? CUPLUG_ARGUMENT_STRING : CUPLUG_ARGUMENT_NONE, a.flags = 0, a.scalar.s = value;
+  return a;
+}
+static inline cuplug_argument cuplug_none(void) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_NONE, a.flags = 0, a.scalar.u = 0;
+  return a;
+}
+/** A list of n numbers or arrays. */
+static inline cuplug_argument cuplug_list_argument(const cuplug_argument *items, uint32_t n) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_LIST, a.flags = 0, a.list.items = items, a.list.n = n;
+  return a;
+}
+/** Not given: a parameter has its default, an output is allocated. */
+static inline cuplug_argument cuplug_absent(void) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_ABSENT, a.flags = 0, a.scalar.u = 0;
+  return a;
+}
+
+/* ---- One call ------------------------------------------------------------------------------ */
+
+/** Gives an output its memory. Called for each output that was not given, whether its size is known
+ * before the run or only in it, on the thread that called cuplug_invoke; never while a lock is
+ * held. `output` counts from 0. `tensor` has dtype, device, ndim and shape, C-contiguous: set
+ * `data`, which may stay NULL for an output without elements, and return CUPLUG_OK. Memory of a GPU
+ * must be usable by work on the call's stream. `tensor->shape` may be read during this call alone.
+ *
+ * What else is returned becomes the status of cuplug_invoke, CUPLUG_ERROR_MEMORY where there is
+ * none; `error`, never NULL, may be filled: otherwise a sentence is. CUPLUG_OK without memory is
+ * ERROR_VALUE. What was allocated for a call that fails stays the program's. */
+typedef int cuplug_allocate_output(void *user, uint32_t output, cuplug_tensor *tensor,
+                                   cuplug_error *error);
+
+/** Told every 100 ms, and at the end of what took as long, how many bytes have been copied, both
+ * ways together. Another status than CUPLUG_OK (or ERROR_MEMORY), with the error record filled,
+ * ends the transfer. With total_bytes 0 an entry asks whether to go on: cuplug_interrupted. Called
+ * on the thread that called cuplug_invoke or cuplug_copy_watched. */
+typedef int cuplug_progress(void *user, uint64_t done_bytes, uint64_t total_bytes,
+                            cuplug_error *error);
+
+/** In place of a GPU's number, for arrays of the host: a call is cut along its loop dimensions, and
+ * goes through all of them. One that cannot be cut is refused. */
+#define CUPLUG_ALL_GPUS (-1)
+
+/** How a call is made; cuplug_default_options() and then what differs. */
+typedef struct cuplug_options {
+  uint32_t struct_bytes; /* sizeof(cuplug_options) */
+  uint32_t reserved;     /* 0 */
+  cuplug_device device;  /* where to run; type 0: where the arrays are, and on the host
+                            entry for arrays of the host unless the row prefers CUDA */
+  void *stream;          /* CUstream or cudaStream_t for arrays of a GPU; NULL: the legacy
+                            default stream, which a call without arrays waits for */
+  cuplug_allocate_output *allocate; /* NULL: all outputs are given */
+  cuplug_progress *progress;        /* while host arrays go through a GPU, or an entry asks whether
+                                       to go on; NULL: not wanted */
+  void *user;                       /* the first argument of both functions */
+} cuplug_options;
+
+/** [thread-safe] [no-cuda] */
+static inline cuplug_options cuplug_default_options(void) {
+  cuplug_options o;
+  o.struct_bytes = sizeof o, o.reserved = 0;
+  o.device.type = 0, o.device.id = 0, o.stream = NULL;
+  o.allocate = NULL, o.progress = NULL, o.user = NULL;
+  return o;
+}
+
+/** Calls an operator. `args` are its parameters in the order of the signature, then its outputs;
+ * those missing at the end are absent. Of overloads with different numbers of parameters, the one
+ * with n_args parameters and outputs says which are which: name all outputs there. `options` NULL:
+ * the default ones.
+ *
+ * On the host the outputs are written when it returns. Arrays of the host that go through a GPU
+ * too [syncs]; with arrays of a GPU the work is on the stream then [stream-ordered], and the arrays
+ * must live until it is done. A fault of an earlier asynchronous call is reported here, with the
+ * name of its operator, before anything is run. [thread-safe] [loads] */
+CUPLUG_API int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                             const cuplug_options *options, cuplug_error *error);
+
+/** What a call with these arguments would give: nothing is loaded or run, and arrays may have no
+ * memory (data NULL). Sets `row` to the number of the row that takes them. Fills at most *n_outputs
+ * outputs, whose shapes lie in `sizes`, and sets *n_outputs to their number: dtype, device (type 0
+ * without array inputs), ndim, shape, with -1 for a size that only the run finds; data is NULL.
+ * Refuses what cuplug_invoke refuses of the arguments. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_infer(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                            uint32_t *row, cuplug_tensor *outputs,
+                            int64_t (*sizes)[CUPLUG_MAX_NDIM], uint32_t *n_outputs,
+                            cuplug_error *error);
+
+CUPLUG__END_C
+
+#endif
