@@ -24,7 +24,7 @@ VERSION = r"\d+\.\d+\.\d+((a|b|rc)\d+)?"
 
 def abi() -> str:
     """Return the ABI of plugins."""
-    text = Path("include/cuplug/plugin.h").read_text()
+    text = Path("include/cuplug/abi.h").read_text()
     return ".".join(
         re.search(rf"#define CUPLUG_ABI_{part} (\d+)", text).group(1) for part in ("MAJOR", "MINOR")
     )

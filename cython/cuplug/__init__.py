@@ -114,8 +114,8 @@ _MODULES = {
     "cuda.graphs": "Graph",
     "cuda.memory": "MemoryInfo memory_info trim",
     "cuda.placement": "Device",
-    "errors": "CancelledError CompileError CudaError Error NotFoundError PluginError SignatureError "
-    "UnsupportedError",
+    "errors": "CancelledError CompileError CudaError Error NotFoundError PluginError "
+    "SignatureError UnsupportedError",
     "fusion.fuse": "Fused fuse",
     "host.progress": "progress",
     "kernels.function": "KernelAttributes",

@@ -26,16 +26,16 @@ CUPLUG__BEGIN_C
 #define CUPLUG_COST(flops, bytes) "\0flops=" #flops "\0bytes=" #bytes
 
 /** A state, call->state, that an exported function makes at the first call on the host, and at the
- * first on each GPU: a handle of a library, a table, a cache. Of an operator, or of all operators of
- * the plugin: then it follows the plugin's version, without a comma.
+ * first on each GPU: a handle of a library, a table, a cache. Of an operator, or of all operators
+ * of the plugin: then it follows the plugin's version, without a comma.
  *
  *     CUPLUG_ENTRY int make_cache(const cuplug_call *call, void **state);
  *     CUPLUG_PLUGIN(blur, "1.0.0" CUPLUG_STATE(make_cache));
  *
  * The function sets *state and returns CUPLUG_OK, or what cuplug_fail returned; then the next call
- * tries again. Its call has a device, which is current, and no arrays and no stream. All calls share
- * the state, at the same time on several threads. It is never freed: at the end of a process the
- * CUDA runtime may be gone. A forked child and a reloaded plugin make their own. */
+ * tries again. Its call has a device, which is current, and no arrays and no stream. All calls
+ * share the state, at the same time on several threads. It is never freed: at the end of a process
+ * the CUDA runtime may be gone. A forked child and a reloaded plugin make their own. */
 #define CUPLUG_STATE(function) "\0!state=" #function
 /** The same, but no two calls have it at the same time: calls that overlap have one each. For
  * handles that one thread uses at a time. Work may still be queued on a GPU when another call gets

@@ -105,7 +105,7 @@ def test_a_tag_wants_a_date(copy):
 
 
 def test_the_changelog_names_the_abi_and_lists_changes(copy):
-    change(copy / "include" / "cuplug" / "plugin.h", "CUPLUG_ABI_MINOR ", "CUPLUG_ABI_MINOR 7")
+    change(copy / "include" / "cuplug" / "abi.h", "CUPLUG_ABI_MINOR ", "CUPLUG_ABI_MINOR 7")
     assert "does not say: Plugin ABI 2.7" in check(copy)[1]
     (copy / "CHANGELOG.md").write_text(f"## [{version()}] - 2026-01-31\n\nNothing.\n")
     assert "lists no changes" in check(copy)[1]

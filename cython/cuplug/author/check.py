@@ -200,7 +200,8 @@ def _check_entries(subject: Subject) -> Iterator[Finding]:
     for symbol in read_states(subject.elf_file.note):
         if exports.get(symbol) not in FUNCTION_TYPES:
             yield _error(
-                f"the table names {symbol}, which makes a state, but the file exports no such function",
+                f"the table names {symbol}, which makes a state, "
+                "but the file exports no such function",
                 f"define it: CUPLUG_ENTRY int {symbol}(const cuplug_call *call, void **state)",
             )
 

@@ -18,7 +18,7 @@ ARRAY, SCALAR, NUMBER, FAULT, CALL = range(5)
 # What is no part of the signature: its kind, its type, the type's size.
 RECORDS = {
     "fault": (FAULT, "cuplug_fault *", 64),
-    "call": (CALL, "const cuplug_call *", 96),
+    "call": (CALL, "const cuplug_call *", 120),
 }
 
 

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! clamp(x, low, high): rustc -O --edition=2021 --crate-type=cdylib clamp.rs -o libclamp.so
 use std::ffi::{c_char, c_void};
-
 #[repr(C)]
 pub struct Tensor { data: *mut f32, device: [i32; 2], ndim: i32, dtype: u32, shape: *const i64,
                     strides: *const i64, byte_offset: u64 }
-type Fail = extern "C" fn(&Call, i32, i32, *const c_char) -> i32;
+#[repr(C)] // and more functions
+pub struct Services { n_bytes: u64, fail: extern "C" fn(&Call, i32, i32, *const c_char) -> i32 }
 #[repr(C)]
 pub struct Call { struct_bytes: u32, abi_version: u32, device: [i32; 2], stream: *mut c_void,
                   tensors: *const Tensor, outputs: *const Tensor, scalars: *const [f64; 2],
                   none_mask: u64, n_tensors: u32, n_scalars: u32, fault: *mut c_void,
                   services: *const Services }
-#[repr(C)]
-pub struct Services { struct_bytes: u32, reserved: u32, fail: Fail }
 
 #[no_mangle]
 pub unsafe extern "C" fn clamp_host(call: &Call) -> i32 {
-    let (x, y) = (&*call.tensors, &*call.outputs);
-    let (low, high) = ((*call.scalars)[0] as f32, (*call.scalars.add(1))[0] as f32);
+    let (x, y, s) = (&*call.tensors, &*call.outputs, call.scalars);
+    let (low, high) = ((*s)[0] as f32, (*s.add(1))[0] as f32);
     if !(low <= high) {
-        let text = format!("low: seen {low}, wanted at most high, {high}\0");
+        let text = format!("low: got {low}, expected at most high, {high}\0");
         return ((*call.services).fail)(call, 100, 0, text.as_ptr().cast());
     }
     let n: i64 = (0..x.ndim as usize).map(|d| *x.shape.add(d)).product();

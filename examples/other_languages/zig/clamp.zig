@@ -15,7 +15,7 @@ export fn clamp_host(call: *const Call) c_int {
     const low: f32 = @floatCast(call.scalars[0][0]);
     const high: f32 = @floatCast(call.scalars[1][0]);
     if (!(low <= high)) {
-        return call.services.fail(call, 100, 0, "low: wanted at most high");
+        return call.services.fail(call, 100, 0, "low: got a number above high");
     }
     var n: usize = 1;
     for (0..@intCast(x.ndim)) |d| n *= @intCast(x.shape[d]);
