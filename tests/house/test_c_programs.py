@@ -118,7 +118,7 @@ STANDARDS = {".h": ["c11", "c17", "c2x", "c++11", *CPP], ".hpp": CPP}
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("standard", STANDARDS[".h"])
-def test_headers_compile_alone(standard, tmp_path):
+def test_headers_compile_alone_and_expanded(standard, tmp_path):
     language = "c++" if "++" in standard else "c"
     compiler = COMPILER if language == "c" else [os.environ.get("CXX", "c++")]
     if not shutil.which(compiler[0]):
@@ -129,9 +129,9 @@ def test_headers_compile_alone(standard, tmp_path):
             name = header.relative_to(INCLUDE)
             source = tmp_path / f"{name.as_posix().replace('/', '_')}.c"
             source.write_text(f"#include <{name}>\n" * 2)
-    sources = sorted(map(str, tmp_path.glob("*.c")))
-    assert sources
+    sources = [str(FIXTURES / "all_macros.c"), *sorted(map(str, tmp_path.glob("*.c")))]
     warnings = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+    warnings += ["-Wcast-qual", "-Wsign-conversion"]
     # Without -O1, gcc's intrinsics are macros that warn of themselves.
     options = [f"-std={standard}", "-O1", "-x", language, *warnings]
     compile_library([*compiler, *options, "-fsyntax-only", *INCLUDES, *sources])
