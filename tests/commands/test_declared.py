@@ -6,9 +6,9 @@ import inspect
 import cuplug
 import numpy as np
 import pytest
-from cuplug.commands import suite
-from cuplug.commands.differentiation import gradient_agrees, linear_agrees
-from cuplug.commands.tried import Tried
+from cuplug._integration.commands import suite
+from cuplug._integration.commands.differentiation import gradient_agrees, linear_agrees
+from cuplug._integration.commands.tried import Tried
 from places import FIXTURES
 from processes import run
 

@@ -9,12 +9,12 @@ import cuplug
 import numpy as np
 import pytest
 from cuplug import testing
-from cuplug.author.fitting import misfit
-from cuplug.commands import suite
-from cuplug.commands.authoring import show_results
-from cuplug.commands.pins import Range, read_pins, settable
-from cuplug.commands.trial import CUDA
-from cuplug.signature.signature import parse
+from cuplug._engine.signature.signature import parse
+from cuplug._integration.author.fitting import misfit
+from cuplug._integration.commands import suite
+from cuplug._integration.commands.authoring import show_results
+from cuplug._integration.commands.pins import Range, read_pins, settable
+from cuplug._integration.commands.trial import CUDA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import FIXTURES

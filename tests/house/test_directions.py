@@ -10,8 +10,8 @@ from pathlib import Path
 
 import cuplug
 import pytest
-from cuplug.author import elf
-from cuplug.base import flags
+from cuplug._engine.base import flags
+from cuplug._integration.author import elf
 from places import ROOT
 from rooms import (
     CODE,

@@ -30,11 +30,15 @@ def test_what_was_made_of_files_that_are_gone_goes(tmp_path):
     package = tmp_path / "python" / "cuplug"
     stock = package / "lib" / "cuplug"
     stock.mkdir(parents=True)
-    (package / "call").mkdir()
-    gone = [package / "_gone.abi3.so", package / "call" / "gone.abi3.so", stock / "libgone.so"]
+    (package / "_engine" / "call").mkdir(parents=True)
+    gone = [
+        package / "_gone.abi3.so",
+        package / "_engine" / "call" / "gone.abi3.so",
+        stock / "libgone.so",
+    ]
     kept = [
         package / "_memoryviews.abi3.so",
-        package / "call" / "run.abi3.so",
+        package / "_engine" / "call" / "run.abi3.so",
         stock / "libgather.so",
     ]
     for file in (*gone, *kept):

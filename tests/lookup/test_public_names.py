@@ -13,7 +13,7 @@ import cuplug.testing
 import numpy as np
 import pytest
 from cuplug import errors
-from cuplug.kernels.variables import Global
+from cuplug._source.kernels.variables import Global
 from places import FIXTURES, ROOT
 from raw_plugins import named_plugin
 
@@ -235,7 +235,10 @@ def test_attributes_of_what_is_no_module():
 def test_import_loads_the_core_alone(run_python):
     code = "import sys, cuplug; print(sorted(m for m in sys.modules if m.startswith('cuplug')))"
     seen = eval(run_python(code).stdout)
-    assert seen == ["cuplug", "cuplug._cython", "cuplug.base", "cuplug.base.texts"]
+    assert seen == [
+        *("cuplug", "cuplug._cython", "cuplug._engine"),
+        *("cuplug._engine.base", "cuplug._engine.base.texts"),
+    ]
     names = "cuplug.build, cuplug.BuildError, cuplug.get_include, cuplug.CudaError"
     code = f"import sys, cuplug; {names}; print('numpy' in sys.modules)"
     assert run_python(code).stdout == "False\n"

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from cuplug.array.array import Array
-from cuplug.array.make import empty as empty
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.make import empty as empty
 from cuplug.array_api.conversion import asarray as asarray
 from cuplug.array_api.conversion import from_dlpack as from_dlpack
 from cuplug.array_api.creation import arange as arange

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array, may_meet
-from cuplug.array.make import empty
+from cuplug._engine.array.array import Array, may_meet
+from cuplug._engine.array.make import empty
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.element_wise import elementwise
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import (
     DEFAULTS,
@@ -26,9 +29,6 @@ from cuplug.array_api.dtypes import (
 from cuplug.array_api.elementwise import NUMBERS, is_typed_number, number_of, unary
 from cuplug.array_api.filled import copied, zeros
 from cuplug.array_api.stock import stock
-from cuplug.base.dtypes import DTYPES
-from cuplug.call.operator import Operator
-from cuplug.source.element_wise import elementwise
 
 
 @cache

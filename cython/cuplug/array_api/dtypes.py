@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cuplug.array.array import Array
+from cuplug._engine.array.array import Array
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.base.numpy_dtypes import numpy_dtype
 from cuplug.array_api.functions import ArrayFunction
-from cuplug.base.dtypes import DTYPES
-from cuplug.base.numpy_dtypes import numpy_dtype
 
 __all__ = [
     "astype",
@@ -249,7 +249,9 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
 @cache
 def _converting(from_: Any, to: Any) -> Any:
-    from cuplug.source.element_wise import elementwise  # which takes longer than `asarray`
+    from cuplug._source.expressions.element_wise import (
+        elementwise,  # which takes longer than `asarray`
+    )
 
     if to.names or name_of(to) not in DTYPES:
         raise TypeError(f"astype: dtype: seen {to}, wanted one of numbers")

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array
+from cuplug._engine.array.array import Array
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.element_wise import elementwise
 from cuplug.array_api.dtypes import (
     DEFAULTS,
     astype,
@@ -24,9 +27,6 @@ from cuplug.array_api.expressions import BY_NUMBER, FUNCTIONS, NOT_PUBLIC, POWER
 from cuplug.array_api.filled import full_like
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.array_api.views import part_of_complex
-from cuplug.base.dtypes import DTYPES
-from cuplug.call.operator import Operator
-from cuplug.source.element_wise import elementwise
 
 NUMBERS = (bool, int, float, complex)
 _OF_FLOATS = frozenset(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cuplug.base.dtypes import DTYPES
+from cuplug._engine.base.dtypes import DTYPES
 
 INTEGERS, REALS, FLOATS = ("int", "uint"), ("int", "uint", "float"), ("float", "complex")
 NUMERIC = (*REALS, "complex")

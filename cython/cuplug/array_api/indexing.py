@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array, may_meet
-from cuplug.array.keys import are_along_first, axis_of_positions, is_mask_of, put_at
+from cuplug._engine.array.array import Array, may_meet
+from cuplug._engine.array.keys import are_along_first, axis_of_positions, is_mask_of, put_at
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.element_wise import elementwise
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
@@ -30,8 +32,6 @@ from cuplug.array_api.views import (
     permute_dims,
     reshape,
 )
-from cuplug.call.operator import Operator
-from cuplug.source.element_wise import elementwise
 
 __all__ = ["put_at", "put_converted", "repeat", "take", "take_along_axis", "take_at"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.make import empty
+from cuplug._engine.array.make import empty
+from cuplug._engine.cuda.devices import devices
+from cuplug._engine.cuda.placement import HOST
 from cuplug.array_api.dtypes import DEFAULTS, NAMES, isdtype
-from cuplug.cuda.devices import devices
-from cuplug.cuda.placement import HOST
 
 
 class Info:

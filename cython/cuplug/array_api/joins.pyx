@@ -3,12 +3,12 @@
 
 from libc.stdint cimport int64_t
 
-from cuplug.array.array cimport Array, empty_like_tensor, share_memory, write
-from cuplug.array.buffer cimport is_on_gpu, n_elements
-from cuplug.array.copies cimport copy_brief
-from cuplug.array.layout cimport contiguous_strides
-from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
-from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
+from cuplug._engine.array.array cimport Array, empty_like_tensor, share_memory, write
+from cuplug._engine.array.buffer cimport is_on_gpu, n_elements
+from cuplug._engine.array.copies cimport copy_brief
+from cuplug._engine.array.layout cimport contiguous_strides
+from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
+from cuplug._engine.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
 
 from cuplug.array_api.dtypes import checked, integer, name_of, result_type, sequence
 from cuplug.array_api.filled import copied

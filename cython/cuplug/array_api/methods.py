@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array, may_meet
+from cuplug._engine.array.array import Array, may_meet
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.element_wise import elementwise
 from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
 from cuplug.array_api.creation import assign, assigning
 from cuplug.array_api.dtypes import checked, in_dtype, integer, kind_of, name_of
@@ -37,8 +39,6 @@ from cuplug.array_api.views import (
     part_of_complex,
     permute_dims,
 )
-from cuplug.call.operator import Operator
-from cuplug.source.element_wise import elementwise
 
 __all__ = [
     "CALLED",

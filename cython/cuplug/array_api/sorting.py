@@ -6,7 +6,7 @@ from __future__ import annotations
 from operator import index
 from typing import NamedTuple
 
-from cuplug.array.array import Array
+from cuplug._engine.array.array import Array
 from cuplug.array_api.dtypes import checked, flag, kind_of
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import full, zeros_like

@@ -7,15 +7,15 @@ import math
 from functools import cache, partial
 from typing import Any
 
-from cuplug.array.array import Array
+from cuplug._engine.array.array import Array
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.reductions import reduction
 from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, name_of, to_dtype
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import copied, full
 from cuplug.array_api.functions import of_all
 from cuplug.array_api.views import axes_of, reshape
-from cuplug.base.dtypes import DTYPES
-from cuplug.call.operator import Operator
-from cuplug.source.reductions import reduction
 
 REDUCED = {  # reduce, what nothing gives, map
     "sum": ("a + b", "0", None),

@@ -3,12 +3,12 @@
 
 from functools import cache
 
-from cuplug.call.operator import Operator
+from cuplug._engine.call.operator import Operator
 
 
 @cache  # to look for one takes longer than a call
 def stock(name: str) -> Operator:
     """Return the stock operator of a name."""
-    from cuplug.lookup.find import find_stock  # which takes longer than `asarray`
+    from cuplug._engine.lookup.find import find_stock  # which takes longer than `asarray`
 
     return find_stock(name)

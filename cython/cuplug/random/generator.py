@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array
-from cuplug.array.make import empty
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.make import empty
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import assign
 from cuplug.array_api.dtypes import integer

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.make import empty
+from cuplug._engine.array.make import empty
 from cuplug.array_api.conversion import from_dlpack
 from cuplug.array_api.creation import assigning
 from cuplug.array_api.dtypes import kind_of, to_dtype
