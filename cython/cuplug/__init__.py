@@ -86,9 +86,18 @@ Records
 
 import os as _os
 
+from cuplug import _engine
 from cuplug._engine.base.texts import version as _version
 
 __version__ = _version()
+
+# Modules of other wings that the engine uses.
+_engine.PROVIDERS |= {
+    "array_api": "cuplug.array_api",
+    "array methods": "cuplug.array_api.methods",
+    "dask types": "cuplug._integration.frameworks.dask_types",
+    **{library: f"cuplug.{library}" for library in ("dask", "jax", "torch", "xarray")},
+}
 
 # Module -> its public names. It is imported when one of them is first used. __init__.pyi says the
 # same to type checkers.

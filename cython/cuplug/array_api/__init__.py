@@ -74,7 +74,9 @@ def _elsewhere(name: str) -> str:
     """Return what is said of a name that there is not."""
     if name in ("dot", "fft", "linalg", "matmul", "tensordot", "vecdot"):
         return LEFT_OUT
-    own = _NAMES_OF_NUMPY.get(name) or import_module(f"{__name__}.expressions").named(name)
+    from cuplug._source.expressions.functions import named
+
+    own = _NAMES_OF_NUMPY.get(name) or named(name)
     return f": the standard calls it {own}" if own in _HOMES else ""
 
 

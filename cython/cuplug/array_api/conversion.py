@@ -9,9 +9,10 @@ import numpy as np
 
 from cuplug._engine.arguments.to_array import to_array
 from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import to_dtype
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.base.public import public
-from cuplug.array_api.dtypes import astype, flag, to_dtype
+from cuplug.array_api.dtypes import astype, flag
 from cuplug.array_api.filled import copied
 from cuplug.array_api.joins import stack
 

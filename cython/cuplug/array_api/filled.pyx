@@ -11,7 +11,8 @@ from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_tensor
 from cuplug._engine.base.numpy_dtypes cimport OPAQUE, dtype_in_memory, to_descr
 
 from cuplug._engine.arguments.to_array import to_array
-from cuplug.array_api.dtypes import checked, conversion, to_dtype
+from cuplug._engine.array.promotion import to_dtype
+from cuplug.array_api.dtypes import checked, conversion
 
 
 def full(shape, fill_value, *, dtype=None, device=None):

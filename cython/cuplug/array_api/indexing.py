@@ -11,11 +11,12 @@ import numpy as np
 
 from cuplug._engine.array.array import Array, may_meet
 from cuplug._engine.array.keys import are_along_first, axis_of_positions, is_mask_of, put_at
+from cuplug._engine.array.promotion import kind_of, name_of
 from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.element_wise import elementwise
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
-from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
+from cuplug.array_api.dtypes import astype, checked, integer
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import copied, single_like
 from cuplug.array_api.joins import repeated

@@ -10,7 +10,8 @@ from cuplug._engine.array.layout cimport contiguous_strides
 from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 from cuplug._engine.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
 
-from cuplug.array_api.dtypes import checked, integer, name_of, result_type, sequence
+from cuplug._engine.array.promotion import name_of
+from cuplug.array_api.dtypes import checked, integer, result_type, sequence
 from cuplug.array_api.filled import copied
 from cuplug.array_api.stock import stock
 from cuplug.array_api.views import axis_of, expand_dims, part_along, reshape, shape_of

@@ -7,7 +7,8 @@ from operator import index
 from typing import NamedTuple
 
 from cuplug._engine.array.array import Array
-from cuplug.array_api.dtypes import checked, flag, kind_of
+from cuplug._engine.array.promotion import kind_of
+from cuplug.array_api.dtypes import checked, flag
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import full, zeros_like
 from cuplug.array_api.joins import concat

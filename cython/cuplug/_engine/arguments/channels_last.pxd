@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from libc.stdint cimport uint32_t
 
-from cuplug._engine.interop.reading cimport reading
 from cuplug._engine.base.core cimport cuplug_operator, cuplug_tensor
+from cuplug._engine.interop.reading cimport reading
 
 
 # Whether a tensor is in PyTorch's memory format channels_last or channels_last_3d, and not in C

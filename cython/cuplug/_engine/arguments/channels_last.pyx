@@ -4,7 +4,6 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._engine.array.buffer cimport is_contiguous
-from cuplug._engine.interop.reading cimport reading, store
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_LIST,
@@ -25,6 +24,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_parameter,
     cuplug_signature,
 )
+from cuplug._engine.interop.reading cimport reading, store
 
 
 cdef bint is_channels_last(const cuplug_tensor *x) noexcept nogil:

@@ -8,13 +8,9 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from cuplug._engine.arguments.inputs cimport empty_numpy, read_argument
-from cuplug._engine.base.capsules cimport HostArray
 from cuplug._engine.array.array cimport Array, empty_like_tensor
 from cuplug._engine.array.buffer cimport is_on_gpu
-from cuplug._engine.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
-from cuplug._engine.base.numpy_api cimport PyArray_DIMS, PyArrayObject
-from cuplug._engine.base.numpy_dtypes cimport descr_of_dtype
-from cuplug._engine.interop.exchange cimport empty_exchange, empty_strided
+from cuplug._engine.base.capsules cimport HostArray
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_LIST,
@@ -32,7 +28,12 @@ from cuplug._engine.base.core_call cimport (
     cuplug_frame,
     cuplug_wanted_shape,
 )
+from cuplug._engine.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
+from cuplug._engine.base.numpy_api cimport PyArray_DIMS, PyArrayObject
+from cuplug._engine.base.numpy_dtypes cimport descr_of_dtype
+from cuplug._engine.cuda.streams cimport in_graph, refuse_capture, work_stream
 from cuplug._engine.host.blocks cimport is_large
+from cuplug._engine.interop.exchange cimport empty_exchange, empty_strided
 from cuplug._engine.interop.kinds cimport (
     CUPY,
     DLPACK,
@@ -45,7 +46,6 @@ from cuplug._engine.interop.kinds cimport (
 )
 from cuplug._engine.interop.reading cimport keep, kind_of, reading
 from cuplug._engine.interop.torch_writes cimport count_in_python, count_write
-from cuplug._engine.cuda.streams cimport in_graph, refuse_capture, work_stream
 
 import numpy
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from cpython.object cimport PyObject
 
-from cuplug._engine.interop.reading cimport reading
 from cuplug._engine.base.core cimport cuplug_argument
+from cuplug._engine.interop.reading cimport reading
 
 
 # Python's own scalars and None: returns 1 when `obj` was one of exactly these types.

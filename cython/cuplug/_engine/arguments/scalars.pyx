@@ -10,16 +10,6 @@ from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport int64_t
 from libc.string cimport strlen
 
-from cuplug._engine.base.numpy_api cimport (
-    PyBoolArrType_Type,
-    PyComplexFloatingArrType_Type,
-    PyFloatingArrType_Type,
-    PyIntegerArrType_Type,
-    PyObject_TypeCheck,
-    PyTimedeltaArrType_Type,
-    _import_array,
-)
-from cuplug._engine.interop.reading cimport reading, set_foreign, set_other, set_unreadable
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_BOOL,
     CUPLUG_ARGUMENT_COMPLEX,
@@ -31,6 +21,16 @@ from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_UINT,
     cuplug_argument,
 )
+from cuplug._engine.base.numpy_api cimport (
+    PyBoolArrType_Type,
+    PyComplexFloatingArrType_Type,
+    PyFloatingArrType_Type,
+    PyIntegerArrType_Type,
+    PyObject_TypeCheck,
+    PyTimedeltaArrType_Type,
+    _import_array,
+)
+from cuplug._engine.interop.reading cimport reading, set_foreign, set_other, set_unreadable
 
 import numpy
 

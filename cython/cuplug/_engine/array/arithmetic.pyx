@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python's operators and conversions, of arrays: all is computed elsewhere."""
 
-from importlib import import_module
-
 from cpython.bool cimport bool as bool_type
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.math cimport isfinite
@@ -14,6 +12,8 @@ from cuplug._engine.array.layout cimport may_overlap, same_shape
 from cuplug._engine.base.dlpack cimport DLPACK_BOOL, DLPACK_FLOAT, DLPACK_INT
 from cuplug._engine.base.core cimport cuplug_tensor
 
+from cuplug._engine import provider
+
 cdef object computing = None
 
 
@@ -21,7 +21,7 @@ cdef object functions():
     """The module that computes with arrays, imported when something is computed."""
     global computing
     if computing is None:
-        computing = import_module("cuplug.array_api.methods")
+        computing = provider("array methods")
     return computing
 
 

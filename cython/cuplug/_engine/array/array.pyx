@@ -11,9 +11,8 @@ from cuplug._engine.array.arithmetic cimport as_float, changing, functions, is_a
 from cuplug._engine.array.arithmetic cimport stock, wrote_number
 from cuplug._engine.array.buffer cimport FEW, are_positions, check_request, is_contiguous, is_on_gpu
 from cuplug._engine.array.buffer cimport n_elements
-from cuplug._engine.array.copies cimport (
-    copy_brief, host_values, seen_by_numpy, take_numpy, to_numpy,
-)
+from cuplug._engine.array.copies cimport copy_brief, host_values, seen_by_numpy, take_numpy
+from cuplug._engine.array.copies cimport to_numpy
 from cuplug._engine.array.layout cimport may_overlap, repeats_elements, select
 from cuplug._engine.array.methods cimport Methods
 from cuplug._engine.base.capsules cimport export, two_integers
@@ -32,9 +31,8 @@ from cuplug._engine.base.numpy_api cimport PyDataMemAllocator
 from cuplug._engine.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory, to_descr
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.cuda.memory cimport allocate
-from cuplug._engine.cuda.streams cimport (
-    hold, memory_stream, order_streams, stream_owner, work_stream,
-)
+from cuplug._engine.cuda.streams cimport hold, memory_stream, order_streams, stream_owner
+from cuplug._engine.cuda.streams cimport work_stream
 from cuplug._engine.host.blocks cimport allocator_for, empty_array, is_large
 
 import math

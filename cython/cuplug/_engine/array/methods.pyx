@@ -6,9 +6,10 @@ from cuplug._engine.array.arithmetic cimport functions
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib import import_module
 
 from numpy import can_cast
+
+from cuplug._engine import provider
 
 
 cdef class Methods(Arithmetic):
@@ -22,7 +23,7 @@ cdef class Methods(Arithmetic):
         """
         if "dask.array" in sys.modules:
             with suppress(ImportError):  # of a dask that is older than what the module needs
-                import_module("cuplug._integration.frameworks.dask_types")
+                provider("dask types")
         return 100.0
 
     # ---- Values ------------------------------------------------------------------------------

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import Any
+
+from cuplug._engine import provider
 
 __all__ = ["hand_on"]
 
@@ -15,7 +16,7 @@ def hand_on(library: str, operator: Any, args: tuple[Any, ...], keywords: dict[s
     if library not in sys.modules:  # the argument only looks like one of that library
         return NotImplemented
     try:
-        module = import_module(f"cuplug.{library}")
+        module: Any = provider(library)
     except ImportError:  # the library is older than what the module needs
         return NotImplemented
     return module.hand_on(operator, args, keywords)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from libc.stdint cimport uint32_t
 
-from cuplug._engine.interop.reading cimport reading
 from cuplug._engine.base.core cimport cuplug_operator
+from cuplug._engine.interop.reading cimport reading
 
 
 # What a call on the arguments that were read would give: an Inferred.

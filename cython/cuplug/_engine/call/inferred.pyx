@@ -3,7 +3,6 @@
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
-from cuplug._engine.interop.reading cimport reading, store
 from cuplug._engine.base.core cimport (
     CUPLUG_MAX_NDIM,
     cuplug_error,
@@ -14,6 +13,7 @@ from cuplug._engine.base.core cimport (
 from cuplug._engine.base.core_call cimport CUPLUG_MAX_ARGUMENTS, cuplug_bind_row, cuplug_frame
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.call.run cimport settle_arguments
+from cuplug._engine.interop.reading cimport reading, store
 
 from cuplug._engine.base.dtypes import BY_ID
 from cuplug._engine.signature.spec import ArraySpec, Inferred

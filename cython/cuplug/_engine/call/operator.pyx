@@ -29,19 +29,19 @@ from cuplug._engine.base.core_call cimport (
     cuplug_definition,
     cuplug_definition_row,
 )
-from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, note_code, reading, start_reading
-from cuplug._engine.call.described cimport Described
-from cuplug._engine.call.inferred cimport infer_outputs
-from cuplug._engine.call.overloads cimport choose_overload, names_of
-from cuplug._engine.call.run cimport run_operator
 from cuplug._engine.base.status cimport raise_error
-from cuplug._engine.cuda.streams cimport parse_stream
 from cuplug._engine.base.vectorcall cimport (
     PyVectorcall_Call,
     PyVectorcall_NARGS,
     enable_vectorcall,
     vectorcallfunc,
 )
+from cuplug._engine.call.described cimport Described
+from cuplug._engine.call.inferred cimport infer_outputs
+from cuplug._engine.call.overloads cimport choose_overload, names_of
+from cuplug._engine.call.run cimport run_operator
+from cuplug._engine.cuda.streams cimport parse_stream
+from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, note_code, reading, start_reading
 
 from cuplug._engine.base import ranges
 from cuplug._engine.base.public import PublicCall, public

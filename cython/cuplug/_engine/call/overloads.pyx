@@ -11,7 +11,6 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memcpy
 
-from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, reading
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
     cuplug_argument,
@@ -29,6 +28,7 @@ from cuplug._engine.base.core_call cimport (
 )
 from cuplug._engine.base.texts cimport to_str
 from cuplug._engine.call.run cimport settle_arguments
+from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, reading
 
 
 cdef tuple names_of(const cuplug_operator *op):

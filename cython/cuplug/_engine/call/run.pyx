@@ -12,6 +12,8 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from cuplug._engine.arguments.channels_last cimport flatten, restore
 from cuplug._engine.arguments.inputs cimport read_again, read_argument, read_arguments
+from cuplug._engine.arguments.outputs cimport allocate_output, copy_arguments, count_writes
+from cuplug._engine.arguments.outputs cimport finish_output
 from cuplug._engine.base.core cimport (
     CUPLUG_ALL_GPUS, CUPLUG_ARGUMENT_ARRAY, CUPLUG_ARGUMENT_NONE, CUPLUG_CPU, CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED, cuplug_argument, cuplug_device, cuplug_error, cuplug_operator,
@@ -19,26 +21,15 @@ from cuplug._engine.base.core cimport (
     cuplug_tensor,
 )
 from cuplug._engine.base.core_call cimport (
-    CUPLUG_PARAMETER_SCALAR,
-    cuplug_bind,
-    cuplug_bind_row,
-    cuplug_check_place,
-    cuplug_frame,
-    cuplug_operator_signature,
-    cuplug_n_rounding_changes,
-    cuplug_run,
-    cuplug_set_output,
-    cuplug_signature,
-    cuplug_wanted_copies,
+    CUPLUG_PARAMETER_SCALAR, cuplug_bind, cuplug_bind_row, cuplug_check_place, cuplug_frame,
+    cuplug_operator_signature, cuplug_n_rounding_changes, cuplug_run, cuplug_set_output,
+    cuplug_signature, cuplug_wanted_copies,
 )
-from cuplug._engine.interop.kinds cimport DLPACK
-from cuplug._engine.arguments.outputs cimport (
-    allocate_output, copy_arguments, count_writes, finish_output,
-)
+from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.cuda.placement cimport default_device, has_default, parse_places
 from cuplug._engine.host.progress cimport report_progress, watched
+from cuplug._engine.interop.kinds cimport DLPACK
 from cuplug._engine.interop.reading cimport MAX_READ, keep, kind_of, note_code, reading
-from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.interop.stream_order cimport enter_stream, leave_stream
 
 import numpy

@@ -17,9 +17,8 @@ from cuplug._engine.base.runtime_gpus cimport (
 )
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.cuda.placement cimport parse_gpu
-from cuplug._engine.cuda.streams cimport (
-    enter_block, leave_block, order_streams, parse_stream, work_stream,
-)
+from cuplug._engine.cuda.streams cimport enter_block, leave_block, order_streams, parse_stream
+from cuplug._engine.cuda.streams cimport work_stream
 
 from operator import index
 

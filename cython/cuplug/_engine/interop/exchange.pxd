@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from cpython.object cimport PyObject
 
-from cuplug._engine.interop.reading cimport reading
 from cuplug._engine.base.core cimport cuplug_argument, cuplug_tensor
 from cuplug._engine.interop.kinds cimport array_kind
+from cuplug._engine.interop.reading cimport reading
 
 
 cdef int read_exchange(

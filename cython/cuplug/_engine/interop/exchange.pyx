@@ -6,14 +6,6 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsul
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int64_t
 
-from cuplug._engine.interop.reading cimport copy_layout, keep, reading, set_unreadable
-from cuplug._engine.base.dlpack cimport (
-    DLPACK_MAJOR,
-    DLPACK_READ_ONLY,
-    dlpack_exchange,
-    dlpack_managed_tensor,
-    dlpack_versioned_tensor,
-)
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_CPU,
@@ -24,8 +16,16 @@ from cuplug._engine.base.core cimport (
     cuplug_argument,
     cuplug_tensor,
 )
+from cuplug._engine.base.dlpack cimport (
+    DLPACK_MAJOR,
+    DLPACK_READ_ONLY,
+    dlpack_exchange,
+    dlpack_managed_tensor,
+    dlpack_versioned_tensor,
+)
 from cuplug._engine.interop.kinds cimport TORCH, array_kind, type_of
 from cuplug._engine.interop.libtorch cimport drop_strides, learn_tensor, read_tensor
+from cuplug._engine.interop.reading cimport copy_layout, keep, reading, set_unreadable
 from cuplug._engine.interop.torch cimport (
     check_bits,
     check_grad,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from cpython.object cimport PyObject
 
+from cuplug._engine.base.core cimport cuplug_argument
 from cuplug._engine.interop.kinds cimport cupy_getters
 from cuplug._engine.interop.reading cimport reading
-from cuplug._engine.base.core cimport cuplug_argument
 
 
 cdef int read_cupy(

@@ -7,7 +7,6 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_TYPE
 from libc.stdint cimport int32_t, int64_t
 
-from cuplug._engine.base.numpy_dtypes cimport dtype_of_descr
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_BYTE_SWAPPED,
@@ -19,6 +18,7 @@ from cuplug._engine.base.core cimport (
     cuplug_n_devices,
     cuplug_query_pointer,
 )
+from cuplug._engine.base.numpy_dtypes cimport dtype_of_descr
 from cuplug._engine.interop.kinds cimport (
     CUPY_DEVICE,
     CUPY_DTYPE,
@@ -29,9 +29,8 @@ from cuplug._engine.interop.kinds cimport (
     call_getter,
     cupy_getters,
 )
-from cuplug._engine.interop.reading cimport (
-    divide_strides, keep, reading, set_foreign, set_other, store,
-)
+from cuplug._engine.interop.reading cimport divide_strides, keep, reading, set_foreign, set_other
+from cuplug._engine.interop.reading cimport store
 from cuplug._engine.interop.reading cimport add_stream
 
 import numpy

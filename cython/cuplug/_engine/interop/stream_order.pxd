@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from libc.stdint cimport int32_t
 
+from cuplug._engine.base.core_call cimport cuplug_frame
 from cuplug._engine.interop.kinds cimport array_kind
 from cuplug._engine.interop.reading cimport reading
-from cuplug._engine.base.core_call cimport cuplug_frame
 
 
 # Remembers the current stream of an array's library: the call is to be ordered with it.

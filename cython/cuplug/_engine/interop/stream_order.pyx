@@ -7,10 +7,10 @@ from libc.stdint cimport int32_t, uint32_t
 
 from cuplug._engine.base.core cimport CUPLUG_CPU, CUPLUG_CUDA, cuplug_error, cuplug_query_stream
 from cuplug._engine.base.core_call cimport cuplug_frame
-from cuplug._engine.interop.kinds cimport CUDA_INTERFACE, CUPY, EXCHANGE, TORCH, array_kind
-from cuplug._engine.interop.reading cimport add_stream, reading
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.cuda.streams cimport order_streams, work_stream
+from cuplug._engine.interop.kinds cimport CUDA_INTERFACE, CUPY, EXCHANGE, TORCH, array_kind
+from cuplug._engine.interop.reading cimport add_stream, reading
 from cuplug._engine.interop.torch cimport torch_stream
 
 

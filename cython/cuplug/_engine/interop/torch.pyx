@@ -6,7 +6,6 @@ import sys
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug._engine.base.dlpack cimport DLPACK_BOOL, DLPACK_COMPLEX, DLPACK_INT, DLPACK_UINT
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     cuplug_argument,
@@ -14,12 +13,13 @@ from cuplug._engine.base.core cimport (
     cuplug_n_elements,
     cuplug_tensor,
 )
+from cuplug._engine.base.dlpack cimport DLPACK_BOOL, DLPACK_COMPLEX, DLPACK_INT, DLPACK_UINT
 from cuplug._engine.interop.kinds cimport array_kind, call_getter
 from cuplug._engine.interop.libtorch cimport MAX_FREED, drop_strides
 from cuplug._engine.interop.reading cimport reading, set_foreign, set_other
 
-from cuplug._engine.interop.advice import advice_on_freed, advice_on_tensor
 from cuplug._engine.base.dtypes import BY_ID
+from cuplug._engine.interop.advice import advice_on_freed, advice_on_tensor
 
 cdef dict torch_dtypes = {}  # by type id
 cdef object torch_empty_like = None

@@ -12,7 +12,6 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from cuplug._engine.arguments.channels_last cimport is_element_wise
-from cuplug._engine.interop.libtorch cimport MAX_FREED, drop_strides, find_tensor
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_CPU,
@@ -23,6 +22,7 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.status cimport raise_pending
 from cuplug._engine.call.operator cimport Operator
+from cuplug._engine.interop.libtorch cimport MAX_FREED, drop_strides, find_tensor
 
 from cuplug._engine.base.dtypes import DTYPES
 

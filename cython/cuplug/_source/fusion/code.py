@@ -13,9 +13,9 @@ import numpy as np
 
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._source.expressions.expression import narrowed
+from cuplug._source.expressions.functions import FUNCTIONS
 from cuplug._source.fusion.promotion import dtype_of, expression_kind
 from cuplug._source.fusion.symbol import Symbol
-from cuplug.array_api.expressions import FUNCTIONS
 
 _OWN = re.compile(r"__device__ inline T (\w+)\(")  # functions of a preamble
 

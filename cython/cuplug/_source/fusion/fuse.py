@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from cuplug._engine.array.promotion import kind_of
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
 from cuplug._engine.base.public import PublicCall, public
 from cuplug._source.expressions.expression import KEYWORDS
 from cuplug._source.fusion.plan import Plan
 from cuplug._source.fusion.symbol import Symbol
-from cuplug.array_api.dtypes import kind_of
 
 _OPTIONS = ("out", "device", "stream")  # of calls of operators
 _NUMBERS = (int, float, complex)

@@ -11,12 +11,12 @@ import numpy as np
 
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._source.expressions.element_wise import elementwise
+from cuplug._source.expressions.functions import REDUCED, kept_in
 from cuplug._source.expressions.reduction_code import WIDE
 from cuplug._source.expressions.reductions import reduction
 from cuplug._source.fusion.code import Text
 from cuplug._source.fusion.promotion import ufunc_of
 from cuplug._source.fusion.symbol import Symbol, check_fits
-from cuplug.array_api.statistical import REDUCED, kept_in
 
 Values = dict[int, Any]  # of symbols that were reduced, by their ids
 

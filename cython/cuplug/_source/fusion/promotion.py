@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from cuplug.array_api.dtypes import kind_of, result_type, to_dtype, with_number
-from cuplug.array_api.expressions import ALIASES, FUNCTIONS
+from cuplug._engine.array.promotion import NUMBERS, kind_of, promoted, to_dtype, with_number
+from cuplug._source.expressions.functions import ALIASES, FUNCTIONS
 
 _UFUNCS = {ours: theirs for theirs, ours in ALIASES.items() if hasattr(np, theirs)}
 _UFUNCS |= {"complex_abs": "absolute", "inverse_square": "reciprocal"}
 _UFUNCS |= dict.fromkeys(("cube", "fourth", "fifth"), "square")
 _UFUNCS |= dict.fromkeys(("root", "inverse_root", "root_of_cube"), "sqrt")
-WEAK = (bool, int, float, complex)  # Python's numbers: what they are put together with decides
-Type = Any  # of a value: a numpy.dtype, or one of WEAK
+Type = Any  # of a value: a numpy.dtype, or a Python number's class, which adapts to dtypes
 
 
 def dtype_of(type_: Type) -> Any:
@@ -24,7 +24,7 @@ def dtype_of(type_: Type) -> Any:
 
 
 def is_weak(type_: Type) -> bool:
-    """Say whether a type is one of Python's numbers; `in WEAK` finds dtypes, which equal them."""
+    """Say whether a type is one of Python's numbers; `in NUMBERS` also finds dtypes."""
     return isinstance(type_, type)
 
 
@@ -61,9 +61,9 @@ def put_together(types: list[Type]) -> Type:
     """Return the dtype of a value that is one of several: Python's numbers alone have theirs."""
     strong = [each for each in types if not is_weak(each)]
     if not strong:
-        return dtype_of(max(types, key=WEAK.index))
+        return dtype_of(max(types, key=NUMBERS.index))
     if any(each.kind == "V" for each in strong):
-        result = result_type(*strong)
+        result = reduce(promoted, strong)
     else:
         result = np.result_type(*strong)
     for each in types:

@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
 
+from cuplug._engine import provider
+from cuplug._engine.array.promotion import is_typed_number, kind_of, to_dtype
 from cuplug._engine.base.dtypes import DTYPES
+from cuplug._source.expressions.functions import FUNCTIONS, REDUCED, known_power, named
 from cuplug._source.fusion.promotion import Type, computed_with, dtype_of, is_weak, put_together
-from cuplug.array_api.dtypes import kind_of, to_dtype
-from cuplug.array_api.elementwise import is_typed_number, known_power
-from cuplug.array_api.expressions import FUNCTIONS, named
-from cuplug.array_api.statistical import REDUCED
 
 NUMBERS = (bool, int, float, complex, np.generic)
 _OTHERS = ("where", "clip", "astype", "real", "imag", "mean", "var", "std", *REDUCED)
@@ -61,8 +58,8 @@ class Symbol:
         """Return it converted."""
         return converted(self, to_dtype(dtype))
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
-        return import_module("cuplug.array_api")
+    def __array_namespace__(self, *, api_version: str | None = None) -> object:
+        return provider("array_api")
 
     # ---- What calls functions with it ------------------------------------------------------------
 

@@ -17,6 +17,21 @@ from cuplug._engine.base.runtime_jit cimport (
     cuplug_launch_kernel,
     cuplug_check_launch,
 )
+from cuplug._engine.base.status cimport raise_error
+from cuplug._engine.base.vectorcall cimport (
+    PyVectorcall_Call,
+    PyVectorcall_NARGS,
+    enable_vectorcall,
+    vectorcallfunc,
+)
+from cuplug._engine.cuda.streams cimport parse_stream, refuse_capture, work_stream
+from cuplug._engine.interop.reading cimport reading, start_reading
+from cuplug._engine.interop.stream_order cimport (
+    add_current_stream,
+    enter_stream,
+    leave_stream,
+    wait_for_streams,
+)
 from cuplug._source.kernels.function cimport MAX_PARAMETERS, Function, cuplug_load_kernel, size_of
 from cuplug._source.kernels.parameters cimport (
     convert,
@@ -24,22 +39,7 @@ from cuplug._source.kernels.parameters cimport (
     launch_state,
     parameter_value,
 )
-from cuplug._engine.interop.reading cimport reading, start_reading
 from cuplug._source.kernels.staged cimport Block, Staged, check_targets, stage, unstage
-from cuplug._engine.base.status cimport raise_error
-from cuplug._engine.interop.stream_order cimport (
-    add_current_stream,
-    enter_stream,
-    leave_stream,
-    wait_for_streams,
-)
-from cuplug._engine.cuda.streams cimport parse_stream, refuse_capture, work_stream
-from cuplug._engine.base.vectorcall cimport (
-    PyVectorcall_Call,
-    PyVectorcall_NARGS,
-    enable_vectorcall,
-    vectorcallfunc,
-)
 
 
 from cuplug._engine.base import ranges

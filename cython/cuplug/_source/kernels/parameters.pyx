@@ -16,6 +16,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from cuplug._engine.arguments.inputs cimport read_argument
+from cuplug._engine.arguments.scalars cimport read_exact_scalar
 from cuplug._engine.array.array cimport Array
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
@@ -40,7 +41,6 @@ from cuplug._engine.base.core cimport (
 from cuplug._engine.interop.kinds cimport array_kind
 from cuplug._engine.interop.reading cimport keep, kind_of
 from cuplug._engine.interop.torch_writes cimport count_in_python, count_write
-from cuplug._engine.arguments.scalars cimport read_exact_scalar
 
 import numpy
 

@@ -6,9 +6,8 @@ from libc.stdint cimport int32_t, uint64_t
 from cuplug._engine.base.numpy_dtypes cimport dtype_of_descr
 from cuplug._engine.base.core cimport cuplug_dtype
 from cuplug._engine.base.numpy_api cimport PyArray_DATA, PyArrayObject
-from cuplug._source.kernels.parameters cimport (
-    POINTER, UNKNOWN, check_pointee, launch_state, place, refuse,
-)
+from cuplug._source.kernels.parameters cimport POINTER, UNKNOWN, check_pointee, launch_state, place
+from cuplug._source.kernels.parameters cimport refuse
 from cuplug._engine.cuda.memory cimport allocate
 from cuplug._engine.host.progress cimport copy_watched
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions of single elements are, an expression for each kind of numbers; their names."""
+"""What functions of arrays are: expressions for each kind of numbers, reductions; their names."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
+from cuplug._engine.array.promotion import kind_of
 from cuplug._engine.base.dtypes import DTYPES
 
 INTEGERS, REALS, FLOATS = ("int", "uint"), ("int", "uint", "float"), ("float", "complex")
@@ -308,6 +311,16 @@ NOT_PUBLIC = {"complex_abs", *POWERS.values()} - {"reciprocal", "square"}
 FUNCTIONS = {x.name: x for x in (*_plain(), *_unary(), *_of_parts(), *_arithmetic(), *_compared())}
 BY_NUMBER = {x.name: x for x in _dividing(1)}  # in their place, where the second one is a number
 
+REDUCED = {  # reduce, what nothing gives, map
+    "sum": ("a + b", "0", None),
+    "prod": ("a * b", "1", None),
+    "max": ("max(a, b)", None, None),
+    "min": ("min(a, b)", None, None),
+    "any": ("a || b", "0", "x != 0"),
+    "all": ("a && b", "1", "x != 0"),
+    "count_nonzero": ("a + b", "0", "x != 0"),
+}
+
 # What NumPy and PyTorch call functions of the standard.
 _ALIASES = """
     absolute:abs arccos:acos arccosh:acosh arcsin:asin arcsinh:asinh arctan:atan arctan2:atan2
@@ -322,3 +335,27 @@ ALIASES = dict(pair.split(":") for pair in _ALIASES.split())
 def named(name: str) -> str:
     """Return the standard's name of a function."""
     return ALIASES.get(name, name)
+
+
+def known_power(dtype: Any, exponent: Any) -> str | None:
+    """Return the function that a power of a number is; None: there is no other than `pow`."""
+    return _known_power(dtype, exponent) if type(exponent) in (int, float) else None
+
+
+@lru_cache(256, typed=True)
+def _known_power(dtype: Any, exponent: Any) -> str | None:
+    kind = kind_of(dtype)
+    if kind in ("int", "uint") and type(exponent) is int and exponent < 0:
+        raise ValueError(f"pow: seen {exponent}, wanted a power >= 0 of {dtype}")
+    name = POWERS.get(exponent)
+    is_exact = kind in ("float", "complex") or type(exponent) is int
+    return name if name and is_exact and kind in FUNCTIONS[name].expressions else None
+
+
+def kept_in(name: str, result: str) -> str | None:
+    """Return the dtype that elements are put together in; None: the usual one.
+
+    Products leave the range of float32 in the middle, where sums of such numbers do not.
+    """
+    is_short = DTYPES[result].kind == "float" and result != "float64"
+    return "float64" if name == "prod" and is_short else None
