@@ -40,11 +40,13 @@ $(PACKAGE)/lib/cmake/cuplug/%: core/%
 	@ln -sfr $< $@
 
 # What was made of a file that is gone would be imported, listed and packaged all the same.
+FOLDERS   = $(filter-out $(addprefix $(PACKAGE)/,docs include lib) %/__pycache__,$(patsubst %/,%,$(wildcard $(PACKAGE)/*/ $(PACKAGE)/_*/*/)))
+GONE      = $(foreach folder,$(FOLDERS),$(if $(wildcard $(folder:$(PACKAGE)/%=cython/cuplug/%)),,$(folder)))
 MODULE_OF = cython/cuplug/$(firstword $(subst ., ,$(1:$(PACKAGE)/%=%))).pyx
 STALE     = $(filter-out $(STOCK) $(RUNTIME),$(wildcard $(PACKAGE)/lib/cuplug/*.so $(PACKAGE)/lib/libcuplug_runtime-*.so)) \
   $(foreach made,$(filter-out $(PACKAGE)/lib/%,$(wildcard $(addprefix $(PACKAGE)/,*.so */*.so */*/*.so))),$(if $(wildcard $(call MODULE_OF,$(made))),,$(filter-out $(MODULES),$(made))))
 stale:
-	@rm -f $(STALE)
+	@rm -rf $(STALE) $(GONE)
 	@test ! -d $(PACKAGE) || find $(PACKAGE) -xtype l -delete
 
 # One run of Cython for all modules, as most of its time is its start.
@@ -66,7 +68,7 @@ $(BUILD)/python.flags: $(INSTALLED)/build
 # smaller without a PLT.
 MODULE_CFLAGS := -Os -g0 -fPIC -fno-plt -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude $(HARDENED) \
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE),-DNDEBUG)
-MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -l:$(notdir $(RUNTIME)) -Wl,-rpath,'$$ORIGIN/$(foreach folder,$(wordlist 2,9,$(subst /, ,$*)),../)lib'
+MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -l:$(notdir $(RUNTIME)) -Wl,-rpath,'$$ORIGIN/$(subst $() $(),,$(patsubst %,../,$(wordlist 2,9,$(subst /, ,$*))))lib'
 
 # Calls and launches pass through the first, every call through the last.
 CALLED := $(foreach part,_memoryviews $(addprefix _engine/,arguments array base call) _source/kernels,$(PACKAGE)/$(part)%)

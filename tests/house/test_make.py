@@ -43,9 +43,14 @@ def test_what_was_made_of_files_that_are_gone_goes(tmp_path):
     ]
     for file in (*gone, *kept):
         file.touch()
+    for room in ("gone", "_engine/gone", "_engine/__pycache__", "random"):
+        (package / room / "__pycache__").mkdir(parents=True)
     (package / "ops.py").symlink_to(ROOT / "cython" / "cuplug" / "ops.py")
     (package / "gone.py").symlink_to(ROOT / "cython" / "cuplug" / "gone.py")
     run_at([*BUILD, f"BUILD={tmp_path}", "VENV=", "NVCC=", "stale"], ROOT)
+    assert not [*package.rglob("gone")]
+    assert (package / "_engine" / "__pycache__").exists()
+    assert (package / "random").exists()
     left = {file for file in package.rglob("*") if not file.is_dir()}
     assert left == {*kept, package / "ops.py"}
 
