@@ -87,7 +87,7 @@ Records
 import os as _os
 
 from cuplug import _engine
-from cuplug._engine.base.texts import version as _version
+from cuplug._engine.base.strings import version as _version
 
 __version__ = _version()
 
@@ -108,7 +108,7 @@ _MODULES = {
     "_engine.array.pinned": "empty_managed empty_pinned",
     "_engine.array.texture": "Texture",
     "_engine.base.flags": "get_cmake_path get_include get_pkg_config_path",
-    "_engine.call.named": "named_outputs",
+    "_engine.call.output_tuples": "named_outputs",
     "_engine.call.operator": "Operator",
     "_engine.call.pickled": "PickledOperator",
     "_engine.call.run": "LastCall last_call",
@@ -127,7 +127,7 @@ _MODULES = {
     "_integration.author.build": "build",
     "_integration.author.sources": "BuildError",
     "_source.expressions.element_wise": "elementwise",
-    "_source.expressions.from_source": "operator",
+    "_source.expressions.kernel_operator": "operator",
     "_source.expressions.reductions": "reduction",
     "_source.expressions.scans": "scan",
     "_source.fusion.fuse": "Fused fuse",
@@ -135,7 +135,7 @@ _MODULES = {
     "_source.kernels.kernel": "Kernel",
     "_source.kernels.make": "compile load_image",
     "_source.kernels.module": "Module",
-    "_source.kernels.staged": "In InOut Out",
+    "_source.kernels.host_arguments": "In InOut Out",
     "array_api": "array_api",
     "array_api.conversion": "asarray",
     "errors": "CompileError CudaError Error NotFoundError PluginError SignatureError",

@@ -19,9 +19,9 @@ import numpy as np
 from cuplug._engine.base import numpy_dtypes
 from cuplug._engine.base.dtypes import DTYPES, Dtype
 from cuplug._engine.call.operator import Operator
+from cuplug._engine.signature.evaluate import ARRAYS, LOOP, conditions_hold, interval, shape_of
 from cuplug._engine.signature.signature import Parameter, Signature, parse
-from cuplug._engine.signature.worked_out import ARRAYS, LOOP, conditions_hold, interval, shape_of
-from cuplug._integration.author.fitting import Gradients, misfit
+from cuplug._integration.author.gradient_arguments import Gradients, misfit
 
 try:
     from hypothesis import assume

@@ -237,7 +237,7 @@ def test_large_host_arrays_in_parts(run):
 
 PICK = """
     import pickle
-    import cuplug._source.expressions.from_source as from_source
+    import cuplug._source.expressions.kernel_operator as from_source
 
     def compile_to_binary(source, **options):
         "In a process without the fake driver, which NVRTC would open."

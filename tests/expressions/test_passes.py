@@ -9,8 +9,8 @@ import pytest
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.signature.variant import Variant
 from cuplug._source.compilers import jit
-from cuplug._source.expressions import from_source
-from cuplug._source.expressions.passes import Target
+from cuplug._source.expressions import kernel_operator
+from cuplug._source.expressions.kernel_arguments import Target
 
 
 def as_numpy(x) -> np.ndarray:
@@ -45,8 +45,8 @@ def plan(text, signature="f(x: float32[n], s: float, k: int) -> y: float32[n]", 
     except cuplug.CompileError:
         pytest.skip("needs NVRTC")
     settings = {"arguments": "x, y, s, k, n", "kernel": "f", "function": "f", **changes}
-    scope = from_source.formula.read_scope(from_source.signatures.parse(signature))
-    made = from_source.Plan(
+    scope = kernel_operator.formula.read_scope(kernel_operator.signatures.parse(signature))
+    made = kernel_operator.Plan(
         scope=scope,
         cuda=text,
         host=None,
@@ -58,7 +58,7 @@ def plan(text, signature="f(x: float32[n], s: float, k: int) -> y: float32[n]", 
         **settings,
     )
     variables, dtypes = made.dtypes(Variant(0, ("float32", "float32")))
-    code = from_source.cuda_text(made, variables, "f cuda")
+    code = kernel_operator.cuda_text(made, variables, "f cuda")
     codes = jit.compile_to_binary(code, names=["f"], name="f.cu").types["f"]
     return Target("f", "f", False, scope, dtypes).match(made.nodes, codes)
 

@@ -13,7 +13,7 @@ import cuplug.testing
 import numpy as np
 import pytest
 from cuplug import errors
-from cuplug._source.kernels.variables import Global
+from cuplug._source.kernels.module_globals import Global
 from places import FIXTURES, ROOT
 from raw_plugins import named_plugin
 
@@ -277,7 +277,7 @@ def test_import_loads_the_core_alone(run_python):
     seen = eval(run_python(code).stdout)
     assert seen == [
         *("cuplug", "cuplug._cython", "cuplug._engine"),
-        *("cuplug._engine.base", "cuplug._engine.base.texts"),
+        *("cuplug._engine.base", "cuplug._engine.base.strings"),
     ]
     names = "cuplug.build, cuplug.BuildError, cuplug.get_include, cuplug.CudaError"
     code = f"import sys, cuplug; {names}; print('numpy' in sys.modules)"

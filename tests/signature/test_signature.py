@@ -7,9 +7,9 @@ import pickle
 import cuplug
 import pytest
 from cuplug._engine.signature.call_signature import to_inspect
+from cuplug._engine.signature.evaluate import conditions_hold, shape_of
 from cuplug._engine.signature.short_form import expand
 from cuplug._engine.signature.signature import SignatureError, parse
-from cuplug._engine.signature.worked_out import conditions_hold, shape_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 

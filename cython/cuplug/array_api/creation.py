@@ -26,7 +26,7 @@ from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import astype, checked, flag, integer, result_type
 from cuplug.array_api.elementwise import number_of, unary
 from cuplug.array_api.filled import copied, zeros
-from cuplug.array_api.stock import stock
+from cuplug.array_api.stock_operators import stock
 
 
 @cache

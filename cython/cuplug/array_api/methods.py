@@ -29,7 +29,7 @@ from cuplug.array_api.elementwise import (
 )
 from cuplug.array_api.filled import copied, zeros_like
 from cuplug.array_api.functions import ArrayFunction
-from cuplug.array_api.stock import stock
+from cuplug.array_api.stock_operators import stock
 from cuplug.array_api.views import (
     axis_of,
     broadcast_to,

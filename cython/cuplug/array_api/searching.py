@@ -17,7 +17,7 @@ from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import checked
 from cuplug.array_api.elementwise import in_common, kept
 from cuplug.array_api.functions import ArrayFunction, of_all
-from cuplug.array_api.stock import stock
+from cuplug.array_api.stock_operators import stock
 from cuplug.array_api.views import axes_of, reshape
 
 

@@ -14,9 +14,9 @@ from cuplug._engine.adoption.arguments import Arguments
 from cuplug._engine.adoption.description import Items, check_description, plugin_name, read_sidecar
 from cuplug._engine.adoption.entry import define_adopted
 from cuplug._engine.adoption.prototypes import Prototypes, read_prototypes
-from cuplug._engine.base.checks import absolute
 from cuplug._engine.base.libraries import open_library
 from cuplug._engine.base.public import PublicCall, public
+from cuplug._engine.base.validate import absolute
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.call.pickled import PickledOperator
 from cuplug._engine.discovery.fields import check_trust

@@ -34,7 +34,7 @@ from cuplug._engine.interop.reading cimport reading, set_foreign, set_other, set
 
 import numpy
 
-from cuplug._engine.interop.advice import advice_on
+from cuplug._engine.interop.unsupported import advice_on
 
 _import_array()
 

@@ -39,7 +39,7 @@ import math
 
 import numpy
 
-from cuplug._engine.array.shown import shown, values_shown
+from cuplug._engine.array.arrayprint import shown, values_shown
 from cuplug._engine.base.public import public
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from cuplug._engine.base.texts import dtype_ids
+from cuplug._engine.base.strings import dtype_ids
 
 # Of an element in memory in C, of one in CUDA C++, and the header of CUDA's that declares that;
 # for the other dtypes both types are <name>_t.

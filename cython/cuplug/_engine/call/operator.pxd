@@ -5,7 +5,7 @@ from libc.stdint cimport uint32_t
 from cuplug._engine.base.core cimport cuplug_operator
 from cuplug._engine.base.core_call cimport cuplug_definition_row
 from cuplug._engine.base.vectorcall cimport vectorcallfunc
-from cuplug._engine.call.described cimport Described
+from cuplug._engine.call.operator_base cimport Described
 
 
 @cython.final

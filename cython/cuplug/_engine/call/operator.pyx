@@ -36,17 +36,17 @@ from cuplug._engine.base.vectorcall cimport (
     enable_vectorcall,
     vectorcallfunc,
 )
-from cuplug._engine.call.described cimport Described
-from cuplug._engine.call.inferred cimport infer_outputs
+from cuplug._engine.call.operator_base cimport Described
+from cuplug._engine.call.infer cimport infer_outputs
 from cuplug._engine.call.overloads cimport choose_overload, names_of
 from cuplug._engine.call.run cimport run_operator
 from cuplug._engine.cuda.streams cimport parse_stream
 from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, note_code, reading, start_reading
 
-from cuplug._engine.base import ranges
+from cuplug._engine.base import nvtx_ranges
 from cuplug._engine.base.public import PublicCall, public
-from cuplug._engine.call.hand_on import hand_on
-from cuplug._engine.signature.inspected import CallSignature
+from cuplug._engine.call.delegate import hand_on
+from cuplug._engine.signature.signature_attribute import CallSignature
 
 cdef enum:
     STREAM = 253  # in place of a position
@@ -58,7 +58,7 @@ cdef list retired = []  # names and positions that a call on another thread may 
 
 cdef str out_name = sys.intern("out")
 cdef str device_name = sys.intern("device")
-cdef bint has_ranges = ranges.is_on
+cdef bint has_ranges = nvtx_ranges.is_on
 cdef str stream_name = sys.intern("stream")
 
 
@@ -279,7 +279,7 @@ cdef object call_operator(
         check_number(self, n)
     start_reading(&r)
     if has_ranges:
-        ranges.push(self.name)
+        nvtx_ranges.push(self.name)
     try:
         read_arguments(args, n, &r, 0)
         if keywords != NULL:
@@ -292,7 +292,7 @@ cdef object call_operator(
     finally:
         Py_XDECREF(r.kept)
         if has_ranges:
-            ranges.pop()
+            nvtx_ranges.pop()
 
 
 cdef object hand_on_call(

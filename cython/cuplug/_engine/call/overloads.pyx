@@ -26,7 +26,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_operator_signature,
     cuplug_signature,
 )
-from cuplug._engine.base.texts cimport to_str
+from cuplug._engine.base.strings cimport to_str
 from cuplug._engine.call.run cimport settle_arguments
 from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, reading
 

@@ -36,7 +36,7 @@ import numpy
 
 from cuplug._engine.base import environment
 from cuplug._engine.base.public import public
-from cuplug._engine.call.named import outputs_class
+from cuplug._engine.call.output_tuples import outputs_class
 from cuplug.errors import PluginError
 
 cdef extern from *:

@@ -7,7 +7,7 @@ import os
 cimport cuplug._engine.base.core as core
 from cuplug._engine.base.core_call cimport cuplug_check_owner
 from cuplug._engine.base.status cimport raise_error
-from cuplug._engine.base.texts cimport to_architectures, to_str
+from cuplug._engine.base.strings cimport to_architectures, to_str
 
 TAKES_STRIDES = core.CUPLUG_ROW_TAKES_STRIDES  # of a row's flags
 

@@ -35,7 +35,7 @@ from cuplug._engine.interop.reading cimport add_stream
 
 import numpy
 
-from cuplug._engine.interop.advice import advice_on
+from cuplug._engine.interop.unsupported import advice_on
 
 cdef enum:
     MAX_NDIM = 64

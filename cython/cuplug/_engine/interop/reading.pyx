@@ -15,7 +15,7 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.interop.kinds cimport array_kind, find_kind
 
-from cuplug._engine.interop.advice import advice_on, advice_on_tensor
+from cuplug._engine.interop.unsupported import advice_on, advice_on_tensor
 
 
 cdef int divide_strides(

@@ -19,7 +19,7 @@ from cuplug._engine.interop.libtorch cimport MAX_FREED, drop_strides
 from cuplug._engine.interop.reading cimport reading, set_foreign, set_other
 
 from cuplug._engine.base.dtypes import BY_ID
-from cuplug._engine.interop.advice import advice_on_freed, advice_on_tensor
+from cuplug._engine.interop.unsupported import advice_on_freed, advice_on_tensor
 
 cdef dict torch_dtypes = {}  # by type id
 cdef object torch_empty_like = None

@@ -25,7 +25,7 @@ from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.lookup.listing cimport packages_are_read, read_packages
 
 from cuplug.errors import NotFoundError, PluginError
-from cuplug._engine.base.checks import absolute
+from cuplug._engine.base.validate import absolute
 from cuplug._engine.base.public import public
 from cuplug._engine.call.pickled import PickledOperator
 from cuplug._engine.lookup.records import Plugin
@@ -114,7 +114,7 @@ cdef object find_any(object name):
     try:
         return find_in_plugins(name, False)
     except NotFoundError as missing:
-        from cuplug._engine.lookup.sidecars import find_adopted
+        from cuplug._engine.lookup.adopted_libraries import find_adopted
 
         return find_adopted(name, missing)
 
@@ -227,7 +227,7 @@ def load(path):
     try:
         return Plugin(load_operators(encoded, ROOM))
     except PluginError as refusal:
-        from cuplug._engine.lookup.sidecars import load_adopted
+        from cuplug._engine.lookup.adopted_libraries import load_adopted
 
         return load_adopted(os.fsdecode(encoded), refusal)
 
@@ -262,7 +262,7 @@ def plugins():
     list of PluginFile
         In search order: the first of a name is the one that is used. Adopted libraries come last.
     """
-    from cuplug._engine.lookup.sidecars import list_adopted
+    from cuplug._engine.lookup.adopted_libraries import list_adopted
 
     listed = list_plugins()
     adopted = list_adopted(listed)

@@ -8,7 +8,7 @@ from libc.stdint cimport uint32_t
 
 cimport cuplug._engine.base.core as core
 from cuplug._engine.base.status cimport raise_error
-from cuplug._engine.base.texts cimport to_architectures, to_str
+from cuplug._engine.base.strings cimport to_architectures, to_str
 
 from cuplug._engine.base.public import public
 from cuplug._engine.discovery.entry_points import any_package_mentions

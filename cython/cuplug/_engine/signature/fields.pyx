@@ -5,7 +5,7 @@ from libc.stdint cimport uint32_t
 
 cimport cuplug._engine.base.core as core
 cimport cuplug._engine.base.core_call as core_call
-from cuplug._engine.base.texts cimport to_str
+from cuplug._engine.base.strings cimport to_str
 
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug.errors import SignatureError

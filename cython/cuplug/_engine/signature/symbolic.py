@@ -10,9 +10,9 @@ from typing import Any
 
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
+from cuplug._engine.signature.evaluate import LOOP, conditions_hold, shape_of, value_of
 from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec
-from cuplug._engine.signature.worked_out import LOOP, conditions_hold, shape_of, value_of
 
 __all__ = ["Misfit", "Sizes", "Walked", "walk"]
 

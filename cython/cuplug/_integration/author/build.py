@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cuplug._engine.base import flags
-from cuplug._engine.base.checks import absolute, texts_of
 from cuplug._engine.base.flags import Architecture
 from cuplug._engine.base.public import public
+from cuplug._engine.base.validate import absolute, texts_of
 from cuplug._integration.author.sources import (
     CUDA_SUFFIX,
     BuildError,

@@ -12,10 +12,10 @@ from dataclasses import replace
 from cuplug._engine.adoption.description import sidecar_of
 from cuplug._engine.discovery.fields import check_owner
 from cuplug._engine.discovery.table import read_rows, read_table
-from cuplug._engine.lookup.sidecars import describe
-from cuplug._engine.signature.independent import unkept
+from cuplug._engine.lookup.adopted_libraries import describe
+from cuplug._engine.signature.evaluate import broken_by_defaults
+from cuplug._engine.signature.parallel_dims import unkept
 from cuplug._engine.signature.signature import SignatureError, parse
-from cuplug._engine.signature.worked_out import broken_by_defaults
 from cuplug._integration.author import elf, fatbin, linkage
 from cuplug._integration.author.differentiable import wrong_gradients
 from cuplug._integration.author.fatbin import dotted

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cuplug._engine.base.checks import absolute
 from cuplug._engine.base.public import public
+from cuplug._engine.base.validate import absolute
 from cuplug.errors import PluginError
 
 CUDA_SUFFIX = ".cu"

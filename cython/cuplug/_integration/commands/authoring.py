@@ -29,7 +29,7 @@ from cuplug._source.compilers.toolkit import WHEELS
 
 if TYPE_CHECKING:
     from cuplug._integration.commands.bandwidth import Measurement
-    from cuplug._integration.commands.suite import Result
+    from cuplug._integration.commands.property_runner import Result
 
 BAR = 40  # characters as wide as a copy
 WATCHED = (*SUFFIXES, *HEADER_SUFFIXES)

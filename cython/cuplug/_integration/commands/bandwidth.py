@@ -19,12 +19,18 @@ from cuplug._engine.call.operator import Operator
 from cuplug._engine.cuda.devices import devices, synchronize
 from cuplug._engine.lookup.find import find, load
 from cuplug._engine.signature.signature import Signature, parse
-from cuplug._integration.author.fitting import Gradients, misfit
-from cuplug._integration.author.sizing import n_bytes_of, sized_arguments
+from cuplug._integration.author.bench_arguments import n_bytes_of, sized_arguments
+from cuplug._integration.author.gradient_arguments import Gradients, misfit
 from cuplug._integration.author.sources import library_at
-from cuplug._integration.commands.pins import Range, check_names, read_pins, read_shapes, settable
+from cuplug._integration.commands.overrides import (
+    Range,
+    check_names,
+    read_pins,
+    read_shapes,
+    settable,
+)
 from cuplug._integration.commands.properties import Arguments, as_list, inouts, with_arrays
-from cuplug._integration.commands.suite import NO_GPU
+from cuplug._integration.commands.property_runner import NO_GPU
 from cuplug.array_api.conversion import asarray
 from cuplug.errors import CudaError
 

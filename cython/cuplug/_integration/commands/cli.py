@@ -331,10 +331,10 @@ def test(what: str, examples: int, seed: int, said: tuple[str, ...], as_json: bo
     It runs the plugin's code, in processes of its own. --set k=3, or a range as in --set k=0..8,
     says what k is to be in all calls.
     """
-    from cuplug._integration.commands import authoring, output, pins, suite
+    from cuplug._integration.commands import authoring, output, overrides, property_runner
 
     with authoring.progress(f"test {what}"):
-        results = suite.try_all(what, examples, seed, pins.split("--set", said))
+        results = property_runner.try_all(what, examples, seed, overrides.split("--set", said))
     failed = any(not result.ok for result in results)
     if as_json:
         listed = [result.as_dict() for result in results]
@@ -365,13 +365,19 @@ def bench(
 
     It runs the plugin's code. Of a plugin that is the operator of its name, or its first one.
     """
-    from cuplug._integration.commands import authoring, bandwidth, output, pins, suite
+    from cuplug._integration.commands import (
+        authoring,
+        bandwidth,
+        output,
+        overrides,
+        property_runner,
+    )
 
     found = bandwidth.find_operator(what)
     try:
         if picture:
             bandwidth.check_picture(picture)
-        told = pins.split("--shape", shapes), pins.split("--set", said)
+        told = overrides.split("--shape", shapes), overrides.split("--set", said)
         with authoring.progress(f"measure {found.name}"):
             measured = bandwidth.measure(found, dtype, *told)
         if picture:
@@ -384,4 +390,4 @@ def bench(
     else:
         authoring.show_bandwidth(measured)
         if set(found.sides) - {row.side for row in measured}:
-            click.echo(f"not measured on cuda: {suite.NO_GPU}", err=True)
+            click.echo(f"not measured on cuda: {property_runner.NO_GPU}", err=True)

@@ -23,7 +23,7 @@ from cuplug._integration.commands.properties import (
     takes_any_layout,
     with_arrays,
 )
-from cuplug._integration.commands.tried import REFUSALS, Tried
+from cuplug._integration.commands.property_outcomes import REFUSALS, Tried
 from cuplug.array_api.conversion import asarray
 
 

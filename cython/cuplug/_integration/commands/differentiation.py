@@ -15,9 +15,9 @@ from cuplug._engine.call.operator import Operator
 from cuplug._engine.lookup.gradient import find_gradient
 from cuplug._engine.signature.gradient import Gradient, linear_names
 from cuplug._engine.signature.signature import Signature, parse
-from cuplug._integration.author.fitting import misfit
+from cuplug._integration.author.gradient_arguments import misfit
 from cuplug._integration.commands.properties import Arguments, Array, as_list, inouts, with_arrays
-from cuplug._integration.commands.tried import REFUSALS, Tried
+from cuplug._integration.commands.property_outcomes import REFUSALS, Tried
 from cuplug.errors import Error
 
 STEPS = {"float64": 1e-5, "complex128": 1e-5, "float32": 1e-2, "complex64": 1e-2}

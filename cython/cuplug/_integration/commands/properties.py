@@ -12,7 +12,7 @@ import numpy as np
 
 from cuplug._engine.call.run import n_rounding_changes
 from cuplug._engine.signature.signature import Signature, parse
-from cuplug._integration.commands.tried import REFUSALS, Tried, check_beside
+from cuplug._integration.commands.property_outcomes import REFUSALS, Tried, check_beside
 
 Arguments = dict[str, Any]
 Array = np.ndarray[Any, Any]

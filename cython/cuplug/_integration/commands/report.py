@@ -15,7 +15,7 @@ import cuplug
 from cuplug._engine.discovery.table import Row, read_table
 from cuplug._engine.lookup.records import PluginFile
 from cuplug._engine.signature.signature import Parameter, Signature, parse
-from cuplug._integration.author import bind, check, locked, pages
+from cuplug._integration.author import bind, check, doc_pages, lock_file
 from cuplug._integration.author.fatbin import dotted
 from cuplug._integration.author.sources import libraries_at
 from cuplug._integration.commands.kernels import kernels_of
@@ -55,7 +55,7 @@ def show_lock(names: Sequence[str], path: str, as_json: bool) -> None:
     if names:
         paths = {cuplug.find(name).path for name in names}
         used = [p for p in used if p.path in paths]
-    files = locked.write_lock(path, used, cuplug.__version__)
+    files = lock_file.write_lock(path, used, cuplug.__version__)
     if as_json:
         print_json({"lock": path, "files": files})
     else:
@@ -64,9 +64,9 @@ def show_lock(names: Sequence[str], path: str, as_json: bool) -> None:
 
 def show_locked(path: str, as_json: bool) -> bool:
     """Compare what is used with what was written down; say whether it is the same."""
-    digests = locked.read_lock(path)
-    compared = locked.compare(digests, [p for p in cuplug.plugins() if p.state == "ok"])
-    ok = all(x.state == locked.SAME for x in compared)
+    digests = lock_file.read_lock(path)
+    compared = lock_file.compare(digests, [p for p in cuplug.plugins() if p.state == "ok"])
+    ok = all(x.state == lock_file.SAME for x in compared)
     if as_json:
         print_json({"lock": path, "ok": ok, "files": [x.as_dict() for x in compared]})
     else:
@@ -280,7 +280,7 @@ def _mib(n_bytes: int) -> str:
 
 def show_topics() -> None:
     """List the documents."""
-    print_table(("topic", ""), [(page.name, page.title) for page in pages.read_pages()])
+    print_table(("topic", ""), [(page.name, page.title) for page in doc_pages.read_pages()])
     what = "a page, a part of one by its heading, or a command's options"
     print_lines(["", f"`cuplug help TOPIC` shows {what}."])
 
@@ -293,12 +293,12 @@ def show_topic(topic: str, commands: Sequence[str]) -> None:
     NotFoundError
         There is nothing of that name.
     """
-    known = pages.read_pages()
-    text = pages.find_text(known, topic)
+    known = doc_pages.read_pages()
+    text = doc_pages.find_text(known, topic)
     if not text:
         names = [*(page.name for page in known), *commands]
         names += [part for page in known for part in page.sections()]
-        near = difflib.get_close_matches(pages.anchor_of(topic), names, 3, cutoff=0.7)
+        near = difflib.get_close_matches(doc_pages.anchor_of(topic), names, 3, cutoff=0.7)
         advice = f"; did you mean {' or '.join(near)}?" if near else ""
         raise NotFoundError(f"help: {topic}: no page, heading or command of that name{advice}")
     if not sys.stdout.isatty():

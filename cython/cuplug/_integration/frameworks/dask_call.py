@@ -19,13 +19,13 @@ from dask.array.utils import meta_from_array
 from dask.delayed import Delayed
 
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
-from cuplug._engine.call.named import named_outputs
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.signature.independent import CUT, dimension_name, independent, loop_axes
+from cuplug._engine.call.output_tuples import named_outputs
+from cuplug._engine.signature.evaluate import ARRAYS, LOOP
+from cuplug._engine.signature.parallel_dims import CUT, dimension_name, independent, loop_axes
 from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature, signatures_of
 from cuplug._engine.signature.spec import ArraySpec
 from cuplug._engine.signature.symbolic import Misfit, Walked, walk
-from cuplug._engine.signature.worked_out import ARRAYS, LOOP
 from cuplug._integration.frameworks.dask_block import Block, Item, Place
 from cuplug._integration.frameworks.dask_sizes import BlockSizes, Unknown, output_sizes, to_size
 

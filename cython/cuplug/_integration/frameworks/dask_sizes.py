@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from cuplug._engine.signature.evaluate import shape_of
 from cuplug._engine.signature.signature import Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec
 from cuplug._engine.signature.symbolic import Sizes
-from cuplug._engine.signature.worked_out import shape_of
 
 __all__ = ["BlockSizes", "Unknown", "output_sizes", "to_size"]
 

@@ -17,8 +17,8 @@ import numpy
 
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.call.operator import Operator
+from cuplug._engine.signature.evaluate import names_in_sizes
 from cuplug._engine.signature.signature import Parameter, Signature, parse, signatures_of
-from cuplug._engine.signature.worked_out import names_in_sizes
 from cuplug._integration.frameworks.jax_handler import address_of
 
 __all__ = ["ABSENT", "Call", "keyword_at", "read_call", "read_values", "rows_of", "texts_of"]

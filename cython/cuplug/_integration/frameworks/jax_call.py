@@ -22,7 +22,7 @@ from jax.interpreters import batching, mlir, xla
 from jax.sharding import NamedSharding, PartitionSpec
 
 from cuplug._engine.lookup.find import find
-from cuplug._engine.signature.independent import is_kept_whole
+from cuplug._engine.signature.parallel_dims import is_kept_whole
 from cuplug._engine.signature.spec import Inferred
 from cuplug._integration.frameworks import jax_handler
 from cuplug._integration.frameworks.jax_arguments import Call, rows_of

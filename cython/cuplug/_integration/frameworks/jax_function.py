@@ -8,8 +8,8 @@ from typing import Any
 
 import jax
 
-from cuplug._engine.call.named import outputs_class
 from cuplug._engine.call.operator import Operator
+from cuplug._engine.call.output_tuples import outputs_class
 from cuplug._engine.call.pickled import OperatorFunction, PickledOperator
 from cuplug._engine.signature.call_signature import to_inspect
 from cuplug._engine.signature.gradient import results_of

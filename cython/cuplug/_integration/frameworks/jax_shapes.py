@@ -12,12 +12,12 @@ from jax.extend.core import InconclusiveDimensionOperation
 
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.call_signature import are_alike, by_name
+from cuplug._engine.signature.evaluate import names_in_sizes
 from cuplug._engine.signature.gradient import results_of
-from cuplug._engine.signature.independent import dimension_name, independent
+from cuplug._engine.signature.parallel_dims import dimension_name, independent
 from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec, Inferred
 from cuplug._engine.signature.symbolic import Misfit, Sizes, walk
-from cuplug._engine.signature.worked_out import names_in_sizes
 from cuplug._integration.frameworks.jax_arguments import (
     ABSENT,
     Call,

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from cuplug._engine.signature.independent import is_kept_whole
+from cuplug._engine.signature.parallel_dims import is_kept_whole
 from cuplug._engine.signature.signature import Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec
 from cuplug._integration.frameworks.torch_fake import matched_row

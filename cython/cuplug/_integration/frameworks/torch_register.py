@@ -13,8 +13,8 @@ import torch
 from torch import library
 from torch.autograd import forward_ad
 
-from cuplug._engine.call.named import named_outputs
 from cuplug._engine.call.operator import Operator
+from cuplug._engine.call.output_tuples import named_outputs
 from cuplug._engine.lookup.find import find
 from cuplug._engine.signature.call_signature import are_alike, by_name
 from cuplug._engine.signature.signature import signatures_of

@@ -13,7 +13,7 @@ from typing import Any
 import xarray
 
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.signature.independent import CUT
+from cuplug._engine.signature.parallel_dims import CUT
 from cuplug._engine.signature.signature import Signature, signatures_of
 
 __all__ = ["call_on_labelled"]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cuplug._engine.base.checks import check_text, check_texts, texts_of
+from cuplug._engine.base.validate import check_text, check_texts, texts_of
 from cuplug._source.compilers import cache, kernel_types, key_lock, nvrtc
 from cuplug._source.compilers.headers import included_texts, is_self_contained
 from cuplug._source.compilers.program import compile_program

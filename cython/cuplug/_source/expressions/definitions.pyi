@@ -5,7 +5,7 @@ from cuplug._engine.base.public import PublicCall
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.formula import Term
 from cuplug._engine.signature.variant import Variant
-from cuplug._source.expressions.passes import Pass
+from cuplug._source.expressions.kernel_arguments import Pass
 
 MAX_PASSES: int
 Compiler = Callable[[Variant], tuple[int, int]]

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from cuplug._engine.base.checks import check_texts, texts_of
 from cuplug._engine.base.public import PublicCall, public
+from cuplug._engine.base.validate import check_texts, texts_of
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature import formula
 from cuplug._engine.signature import signature as signatures

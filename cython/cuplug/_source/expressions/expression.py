@@ -135,7 +135,7 @@ FUNCTIONS = {  # of CUDA code, by what uses them: each takes the compiler some m
 COMPLEX = ("cuda/complex.cuh", "cuda/complex_functions.cuh")  # of that with complex numbers
 HOST = (
     *("cuplug/half.h", "host/code.h", "host/halves.h"),
-    *("host/divisions.h", "host/moves.h", "integers.h"),
+    *("host/divisions.h", "host/strided_blocks.h", "integers.h"),
 )
 
 

@@ -11,7 +11,14 @@ from cuplug._engine.base.dtypes import DTYPES, Dtype
 from cuplug._engine.signature import formula
 from cuplug._engine.signature.variant import Variant
 from cuplug._source.compilers import kernel_types
-from cuplug._source.expressions.passes import ARRAY, CALL, FAULT, SCALAR, Pass, element_type
+from cuplug._source.expressions.kernel_arguments import (
+    ARRAY,
+    CALL,
+    FAULT,
+    SCALAR,
+    Pass,
+    element_type,
+)
 
 _HOST_HEAD = """#include <cuplug/fault.h>
 #include <cuplug/format.h>

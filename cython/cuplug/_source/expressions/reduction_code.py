@@ -219,7 +219,7 @@ typedef struct cuplug_results {{ {results} }} cuplug_results;"""
 {self.lists(variant)}
 {self.functions(variant)}
 """
-        host = HOST if self.exclusive is None else (*HOST, "host/lone_halves.h")
+        host = HOST if self.exclusive is None else (*HOST, "host/scalar_halves.h")
         return f"{prelude(variant, code, host)}\n{types(self.names, variant, code)}"
 
 

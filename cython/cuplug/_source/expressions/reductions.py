@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from cuplug._engine.base.checks import check_texts, texts_of
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.base.public import PublicCall, public
+from cuplug._engine.base.validate import check_texts, texts_of
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.short_form import add_parameters, expand
 from cuplug._engine.signature.variant import Variant

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from cuplug._engine.base.checks import check_texts, texts_of
 from cuplug._engine.base.public import PublicCall, public
+from cuplug._engine.base.validate import check_texts, texts_of
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.short_form import add_parameters, expand
 from cuplug._source.expressions.definitions import define_scan

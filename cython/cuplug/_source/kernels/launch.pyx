@@ -39,12 +39,12 @@ from cuplug._source.kernels.parameters cimport (
     launch_state,
     parameter_value,
 )
-from cuplug._source.kernels.staged cimport Block, Staged, check_targets, stage, unstage
+from cuplug._source.kernels.host_arguments cimport Block, Staged, check_targets, stage, unstage
 
 
-from cuplug._engine.base import ranges
+from cuplug._engine.base import nvtx_ranges
 
-cdef bint has_ranges = ranges.is_on
+cdef bint has_ranges = nvtx_ranges.is_on
 
 
 @cython.final
@@ -121,13 +121,13 @@ cdef object call_launch(
     state.device = -1
     state.n_written = 0
     if has_ranges:
-        ranges.push(self.kernel.name)
+        nvtx_ranges.push(self.kernel.name)
     try:
         return run(self, &state, args, PyVectorcall_NARGS(nargsf))
     finally:
         Py_XDECREF(state.r.kept)
         if has_ranges:
-            ranges.pop()
+            nvtx_ranges.pop()
 
 
 cdef object run(Launch launch, launch_state *state, PyObject *const *args, Py_ssize_t n):

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from cuplug._engine.base.checks import check_text, texts_of
 from cuplug._engine.base.public import PublicCall, public
+from cuplug._engine.base.validate import check_text, texts_of
 from cuplug._engine.cuda.placement import gpu_number
 from cuplug._source.compilers import cache, jit
 from cuplug._source.compilers.program import architecture_of

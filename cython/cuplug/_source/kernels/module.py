@@ -20,7 +20,7 @@ from cuplug._source.kernels.kernel import Kernel
 from cuplug.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from cuplug._source.kernels.variables import Global
+    from cuplug._source.kernels.module_globals import Global
 
 
 @public
@@ -168,6 +168,6 @@ class Module:
             raise ValueError(
                 f"{name}: seen dtype {chosen} and shape {sizes}, wanted {n_bytes} bytes in all"
             )
-        from cuplug._source.kernels.variables import Global
+        from cuplug._source.kernels.module_globals import Global
 
         return Global(name, pointer, number, chosen, sizes)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cuplug._engine.signature.evaluate import LOOP
 from cuplug._engine.signature.signature import Parameter, Signature
-from cuplug._engine.signature.worked_out import LOOP
 
 __all__ = [
     "CUT",

@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any
 
 from cuplug._engine.base import flags
-from cuplug._engine.base.checks import check_texts, texts_of
 from cuplug._engine.base.public import PublicCall, public
+from cuplug._engine.base.validate import check_texts, texts_of
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature import formula
 from cuplug._engine.signature import signature as signatures
@@ -27,7 +27,7 @@ from cuplug._source.expressions.definitions import (
     load_functions,
     make_plan,
 )
-from cuplug._source.expressions.passes import Target, check_arguments
+from cuplug._source.expressions.kernel_arguments import Target, check_arguments
 from cuplug._source.expressions.plan import Plan, check_returned, cuda_text, host_call, host_text
 
 BLOCK = 256

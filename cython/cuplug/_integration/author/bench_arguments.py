@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
+from cuplug._engine.signature.evaluate import ARRAYS, LOOP, interval, shape_of
 from cuplug._engine.signature.signature import Parameter, Signature
-from cuplug._engine.signature.worked_out import ARRAYS, LOOP, interval, shape_of
 
 __all__ = ["n_bytes_of", "sized_arguments"]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Properties of one operator tried in a process of its own, which the plugin may take down.
 
-    python -m cuplug._integration.commands.trial '{"what": "libhalf.so", "operator": "half", ...}'
+    python -m cuplug._integration.commands.property_worker '{"what": "libhalf.so", ...}'
 
 One JSON document a line: an example before it is run, a result after each property.
 """
@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.lookup.find import find, load
 from cuplug._engine.signature.signature import Signature, parse
-from cuplug._integration.author.fitting import Gradients, misfit
-from cuplug._integration.author.sizing import sized_arguments
+from cuplug._integration.author.bench_arguments import sized_arguments
+from cuplug._integration.author.gradient_arguments import Gradients, misfit
 from cuplug._integration.commands import cuda_properties as cuda
 from cuplug._integration.commands import properties as host
 from cuplug._integration.commands.differentiation import gradient_agrees, linear_agrees
-from cuplug._integration.commands.pins import Range, read_pins
-from cuplug._integration.commands.tried import Answers, Tried
+from cuplug._integration.commands.overrides import Range, read_pins
+from cuplug._integration.commands.property_outcomes import Answers, Tried
 from cuplug.testing import SMALL, arguments
 
 LARGE_BYTES = 1 << 24

@@ -7,8 +7,8 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from cuplug._engine.signature.evaluate import ARRAYS
 from cuplug._engine.signature.signature import Parameter, Signature
-from cuplug._engine.signature.worked_out import ARRAYS
 
 NUMBERS = (bool, int, float, complex)
 HOW = "wanted a number, or a range as in 0..8"

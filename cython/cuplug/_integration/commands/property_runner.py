@@ -20,7 +20,7 @@ from cuplug._engine.cuda.devices import devices
 from cuplug._engine.lookup.find import find, load
 from cuplug._engine.signature.signature import Signature, parse
 from cuplug._integration.author.sources import libraries_at
-from cuplug._integration.commands.pins import check_names, read_pins, settable
+from cuplug._integration.commands.overrides import check_names, read_pins, settable
 from cuplug._source.compilers.processes import temporary_places
 from cuplug._source.compilers.temporary import private_folder
 from cuplug._source.compilers.toolkit import find_nvcc
@@ -112,7 +112,7 @@ def _check_pins(operators: tuple[Operator, ...], pins: dict[str, str]) -> None:
 
 
 def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -> list[Result]:
-    from cuplug._integration.commands.trial import BOTH, CUDA, DECLARED, HOST
+    from cuplug._integration.commands.property_worker import BOTH, CUDA, DECLARED, HOST
 
     results = []
     said = operator.properties[operator.signatures.index(options["signature"])]
@@ -193,7 +193,7 @@ def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any
         *prefix,
         sys.executable,
         "-m",
-        "cuplug._integration.commands.trial",
+        "cuplug._integration.commands.property_worker",
         json.dumps(options),
     ]
     root = os.path.dirname(PACKAGE)

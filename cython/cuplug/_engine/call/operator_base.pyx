@@ -22,7 +22,7 @@ from cuplug._engine.base.core cimport (
     cuplug_row_entry,
     cuplug_row_signature,
 )
-from cuplug._engine.base.texts cimport to_architectures, to_str
+from cuplug._engine.base.strings cimport to_architectures, to_str
 from cuplug._engine.discovery.fields cimport properties_of
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.host.zones import damage, zones
+from cuplug._engine.host.guarded_memory import damage, zones
 
 REFUSALS = (ValueError, TypeError, IndexError, MemoryError)
 NUMBER = re.compile(r"-?\d[\w.+-]*")
