@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine: arrays and operators, found, checked and called. It imports no other wing.
 
-It loads a module of another wing through `provider`; `cuplug` lists these modules.
+`provider` loads the modules of other wings that `cuplug` lists in `PROVIDERS`.
 """
 
 PROVIDERS: dict[str, str] = {}  # role -> module

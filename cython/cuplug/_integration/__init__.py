@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The integration wing: other libraries, authors' tools, the command. Imports any wing."""
+"""Other libraries, tools for authors of plugins, the command `cuplug`. It imports any wing."""

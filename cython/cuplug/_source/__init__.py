@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The source wing: what is compiled at run time. Imports the engine alone."""
+"""Run-time compilation: compilers, kernels, operators from source. It imports only the engine."""
