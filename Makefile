@@ -62,7 +62,7 @@ framework-test: all ## Run the tests with PyTorch (each version in TORCH), JAX, 
 	      $$($(PYTHON) build_backend/requirements.py author dev frameworks) \
 	      torch$$(test $$version = newest || echo ==$$version) && touch $$folder/installed; }; \
 	  $(SEARCH) $$folder/bin/python -m pytest -p no:cacheprovider $(FRAMEWORK_TESTS) $(PYTEST); done
-FRAMEWORK_TESTS = --numprocesses=auto --dist=loadgroup tests/frameworks tests/arrays tests/house/test_docs.py
+FRAMEWORK_TESTS = --numprocesses=auto --dist=loadgroup tests/frameworks tests/interop tests/house/test_docs.py
 
 ARRAY_API_TESTS ?=
 array-api-test: all ## Run the public suite array-api-tests, whose folder ARRAY_API_TESTS names

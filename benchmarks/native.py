@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import cuplug
-from cuplug.author import bind
-from cuplug.base import flags
+from cuplug._engine.base import flags
+from cuplug._integration.author import bind
 from machine import find_nvcc
 from measurement import Skip
 

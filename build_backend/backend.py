@@ -39,7 +39,7 @@ def _check_setuptools() -> None:
 def _prepare() -> None:
     """Leave what pyproject.toml refers to: its packages, and the version of host.h."""
     _check_setuptools()
-    (PACKAGE / "commands").mkdir(parents=True, exist_ok=True)
+    PACKAGE.mkdir(parents=True, exist_ok=True)
     (BUILD / "version").write_text(read_version())
     Distribution.has_ext_modules = lambda self: True  # the wheel is for this platform
 

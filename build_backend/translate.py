@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translate the Cython modules that changed to C: translate.py BUILD N_PROCESSES [-Werror]
 
-cython/cuplug/call/run.pyx becomes BUILD/cython/cuplug/call/run.c; run.c.dep lists what it is of.
+cython/cuplug/x.pyx becomes BUILD/cython/cuplug/x.c, and x.c.dep lists its sources.
 Cython's own functions are in each module, but those that it can share, which are in one more.
 """
 

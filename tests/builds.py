@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from cuplug.base import flags
-from cuplug.compilers import toolkit
+from cuplug._engine.base import flags
+from cuplug._source.compilers import toolkit
 from places import FIXTURES, ROOT
 from selection import n_gpus
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import cuplug
 import pytest
 from builds import compile_driver, compile_library
-from cuplug.compilers import nvrtc, toolkit
+from cuplug._source.compilers import nvrtc, toolkit
 from emulation import COMPILER, HEAD
 from places import FIXTURES, TESTS
 from processes import run_on

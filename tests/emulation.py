@@ -13,9 +13,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from cuplug.compilers import jit, kernel_types, linking, toolkit
-from cuplug.compilers.program import compile_program, link_program
-from cuplug.source import element_wise, reductions
+from cuplug._source.compilers import jit, kernel_types, linking, toolkit
+from cuplug._source.compilers.program import compile_program, link_program
+from cuplug._source.expressions import element_wise, reductions
 from places import FIXTURES, ROOT
 
 HEAD = "emulated_kernel.h"
@@ -30,7 +30,7 @@ defines: list[str] = []  # for it
 
 
 def install_expressions(n_blocks: int = 0) -> None:
-    """Make operators from expressions run on the emulated driver in this process.
+    """Make operators from expression_values run on the emulated driver in this process.
 
     With `n_blocks`, as many blocks run at once.
     """

@@ -4,8 +4,8 @@
 import subprocess
 from pathlib import Path
 
-from cuplug.author.check import check_file
-from cuplug.base.flags import get_include
+from cuplug._engine.base.flags import get_include
+from cuplug._integration.author.check import check_file
 
 GOOD = """
 #include <cuplug/plugin.h>

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cuplug.base.flags import PACKAGE
+from cuplug._engine.base.flags import PACKAGE
 
 NOBODY = 65534  # a user without rights
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")

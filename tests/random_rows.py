@@ -3,8 +3,8 @@
 
 import random
 
+from cuplug._engine.signature.signature import parse
 from cuplug.errors import SignatureError
-from cuplug.signature.signature import parse
 from raw_plugins import quoted
 
 SOURCE = """/* SPDX-License-Identifier: Apache-2.0 */

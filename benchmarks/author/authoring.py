@@ -12,7 +12,7 @@ from pathlib import Path
 import cuplug
 import native
 import numpy as np
-from cuplug.commands import scaffold
+from cuplug._integration.commands import scaffold
 from driver import Driver
 from measurement import Comparison, Contender, Skip, Target
 from module import Run, run_module

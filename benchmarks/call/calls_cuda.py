@@ -11,7 +11,7 @@ from typing import Any
 
 import native
 import numpy as np
-from cuplug.base import flags
+from cuplug._engine.base import flags
 from driver import Driver
 from measurement import Comparison, Contender, Skip, Target, statement
 from module import Run, at_once, run_module

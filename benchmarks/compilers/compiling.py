@@ -54,7 +54,7 @@ def in_turn(first: First) -> Contender:
 
 def nvrtc_alone(architecture: str) -> First:
     """Compile with the functions of NVRTC that this takes, through ctypes."""
-    from cuplug.compilers import nvrtc
+    from cuplug._source.compilers import nvrtc
 
     library = ctypes.CDLL(nvrtc.find().path)
     options = [f"--gpu-architecture=sm_{architecture}".encode(), b"-lineinfo"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import native
 import numpy as np
-from cuplug.base import flags
+from cuplug._engine.base import flags
 from measurement import Comparison, Contender, Target, statement
 from module import Run, run_module
 

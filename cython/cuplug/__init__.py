@@ -88,55 +88,69 @@ Records
 
 import os as _os
 
-from cuplug.base.texts import version as _version
+from cuplug import _engine
+from cuplug._engine.base.strings import version as _version
 
 __version__ = _version()
+
+# Modules of other wings that the engine uses.
+_engine.PROVIDERS |= {
+    "array_api": "cuplug.array_api",
+    "array methods": "cuplug.array_api.methods",
+    "dask types": "cuplug._integration.frameworks.dask_types",
+    **{library: f"cuplug.{library}" for library in ("dask", "jax", "torch", "xarray")},
+}
 
 # Module -> its public names. It is imported when one of them is first used. __init__.pyi says the
 # same to type checkers.
 _MODULES = {
-    "adoption.adopt": "adopt",
-    "array.array": "Array",
-    "array.make": "empty from_pointer",
-    "array.pinned": "empty_managed empty_pinned",
-    "array.texture": "Texture",
+    "_engine.adoption.adopt": "adopt",
+    "_engine.array.array": "Array",
+    "_engine.array.make": "empty from_pointer",
+    "_engine.array.pinned": "empty_managed empty_pinned",
+    "_engine.array.texture": "Texture",
+    "_engine.base.flags": "get_cmake_path get_include get_pkg_config_path",
+    "_engine.call.output_tuples": "named_outputs",
+    "_engine.call.operator": "Operator",
+    "_engine.call.pickled": "PickledOperator",
+    "_engine.call.run": "LastCall last_call",
+    "_engine.cuda.devices": "devices is_available synchronize",
+    "_engine.cuda.events": "Event Stream stream",
+    "_engine.cuda.graphs": "Graph",
+    "_engine.cuda.memory": "MemoryInfo memory_info trim",
+    "_engine.cuda.placement": "Device",
+    "_engine.host.progress": "progress",
+    "_engine.lookup.find": "find load plugins",
+    "_engine.lookup.listing": "search_path",
+    "_engine.lookup.prepare": "prepare",
+    "_engine.lookup.records": "Directory Plugin PluginFile",
+    "_engine.lookup.reload": "reload",
+    "_engine.signature.spec": "ArraySpec Inferred",
+    "_integration.author.build": "build",
+    "_integration.author.sources": "BuildError",
+    "_source.expressions.element_wise": "elementwise",
+    "_source.expressions.kernel_operator": "operator",
+    "_source.expressions.reductions": "reduction",
+    "_source.expressions.scans": "scan",
+    "_source.fusion.fuse": "Fused fuse",
+    "_source.kernels.function": "KernelAttributes",
+    "_source.kernels.kernel": "Kernel",
+    "_source.kernels.make": "compile load_image",
+    "_source.kernels.module": "Module",
+    "_source.kernels.host_arguments": "In InOut Out",
     "array_api": "array_api",
     "array_api.conversion": "asarray",
-    "author.build": "build",
-    "author.sources": "BuildError",
-    "base.flags": "get_cmake_path get_include get_pkg_config_path",
-    "call.operator": "Operator",
-    "call.named": "named_outputs",
-    "call.pickled": "PickledOperator",
-    "call.run": "LastCall last_call",
-    "cuda.devices": "devices is_available synchronize",
-    "cuda.events": "Event Stream stream",
-    "cuda.graphs": "Graph",
-    "cuda.memory": "MemoryInfo memory_info trim",
-    "cuda.placement": "Device",
     "errors": "CancelledError CompileError CudaError Error NotFoundError PluginError "
     "SignatureError UnsupportedError",
-    "fusion.fuse": "Fused fuse",
-    "host.progress": "progress",
-    "kernels.function": "KernelAttributes",
-    "kernels.kernel": "Kernel",
-    "kernels.make": "compile load_image",
-    "kernels.module": "Module",
-    "kernels.staged": "In InOut Out",
-    "lookup.find": "find load plugins",
-    "lookup.listing": "search_path",
-    "lookup.prepare": "prepare",
-    "lookup.records": "Directory Plugin PluginFile",
-    "lookup.reload": "reload",
     "ops": "ops",
     "random": "random",
-    "signature.spec": "ArraySpec Inferred",
-    "source.element_wise": "elementwise",
-    "source.from_source": "operator",
-    "source.reductions": "reduction",
-    "source.scans": "scan",
 }
-_WITHOUT_NUMPY = ("author.build", "author.sources", "base.flags", "errors")
+_WITHOUT_NUMPY = (
+    "_integration.author.build",
+    "_integration.author.sources",
+    "_engine.base.flags",
+    "errors",
+)
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted(_HOMES)
@@ -162,4 +176,5 @@ def __dir__() -> list[str]:
 
 
 if _os.environ.get("CUPLUG_DEVICE"):
-    from cuplug.cuda import placement as _placement  # noqa: F401  (says what is wrong with it)
+    # It says what is wrong with the variable.
+    from cuplug._engine.cuda import placement as _placement  # noqa: F401

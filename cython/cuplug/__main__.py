@@ -10,7 +10,7 @@ import sys
 from importlib.util import find_spec
 
 from cuplug import __version__
-from cuplug.base import flags
+from cuplug._engine.base import flags
 
 
 def _line(*options: str) -> str:
@@ -18,7 +18,9 @@ def _line(*options: str) -> str:
     line = " ".join(options)
     if len(line.split()) == len(options):
         return line
-    from cuplug.compilers import aliases  # which takes longer to import than to print the line
+    from cuplug._source.compilers import (
+        aliases,  # which takes longer to import than to print the line
+    )
 
     return aliases.command_line(options)
 
@@ -67,7 +69,7 @@ def _run() -> None:
     for package in ("click", "rich"):  # a build for the packages of a Python installs none
         if not find_spec(package):
             sys.exit(f"the command cuplug needs the package {package}: pip install {package}")
-    from cuplug.commands import cli
+    from cuplug._integration.commands import cli
 
     cli.main(prog_name="cuplug")
 

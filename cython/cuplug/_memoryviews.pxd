@@ -2,8 +2,8 @@
 # What the typed-memoryview functions, which cuplug bind writes, share. No Python object is touched.
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from cuplug.base.dlpack cimport DLPACK_COMPLEX
-from cuplug.base.core cimport (
+from cuplug._engine.base.dlpack cimport DLPACK_COMPLEX
+from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_BOOL,
     CUPLUG_ARGUMENT_COMPLEX,

@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from cuplug.base.core cimport cuplug_error
-from cuplug.base.core_call cimport (
+from cuplug._engine.base.core cimport cuplug_error
+from cuplug._engine.base.core_call cimport (
     CUPLUG_MAX_ARGUMENTS,
     cuplug_bind,
     cuplug_copy_input,
@@ -17,10 +17,11 @@ from cuplug.base.core_call cimport (
     cuplug_wanted_shape,
 )
 
-from cuplug.base.status cimport raise_error
-from cuplug.lookup.bound cimport bound_call, bound_of, check_other_row
+from cuplug._engine.base.status cimport raise_error
+from cuplug._engine.lookup.bound cimport bound_call, bound_of, check_other_row
 
-import cuplug.cuda.memory  # where a GPU's memory runs out, other libraries are asked for theirs
+# Where a GPU's memory runs out, other libraries are asked for theirs.
+import cuplug._engine.cuda.memory
 
 cdef enum:
     MAX_NDIM = 64

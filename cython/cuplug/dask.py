@@ -11,11 +11,11 @@ Plugins     brings plugin files to the workers of a cluster
 from typing import Any as _Any
 
 from cuplug import ops as _ops
-from cuplug.call.operator import Operator as _Operator
-from cuplug.call.pickled import OperatorFunction as _OperatorFunction
-from cuplug.frameworks.dask_block import Block, Item
-from cuplug.frameworks.dask_call import call_on_blocks as hand_on
-from cuplug.lookup.attribute import operator_attribute as _operator_attribute
+from cuplug._engine.call.operator import Operator as _Operator
+from cuplug._engine.call.pickled import OperatorFunction as _OperatorFunction
+from cuplug._engine.lookup.attribute import operator_attribute as _operator_attribute
+from cuplug._integration.frameworks.dask_block import Block, Item
+from cuplug._integration.frameworks.dask_call import call_on_blocks as hand_on
 
 __all__ = ["Block", "Function", "Item", "Plugins", "hand_on"]  # noqa: F822  (Plugins: below)
 
@@ -43,7 +43,7 @@ class Function(_OperatorFunction):
 
 def __getattr__(name: str) -> _Any:
     if name == "Plugins":  # of a cluster, which needs the package distributed
-        from cuplug.frameworks.dask_plugins import Plugins
+        from cuplug._integration.frameworks.dask_plugins import Plugins
 
         return Plugins
     return Function(_operator_attribute(__name__, name))

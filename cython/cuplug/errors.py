@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from cuplug.base.public import public
+from cuplug._engine.base.public import public
 
 __all__ = [
     "CancelledError",

@@ -9,9 +9,9 @@ if _jax.__version_info__ < (0, 10):
     raise ImportError(f"cuplug.jax: seen JAX {_jax.__version__}, wanted 0.10 or newer")
 
 from cuplug import ops as _ops
-from cuplug.frameworks.jax_function import Function
-from cuplug.frameworks.jax_function import function_of as _function_of
-from cuplug.lookup.attribute import operator_attribute as _operator_attribute
+from cuplug._engine.lookup.attribute import operator_attribute as _operator_attribute
+from cuplug._integration.frameworks.jax_function import Function
+from cuplug._integration.frameworks.jax_function import function_of as _function_of
 
 __all__ = ["Function", "hand_on"]
 

@@ -7,9 +7,9 @@ from typing import Any as _Any
 
 import numpy as _numpy  # noqa: F401  (first: see cuplug/__init__.py)
 
-from cuplug.lookup.attribute import OperatorModule as _OperatorModule
-from cuplug.lookup.attribute import operator_attribute as _operator_attribute
-from cuplug.lookup.find import plugins as _plugins
+from cuplug._engine.lookup.attribute import OperatorModule as _OperatorModule
+from cuplug._engine.lookup.attribute import operator_attribute as _operator_attribute
+from cuplug._engine.lookup.find import plugins as _plugins
 
 _sys.modules[__name__].__class__ = _OperatorModule
 

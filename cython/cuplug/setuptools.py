@@ -20,8 +20,8 @@ from typing import Any
 from setuptools import Distribution, __version__
 from setuptools.errors import OptionError
 
-from cuplug.author.extension import Plugin, relative
-from cuplug.author.sources import SUFFIXES, BuildError, find_sources, source_files
+from cuplug._integration.author.extension import Plugin, relative
+from cuplug._integration.author.sources import SUFFIXES, BuildError, find_sources, source_files
 
 __all__ = ["Plugin"]
 
@@ -48,7 +48,7 @@ def finalize(distribution: Distribution) -> None:
             f"setuptools: seen {__version__}, wanted {OLDEST_SETUPTOOLS} or newer: "
             "pip install --upgrade setuptools"
         )
-    from cuplug.author.packaging import BuildPlugins, TagWheel
+    from cuplug._integration.author.packaging import BuildPlugins, TagWheel
 
     distribution.ext_modules = found
     for name, ours in (("build_ext", BuildPlugins), ("bdist_wheel", TagWheel)):

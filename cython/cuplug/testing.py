@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.author.fitting import Gradients, misfit
-from cuplug.base import numpy_dtypes
-from cuplug.base.dtypes import DTYPES, Dtype
-from cuplug.call.operator import Operator
-from cuplug.signature.signature import Parameter, Signature, parse
-from cuplug.signature.worked_out import ARRAYS, LOOP, conditions_hold, interval, shape_of
+from cuplug._engine.base import numpy_dtypes
+from cuplug._engine.base.dtypes import DTYPES, Dtype
+from cuplug._engine.call.operator import Operator
+from cuplug._engine.signature.evaluate import ARRAYS, LOOP, conditions_hold, interval, shape_of
+from cuplug._engine.signature.signature import Parameter, Signature, parse
+from cuplug._integration.author.gradient_arguments import Gradients, misfit
 
 try:
     from hypothesis import assume

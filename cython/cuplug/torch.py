@@ -10,12 +10,12 @@ Function    any operator as a function of PyTorch
 from typing import Any as _Any
 
 from cuplug import ops as _ops
-from cuplug.call.operator import Operator as _Operator
-from cuplug.call.pickled import OperatorFunction as _OperatorFunction
-from cuplug.frameworks.torch_register import hand_on
-from cuplug.frameworks.torch_register import register as _register
-from cuplug.lookup.attribute import operator_attribute as _operator_attribute
-from cuplug.signature.call_signature import to_inspect as _to_inspect
+from cuplug._engine.call.operator import Operator as _Operator
+from cuplug._engine.call.pickled import OperatorFunction as _OperatorFunction
+from cuplug._engine.lookup.attribute import operator_attribute as _operator_attribute
+from cuplug._engine.signature.call_signature import to_inspect as _to_inspect
+from cuplug._integration.frameworks.torch_register import hand_on
+from cuplug._integration.frameworks.torch_register import register as _register
 
 __all__ = ["Function", "hand_on"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
-from cuplug.author.check import check_file
+from cuplug._integration.author.check import check_file
 from places import FIXTURES
 from processes import NEEDS_ROOT
 from raw_plugins import listed, listed_in, named_plugin

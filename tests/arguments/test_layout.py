@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from builds import COMPILER, compile_library
-from cuplug.compilers.toolkit import find_nvcc
+from cuplug._source.compilers.toolkit import find_nvcc
 from places import ROOT, TESTS
 
 SOURCE = TESTS / "arguments" / "test_layout.c"

@@ -8,7 +8,7 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
-from cuplug.cuda.attributes import NUMBERS
+from cuplug._engine.cuda.attributes import NUMBERS
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from cuplug.base.flags import get_cmake_path
-from cuplug.commands import scaffold
+from cuplug._engine.base.flags import get_cmake_path
+from cuplug._integration.commands import scaffold
 from places import ROOT
 from processes import run as cuplug
 

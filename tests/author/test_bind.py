@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from builds import compile_module
 from click.testing import CliRunner
-from cuplug.author.memoryviews import Module, add_plugin, array_ranks, write
-from cuplug.author.stubs import write_stubs
-from cuplug.base.flags import PACKAGE, get_include
-from cuplug.commands.cli import main
-from cuplug.signature.signature import SignatureError, parse
+from cuplug._engine.base.flags import PACKAGE, get_include
+from cuplug._engine.signature.signature import SignatureError, parse
+from cuplug._integration.author.memoryviews import Module, add_plugin, array_ranks, write
+from cuplug._integration.author.stubs import write_stubs
+from cuplug._integration.commands.cli import main
 from places import FIXTURES, TESTS
 
 GOLDEN = TESTS / "golden"

@@ -14,11 +14,11 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
-from cuplug.author import build, elf, fatbin
-from cuplug.author.sources import find_source
-from cuplug.base import flags
-from cuplug.commands import scaffold
-from cuplug.compilers import toolkit
+from cuplug._engine.base import flags
+from cuplug._integration.author import build, elf, fatbin
+from cuplug._integration.author.sources import find_source
+from cuplug._integration.commands import scaffold
+from cuplug._source.compilers import toolkit
 from places import ROOT
 from processes import run
 
@@ -272,7 +272,7 @@ def test_a_folder_of_a_stock_plugin(tmp_path):
 
 
 def test_without_nvcc_it_is_said(tmp_path, without_nvcc, capsys):
-    from cuplug.commands import authoring
+    from cuplug._integration.commands import authoring
 
     scaffold.write_plugin("twice", str(tmp_path))
     authoring.build_and_show(str(tmp_path / "twice"), None, "native", ())
@@ -367,7 +367,7 @@ def test_watch(tmp_path, interruptible):
 
 
 def test_watch_without_its_package(monkeypatch):
-    from cuplug.commands import authoring
+    from cuplug._integration.commands import authoring
 
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     with pytest.raises(ModuleNotFoundError, match="--watch needs the package watchfiles: pip"):

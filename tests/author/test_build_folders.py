@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from cuplug.author import build
-from cuplug.compilers import toolkit
+from cuplug._integration.author import build
+from cuplug._source.compilers import toolkit
 from places import ROOT
 
 HALF = (ROOT / "examples" / "drop_in" / "half.c").read_text()
@@ -24,7 +24,7 @@ def test_what_killed_builds_left_is_removed(tmp_path):
     notes.mkdir()
     (notes / "thesis.txt").touch()
     os.utime(notes, (0, 0))
-    code = "import os, sys; from cuplug.compilers.temporary import folder; "
+    code = "import os, sys; from cuplug._source.compilers.temporary import folder; "
     killed = f"{code}c = folder(sys.argv[1]); c.__enter__(); os.kill(os.getpid(), 9)"
     assert subprocess.run([sys.executable, "-c", killed, tmp_path]).returncode == -9
     assert len(os.listdir(tmp_path)) == 3

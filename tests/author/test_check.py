@@ -14,11 +14,11 @@ import cuplug
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cuplug.author import elf, fatbin
-from cuplug.author.check import check_file
-from cuplug.base.flags import get_include
-from cuplug.commands.cli import main
-from cuplug.compilers import toolkit
+from cuplug._engine.base.flags import get_include
+from cuplug._integration.author import elf, fatbin
+from cuplug._integration.author.check import check_file
+from cuplug._integration.commands.cli import main
+from cuplug._source.compilers import toolkit
 from good_plugin import GOOD, compile_plugin, problems
 from hypothesis import given
 from hypothesis import strategies as st

@@ -4,10 +4,10 @@
 import subprocess
 
 import pytest
-from cuplug.author.check import check_file
-from cuplug.author.differentiable import wrong_gradients
-from cuplug.base.flags import get_include
-from cuplug.discovery.table import Row, Table
+from cuplug._engine.base.flags import get_include
+from cuplug._engine.discovery.table import Row, Table
+from cuplug._integration.author.check import check_file
+from cuplug._integration.author.differentiable import wrong_gradients
 from places import ROOT
 
 SOURCE = """

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from cuplug.author.freeze import hook_folders
+from cuplug._integration.author.freeze import hook_folders
 from processes import environment
 
 PROGRAM = """

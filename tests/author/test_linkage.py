@@ -9,11 +9,11 @@ import cuplug
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cuplug.author import elf
-from cuplug.author.build import choose_architectures
-from cuplug.base.flags import compiler, lib_directory, nvcc_compiler
-from cuplug.commands.cli import main
-from cuplug.compilers.toolkit import find_nvcc
+from cuplug._engine.base.flags import compiler, lib_directory, nvcc_compiler
+from cuplug._integration.author import elf
+from cuplug._integration.author.build import choose_architectures
+from cuplug._integration.commands.cli import main
+from cuplug._source.compilers.toolkit import find_nvcc
 from good_plugin import GOOD, compile_plugin, problems
 
 USER = GOOD.replace("return CUPLUG_OK;", "extern int rare(void); return rare() - 1;")

@@ -9,7 +9,7 @@ import cuplug
 import numpy as np
 import pytest
 from builds import compile_library
-from cuplug.compilers import toolkit
+from cuplug._source.compilers import toolkit
 from places import FIXTURES, ROOT
 
 INCLUDE = ROOT / "include"

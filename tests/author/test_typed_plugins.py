@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from builds import compile_module
-from cuplug.base.flags import PACKAGE
+from cuplug._engine.base.flags import PACKAGE
 from places import FIXTURES, ROOT
 from processes import run as cuplug
 

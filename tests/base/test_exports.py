@@ -9,7 +9,7 @@ from pathlib import Path
 import cuplug
 import pytest
 from builds import COMPILER, compile_library
-from cuplug.base.flags import lib_directory
+from cuplug._engine.base.flags import lib_directory
 from elftools.elf.elffile import ELFFile
 from places import ROOT
 

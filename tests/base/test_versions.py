@@ -10,8 +10,8 @@ from pathlib import Path
 
 import cuplug
 import pytest
-from cuplug.base import environment
-from cuplug.base.flags import lib_directory
+from cuplug._engine.base import environment
+from cuplug._engine.base.flags import lib_directory
 
 
 def test_another_version_of_the_core(tmp_path, run_python):
@@ -40,10 +40,10 @@ def test_variables_count_without_privileges(monkeypatch):
 
 PRIVILEGED = """
 import os
-from cuplug.base import environment
-from cuplug.base.flags import command_of
-from cuplug.compilers import cache, toolkit
-from cuplug.compilers.processes import temporary_places
+from cuplug._engine.base import environment
+from cuplug._engine.base.flags import command_of
+from cuplug._source.compilers import cache, toolkit
+from cuplug._source.compilers.processes import temporary_places
 assert environment.privileged
 print(environment.variable("CUPLUG_VERBOSE"), command_of("CC", "cc"), cache.directory())
 print(environment.for_programs({"A": "b"}), environment.path(), next(temporary_places()))

@@ -5,11 +5,11 @@ import cuplug
 import numpy as np
 import pytest
 from cuplug import ArraySpec
-from cuplug.base.dtypes import BY_ID
-from cuplug.base.numpy_dtypes import numpy_dtype
+from cuplug._engine.base.dtypes import BY_ID
+from cuplug._engine.base.numpy_dtypes import numpy_dtype
+from cuplug._engine.signature.signature import parse
+from cuplug._engine.signature.symbolic import Misfit, Sizes, walk
 from cuplug.ops import gather, relu, scale
-from cuplug.signature.signature import parse
-from cuplug.signature.symbolic import Misfit, Sizes, walk
 from cuplug.testing import arguments
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st

@@ -12,7 +12,7 @@ import cuplug
 import numpy as np
 import pytest
 from cuplug import errors
-from cuplug.base.texts import status_names
+from cuplug._engine.base.strings import status_names
 from places import FIXTURES
 
 

@@ -10,10 +10,10 @@ import click
 import cuplug
 import numpy as np
 import pytest
-from cuplug.author.fitting import misfit
-from cuplug.author.sizing import n_bytes_of, sized_arguments
-from cuplug.commands import bandwidth, cli
-from cuplug.signature.signature import parse
+from cuplug._engine.signature.signature import parse
+from cuplug._integration.author.bench_arguments import n_bytes_of, sized_arguments
+from cuplug._integration.author.gradient_arguments import misfit
+from cuplug._integration.commands import bandwidth, cli
 from places import FIXTURES, ROOT
 from processes import run
 

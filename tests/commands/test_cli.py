@@ -12,9 +12,9 @@ import cuplug
 import pytest
 from click.testing import CliRunner
 from cuplug.__main__ import QUICK
-from cuplug.base.flags import PACKAGE
-from cuplug.commands.cli import main
-from cuplug.compilers import aliases
+from cuplug._engine.base.flags import PACKAGE
+from cuplug._integration.commands.cli import main
+from cuplug._source.compilers import aliases
 from processes import run
 
 SOURCE = """

@@ -6,9 +6,9 @@ import inspect
 import cuplug
 import numpy as np
 import pytest
-from cuplug.commands import suite
-from cuplug.commands.differentiation import gradient_agrees, linear_agrees
-from cuplug.commands.tried import Tried
+from cuplug._integration.commands import property_runner
+from cuplug._integration.commands.differentiation import gradient_agrees, linear_agrees
+from cuplug._integration.commands.property_outcomes import Tried
 from places import FIXTURES
 from processes import run
 
@@ -20,7 +20,7 @@ def graded(build_plugin):
 
 @pytest.fixture(scope="module")
 def results(graded):
-    found = suite.try_all(graded, examples=8)
+    found = property_runner.try_all(graded, examples=8)
     return {(r.operator, r.property): r for r in found}
 
 
@@ -90,7 +90,7 @@ def test_linear(results):
 
 @pytest.mark.slow
 def test_what_is_not_declared_is_not_tried():
-    names = {r.property for r in suite.try_all("hello", examples=1)}
+    names = {r.property for r in property_runner.try_all("hello", examples=1)}
     assert names & {"gradient", "linear"} == set()
 
 

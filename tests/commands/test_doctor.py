@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from cuplug.author.fatbin import Code
-from cuplug.commands import doctor, examine_cuda, examine_setup
-from cuplug.commands import machine as machines
-from cuplug.commands.cli import main
-from cuplug.commands.machine import NOTE, OK, PROBLEM, Machine
-from cuplug.compilers import processes
-from cuplug.compilers.toolkit import Toolkit, find_toolkit
+from cuplug._integration.author.fatbin import Code
+from cuplug._integration.commands import doctor, examine_cuda, examine_setup
+from cuplug._integration.commands import machine as machines
+from cuplug._integration.commands.cli import main
+from cuplug._integration.commands.machine import NOTE, OK, PROBLEM, Machine
+from cuplug._source.compilers import processes
+from cuplug._source.compilers.toolkit import Toolkit, find_toolkit
 from cuplug.errors import CompileError
 
 HOPPER = SimpleNamespace(

@@ -9,7 +9,7 @@ import subprocess
 import cuplug
 import pytest
 from click.testing import CliRunner
-from cuplug.commands.cli import main
+from cuplug._integration.commands.cli import main
 from raw_plugins import named_plugin, quoted
 
 pytestmark = pytest.mark.usefixtures("place")

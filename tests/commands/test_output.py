@@ -5,7 +5,7 @@ import io
 import sys
 
 import pytest
-from cuplug.commands import output
+from cuplug._integration.commands import output
 
 
 @pytest.fixture

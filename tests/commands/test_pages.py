@@ -5,7 +5,7 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from cuplug.commands.cli import main
+from cuplug._integration.commands.cli import main
 from places import ROOT
 
 DOCUMENTS = sorted(path.stem for path in (ROOT / "docs").glob("*.md"))

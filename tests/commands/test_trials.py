@@ -9,12 +9,12 @@ import cuplug
 import numpy as np
 import pytest
 from cuplug import testing
-from cuplug.author.fitting import misfit
-from cuplug.commands import suite
-from cuplug.commands.authoring import show_results
-from cuplug.commands.pins import Range, read_pins, settable
-from cuplug.commands.trial import CUDA
-from cuplug.signature.signature import parse
+from cuplug._engine.signature.signature import parse
+from cuplug._integration.author.gradient_arguments import misfit
+from cuplug._integration.commands import property_runner
+from cuplug._integration.commands.authoring import show_results
+from cuplug._integration.commands.overrides import Range, read_pins, settable
+from cuplug._integration.commands.property_worker import CUDA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import FIXTURES
@@ -39,7 +39,9 @@ def results(build_plugin, once):
     path = build_plugin(FIXTURES / "flawed.c", "flawed", extra=["-lm"])
 
     def fill(folder):
-        (folder / "results").write_bytes(pickle.dumps(suite.try_all(str(path), examples=20)))
+        (folder / "results").write_bytes(
+            pickle.dumps(property_runner.try_all(str(path), examples=20))
+        )
 
     kept = pickle.loads((once("trials", fill) / "results").read_bytes())
     return {(r.operator, r.property): r for r in kept}
@@ -85,7 +87,7 @@ def picky(build_plugin):
 
 
 def try_picky(path, examples=5, **options):
-    found = suite.try_all(path, examples, **options)
+    found = property_runner.try_all(path, examples, **options)
     return {(r.operator, r.property): r for r in found}
 
 
@@ -146,7 +148,9 @@ def test_an_example_of_several_failures_is_shown_once(capsys):
         ("out= filled", "2", "f(1)"),
         ("large arrays", "3", "f(2)"),
     ]
-    show_results([suite.Result("f", "f()", x, False, text, code) for x, text, code in failures])
+    show_results(
+        [property_runner.Result("f", "f()", x, False, text, code) for x, text, code in failures]
+    )
     shown = capsys.readouterr().out
     assert "\nlayouts, out= filled fail for\n  f(1)\n\nlarge arrays fails for\n  f(2)\n" in shown
 
@@ -160,7 +164,7 @@ def test_an_error_that_comes_now_and_then_is_in_our_words(picky_results):
 @pytest.fixture(scope="module")
 def ranged_results(build_plugin):
     path = str(build_plugin(FIXTURES / "ranged.c", "ranged"))
-    return suite.try_all(path, examples=15)
+    return property_runner.try_all(path, examples=15)
 
 
 @pytest.mark.slow
@@ -188,7 +192,7 @@ def test_lists_are_set_by_their_items():
 @pytest.mark.slow
 def test_what_cannot_be_drawn_is_said(build_plugin):
     path = str(build_plugin(FIXTURES / "ranged.c", "ranged"))
-    results = suite.try_all(path, examples=3, pins={"axis": "7"})
+    results = property_runner.try_all(path, examples=3, pins={"axis": "7"})
     drop = [r for r in results if r.operator == "drop" and r.property == "memory beside outputs"]
     (result,) = drop
     assert not result.ok
@@ -208,7 +212,7 @@ def test_what_cannot_be_drawn_is_said(build_plugin):
 )
 def test_what_cannot_be_set(picky, pins, sentence):
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
-        suite.try_all(picky, pins=pins)
+        property_runner.try_all(picky, pins=pins)
 
 
 def test_words_of_the_command_that_are_refused(picky):
@@ -225,7 +229,7 @@ def test_words_of_the_command_that_are_refused(picky):
         "Error: Invalid value for '--examples': 0 is not in the range x>=1.",
     )
     with pytest.raises(ValueError, match="^test: examples: seen 0, wanted 1 or more$"):
-        suite.try_all(picky, examples=0)
+        property_runner.try_all(picky, examples=0)
 
 
 def test_arguments_that_fit_come_as_far_as_the_entry():
@@ -272,7 +276,7 @@ def test_command(build_plugin):
 
 def test_stock_operators_pass():
     for name in ("gather", "leaky_relu", "scale"):
-        failed = [r for r in suite.try_all(name, examples=5) if not r.ok]
+        failed = [r for r in property_runner.try_all(name, examples=5) if not r.ok]
         assert failed == []
 
 
@@ -307,7 +311,7 @@ def test_what_is_not_tried_is_said(build_plugin, tmp_path):
 @pytest.mark.gpu
 def test_stock_operators_pass_on_a_gpu():
     for name in ("gather", "relu", "scale"):
-        results = suite.try_all(name, examples=5)
+        results = property_runner.try_all(name, examples=5)
         assert [r for r in results if not r.ok] == []
         assert any(r.property == "CUDA against host" for r in results)
 
@@ -349,7 +353,7 @@ def test_what_cannot_be_pinned():
 @pytest.mark.slow
 def test_gradients_are_drawn_in_the_shape_of_what_they_are_of():
     for what in ("gather_backward", "relu_backward"):
-        results = suite.try_all(what, examples=5)
+        results = property_runner.try_all(what, examples=5)
         accepted = [r for r in results if r.property == "accepted calls"]
         assert accepted
         assert all(r.ok and r.accepted >= 0.8 * r.calls for r in accepted), accepted

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from cuplug.commands.cli import main
-from cuplug.compilers import cache
+from cuplug._integration.commands.cli import main
+from cuplug._source.compilers import cache
 from hypothesis import given
 from hypothesis import strategies as st
 from processes import run
@@ -145,7 +145,7 @@ def test_what_a_killed_process_left_is_removed_later(directory, monkeypatch):
     cache.put(KEY, "cubin", b"data")
     code = """
 import os
-from cuplug.compilers import cache
+from cuplug._source.compilers import cache
 cache._write = lambda path, parts: os.kill(os.getpid(), 9)
 cache.put(cache.key("killed"), "cubin", b"data")
 """
@@ -220,7 +220,7 @@ def test_where_it_is(monkeypatch, variables, wanted):
 # What one of many processes does: every entry read is whole.
 WRITES_AND_READS = """
 import sys
-from cuplug.compilers import cache
+from cuplug._source.compilers import cache
 seed = int(sys.argv[1])
 for k in range(150):
     key = cache.key(str((k * 7 + seed) % 5))
@@ -241,7 +241,7 @@ def test_many_processes(monkeypatch):
 
 def test_killed_writers_break_nothing():
     code = """
-from cuplug.compilers import cache
+from cuplug._source.compilers import cache
 print("ready", flush=True)
 while True:
     for k in range(5):

@@ -4,7 +4,7 @@
 import sys
 
 import pytest
-from cuplug.compilers import nvrtc
+from cuplug._source.compilers import nvrtc
 
 
 @pytest.fixture

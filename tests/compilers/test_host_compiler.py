@@ -14,8 +14,8 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
-from cuplug.base import flags
-from cuplug.compilers import cache, host_compiler, host_includes, processes
+from cuplug._engine.base import flags
+from cuplug._source.compilers import cache, host_compiler, host_includes, processes
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +103,7 @@ def test_headers_of_cpath(tmp_path, monkeypatch):
 
 def test_what_is_in_the_cache_is_found_by_another_process(run_python):
     code = """
-from cuplug.compilers import host_compiler, processes
+from cuplug._source.compilers import host_compiler, processes
 if {again}: host_compiler.run = processes.run = None
 text = "#include <math.h>\\nint answer(void) {{ return 3; }}"
 host_compiler.compile_host(text, "answer", {{"text": text}})
@@ -239,7 +239,7 @@ def test_temporary_files_are_kept_apart_and_removed(tmp_path, monkeypatch):
     (folder / "cuplug-code-samples").mkdir(parents=True)
     os.utime(folder / "cuplug-code-samples", (0, 0))
     monkeypatch.setenv("TMPDIR", str(folder))
-    code = "import os; from cuplug.compilers import processes as p; "
+    code = "import os; from cuplug._source.compilers import processes as p; "
     killed = f"{code}c = p.working_directory(); c.__enter__(); os.kill(os.getpid(), 9)"
     assert subprocess.run([sys.executable, "-c", killed]).returncode == -9
     assert len(os.listdir(folder)) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from cuplug import CompileError
-from cuplug.compilers import headers, jit, kernel_types, nvrtc
+from cuplug._source.compilers import headers, jit, kernel_types, nvrtc
 
 try:
     compiler = nvrtc.find()
@@ -343,7 +343,7 @@ def test_threads_compile_at_once():
 def test_no_compiler(run_python, tmp_path):
     """Where no NVRTC is found, a sentence says where it was looked for."""
     code = """
-from cuplug.compilers import nvrtc
+from cuplug._source.compilers import nvrtc
 import cuplug
 try:
     print(nvrtc.find().path)
@@ -357,7 +357,7 @@ except cuplug.CompileError as error:
 def test_cuda_home_goes_first(run_python, tmp_path):
     (tmp_path / "lib64").mkdir()
     (tmp_path / "lib64" / "libnvrtc.so.12").write_text("no library")
-    code = "from cuplug.compilers import nvrtc; print(nvrtc.find().path)"
+    code = "from cuplug._source.compilers import nvrtc; print(nvrtc.find().path)"
     done = run_python(code, {"CUDA_HOME": str(tmp_path)})
     assert done.stdout == f"{tmp_path}/lib64/libnvrtc.so.12\n"
     code = "import cuplug; cuplug.compile('', architecture='90')"

@@ -2,7 +2,7 @@
 """What CUDA source and declarations say about kernels, without a compiler."""
 
 import pytest
-from cuplug.compilers import kernel_types
+from cuplug._source.compilers import kernel_types
 
 
 @pytest.mark.parametrize(

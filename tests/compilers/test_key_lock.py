@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-from cuplug.compilers import cache, key_lock
+from cuplug._source.compilers import cache, key_lock
 
 KEY, OTHER = cache.key("some"), cache.key("other")
 MAKES = """
 import sys, time
-from cuplug.compilers import cache, key_lock
+from cuplug._source.compilers import cache, key_lock
 key = cache.key("some")
 with key_lock.held(key):
     if cache.get(key, "text") is None:

@@ -10,9 +10,9 @@ import subprocess
 import cuplug
 import numpy as np
 import pytest
-from cuplug.compilers import jit, linking, nvcc
-from cuplug.compilers.program import link_program
-from cuplug.kernels import symbols
+from cuplug._source.compilers import jit, linking, nvcc
+from cuplug._source.compilers.program import link_program
+from cuplug._source.kernels import symbols
 from emulated_driver import need_nvrtc
 
 TWICE = """

@@ -9,7 +9,7 @@ import contextvars
 import threading
 import numpy as np
 import cuplug
-from cuplug.compilers.stack import on_large_stack
+from cuplug._source.compilers.stack import on_large_stack
 
 x = np.ones(8, np.float32)
 total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")

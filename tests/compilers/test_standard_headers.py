@@ -7,8 +7,8 @@ import re
 import cuplug
 import numpy as np
 import pytest
-from cuplug.compilers import nvrtc
-from cuplug.compilers.program import compile_program
+from cuplug._source.compilers import nvrtc
+from cuplug._source.compilers.program import compile_program
 from emulated_driver import need_nvrtc
 
 HEADERS = sorted(

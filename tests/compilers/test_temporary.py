@@ -14,12 +14,12 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
-from cuplug.compilers import processes, temporary
+from cuplug._source.compilers import processes, temporary
 from processes import NEEDS_ROOT, NOBODY, in_child
 
 HOLDS = """
 import sys, time
-from cuplug.compilers import temporary
+from cuplug._source.compilers import temporary
 with temporary.folder(sys.argv[1]) as folder:
     print(folder, flush=True)
     time.sleep(600)
@@ -280,7 +280,7 @@ def test_many_sweep_at_once_while_others_work(tmp_path):
     """Whoever sweeps: what is left goes, and what is used stays."""
     code = """
 import os, sys
-from cuplug.compilers import temporary
+from cuplug._source.compilers import temporary
 parent = sys.argv[1]
 for k in range(60):
     with temporary.folder(parent) as path:
@@ -348,7 +348,7 @@ def test_compilation_where_another_user_replaces_folders(public, monkeypatch):
         seen.append((directory, os.stat(directory).st_uid))
         return run(command, directory, start)
 
-    monkeypatch.setattr("cuplug.compilers.host_compiler.run", watched)
+    monkeypatch.setattr("cuplug._source.compilers.host_compiler.run", watched)
     command = [sys.executable, "-c", SWAPS, str(unsafe), str(NOBODY)]
     attacker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import cuplug
 import pytest
-from cuplug.compilers import processes, temporary
+from cuplug._source.compilers import processes, temporary
 from processes import NEEDS_ROOT, NOBODY, in_child
 
 
@@ -124,7 +124,7 @@ def test_a_process_without_a_place(run_python):
     """Plugins work; what must be compiled is one error, without those that led to it."""
     done = run_python("""
 import cuplug, numpy as np
-from cuplug.compilers import processes
+from cuplug._source.compilers import processes
 processes.temporary_places = lambda: iter(["/proc/none"])
 x = np.float32([-1, 2])
 assert cuplug.find("relu")(x).tolist() == [0, 2]

@@ -5,7 +5,7 @@ import cuplug
 import numpy as np
 import pytest
 from cuplug import ops
-from cuplug.base import flags
+from cuplug._engine.base import flags
 from cuplug.ops import (
     gather,
     gather_backward,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import cuplug
 import pytest
-from cuplug.author.check import check_file
-from cuplug.discovery.table import read_table
+from cuplug._engine.discovery.table import read_table
+from cuplug._integration.author.check import check_file
 from processes import NEEDS_ROOT
 from raw_plugins import assert_refused, compile_fixture, directory_at, listed, named_plugin
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
-from cuplug.author.check import check_file
-from cuplug.call.run import n_rounding_changes
+from cuplug._engine.call.run import n_rounding_changes
+from cuplug._integration.author.check import check_file
 from places import FIXTURES
 
 OPERATORS = ("round_up", "flush", "trap", "flush_in_loop")

@@ -3,7 +3,7 @@
 
 import cuplug
 import pytest
-from cuplug.author.check import check_file
+from cuplug._integration.author.check import check_file
 
 COUNTING = """
 #include <cuplug/plugin.h>

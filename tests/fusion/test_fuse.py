@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from backends import FLOATING, SIGNED, UNSIGNED, dtype_of
 from cuplug import array_api as xp
-from cuplug.fusion.symbol import Symbol
+from cuplug._source.fusion.symbol import Symbol
 
 REAL = ["float32", "float64", "float16", *SIGNED, *UNSIGNED, "bool"]
 

@@ -159,7 +159,7 @@ def test_converting_what_was_reduced():
 
 def test_what_is_a_result_and_read_again_is_reduced_once(monkeypatch):
     calls = []
-    calling = cuplug.fusion.plan.Step
+    calling = cuplug._source.fusion.plan.Step
 
     class Counted(calling):
         def __init__(self, text, call, is_reduced=False):
@@ -169,7 +169,7 @@ def test_what_is_a_result_and_read_again_is_reduced_once(monkeypatch):
 
             super().__init__(text, counted, is_reduced)
 
-    monkeypatch.setattr(cuplug.fusion.plan, "Step", Counted)
+    monkeypatch.setattr(cuplug._source.fusion.plan, "Step", Counted)
 
     def centred(x):
         mean = x.mean()

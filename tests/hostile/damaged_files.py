@@ -14,8 +14,8 @@ from random import Random
 import cuplug
 import numpy as np
 from attacks import attack, refusals
-from cuplug.base import flags
-from cuplug.discovery.table import read_table
+from cuplug._engine.base import flags
+from cuplug._engine.discovery.table import read_table
 
 STOCK = Path(flags.lib_directory()) / "cuplug"
 X = np.arange(-50, 50, dtype=np.float32)

@@ -11,7 +11,7 @@ from random import Random
 
 import cuplug
 from attacks import attack
-from cuplug.base.flags import lib_directory
+from cuplug._engine.base.flags import lib_directory
 from poor_machines import must_end_well, run
 
 FOLDERS = ("TMPDIR", "TMP", "HOME", "CUPLUG_CACHE_DIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")

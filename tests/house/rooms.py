@@ -24,18 +24,47 @@ class Room:
     package: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Wing:
+    """A row of the table of wings."""
+
+    name: str
+    folder: str  # of the package; "": its rooms are public, at the top
+    rooms: tuple[str, ...]
+
+
+def _section() -> str:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    return text.partition("\n## The rooms")[2].partition("\n## ")[0]
+
+
 def read_rooms() -> list[Room]:
     """Return the rooms in their order: each uses those before it, and no other."""
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    table = text.partition("\n## The rooms")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|([^|]*)\|([^|]*)\|$", table, re.M)
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|([^|]*)\|([^|]*)\|$", _section(), re.M)
     return [Room(name, *(tuple(x.split()) for x in sides)) for name, *sides in rows]
+
+
+def read_wings() -> list[Wing]:
+    """Return the wings of the package in their order: each imports only those before it."""
+    rows = re.findall(r"^\| (\w+) \| (?:`(_\w+)/` )?\| ((?:`\w+` )+)\|$", _section(), re.M)
+    return [
+        Wing(name, folder, tuple(rooms.replace("`", "").split())) for name, folder, rooms in rows
+    ]
+
+
+ROOM_FOLDERS = {(wing.folder, room) for wing in read_wings() for room in wing.rooms}
+FOLDERS = [wing.folder for wing in read_wings() if wing.folder]
 
 
 def module_of(file: Path) -> tuple[str, ...]:
     """Return where a module lies: ("core", "base", "status"); files of one name are one module."""
     folder = next(folder for folder in (CORE, RUNTIME, PACKAGE) if folder in file.parents)
-    return folder.name, *file.relative_to(folder).with_suffix("").parts
+    return _in_room((folder.name, *file.relative_to(folder).with_suffix("").parts))
+
+
+def _in_room(module: tuple[str, ...]) -> tuple[str, ...]:
+    """Leave out the folder of the wing of a room."""
+    return (module[0], *module[2:]) if module[1:3] in ROOM_FOLDERS else module
 
 
 def core_modules() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
@@ -69,8 +98,12 @@ def package_modules() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
 
 
 def _imports(text: str) -> set[str]:
-    """Return the dotted names of cuplug's own that are imported, at any depth of the code."""
+    """Return the dotted names of cuplug's own that are imported, at any depth of the code.
+
+    Those that `import_module` is given count, too.
+    """
     found = set(re.findall(r"^\s*c?import (cuplug[\w.]*)", text, re.M))
+    found |= set(re.findall(r"""import(?:_module|__)\(\s*f?["'](cuplug[\w.]*)""", text))
     pattern = r"^\s*from (cuplug[\w.]*) c?import (\([^)]*\)|[^\n#]+)"
     for module, names in re.findall(pattern, text, re.M):
         found |= {
@@ -81,10 +114,13 @@ def _imports(text: str) -> set[str]:
 
 def _known(name: str, known: set[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the module that a dotted name is, or is in."""
-    parts = ("cuplug", *name.split(".")[1:])
-    while parts not in known and len(parts) > 1:
+    parts = _in_room(("cuplug", *name.split(".")[1:]))
+    while parts:
+        for module in (parts, (*parts, "__init__")):
+            if module in known:
+                return module
         parts = parts[:-1]
-    return parts if parts in known else ("cuplug", "__init__")
+    raise LookupError(name)
 
 
 def _apart(

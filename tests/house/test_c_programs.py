@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from builds import COMPILER, compile_library
-from cuplug.base import flags
+from cuplug._engine.base import flags
 from places import FIXTURES, ROOT, TESTS
 from processes import environment
 from selection import runs_all

@@ -10,28 +10,32 @@ from pathlib import Path
 
 import cuplug
 import pytest
-from cuplug.author import elf
-from cuplug.base import flags
+from cuplug._engine.base import flags
+from cuplug._integration.author import elf
 from places import ROOT
 from rooms import (
     CODE,
     CORE,
+    FOLDERS,
     PACKAGE,
     RUNTIME,
     core_modules,
     package_modules,
     read_rooms,
+    read_wings,
     runtime_modules,
 )
 
 PLUGINS = sorted((ROOT / "plugins").rglob("*.*"))
 ROOMS = [room.name for room in read_rooms()]
+WINGS = read_wings()
 # Modules at the top of the package: what everybody imports, and where they stand among the rooms.
 TOP = {"errors": "base", "_memoryviews": "lookup", "ops": "lookup", "testing": "author"}
 TOP |= {"setuptools": "author"}
 TOP |= {"torch": "frameworks", "jax": "frameworks", "dask": "frameworks"}
 TOP |= {"xarray": "frameworks"}
 TOP |= {"__init__": "author"}  # which the commands use, as users do
+TOP |= {wing.folder: wing.rooms[0] for wing in WINGS}
 STANDARD = {
     *("ctype", "errno", "float", "inttypes", "locale", "math", "stdarg", "stdatomic", "stddef"),
     *("stdint", "stdio", "stdlib", "string", "time"),
@@ -45,7 +49,7 @@ PUBLIC = {"plugin", "fault", "host", "loop", "walk", "halves", "nontemporal"}
 INTERNAL = {
     *("copies", "define", "files", "formula", "frame", "functions", "gpus", "lookup", "signature"),
 }
-RUNTIME_OWN = {"gpus", "jit", "source", "streams", "textures", "xla"}
+RUNTIME_OWN = {"expressions", "gpus", "jit", "streams", "textures", "xla"}
 MOST_FILES = 20
 
 
@@ -66,6 +70,29 @@ def test_modules_use_each_other_downwards(modules):
     assert list(TopologicalSorter(modules).static_order())
 
 
+def wing_of(module: tuple[str, ...]) -> int:
+    """Return the number of the wing of a module of the package; that of the lobby is the last."""
+    room = TOP.get(module[1], module[1])
+    return next((k for k, wing in enumerate(WINGS) if room in wing.rooms), len(WINGS))
+
+
+def test_a_wing_imports_only_those_above_it():
+    """Hence the engine imports no other, also not inside functions."""
+    modules = package_modules()
+    wrong = [(a, b) for a, used in modules.items() for b in used if wing_of(b) > wing_of(a)]
+    assert wrong == []
+    assert {wing_of(module) for module in modules} == {*range(len(WINGS) + 1)}
+
+
+def test_rooms_lie_in_the_folders_of_their_wings():
+    listed = {f"{wing.folder}/{room}".strip("/") for wing in WINGS for room in wing.rooms}
+    rooms = {file.parent.relative_to(PACKAGE) for file in PACKAGE.rglob("__init__.py")}
+    assert {str(room) for room in rooms} == {".", *FOLDERS, *listed}
+    assert [room for room in ROOMS if any(room in wing.rooms for wing in WINGS)] == [
+        room for wing in WINGS for room in wing.rooms
+    ]
+
+
 def test_each_module_stands_in_the_row_of_its_room():
     rooms = read_rooms()
     listed = {x.name: (set(x.core), set(x.runtime), set(x.package)) for x in rooms}
@@ -80,7 +107,8 @@ def test_each_module_stands_in_the_row_of_its_room():
 @pytest.mark.parametrize("top", [CORE, RUNTIME, PACKAGE], ids=NAMES)
 def test_rooms_are_read_at_a_glance(top):
     rooms = {file.parent for file in top.rglob("*") if file.suffix in CODE}
-    for room in sorted(room for room in rooms if top in (room, room.parent)):
+    above = {top, top.parent, *(top / folder for folder in FOLDERS)}
+    for room in sorted(room for room in rooms if room.parent in above):
         modules = {file.stem for file in room.iterdir() if file.suffix in CODE}
         assert len(modules) <= MOST_FILES, room
         sentence = room / ("README.md" if top != PACKAGE else "__init__.py")
@@ -195,7 +223,7 @@ def test_public_headers():
     for name, included in internal.items():
         assert system_includes(ROOT / f"include/internal/{name}.h") == included
     for name in RUNTIME_OWN:
-        wanted = {"internal/define"} if name == "source" else {"cuplug/host"}
+        wanted = {"internal/define"} if name == "expressions" else {"cuplug/host"}
         assert system_includes(ROOT / f"include/runtime/{name}.h") == wanted
     named = {"plugin": ["arguments.hpp", "entries.hpp"], "arguments": ["signature.hpp"]}
     named |= {"signature": ["plugin"], "entries": []}

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cuplug.base.flags import PACKAGE, lib_directory
+from cuplug._engine.base.flags import PACKAGE, lib_directory
 from elftools.elf.elffile import ELFFile
 from places import ROOT
 

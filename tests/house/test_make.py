@@ -30,18 +30,27 @@ def test_what_was_made_of_files_that_are_gone_goes(tmp_path):
     package = tmp_path / "python" / "cuplug"
     stock = package / "lib" / "cuplug"
     stock.mkdir(parents=True)
-    (package / "call").mkdir()
-    gone = [package / "_gone.abi3.so", package / "call" / "gone.abi3.so", stock / "libgone.so"]
+    (package / "_engine" / "call").mkdir(parents=True)
+    gone = [
+        package / "_gone.abi3.so",
+        package / "_engine" / "call" / "gone.abi3.so",
+        stock / "libgone.so",
+    ]
     kept = [
         package / "_memoryviews.abi3.so",
-        package / "call" / "run.abi3.so",
+        package / "_engine" / "call" / "run.abi3.so",
         stock / "libgather.so",
     ]
     for file in (*gone, *kept):
         file.touch()
+    for room in ("gone", "_engine/gone", "_engine/__pycache__", "random"):
+        (package / room / "__pycache__").mkdir(parents=True)
     (package / "ops.py").symlink_to(ROOT / "cython" / "cuplug" / "ops.py")
     (package / "gone.py").symlink_to(ROOT / "cython" / "cuplug" / "gone.py")
     run_at([*BUILD, f"BUILD={tmp_path}", "VENV=", "NVCC=", "stale"], ROOT)
+    assert not [*package.rglob("gone")]
+    assert (package / "_engine" / "__pycache__").exists()
+    assert (package / "random").exists()
     left = {file for file in package.rglob("*") if not file.is_dir()}
     assert left == {*kept, package / "ops.py"}
 

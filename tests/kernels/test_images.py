@@ -10,7 +10,7 @@ import subprocess
 import cuplug
 import numpy
 import pytest
-from cuplug.kernels import make
+from cuplug._source.kernels import make
 from emulated_driver import need_nvrtc
 
 SOURCE = """
@@ -135,7 +135,7 @@ def test_kernels_that_a_macro_makes_are_there():
 def again(x, monkeypatch):
     """Return what another process would make of a pickle."""
     data = pickle.dumps(x)
-    assert b"cuplug.kernels" not in data  # public names alone
+    assert b"cuplug._source.kernels" not in data  # public names alone
     monkeypatch.setattr(make, "_modules", {})
     return pickle.loads(data)
 
@@ -150,7 +150,7 @@ def test_modules_and_kernels_are_pickled_by_what_they_were_made_of(module, monke
     assert again(loaded, monkeypatch).image == module.image
     declared = again(loaded["scale"].prepare("float *, float"), monkeypatch)
     assert declared.signature == "scale(float *, float)"
-    alone = cuplug.Kernel(cuplug.kernels.function.Image(b"", "m"), "f", "f", None, 0)
+    alone = cuplug.Kernel(cuplug._source.kernels.function.Image(b"", "m"), "f", "f", None, 0)
     with pytest.raises(TypeError, match="f: it is of no module, as which it could be pickled"):
         pickle.dumps(alone)
 

@@ -221,7 +221,7 @@ def test_without_arrays_the_stream_says_where(run_kernels):
 def test_threads_use_a_kernel_for_the_first_time(run_kernels, declared):
     body = f"""
     import threading
-    from cuplug.kernels.function import Image
+    from cuplug._source.kernels.function import Image
     source = "__global__ void f(int *x, int n) {{ x[n] = n; }}"
     module = cuplug.compile(source)
     for _ in range(20):

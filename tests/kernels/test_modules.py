@@ -94,12 +94,12 @@ def test_scalars_of_every_type(run_kernels):
 def test_narrow_floats(run_kernels):
     body = """
     import ml_dtypes
-    from cuplug.compilers import kernel_types
+    from cuplug._source.compilers import kernel_types
     source = "__global__ void f(short a, unsigned char *out) { *(short *)out = a; }"
     f = cuplug.compile(source)["f"]
     real = f.types[0]
     for kind, size, dtype in ((4, 2, np.float16), (5, 2, ml_dtypes.bfloat16)):
-        g = cuplug.Kernel(f_image := cuplug.kernels.function.Image(
+        g = cuplug.Kernel(f_image := cuplug._source.kernels.function.Image(
             cuplug.compile(source).image, "f"), "f", f.symbol, (kind | size << 16, f.types[1]), 0)
         for value in (0.0, 1.5, -2.25, 3.14159, 1e-6):
             out = np.zeros(2, np.uint8)
@@ -313,7 +313,7 @@ def test_occupancy_and_attributes(run_kernels):
 def test_declared_types(run_kernels):
     """Kernels that the source's text does not show take sizes from the driver."""
     body = """
-    from cuplug.kernels.function import Image
+    from cuplug._source.kernels.function import Image
     module = cuplug.compile(SCALE, names=["scale<1>"])
     known = module["scale<1>"]
     kernel = cuplug.Kernel(Image(module.image, "m"), "scale", known.symbol, None, 0)
@@ -334,7 +334,7 @@ def test_declared_types(run_kernels):
 def test_addresses_for_parameters_of_unknown_types(run_kernels):
     body = """
     from collections import namedtuple
-    from cuplug.kernels.function import Image
+    from cuplug._source.kernels.function import Image
     module = cuplug.compile(SCALE, names=["scale<1>"])
     symbol = module["scale<1>"].symbol
     kernel = cuplug.Kernel(Image(module.image, "m"), "scale", symbol, None, 0)

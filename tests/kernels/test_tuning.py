@@ -64,7 +64,7 @@ def test_tuning_on_a_gpu(tmp_path, monkeypatch):
 
 @pytest.mark.gpu
 def test_info_tells_of_kernels(capsys):
-    from cuplug.commands import report
+    from cuplug._integration.commands import report
 
     report.show_operator("gather", True)
     kernels = json.loads(capsys.readouterr().out)["kernels"]

@@ -6,9 +6,9 @@ import subprocess
 
 import cuplug
 import pytest
-from cuplug.base.flags import get_include
-from cuplug.lookup.gradient import find_gradient
-from cuplug.signature.gradient import Origin
+from cuplug._engine.base.flags import get_include
+from cuplug._engine.lookup.gradient import find_gradient
+from cuplug._engine.signature.gradient import Origin
 
 SOURCE = """
 #include <cuplug/plugin.h>

@@ -13,7 +13,7 @@ import cuplug.testing
 import numpy as np
 import pytest
 from cuplug import errors
-from cuplug.kernels.variables import Global
+from cuplug._source.kernels.module_globals import Global
 from places import FIXTURES, ROOT
 from raw_plugins import named_plugin
 
@@ -159,10 +159,50 @@ def test_signatures_of_public_names():
     assert str(inspect.signature(cuplug.find)) == "(name, version=None, digest=None)"
 
 
-def test_no_room_has_the_name_of_something_public():
+def test_no_module_has_the_name_of_something_public():
     inside = {path.stem for path in PACKAGE.iterdir()}
-    assert {"host", "call", "errors"} <= inside
+    assert {"errors", "ops"} <= inside
     assert inside & set(cuplug.__all__) == MODULES
+
+
+USES = """
+import pickle
+from contextlib import suppress
+import cuplug, numpy as np
+import cuplug.errors, cuplug.setuptools, cuplug.testing
+from cuplug import array_api as xp, ops
+from cuplug._integration.commands.cli import main
+
+for library in ("dask", "jax", "torch", "xarray"):
+    with suppress(ImportError):
+        __import__(f"cuplug.{library}")
+x = np.ones((3, 4), np.float32)
+cuplug.prepare("relu")
+ops.relu(x, out=np.empty_like(x))
+cuplug.last_call(), cuplug.plugins(), cuplug.search_path(), cuplug.devices(), cuplug.get_include()
+cuplug.find("relu").infer(cuplug.ArraySpec("float32", (3, 4)))
+y = xp.sum(cuplug.asarray(x) + 1, axis=0).sort()
+pickle.loads(pickle.dumps(cuplug.find("relu")))
+cuplug.random.default_rng(0).random(3)
+cuplug.elementwise("twice(x: T) -> T", "2 * x")(x)
+cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")(x)
+cuplug.fuse(lambda x: xp.exp(x) / 2)(x)
+for name in cuplug.__all__:
+    getattr(cuplug, name)
+with suppress(SystemExit):
+    main(["list"])
+seen = {name for name in vars(cuplug) if not name.startswith("_")}
+print(sorted(seen - {*cuplug.__all__}))
+"""
+
+
+def test_only_public_names_are_seen_after_use(run_python):
+    done = run_python(USES)
+    assert done.stderr == ""
+    left = set(eval(done.stdout.splitlines()[-1]))
+    libraries = {"dask", "jax", "torch", "xarray"}
+    assert {"errors", "setuptools", "testing"} <= left
+    assert left - libraries == {"errors", "setuptools", "testing"}
 
 
 def test_no_operator_is_hidden_by_what_finds_it():
@@ -235,7 +275,10 @@ def test_attributes_of_what_is_no_module():
 def test_import_loads_the_core_alone(run_python):
     code = "import sys, cuplug; print(sorted(m for m in sys.modules if m.startswith('cuplug')))"
     seen = eval(run_python(code).stdout)
-    assert seen == ["cuplug", "cuplug._cython", "cuplug.base", "cuplug.base.texts"]
+    assert seen == [
+        *("cuplug", "cuplug._cython", "cuplug._engine"),
+        *("cuplug._engine.base", "cuplug._engine.base.strings"),
+    ]
     names = "cuplug.build, cuplug.BuildError, cuplug.get_include, cuplug.CudaError"
     code = f"import sys, cuplug; {names}; print('numpy' in sys.modules)"
     assert run_python(code).stdout == "False\n"

@@ -2,7 +2,7 @@
 """The kernels of gather and of gather_backward, run without a GPU."""
 
 import pytest
-from cuplug.compilers import toolkit
+from cuplug._source.compilers import toolkit
 
 pytestmark = pytest.mark.slow  # other tests have small parts of it
 

@@ -233,7 +233,7 @@ def test_functions_of_arrays(run_plugins):
     """What is made of the operators, with any layout, by single launches or not."""
     run_plugins("""
 from cuplug import array_api as xp
-from cuplug.lookup import find
+from cuplug._engine.lookup import find
 build_plugin("indexing")
 find.find_stock = lambda name: getattr(ops, name.partition(".")[2])
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from cuplug.commands.differentiation import gradient_agrees
-from cuplug.commands.tried import Tried
+from cuplug._integration.commands.differentiation import gradient_agrees
+from cuplug._integration.commands.property_outcomes import Tried
 
 # One worker compiles each of them; another would wait for it.
 pytestmark = pytest.mark.xdist_group("examples")

@@ -8,7 +8,7 @@ import cuplug
 import numpy as np
 import philox
 import pytest
-from cuplug.compilers import toolkit
+from cuplug._source.compilers import toolkit
 
 GPU = [pytest.mark.gpu, pytest.mark.sanitizer]
 DEVICES = ["cpu", pytest.param("cuda", marks=GPU)]

@@ -8,7 +8,7 @@ import sys
 import cuplug
 import pytest
 from builds import COMPILER, compile_library
-from cuplug.base import flags
+from cuplug._engine.base import flags
 from places import ROOT
 from processes import environment
 from raw_plugins import compile_fixture, listed, named_plugin, quoted

@@ -7,9 +7,9 @@ import shutil
 import cuplug
 import pytest
 from builds import COMPILER, run_compiler
-from cuplug.author.check import check_file
-from cuplug.base import flags
-from cuplug.compilers.toolkit import find_nvcc
+from cuplug._engine.base import flags
+from cuplug._integration.author.check import check_file
+from cuplug._source.compilers.toolkit import find_nvcc
 from places import ROOT
 
 LONGEST = int(

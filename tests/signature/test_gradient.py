@@ -4,8 +4,8 @@
 import re
 
 import pytest
-from cuplug.signature.gradient import linear_names, match_gradient, results_of
-from cuplug.signature.signature import parse
+from cuplug._engine.signature.gradient import linear_names, match_gradient, results_of
+from cuplug._engine.signature.signature import parse
 
 
 def of_floats(text):

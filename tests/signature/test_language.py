@@ -204,7 +204,7 @@ def test_the_first_row_that_fits_is_taken_always(ops):
 
 
 def test_parsed_signatures_say_what_is_worked_out(ops):
-    from cuplug.signature.signature import parse
+    from cuplug._engine.signature.signature import parse
 
     parsed = parse(ops.take.signatures[0])
     assert parsed.conditions == ("-len(s) <= axis < len(s)",)

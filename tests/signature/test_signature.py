@@ -6,10 +6,10 @@ import pickle
 
 import cuplug
 import pytest
-from cuplug.signature.call_signature import to_inspect
-from cuplug.signature.short_form import expand
-from cuplug.signature.signature import SignatureError, parse
-from cuplug.signature.worked_out import conditions_hold, shape_of
+from cuplug._engine.signature.call_signature import to_inspect
+from cuplug._engine.signature.evaluate import conditions_hold, shape_of
+from cuplug._engine.signature.short_form import expand
+from cuplug._engine.signature.signature import SignatureError, parse
 from hypothesis import example, given
 from hypothesis import strategies as st
 

@@ -29,7 +29,7 @@ _MODULES = {
     """,
     "indexing": "repeat take take_along_axis",
     "inspection": "__array_namespace_info__",
-    "joins": "concat roll stack tile",
+    "concat": "concat roll stack tile",
     "manipulation": "broadcast_arrays broadcast_shapes meshgrid moveaxis unstack",
     "scans": "cumulative_prod cumulative_sum diff",
     "searching": "argmax argmin nonzero searchsorted where",
@@ -74,7 +74,9 @@ def _elsewhere(name: str) -> str:
     """Return what is said of a name that there is not."""
     if name in ("dot", "fft", "linalg", "matmul", "tensordot", "vecdot"):
         return LEFT_OUT
-    own = _NAMES_OF_NUMPY.get(name) or import_module(f"{__name__}.expressions").named(name)
+    from cuplug._source.expressions.functions import named
+
+    own = _NAMES_OF_NUMPY.get(name) or named(name)
     return f": the standard calls it {own}" if own in _HOMES else ""
 
 

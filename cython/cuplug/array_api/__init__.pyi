@@ -5,8 +5,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from cuplug.array.array import Array
-from cuplug.array.make import empty as empty
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.make import empty as empty
+from cuplug.array_api.concat import concat as concat
+from cuplug.array_api.concat import roll as roll
+from cuplug.array_api.concat import stack as stack
+from cuplug.array_api.concat import tile as tile
 from cuplug.array_api.conversion import asarray as asarray
 from cuplug.array_api.conversion import from_dlpack as from_dlpack
 from cuplug.array_api.creation import arange as arange
@@ -30,10 +34,6 @@ from cuplug.array_api.indexing import repeat as repeat
 from cuplug.array_api.indexing import take as take
 from cuplug.array_api.indexing import take_along_axis as take_along_axis
 from cuplug.array_api.inspection import __array_namespace_info__ as __array_namespace_info__
-from cuplug.array_api.joins import concat as concat
-from cuplug.array_api.joins import roll as roll
-from cuplug.array_api.joins import stack as stack
-from cuplug.array_api.joins import tile as tile
 from cuplug.array_api.manipulation import broadcast_arrays as broadcast_arrays
 from cuplug.array_api.manipulation import broadcast_shapes as broadcast_shapes
 from cuplug.array_api.manipulation import meshgrid as meshgrid

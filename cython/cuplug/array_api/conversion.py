@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.arguments.to_array import to_array
-from cuplug.array.array import Array
-from cuplug.array_api.dtypes import astype, flag, to_dtype
+from cuplug._engine.arguments.to_array import to_array
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import to_dtype
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.base.public import public
+from cuplug.array_api.concat import stack
+from cuplug.array_api.dtypes import astype, flag
 from cuplug.array_api.filled import copied
-from cuplug.array_api.joins import stack
-from cuplug.base.dtypes import DTYPES
-from cuplug.base.public import public
 
 MAX_NDIM = 64  # of arrays
 

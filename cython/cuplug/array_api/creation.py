@@ -9,26 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array, may_meet
-from cuplug.array.make import empty
-from cuplug.array_api.conversion import asarray
-from cuplug.array_api.dtypes import (
+from cuplug._engine.array.array import Array, may_meet
+from cuplug._engine.array.make import empty
+from cuplug._engine.array.promotion import (
     DEFAULTS,
-    astype,
-    checked,
-    flag,
-    integer,
+    NUMBERS,
+    is_typed_number,
     kind_of,
     name_of,
-    result_type,
     to_dtype,
 )
-from cuplug.array_api.elementwise import NUMBERS, is_typed_number, number_of, unary
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.element_wise import elementwise
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.dtypes import astype, checked, flag, integer, result_type
+from cuplug.array_api.elementwise import number_of, unary
 from cuplug.array_api.filled import copied, zeros
-from cuplug.array_api.stock import stock
-from cuplug.base.dtypes import DTYPES
-from cuplug.call.operator import Operator
-from cuplug.source.element_wise import elementwise
+from cuplug.array_api.stock_operators import stock
 
 
 @cache

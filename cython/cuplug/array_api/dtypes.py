@@ -9,10 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cuplug.array.array import Array
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import (
+    NUMBERS,
+    kind_of,
+    name_of,
+    promoted,
+    to_dtype,
+    with_number,
+)
+from cuplug._engine.base.dtypes import DTYPES
 from cuplug.array_api.functions import ArrayFunction
-from cuplug.base.dtypes import DTYPES
-from cuplug.base.numpy_dtypes import numpy_dtype
 
 __all__ = [
     "astype",
@@ -27,12 +34,6 @@ NAMES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float32", "float64", "complex64", "complex128"),
 )
-DEFAULTS = {
-    "real floating": "float64",
-    "complex floating": "complex128",
-    "integral": "int64",
-    "indexing": "int64",
-}
 # Of `isdtype`, and of the tables of functions: the kinds of <cuplug/plugin.h>.
 KINDS = {
     "bool": {"bool"},
@@ -43,8 +44,6 @@ KINDS = {
     "complex floating": {"complex"},
     "numeric": {"int", "uint", "float", "complex"},
 }
-_PYTHON = (bool, int, float, complex)  # as numbers are widened
-_WIDTHS = ("bool", "int", "float", "complex")
 
 
 def checked(name: str, argument: str, x: Any) -> Any:
@@ -86,85 +85,8 @@ def sequence(what: str, value: Any, wanted: str) -> tuple[Any, ...]:
         raise TypeError(f"{what}: seen {type(value).__name__}, wanted {wanted}") from None
 
 
-@cache
-def name_of(dtype: Any) -> str:
-    """Return a dtype's name, which NumPy puts together each time that it is asked for."""
-    if dtype.names:
-        raise TypeError(f"seen structures of dtype {dtype}, wanted numbers: no operator takes them")
-    name: str = dtype.name
-    return name
-
-
-@cache
-def kind_of(dtype: Any) -> str:
-    """Return "bool", "int", "uint", "float" or "complex"."""
-    if name_of(dtype) not in DTYPES:
-        raise TypeError(f"seen elements of dtype {dtype}, which no operator takes")
-    return DTYPES[name_of(dtype)].kind
-
-
-_named = cache(numpy_dtype)
-
-
-def to_dtype(dtype: Any, name: str = "cuplug.array_api") -> Any:
-    """Return the numpy.dtype that a caller of a function means."""
-    if isinstance(dtype, np.dtype):
-        return dtype if dtype.isnative else dtype.newbyteorder("=")
-    if isinstance(dtype, str) and dtype in DTYPES:
-        return _named(dtype)
-    if isinstance(dtype, type) and dtype in _PYTHON:
-        return _of_python(dtype)
-    try:
-        if dtype is not None:  # NumPy takes it for float64
-            return np.dtype(dtype).newbyteorder("=")
-    except (TypeError, ValueError):
-        pass
-    raise TypeError(f"{name}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")
-
-
-@cache
-def _of_python(dtype: type) -> Any:
-    names = ("bool", DEFAULTS["integral"], DEFAULTS["real floating"], "complex128")
-    return np.dtype(names[_PYTHON.index(dtype)])
-
-
-@cache
-def promoted(a: Any, b: Any) -> Any:
-    """Return the dtype of two arrays' values put together.
-
-    Raises
-    ------
-    TypeError
-        There is none, as of float16 and bfloat16.
-    """
-    if a == b:
-        return a
-    try:
-        return np.promote_types(a, b)
-    except TypeError:
-        raise TypeError(f"cuplug.array_api: {a} and {b} have no common dtype") from None
-
-
-def with_number(dtype: Any, number: Any) -> Any:
-    """Return the dtype of an array's values put together with a Python number."""
-    kind: Any = type(number)
-    return widened(dtype, kind)
-
-
-@cache
-def widened(dtype: Any, number: type) -> Any:
-    """Return the dtype of an array's values put together with numbers of a type."""
-    rank = next(k for k, x in enumerate(_PYTHON) if issubclass(number, x))
-    own = _WIDTHS.index(kind_of(dtype).removeprefix("u"))
-    if rank <= own:
-        return dtype
-    if rank == 3 and own == 2:
-        return np.result_type(dtype, np.complex64)
-    return to_dtype(_PYTHON[rank])
-
-
 def _is_python_number(x: Any) -> bool:
-    return isinstance(x, _PYTHON) and not isinstance(x, np.generic)
+    return isinstance(x, NUMBERS) and not isinstance(x, np.generic)
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
@@ -249,7 +171,9 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
 @cache
 def _converting(from_: Any, to: Any) -> Any:
-    from cuplug.source.element_wise import elementwise  # which takes longer than `asarray`
+    from cuplug._source.expressions.element_wise import (
+        elementwise,  # which takes longer than `asarray`
+    )
 
     if to.names or name_of(to) not in DTYPES:
         raise TypeError(f"astype: dtype: seen {to}, wanted one of numbers")

@@ -3,32 +3,37 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache, partial, reduce
+from functools import cache, partial, reduce
 from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array
-from cuplug.array_api.dtypes import (
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import (
     DEFAULTS,
-    astype,
-    checked,
-    in_dtype,
+    NUMBERS,
+    is_typed_number,
     kind_of,
     name_of,
     promoted,
     widened,
     with_number,
 )
-from cuplug.array_api.expressions import BY_NUMBER, FUNCTIONS, NOT_PUBLIC, POWERS
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.element_wise import elementwise
+from cuplug._source.expressions.functions import (
+    BY_NUMBER,
+    FUNCTIONS,
+    NOT_PUBLIC,
+    POWERS,
+    known_power,
+)
+from cuplug.array_api.dtypes import astype, checked, in_dtype
 from cuplug.array_api.filled import full_like
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.array_api.views import part_of_complex
-from cuplug.base.dtypes import DTYPES
-from cuplug.call.operator import Operator
-from cuplug.source.element_wise import elementwise
 
-NUMBERS = (bool, int, float, complex)
 _OF_FLOATS = frozenset(
     name
     for name, x in FUNCTIONS.items()
@@ -213,21 +218,6 @@ def _power(x1: Any, x2: Any, /) -> Array:
     return _POWERS[name](x1) if name else _binary("pow", x1, x2)
 
 
-def known_power(dtype: Any, exponent: Any) -> str | None:
-    """Return the function that a power of a number is; None: there is no other than `pow`."""
-    return _known_power(dtype, exponent) if type(exponent) in (int, float) else None
-
-
-@lru_cache(256, typed=True)
-def _known_power(dtype: Any, exponent: Any) -> str | None:
-    kind = kind_of(dtype)
-    if kind in ("int", "uint") and type(exponent) is int and exponent < 0:
-        raise ValueError(f"pow: seen {exponent}, wanted a power >= 0 of {dtype}")
-    name = POWERS.get(exponent)
-    is_exact = kind in ("float", "complex") or type(exponent) is int
-    return name if name and is_exact and kind in FUNCTIONS[name].expressions else None
-
-
 def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     """Return two arguments with the dtype that both are promoted to; numbers stay such.
 
@@ -244,11 +234,6 @@ def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
         return in_dtype(x, dtype), number_of(name, y, dtype)
     dtype = _common(name, x.dtype, checked(name, "y", y).dtype)
     return in_dtype(x, dtype), in_dtype(y, dtype)
-
-
-def is_typed_number(x: Any) -> bool:
-    """Say whether a number has a dtype: NumPy's, and arrays of NumPy's without dimensions."""
-    return isinstance(x, np.generic) or (isinstance(x, np.ndarray) and not x.ndim)
 
 
 def number_of(name: str, x: Any, dtype: Any) -> Any:

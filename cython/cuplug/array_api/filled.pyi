@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
-from cuplug.array.array import Array
+from cuplug._engine.array.array import Array
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array: ...
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array: ...

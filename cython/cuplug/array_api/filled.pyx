@@ -3,15 +3,16 @@
 
 from libc.stdint cimport int64_t
 
-from cuplug.array.array cimport Array, cleared_like_tensor, empty_like_tensor, write
-from cuplug.array.buffer cimport is_on_gpu
-from cuplug.array.copies cimport is_brief
-from cuplug.array.make cimport describe, new_array, of_structures, place_for
-from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_tensor
-from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory, to_descr
+from cuplug._engine.array.array cimport Array, cleared_like_tensor, empty_like_tensor, write
+from cuplug._engine.array.buffer cimport is_on_gpu
+from cuplug._engine.array.copies cimport is_brief
+from cuplug._engine.array.make cimport describe, new_array, of_structures, place_for
+from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_tensor
+from cuplug._engine.base.numpy_dtypes cimport OPAQUE, dtype_in_memory, to_descr
 
-from cuplug.arguments.to_array import to_array
-from cuplug.array_api.dtypes import checked, conversion, to_dtype
+from cuplug._engine.arguments.to_array import to_array
+from cuplug._engine.array.promotion import to_dtype
+from cuplug.array_api.dtypes import checked, conversion
 
 
 def full(shape, fill_value, *, dtype=None, device=None):

@@ -7,11 +7,11 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint32_t
 
-from cuplug.array.array cimport Array, share_memory
-from cuplug.array.buffer cimport is_on_gpu
-from cuplug.array.layout cimport contiguous_strides
-from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_dtype, cuplug_tensor
-from cuplug.base.vectorcall cimport (
+from cuplug._engine.array.array cimport Array, share_memory
+from cuplug._engine.array.buffer cimport is_on_gpu
+from cuplug._engine.array.layout cimport contiguous_strides
+from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_dtype, cuplug_tensor
+from cuplug._engine.base.vectorcall cimport (
     PyVectorcall_Call,
     PyVectorcall_NARGS,
     enable_vectorcall,

@@ -9,19 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array, may_meet
-from cuplug.array.keys import are_along_first, axis_of_positions, is_mask_of, put_at
+from cuplug._engine.array.array import Array, may_meet
+from cuplug._engine.array.keys import are_along_first, axis_of_positions, is_mask_of, put_at
+from cuplug._engine.array.promotion import kind_of, name_of
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.element_wise import elementwise
+from cuplug.array_api.concat import repeated
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
-from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
+from cuplug.array_api.dtypes import astype, checked, integer
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import copied, single_like
-from cuplug.array_api.joins import repeated
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
 from cuplug.array_api.statistical import count_nonzero, max, min
-from cuplug.array_api.stock import stock
+from cuplug.array_api.stock_operators import stock
 from cuplug.array_api.views import (
     axis_of,
     broadcast_to,
@@ -30,8 +33,6 @@ from cuplug.array_api.views import (
     permute_dims,
     reshape,
 )
-from cuplug.call.operator import Operator
-from cuplug.source.element_wise import elementwise
 
 __all__ = ["put_at", "put_converted", "repeat", "take", "take_along_axis", "take_at"]
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.make import empty
-from cuplug.array_api.dtypes import DEFAULTS, NAMES, isdtype
-from cuplug.cuda.devices import devices
-from cuplug.cuda.placement import HOST
+from cuplug._engine.array.make import empty
+from cuplug._engine.array.promotion import DEFAULTS
+from cuplug._engine.cuda.devices import devices
+from cuplug._engine.cuda.placement import HOST
+from cuplug.array_api.dtypes import NAMES, isdtype
 
 
 class Info:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuplug.array.array import Array
+from cuplug._engine.array.array import Array
 from cuplug.array_api.dtypes import checked, sequence
 from cuplug.array_api.filled import copied
 from cuplug.array_api.views import (

@@ -10,26 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array, may_meet
+from cuplug._engine.array.array import Array, may_meet
+from cuplug._engine.array.promotion import NUMBERS, is_typed_number, kind_of, name_of
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.element_wise import elementwise
+from cuplug._source.expressions.functions import known_power, named
 from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
 from cuplug.array_api.creation import assign, assigning
-from cuplug.array_api.dtypes import checked, in_dtype, integer, kind_of, name_of
+from cuplug.array_api.dtypes import checked, in_dtype, integer
 from cuplug.array_api.elementwise import (
     CALLED,
-    NUMBERS,
     binary,
     direct,
     direct_power,
     in_common,
-    is_typed_number,
-    known_power,
     made,
     unary,
 )
-from cuplug.array_api.expressions import named
 from cuplug.array_api.filled import copied, zeros_like
 from cuplug.array_api.functions import ArrayFunction
-from cuplug.array_api.stock import stock
+from cuplug.array_api.stock_operators import stock
 from cuplug.array_api.views import (
     axis_of,
     broadcast_to,
@@ -37,8 +37,6 @@ from cuplug.array_api.views import (
     part_of_complex,
     permute_dims,
 )
-from cuplug.call.operator import Operator
-from cuplug.source.element_wise import elementwise
 
 __all__ = [
     "CALLED",

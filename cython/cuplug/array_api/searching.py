@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import is_typed_number, kind_of, name_of
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.element_wise import elementwise
+from cuplug._source.expressions.reductions import reduction
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.dtypes import checked, kind_of, name_of
-from cuplug.array_api.elementwise import in_common, is_typed_number, kept
+from cuplug.array_api.dtypes import checked
+from cuplug.array_api.elementwise import in_common, kept
 from cuplug.array_api.functions import ArrayFunction, of_all
-from cuplug.array_api.stock import stock
+from cuplug.array_api.stock_operators import stock
 from cuplug.array_api.views import axes_of, reshape
-from cuplug.call.operator import Operator
-from cuplug.source.element_wise import elementwise
-from cuplug.source.reductions import reduction
 
 
 @cache

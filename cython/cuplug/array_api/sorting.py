@@ -6,14 +6,15 @@ from __future__ import annotations
 from operator import index
 from typing import NamedTuple
 
-from cuplug.array.array import Array
-from cuplug.array_api.dtypes import checked, flag, kind_of
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import kind_of
+from cuplug.array_api.concat import concat
+from cuplug.array_api.dtypes import checked, flag
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import full, zeros_like
-from cuplug.array_api.joins import concat
 from cuplug.array_api.scans import diff
 from cuplug.array_api.searching import nonzero
-from cuplug.array_api.stock import stock
+from cuplug.array_api.stock_operators import stock
 from cuplug.array_api.views import axis_of, reshape
 
 

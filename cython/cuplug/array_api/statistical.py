@@ -7,25 +7,17 @@ import math
 from functools import cache, partial
 from typing import Any
 
-from cuplug.array.array import Array
-from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, name_of, to_dtype
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import DEFAULTS, kind_of, name_of, to_dtype
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.functions import REDUCED, kept_in
+from cuplug._source.expressions.reductions import reduction
+from cuplug.array_api.dtypes import astype, checked
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import copied, full
 from cuplug.array_api.functions import of_all
 from cuplug.array_api.views import axes_of, reshape
-from cuplug.base.dtypes import DTYPES
-from cuplug.call.operator import Operator
-from cuplug.source.reductions import reduction
-
-REDUCED = {  # reduce, what nothing gives, map
-    "sum": ("a + b", "0", None),
-    "prod": ("a * b", "1", None),
-    "max": ("max(a, b)", None, None),
-    "min": ("min(a, b)", None, None),
-    "any": ("a || b", "0", "x != 0"),
-    "all": ("a && b", "1", "x != 0"),
-    "count_nonzero": ("a + b", "0", "x != 0"),
-}
 
 _WIDE = {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}  # what they are summed in
 _LOGICAL = {"max": "any", "min": "all"}  # what these are of bools
@@ -39,15 +31,6 @@ def _made(name: str, dtype: str, result: str) -> Operator:
     text = f"{name}(x: {dtype}) -> {result}"
     kept = kept_in(name, result)
     return reduction(text, reduce=reduce, identity=identity, map=mapped, accumulate=kept)
-
-
-def kept_in(name: str, result: str) -> str | None:
-    """Return the dtype that elements are put together in; None: the usual one.
-
-    Products leave the range of float32 in the middle, where sums of such numbers do not.
-    """
-    is_short = DTYPES[result].kind == "float" and result != "float64"
-    return "float64" if name == "prod" and is_short else None
 
 
 def _direct(name: str, dtype: Any) -> Operator | None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
-from cuplug.array.array import Array
+from cuplug._engine.array.array import Array
 
 def axis_of(name: str, axis: Any, ndim: int) -> int: ...
 def axes_of(name: str, axes: Any, ndim: int) -> tuple[int, ...]: ...

@@ -5,11 +5,11 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport int64_t
 
-from cuplug.array.array cimport Array, share_memory
-from cuplug.array.buffer cimport is_contiguous, n_elements
-from cuplug.array.layout cimport contiguous_strides
-from cuplug.base.dlpack cimport DLPACK_FLOAT
-from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
+from cuplug._engine.array.array cimport Array, share_memory
+from cuplug._engine.array.buffer cimport is_contiguous, n_elements
+from cuplug._engine.array.layout cimport contiguous_strides
+from cuplug._engine.base.dlpack cimport DLPACK_FLOAT
+from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 
 from collections.abc import Iterable
 from operator import index

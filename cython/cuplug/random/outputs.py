@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.make import empty
+from cuplug._engine.array.make import empty
+from cuplug._engine.array.promotion import kind_of, to_dtype
 from cuplug.array_api.conversion import from_dlpack
 from cuplug.array_api.creation import assigning
-from cuplug.array_api.dtypes import kind_of, to_dtype
 from cuplug.array_api.views import is_in_order, shape_of
 
 Size = int | Sequence[int] | None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
-from cuplug.array.array import Array
-from cuplug.call.operator import Operator
+from cuplug._engine.array.array import Array
+from cuplug._engine.call.operator import Operator
 
 class Source:
     position: int

@@ -5,10 +5,10 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 
-from cuplug.array.array cimport Array
-from cuplug.array.buffer cimport is_on_gpu, n_elements
-from cuplug.array.make cimport new_array
-from cuplug.cuda.placement cimport has_default
+from cuplug._engine.array.array cimport Array
+from cuplug._engine.array.buffer cimport is_on_gpu, n_elements
+from cuplug._engine.array.make cimport new_array
+from cuplug._engine.cuda.placement cimport has_default
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(

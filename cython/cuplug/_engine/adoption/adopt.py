@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of libraries that know nothing of cuplug as operators, by their C prototypes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from cuplug._engine.adoption.adopted import Adopted
+from cuplug._engine.adoption.arguments import Arguments
+from cuplug._engine.adoption.description import Items, check_description, plugin_name, read_sidecar
+from cuplug._engine.adoption.entry import define_adopted
+from cuplug._engine.adoption.prototypes import Prototypes, read_prototypes
+from cuplug._engine.base.libraries import open_library
+from cuplug._engine.base.public import PublicCall, public
+from cuplug._engine.base.validate import absolute
+from cuplug._engine.call.operator import Operator
+from cuplug._engine.call.pickled import PickledOperator
+from cuplug._engine.discovery.fields import check_trust
+from cuplug.errors import NotFoundError, PluginError
+
+Identity = tuple[int, int, int, int]  # of a file: device, inode, size, time in ns
+
+
+class Opened(NamedTuple):
+    """What a path was when a library was last loaded from there."""
+
+    name: str  # for the dynamic linker
+    identity: Identity | None  # None: the dynamic linker found it
+
+
+loaded: dict[str, Opened] = {}  # by path
+_functions: list[tuple[str, str, Adopted]] = []  # path and name in the library; alive for ever
+
+
+@public
+def adopt(
+    path: str | os.PathLike[str], description: Mapping[str, Any] | None = None
+) -> SimpleNamespace:
+    """Make operators of functions in a shared library that was not written for cuplug.
+
+    The library is loaded at once and stays loaded. Nothing can tell whether a prototype is that of
+    the function: a wrong one reads or overwrites memory, or ends the process.
+
+    Parameters
+    ----------
+    path : str or path
+        The library. A name without a folder, "libm.so.6", is the dynamic linker's to find; a file
+        of the current directory is "./libm.so.6".
+    description : mapping, optional
+        Without one it is read from the file beside the library, lib<name>.cuplug.toml. It has
+        `prototypes`, C declarations, and for each operator a mapping by the operator's name:
+
+        - `signature`: as in a plugin; each array has one dtype.
+        - `arguments`: what the function is given, in its order: names of arrays, scalars and
+          dimensions, `stream`, and integers by `+ - * // %`, `min`, `max`, `size(x)`.
+        - `function`: its name, the operator's without.
+        - `place`: "host" (without) or "cuda", where arrays must be.
+        - `returns`: of an integer: "zero" (without) is success; "one" is; "cuda", a cudaError_t;
+          "errno", a negative errno, or -1 with errno set; "ignored". Or the name of an output
+          without dimensions, which is what the function returns. A function may also return void.
+        - `doc`: one line.
+
+    Returns
+    -------
+    SimpleNamespace
+        The operators, by name.
+
+    Raises
+    ------
+    ValueError
+        The description is wrong, or does not fit the prototypes.
+    PluginError
+        The library is refused, cannot be loaded, or does not have a function; or cffi is not
+        installed.
+    """
+    place = absolute("adopt", path)
+    if not os.path.dirname(os.fsdecode(path)):
+        place = os.fsdecode(path)
+    if description is None:
+        description = read_sidecar(place)
+    prototypes, operators = check_description(os.fsdecode(path), description)
+    opened = _look(place)
+    return SimpleNamespace(
+        **{
+            name: _adopt(place, prototypes, name, items, opened)
+            for name, items in operators.items()
+        }
+    )
+
+
+def _adopt(path: str, prototypes: str, name: str, items: Items, opened: Opened) -> Operator:
+    function = dict(items).get("function", name)
+    try:
+        declared = read_prototypes(prototypes)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    declared.function(function, name)
+    _check(name, items)
+    found = _find(_open(declared, path, opened), function, name)
+    op, adopted = _define(path, prototypes, name, items)
+    adopted.function, adopted.library = found, opened.name
+    return op
+
+
+@cache
+def _check(name: str, items: Items) -> None:
+    """See what can be seen of a description before the library's code is run."""
+    Arguments(name, dict(items))
+
+
+@cache
+def _define(path: str, prototypes: str, name: str, items: Items) -> tuple[Operator, Adopted]:
+    description = dict(items)
+    adopted = Adopted(name, description, read_prototypes(prototypes))
+    described = {"prototypes": prototypes, name: description}
+    made = PublicCall(PickledOperator, adopt, (path, described), name)
+    op = define_adopted(adopted, plugin_name(path), path, description.get("doc", ""), made)
+    _functions.append((path, description.get("function", name), adopted))
+    return op, adopted
+
+
+def _look(path: str) -> Opened:
+    """Return what the dynamic linker is to be given for a path.
+
+    It compares names before it looks at files, so a file that was replaced gets a longer name.
+    """
+    if os.sep not in path:
+        return Opened(path, None)
+    place = os.path.realpath(path)
+    try:
+        check_trust(place)
+        identity = _identify(place)
+    except (NotFoundError, OSError, PluginError) as error:
+        raise PluginError(f"{path}: {error}") from None
+    before = loaded.get(path)
+    if before is None or before.identity is None:
+        return Opened(place, identity)
+    if before.identity == identity:
+        return before
+    if before.identity[:2] == identity[:2]:
+        raise PluginError(
+            f"{path}: the file was written over in place while its code is loaded; restart the "
+            "process, and replace files by renaming new ones"
+        )
+    folder, file = os.path.split(before.name)
+    return Opened(os.path.join(folder, ".", file), identity)
+
+
+def _identify(path: str) -> Identity:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _open(declared: Prototypes, path: str, opened: Opened) -> Any:
+    try:
+        open_library(opened.name)  # its constructors may change how the thread rounds
+        library = _dlopen(declared, opened.name)
+    except OSError as error:
+        raise PluginError(f"{path}: {error}") from None
+    loaded[path] = opened
+    return library
+
+
+@cache
+def _dlopen(declared: Prototypes, name: str) -> Any:
+    """Load a library; it is never closed, as functions of it are in use."""
+    return declared.ffi.dlopen(name)
+
+
+def _find(library: Any, function: str, name: str) -> Any:
+    try:
+        return getattr(library, function)
+    except AttributeError as error:
+        raise PluginError(f"{name}: {function}: {error}") from None
+
+
+def reload_adopted(paths: Collection[str] | None) -> tuple[set[str], list[Exception]]:
+    """Let operators of adopted libraries run the code that lies at these paths, or all, now.
+
+    Returns
+    -------
+    tuple
+        The paths of the files that had changed, and a list of exceptions: for functions that the
+        new file lacks, or of a file that is refused, the old code goes on.
+    """
+    changed: set[str] = set()
+    errors: list[Exception] = []
+    known = {x for x, _, _ in _functions if os.sep in x and os.path.exists(x)}
+    for path in sorted(known if paths is None else known & set(paths)):
+        try:
+            is_same = loaded[path].identity == _identify(path)
+            if _rebind(path, loaded[path] if is_same else _look(path)):
+                changed.add(path)
+        except (OSError, PluginError) as error:
+            errors.append(error)
+    return changed, errors
+
+
+def _rebind(path: str, opened: Opened) -> bool:
+    """Let all functions of a library be those of a file, or none; return whether any was not."""
+    own = [(function, x) for place, function, x in _functions if place == path]
+    stale = [(function, x) for function, x in own if x.library != opened.name]
+    found = [_find(_open(x.prototypes, path, opened), function, x.name) for function, x in stale]
+    for (_, adopted), function in zip(stale, found, strict=True):
+        adopted.function, adopted.library = function, opened.name
+    return bool(stale)

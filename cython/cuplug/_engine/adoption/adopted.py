@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One adopted function: its arguments held against its prototype, and its calls."""
+
+from __future__ import annotations
+
+import ast
+import math
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cuplug._engine.adoption.arguments import Arguments, name_of
+from cuplug._engine.adoption.description import RETURNS
+from cuplug._engine.adoption.prototypes import (
+    LETTERS,
+    Prototypes,
+    is_element,
+    is_float,
+    is_integer,
+    is_signed,
+)
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.signature import formula
+from cuplug.errors import CudaError, PluginError
+
+ALIGNMENT = 64  # of copies, as of memory that cuplug makes
+Array = tuple[int, int, tuple[int, ...]]  # address, number of elements, shape
+
+
+class Adopted(Arguments):
+    """One function: what it is given and what it returns.
+
+    `name`, `text` (of the signature), `place`, `members` (of the union of each scalar),
+    `takes_stream` and `numbers` (that the core works out: a term, and the id of its type) are read
+    by whoever calls `call`. Without a `function`, it is only described.
+    """
+
+    def __init__(self, name: str, description: Mapping[str, str], prototypes: Prototypes) -> None:
+        super().__init__(name, description)
+        self.prototypes = prototypes
+        declared = prototypes.function(description.get("function", name), name)
+        self.ffi, self.type, self.const = declared
+        self.function: Any = None
+        self.library = ""  # whose function that is
+        self.value = self._read_value()
+        self.numbers: list[tuple[formula.Term, int]] = []
+        self.terms_at = 0
+        self._check_type()
+        self.given = self._match()
+        self.written = [at for at, x in enumerate(self.arrays) if x.kind in ("inout", "output")]
+        self._check_outputs()
+        self.copied = self._not_const()
+        self.by_rows = self._goes_by_rows()
+
+    def _read_value(self) -> tuple[int, str] | None:
+        """Return the number and the dtype of the output that the function returns."""
+        if self.returns in RETURNS:
+            return None
+        x, result = self.scope.parameter(self.returns), self.type.result
+        dtype = self.dtype(x)
+        fits = result.kind in ("primitive", "enum") and is_element(self.ffi, result, dtype)
+        if any(kind != "loop" for kind, _ in x.dims) or self.place != "host" or not fits:
+            seen = f"seen {result.cname} for {dtype}[{self.scope.signature.shape(x)}]"
+            raise ValueError(
+                f"{self.name}: returns: {seen}, wanted the same type, an output without "
+                "dimensions, and a function for the host"
+            )
+        return self.scope.arrays[x.name], dtype
+
+    def _check_type(self) -> None:
+        """See that the function can be called at all."""
+        result = self.type.result
+        is_status = result.kind == "void" or is_integer(result)
+        if self.type.ellipsis or not (is_status or self.value or self.returns == "ignored"):
+            raise ValueError(
+                f"{self.name}: seen {self.type.cname}, wanted int or void, or an output that "
+                "`returns` names, and no ..."
+            )
+
+    def _match(self) -> list[tuple[str, int]]:
+        """Return where each parameter is given from, and its number there."""
+        nodes, wanted = self.nodes, len(self.type.args)
+        if len(nodes) != wanted:
+            seen = f"seen {len(nodes)}, wanted {wanted} for {self.type.cname}"
+            raise ValueError(f"{self.name}: arguments: {seen}")
+        given = []
+        for node, kind in zip(nodes, self.type.args, strict=True):
+            found = self._source(node, kind)
+            if found is None:
+                text = ast.unparse(node)
+                raise ValueError(f"{self.name}: arguments: seen {text}, wanted {kind.cname}")
+            given.append(found)
+        return given
+
+    def _source(self, node: ast.expr, kind: Any) -> tuple[str, int] | None:
+        """Return what a parameter is given; None where it does not fit."""
+        name = name_of(node)
+        if name == "stream":
+            fits = self.place == "cuda" and kind.kind == "pointer"
+            return ("stream", 0) if fits else None
+        if name in self.scope.arrays:
+            dtype = self.dtype(self.scope.parameter(name))
+            fits = kind.kind == "pointer" and is_element(self.ffi, kind.item, dtype)
+            return ("array", self.scope.arrays[name]) if fits else None
+        if self.is_float(name):
+            return ("scalar", self.scope.scalars[name]) if is_float(kind) else None
+        if not is_integer(kind):
+            return None
+        type = self._integer(kind)
+        is_unsigned = name in self.scope.scalars and self.members[self.scope.scalars[name]] == "u"
+        if is_unsigned and type == DTYPES["uint64"].id:  # whose values no formula may have
+            return "scalar", self.scope.scalars[name]
+        self.numbers.append((self.term(node), type))
+        return "number", len(self.numbers) - 1
+
+    def _integer(self, kind: Any) -> int:
+        """Return the id of an integer type."""
+        if kind.cname == "_Bool":
+            return DTYPES["bool"].id
+        sign = "" if is_signed(self.ffi, kind) else "u"
+        return DTYPES[f"{sign}int{8 * self.ffi.sizeof(kind)}"].id
+
+    def _check_outputs(self) -> None:
+        """See that all that is written has a parameter, and none that must not be written."""
+        for at, x in enumerate(self.arrays):
+            is_value = self.value is not None and self.value[0] == at
+            if x.kind == "output" and (("array", at) in self.given) == is_value:
+                name = x.name or "output with a name"
+                text = f"seen no {name}, wanted every output among them"
+                if is_value:
+                    text = f"seen {name}, wanted it left out: it is returned"
+                raise ValueError(f"{self.name}: arguments: {text}")
+            const = [self.const[k] for k, given in enumerate(self.given) if given == ("array", at)]
+            if at in self.written and const and all(const):
+                raise ValueError(
+                    f"{self.name}: arguments: got {x.name} for a pointer to const, expected one "
+                    f"that is not const: {x.name} is written; correct the prototype or the "
+                    "signature"
+                )
+
+    def _not_const(self) -> list[int]:
+        """Return the inputs on the host that the function could write: it is given copies."""
+        pairs = zip(self.given, self.const, strict=True)
+        given = {at for (source, at), const in pairs if source == "array" and not const}
+        return sorted(given.difference(self.written)) if self.place == "host" else []
+
+    def _goes_by_rows(self) -> bool:
+        """Return whether the function is called once for each row of the loop dimensions.
+
+        One that is told how many rows there are, or elements, is called once for all.
+        """
+        looped = [x for x in self.arrays if formula.n_behind_loops(x) is not None]
+        if not looped or formula.counts_loops(self.nodes, self.scope):
+            return False
+        is_leading = all(x.dims[0][0] == "loop" for x in looped)
+        if is_leading and all(
+            formula.n_behind_loops(self.arrays[at]) is not None for at in self.written
+        ):
+            return True
+        raise ValueError(
+            f"{self.name}: signature: got loop dimensions that the arguments do not count, "
+            "expected size(x) of an array that has them among the arguments, or `...` first in "
+            "all arrays that have it, with every output among these"
+        )
+
+    def call(
+        self, arrays: list[Array], scalars: list[Any], numbers: list[int], stream: int
+    ) -> None:
+        """Call the function; not for empty outputs, as what there is to do has been done."""
+        if self.written and not any(arrays[at][1] for at in self.written):
+            return
+        self._check_floats(scalars)
+        addresses = [address for address, _, _ in arrays]
+        kept = [self._copy(addresses, at, arrays[at][1]) for at in self.copied if addresses[at]]
+        for row in self._rows(addresses, arrays):
+            self._call_row({"array": row, "scalar": scalars, "number": numbers, "stream": [stream]})
+        del kept
+
+    def _rows(self, addresses: list[int], arrays: list[Array]) -> Iterator[list[int]]:
+        """Yield the addresses of each row; with one for all, those of the arrays."""
+        if not self.by_rows:
+            yield addresses
+            return
+        steps, n_rows = [0] * len(arrays), 1
+        for at, (x, (_, _, shape)) in enumerate(zip(self.arrays, arrays, strict=True)):
+            n_own = formula.n_behind_loops(x)
+            if n_own is None or not addresses[at]:
+                continue
+            steps[at] = math.prod(shape[len(shape) - n_own :]) * DTYPES[self.dtype(x)].n_bytes
+            n_rows = math.prod(shape[: len(shape) - n_own])
+        for row in range(n_rows):
+            yield [address + row * step for address, step in zip(addresses, steps, strict=True)]
+
+    def _copy(self, addresses: list[int], at: int, n_elements: int) -> Any:
+        """Let an address be that of a copy; return who owns it."""
+        n_bytes = n_elements * DTYPES[self.dtype(self.arrays[at])].n_bytes
+        memory = self.ffi.new("char[]", n_bytes + ALIGNMENT)
+        start = -int(self.ffi.cast("uintptr_t", memory)) % ALIGNMENT
+        self.ffi.memmove(memory + start, self.ffi.cast("char *", addresses[at]), n_bytes)
+        addresses[at] = int(self.ffi.cast("uintptr_t", memory + start))
+        return memory
+
+    def _check_floats(self, scalars: list[Any]) -> None:
+        """See that no finite number becomes infinite where a parameter is a float."""
+        for (source, at), kind in zip(self.given, self.type.args, strict=True):
+            if source == "scalar" and kind.cname == "float":
+                try:
+                    struct.pack("<f", scalars[at])  # its native form does not check
+                except OverflowError:
+                    name = list(self.scope.scalars)[at]
+                    raise ValueError(
+                        f"{self.name}: {name}: got {scalars[at]}, expected a number that a float "
+                        "of C can hold"
+                    ) from None
+
+    def _call_row(self, sources: dict[str, list[Any]]) -> None:
+        values = [
+            self.ffi.cast(kind, sources[source][at])
+            if kind.kind == "pointer" or kind.cname in LETTERS
+            else sources[source][at]
+            for (source, at), kind in zip(self.given, self.type.args, strict=True)
+        ]
+        self.ffi.errno = 0
+        result = self.function(*values)
+        errno = self.ffi.errno
+        if self.value is None:
+            self._check_result(self._number(result), errno)
+        else:
+            at, dtype = self.value
+            stored = DTYPES[dtype].stored
+            place = self.ffi.cast(f"{stored} *", sources["array"][at])
+            place[0] = self._number(result, stored)
+
+    def _number(self, result: Any, stored: str = "") -> Any:
+        """Return what a function returned; cffi has letters as text."""
+        if not isinstance(result, bytes | str):
+            return result
+        sign = "" if is_signed(self.ffi, self.type.result) else "u"
+        own = f"{sign}int{8 * self.ffi.sizeof(self.type.result)}_t"
+        return int(self.ffi.cast(stored or own, ord(result)))
+
+    def _check_result(self, result: int | None, errno: int) -> None:
+        if result is None or self.returns == "ignored":
+            return
+        if self.returns == "one" and result != 1:
+            raise PluginError(f"{self.name}: the function returned {result}, wanted 1")
+        if self.returns == "cuda" and result:
+            raise CudaError(f"{self.name}: CUDA error {result}", result)
+        if self.returns == "errno" and result < 0:
+            # -1 mostly says that errno does.
+            number = errno if result == -1 and errno else -result
+            raise OSError(number, f"{self.name}: {os.strerror(number)}")
+        if self.returns == "zero" and result:
+            raise PluginError(f"{self.name}: the function returned {result}, wanted 0")

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of functions that know nothing of cuplug: their definition, and the calls' way out."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t
+
+from cuplug._engine.base.core cimport (
+    CUPLUG_ROW_KEEPS_WHOLE,
+    cuplug_device,
+    cuplug_error,
+    cuplug_n_elements,
+    cuplug_scalar,
+    cuplug_tensor,
+)
+from cuplug._engine.base.core_call cimport (
+    cuplug_call,
+    cuplug_definition_row,
+    cuplug_entry_number,
+    cuplug_term,
+)
+from cuplug._engine.base.status cimport raise_later
+from cuplug._engine.call.operator cimport define
+from cuplug._engine.cuda.streams cimport order_streams, refuse_capture
+from cuplug._engine.signature.terms cimport allocate, set_term
+
+
+cdef extern from "internal/core.h":
+    ctypedef struct seen_call "cuplug_call":
+        cuplug_device device
+        void *stream
+        const cuplug_tensor *tensors
+        const cuplug_scalar *scalars
+        int n_tensors
+        int n_scalars
+        void *context
+
+    cuplug_error *cuplug_entry_error "cuplug_core->entry_error"(const cuplug_call *call)
+
+ON_DEFAULT = "wanted another: the function launches on the default stream"
+
+
+cdef object scalar_value(const cuplug_scalar *scalar, str member):
+    if member == "f":
+        return scalar.f
+    return scalar.u if member == "u" else scalar.i
+
+
+cdef list arrays_of(const seen_call *call, bint with_shapes):
+    """The address, the number of elements, and the shape of each array, () unless it is asked."""
+    return [
+        (
+            <size_t>call.tensors[k].data,
+            cuplug_n_elements(&call.tensors[k]),
+            shape_of(&call.tensors[k]) if with_shapes else (),
+        )
+        for k in range(call.n_tensors)
+    ]
+
+
+cdef tuple shape_of(const cuplug_tensor *x):
+    return tuple([x.shape[axis] for axis in range(x.ndim)])
+
+
+cdef int run_adopted(const cuplug_call *given) noexcept with gil:
+    """An entry for either side. The function itself is called without Python's lock."""
+    cdef const seen_call *call = <const seen_call *>given
+    cdef bint on_default
+    cdef int64_t number = 0
+    cdef const cuplug_term *terms
+    cdef int status
+    adopted = <object>call.context
+    try:
+        numbers = []
+        terms = <const cuplug_term *><size_t>adopted.terms_at
+        for k, (_, type) in enumerate(adopted.numbers):
+            status = cuplug_entry_number(given, &terms[k], b"arguments", type, &number)
+            if status:
+                return status
+            numbers.append(number)
+        on_default = adopted.place == "cuda" and not adopted.takes_stream
+        scalars = [scalar_value(&call.scalars[k], m) for k, m in enumerate(adopted.members)]
+        if on_default:
+            refuse_capture(adopted.name, call.stream, ON_DEFAULT)
+            order_streams(call.device.id, NULL, call.stream)
+        try:
+            adopted.call(arrays_of(call, adopted.by_rows), scalars, numbers, <size_t>call.stream)
+        finally:
+            if on_default:
+                order_streams(call.device.id, call.stream, NULL)
+        return 0
+    except BaseException as raised:
+        return raise_later(raised, cuplug_entry_error(<const cuplug_call *>call))
+
+
+def define_adopted(object adopted, str plugin, str path, str doc, object made):
+    """Define an operator that calls `adopted.call(arrays, scalars, numbers, stream)`, for ever.
+
+    The numbers are those of `adopted.numbers`, pairs of a formula.Term and the id of a type.
+    """
+    cdef cuplug_term *terms = <cuplug_term *>allocate(len(adopted.numbers), sizeof(cuplug_term))
+    for k, (term, _) in enumerate(adopted.numbers):
+        set_term(&terms[k], term)
+    adopted.terms_at = <size_t>terms
+    cdef cuplug_definition_row row
+    cdef bytes signature = adopted.text.encode()
+    row.signature = signature
+    row.host = NULL
+    row.cuda = NULL
+    if adopted.place == "host":
+        row.host = run_adopted
+    else:
+        row.cuda = run_adopted
+    row.context = <void *><PyObject *>adopted
+    row.reshape = NULL
+    row.flags = CUPLUG_ROW_KEEPS_WHOLE
+    row.implies_strides = 0
+    row.scans = 0
+    op = define(&row, 1, plugin, NULL, path, doc, made)
+    Py_INCREF(adopted)
+    return op

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+from cpython.object cimport PyObject
+from libc.stdint cimport uint32_t
+
+from cuplug._engine.base.core cimport cuplug_argument, cuplug_tensor
+from cuplug._engine.interop.reading cimport reading
+
+
+# Any Python object as an argument. What is no argument becomes CUPLUG_ARGUMENT_OTHER.
+cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1
+# n of them, the arguments of a call from number `at` on.
+cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r, uint32_t at) except -1
+# The same for one that is given by name.
+cdef int read_keyword(PyObject *obj, reading *r, uint32_t at) except -1
+# Reads the first n once more that belong to others, where code in Python has run since.
+cdef int read_again(reading *r, uint32_t n) except -1
+# A new C-contiguous array of a tensor's shape and dtype; sets its data and device.
+cdef object empty_numpy(cuplug_tensor *x, bint large)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+from cuplug._engine.array.buffer cimport Buffer
+from cuplug._engine.base.core cimport cuplug_tensor
+
+
+cdef class Arithmetic(Buffer):
+    cdef object only(self, str kind)
+
+
+# The module that computes with arrays, imported when something is computed.
+cdef object functions()
+cdef object stock(str name)  # a stock operator
+# Writes a float or an int to the only element, on the host, of the dtypes that most have and where
+# it fits; False: it does not.
+cdef bint wrote_number(const cuplug_tensor *x, object value) except -1
+# What changes its first argument, an array, by a number, or by an array in other memory.
+cdef object changing(str name)
+cdef bint is_number(object x) noexcept
+cdef object as_float(object value)  # of a number; itself where it is too large
+# Whether two arrays are on one device, in memory of their own.
+cdef bint is_apart(Buffer x, Buffer y) noexcept

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+from libc.stdint cimport int64_t
+
+from cuplug._engine.base.core cimport cuplug_tensor
+from cuplug._engine.base.numpy_api cimport PyDataMemAllocator
+from cuplug._engine.cuda.memory cimport DeviceMemory
+
+cdef enum:
+    FEW = 4  # dimensions
+
+
+cdef class Buffer(DeviceMemory):
+    cdef cuplug_tensor tensor  # shape and strides are its own; strides NULL: C-contiguous
+    cdef readonly object dtype  # a numpy.dtype
+    cdef object owner  # of memory that is not its own: an array
+    cdef const PyDataMemAllocator *allocator  # of memory of the host that is its own
+    cdef int64_t few[2 * FEW]  # shape and strides of few dimensions
+    cdef object __weakref__
+
+
+cdef int64_t n_elements(const cuplug_tensor *x) noexcept
+cdef bint is_contiguous(const cuplug_tensor *x) noexcept nogil
+# What the array interfaces of NumPy and CUDA tell alike.
+cdef dict interface_of(Buffer x)
+cdef bint is_on_gpu(const cuplug_tensor *x) noexcept
+cdef bint are_on_one_device(const cuplug_tensor *x, const cuplug_tensor *y) noexcept
+# Refuses a buffer that would be read wrongly: without a shape, or of a dtype without a format.
+cdef int check_request(Buffer x, int flags) except -1
+# Whether a key is an array of integers on the device of x.
+cdef bint are_positions(Buffer x, object key) noexcept

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies between arrays and NumPy's."""
+
+from cpython.buffer cimport PyObject_CheckBuffer
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t
+from libc.string cimport memcmp, memmove
+
+from cuplug._engine.array.buffer cimport Buffer, is_contiguous, is_on_gpu, n_elements
+from cuplug._engine.array.layout cimport may_overlap, repeats_elements
+from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
+from cuplug._engine.base.core_call cimport cuplug_copy_array
+from cuplug._engine.base.numpy_api cimport *
+from cuplug._engine.cuda.streams cimport memory_stream, parse_stream, refuse_capture, work_stream
+from cuplug._engine.host.blocks cimport empty_array, is_large
+from cuplug._engine.host.progress cimport copy_watched
+
+import numpy
+
+_import_array()
+
+
+cdef enum:
+    BRIEF_BYTES = 1 << 15  # an operator takes longer to start
+    STRIDED_BYTES = 1 << 24  # and goes from element to element; larger outputs go past the caches
+
+
+cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexcept:
+    cdef bint to_packed = is_contiguous(to), from_packed = is_contiguous(source), is_done
+    cdef int k
+    if to.ndim != source.ndim or memcmp(&to.dtype, &source.dtype, sizeof(to.dtype)):
+        return False
+    for k in range(to.ndim):
+        if to.shape[k] != source.shape[k]:
+            return False
+    if is_on_gpu(to) or not is_quick(source, to_packed and from_packed):
+        return False
+    if to_packed and from_packed:
+        memmove(to.data, source.data, n_elements(to) * cuplug_element_bytes(to))
+        return True
+    if not (to_packed or from_packed) or may_overlap(to, source) or repeats_elements(to):
+        return False
+    if n_elements(to) * cuplug_element_bytes(to) <= BRIEF_BYTES:  # the lock takes longer
+        return cuplug_copy_array(to, source) != 0
+    with nogil:
+        is_done = cuplug_copy_array(to, source) != 0
+    return is_done
+
+
+cdef bint is_brief(const cuplug_tensor *x) noexcept:
+    return is_quick(x, is_contiguous(x))
+
+
+cdef bint is_quick(const cuplug_tensor *x, bint is_plain) noexcept:
+    cdef int64_t n_bytes = n_elements(x) * cuplug_element_bytes(x)
+    cdef int64_t most = BRIEF_BYTES if is_plain else STRIDED_BYTES
+    return (n_bytes <= most or is_across(x)) and x.dtype.lanes == 1 and not is_on_gpu(x)
+
+
+cdef bint is_across(const cuplug_tensor *x) noexcept:
+    """Whether elements that lie side by side are apart in C order: operators would copy twice."""
+    cdef int k, last = x.ndim - 1
+    if x.strides == NULL or last < 1 or x.strides[last] == 1:
+        return False
+    for k in range(last):
+        if x.strides[k] == 1:
+            return True
+    return False
+
+
+cdef object host_values(str name, object x, object descr):
+    """What NumPy makes of numbers, or of an array of the host."""
+    is_array = isinstance(x, (numpy.ndarray, numpy.generic))
+    if is_array and descr is not None and x.dtype.kind == "c" and descr.kind in "biuf":
+        raise TypeError(f"{name}: seen {x.dtype}, wanted real numbers for {descr}")
+    try:
+        if has_only_dlpack(x):
+            x = numpy.from_dlpack(x)
+        if x is not None and descr is not None and descr.kind in "iu":
+            seen = numpy.asarray(x)
+            if is_floating(seen.dtype):
+                return whole_numbers(seen, descr)
+        with numpy.errstate(over="ignore"):
+            return numpy.asarray(x, dtype=None if x is None else descr)  # which it takes for NaN
+    except (TypeError, ValueError, OverflowError, BufferError, RuntimeError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        wanted = "numbers" if descr is None else f"numbers for {descr}"
+        seen = type(x).__name__
+        raise kind(f"{name}: seen {seen}, wanted {wanted}, in equal rows: {error}") from error
+
+
+cdef bint is_floating(object descr):
+    return descr.kind == "f" or (descr.kind == "V" and not descr.names and descr.isbuiltin == 2)
+
+
+cdef object whole_numbers(object x, object descr):
+    """Floats as integers, as `astype`: cut off to zero, NaN is 0, what is too large the limit."""
+    limits = numpy.iinfo(descr)
+    whole = numpy.trunc(x.astype("float32") if x.dtype.itemsize < 4 else x)
+    is_above, is_below = whole >= float(limits.max), whole <= float(limits.min)
+    result = numpy.where(is_above | is_below | (whole != whole), 0, whole).astype(descr)
+    least, most = descr.type(limits.min), descr.type(limits.max)
+    return numpy.where(is_above, most, numpy.where(is_below, least, result))
+
+
+cdef bint has_only_dlpack(object x):
+    """Whether an array says where it is by no protocol that `numpy.asarray` asks for."""
+    cls = type(x)
+    if not hasattr(cls, "__dlpack__") or PyObject_CheckBuffer(x):
+        return False
+    return not (hasattr(cls, "__array__") or hasattr(x, "__array_interface__"))
+
+
+cdef object seen_by_numpy(Buffer x):
+    cdef npy_intp strides[CUPLUG_MAX_NDIM]
+    cdef npy_intp n_bytes = x.dtype.itemsize, step = n_bytes
+    cdef int k
+    if x.tensor.data == NULL:  # of no elements: NumPy would allocate some
+        return numpy.empty(x.shape, x.dtype)
+    for k in reversed(range(x.tensor.ndim)):
+        strides[k] = step if x.tensor.strides == NULL else x.tensor.strides[k] * n_bytes
+        step *= x.tensor.shape[k]
+    Py_INCREF(x.dtype)
+    seen = PyArray_NewFromDescr(
+        &PyArray_Type, <PyArray_Descr *>x.dtype, x.tensor.ndim, <npy_intp *>x.tensor.shape, strides,
+        x.tensor.data, NPY_ARRAY_WRITEABLE, NULL
+    )
+    Py_INCREF(x)
+    PyArray_SetBaseObject(<PyArrayObject *>seen, <PyObject *>x)
+    return seen
+
+
+cdef object to_numpy(Buffer x, object out, object stream):
+    check_out(x, out)
+    if not is_on_gpu(&x.tensor):
+        if out is None:
+            return seen_by_numpy(x).copy()
+        out[...] = seen_by_numpy(x)
+        return out
+    cdef void *after = parse_stream("numpy", stream)
+    if stream is None:
+        after = work_stream(x.tensor.device.id)
+    if after != NULL:
+        refuse_capture("numpy", after, "wanted a stream whose work is done")
+    is_direct = out is not None and out.flags.c_contiguous
+    result = out if is_direct else empty_array(&x.tensor, is_large(&x.tensor)).view(x.dtype)
+    cdef void *to = PyArray_DATA(<PyArrayObject *>result)
+    copy_watched("numpy", x.tensor.device.id, True, to, x.tensor.data, x.nbytes, after)
+    if out is None or is_direct:
+        return result
+    out[...] = result
+    return out
+
+
+cdef int check_out(Buffer x, object out) except -1:
+    if out is None:
+        return 0
+    if not isinstance(out, numpy.ndarray):
+        raise TypeError(f"numpy: out: seen {type(out).__name__}, wanted a NumPy array")
+    if (out.shape, out.dtype) != (x.shape, x.dtype):
+        seen, wanted = f"{out.dtype} of shape {out.shape}", f"{x.dtype} of shape {x.shape}"
+        raise ValueError(f"numpy: out: seen {seen}, wanted {wanted}")
+    if not out.flags.writeable:
+        raise ValueError("numpy: out: seen a read-only array, wanted a writable one")
+    return 0
+
+
+cdef int take_numpy(Buffer x, object values, object stream) except -1:
+    cdef void *after = parse_stream("set", stream)
+    if not is_on_gpu(&x.tensor):
+        seen_by_numpy(x)[...] = values
+        return 0
+    if stream is None:
+        after = memory_stream(x.tensor.device.id)
+    if after != NULL:
+        refuse_capture("set", after, "wanted a stream whose work is done")
+    host = numpy.ascontiguousarray(values)
+    cdef void *source = PyArray_DATA(<PyArrayObject *>host)
+    return copy_watched("set", x.tensor.device.id, False, x.tensor.data, source, x.nbytes, after)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dtypes: as callers name them, and which one values that are put together have."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.base.numpy_dtypes import numpy_dtype
+
+DEFAULTS = {
+    "real floating": "float64",
+    "complex floating": "complex128",
+    "integral": "int64",
+    "indexing": "int64",
+}
+NUMBERS = (bool, int, float, complex)  # Python's, as they are widened
+_WIDTHS = ("bool", "int", "float", "complex")
+
+
+@cache
+def name_of(dtype: Any) -> str:
+    """Return a dtype's name, which NumPy puts together each time that it is asked for."""
+    if dtype.names:
+        raise TypeError(f"seen structures of dtype {dtype}, wanted numbers: no operator takes them")
+    name: str = dtype.name
+    return name
+
+
+@cache
+def kind_of(dtype: Any) -> str:
+    """Return "bool", "int", "uint", "float" or "complex"."""
+    if name_of(dtype) not in DTYPES:
+        raise TypeError(f"seen elements of dtype {dtype}, which no operator takes")
+    return DTYPES[name_of(dtype)].kind
+
+
+_named = cache(numpy_dtype)
+
+
+def to_dtype(dtype: Any, name: str = "cuplug.array_api") -> Any:
+    """Return the numpy.dtype that a caller of a function means."""
+    if isinstance(dtype, np.dtype):
+        return dtype if dtype.isnative else dtype.newbyteorder("=")
+    if isinstance(dtype, str) and dtype in DTYPES:
+        return _named(dtype)
+    if isinstance(dtype, type) and dtype in NUMBERS:
+        return _of_python(dtype)
+    try:
+        if dtype is not None:  # NumPy takes it for float64
+            return np.dtype(dtype).newbyteorder("=")
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")
+
+
+@cache
+def _of_python(dtype: type) -> Any:
+    names = ("bool", DEFAULTS["integral"], DEFAULTS["real floating"], "complex128")
+    return np.dtype(names[NUMBERS.index(dtype)])
+
+
+@cache
+def promoted(a: Any, b: Any) -> Any:
+    """Return the dtype of two arrays' values put together.
+
+    Raises
+    ------
+    TypeError
+        There is none, as of float16 and bfloat16.
+    """
+    if a == b:
+        return a
+    try:
+        return np.promote_types(a, b)
+    except TypeError:
+        raise TypeError(f"cuplug.array_api: {a} and {b} have no common dtype") from None
+
+
+def with_number(dtype: Any, number: Any) -> Any:
+    """Return the dtype of an array's values put together with a Python number."""
+    kind: Any = type(number)
+    return widened(dtype, kind)
+
+
+@cache
+def widened(dtype: Any, number: type) -> Any:
+    """Return the dtype of an array's values put together with numbers of a type."""
+    rank = next(k for k, x in enumerate(NUMBERS) if issubclass(number, x))
+    own = _WIDTHS.index(kind_of(dtype).removeprefix("u"))
+    if rank <= own:
+        return dtype
+    if rank == 3 and own == 2:
+        return np.result_type(dtype, np.complex64)
+    return to_dtype(NUMBERS[rank])
+
+
+def is_typed_number(x: Any) -> bool:
+    """Say whether a number has a dtype: NumPy's, and arrays of NumPy's without dimensions."""
+    return isinstance(x, np.generic) or (isinstance(x, np.ndarray) and not x.ndim)

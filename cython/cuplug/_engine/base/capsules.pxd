@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+from cuplug._engine.base.core cimport cuplug_tensor
+
+
+# A capsule of a tensor whose memory, shape and strides live as long as the owner does, for a
+# consumer that knows `max_version` of DLPack; None: one of before DLPack 1.
+cdef object export(object owner, const cuplug_tensor *x, object max_version)
+# An argument of __dlpack__ that must be a pair.
+cdef tuple two_integers(str argument, object value)
+
+
+cdef class HostArray:
+    cdef object array  # keeps the memory
+    cdef cuplug_tensor tensor

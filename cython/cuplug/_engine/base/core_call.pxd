@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+# Declarations of <internal/functions.h>: one call in two halves, operators made in memory, copies
+# on the host, look-ups, files. For this package alone: the headers are not installed.
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from cuplug._engine.base.core cimport (
+    cuplug_argument,
+    cuplug_device,
+    cuplug_error,
+    cuplug_operator,
+    cuplug_progress,
+    cuplug_scalar,
+    cuplug_tensor,
+)
+
+
+cdef extern from "internal/core.h" nogil:
+    # Signatures
+    enum:
+        CUPLUG_MAX_ARGUMENTS
+        CUPLUG_MAX_ITEMS
+        CUPLUG_PARAMETER_ARRAY
+        CUPLUG_PARAMETER_INOUT
+        CUPLUG_PARAMETER_SCALAR
+        CUPLUG_PARAMETER_STRING
+        CUPLUG_PARAMETER_CHOICE
+        CUPLUG_PARAMETER_OUTPUT
+        CUPLUG_PARAMETER_LIST
+        CUPLUG_PARAMETER_ARRAYS
+
+    ctypedef enum cuplug_dim_kind:
+        CUPLUG_DIM_FIXED
+        CUPLUG_DIM_NAMED
+        CUPLUG_DIM_VARIADIC
+        CUPLUG_DIM_LOOP
+        CUPLUG_DIM_UNKNOWN
+        CUPLUG_DIM_FORMULA
+        CUPLUG_DIM_SLICE
+        CUPLUG_DIM_LISTED
+
+    ctypedef struct cuplug_dim:
+        int32_t kind
+        int64_t value
+        const char *text
+
+    ctypedef struct cuplug_parameter:
+        const char *name
+        int32_t kind
+        int32_t type_variable
+        int32_t n_dims
+        int32_t has_default
+        const cuplug_dim *dims
+        int32_t default_kind
+        int32_t n_choices
+        cuplug_scalar default_value
+        const char *default_text
+        const char **choices
+
+    ctypedef struct cuplug_type_variable:
+        const char *name
+        uint32_t dtypes
+
+    ctypedef struct cuplug_condition:
+        const char *text
+
+    ctypedef struct cuplug_signature:
+        const char *name
+        int32_t n_parameters
+        int32_t n_outputs
+        int32_t n_variables
+        int32_t n_dim_names
+        int32_t n_conditions
+        int32_t n_lists
+        cuplug_parameter *parameters
+        cuplug_type_variable *variables
+        const char **dim_names
+        cuplug_condition *conditions
+
+    int cuplug_parse_signature "cuplug_core->parse_signature"(
+        const char *text, cuplug_signature **signature, uint32_t *position, cuplug_error *error
+    )
+    void cuplug_free_signature "cuplug_core->free_signature"(cuplug_signature *signature)
+    const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)
+
+    # One call
+    ctypedef int cuplug_allocate(
+        void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
+    ) noexcept
+
+    ctypedef struct cuplug_frame:
+        cuplug_operator *op
+        const cuplug_signature *signature
+        uint32_t row
+        uint32_t n_tensors
+        uint32_t n_inputs
+        uint32_t n_scalars
+        uint64_t copy_mask
+        uint32_t is_brief
+        uint64_t odd_mask
+        cuplug_device home
+        cuplug_device device
+        void *stream
+        cuplug_allocate *allocate
+        cuplug_progress *progress
+        void *user
+        int32_t staged
+        uint8_t parameter[64]
+        cuplug_tensor tensors[64]
+        int64_t n_bytes[64]
+        cuplug_scalar scalars[64]
+
+    int cuplug_bind "cuplug_core->bind"(
+        cuplug_operator *op, const cuplug_argument *args, uint32_t n_args, cuplug_frame *frame,
+        cuplug_error *error
+    )
+    int cuplug_bind_row "cuplug_core->bind_row"(
+        cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_args,
+        uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched, cuplug_error *error
+    )
+    int32_t cuplug_wanted_shape "cuplug_core->wanted_shape"(
+        const cuplug_frame *frame, uint32_t k, int64_t *shape
+    )
+    void cuplug_copy_input "cuplug_core->copy_input"(
+        const cuplug_frame *frame, uint32_t k, void *to
+    )
+    int cuplug_set_output "cuplug_core->set_output"(
+        cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
+    )
+    uint64_t cuplug_wanted_copies "cuplug_core->wanted_copies"(const cuplug_frame *frame)
+    int cuplug_check_place "cuplug_core->check_place"(
+        const cuplug_frame *frame, cuplug_error *error
+    )
+    int cuplug_run "cuplug_core->run"(cuplug_frame *frame, cuplug_error *error)
+    uint64_t cuplug_n_rounding_changes "cuplug_core->n_rounding_changes"()
+
+    ctypedef struct cuplug_call:
+        pass
+
+    ctypedef int cuplug_entry(const cuplug_call *call) noexcept
+
+    ctypedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
+
+    ctypedef struct cuplug_definition_row:
+        const char *signature
+        cuplug_entry *host
+        cuplug_entry *cuda
+        void *context
+        cuplug_reshape *reshape
+        uint32_t flags
+        uint32_t implies_strides
+        uint32_t scans
+
+    ctypedef struct cuplug_definition:
+        const char *plugin
+        const char *version
+        const char *origin
+        const char *doc
+        const cuplug_definition_row *rows
+        uint32_t n_rows
+
+    int cuplug_define "cuplug_core->define"(
+        const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
+    )
+
+    ctypedef struct cuplug_step:
+        int32_t kind
+        int32_t operand
+        int64_t value
+
+    ctypedef struct cuplug_formula:
+        const cuplug_step *steps
+        uint32_t n_steps
+
+    ctypedef struct cuplug_term:
+        cuplug_formula formula
+        const char *text
+
+    int cuplug_entry_number "cuplug_core->entry_number"(
+        const cuplug_call *call, const cuplug_term *term, const char *what, uint32_t type,
+        int64_t *number
+    )
+
+    int cuplug_copy_array "cuplug_core->copy_array"(
+        const cuplug_tensor *to, const cuplug_tensor *source
+    )
+
+    int cuplug_find_stock "cuplug_core->find_stock"(
+        const char *name, cuplug_operator **op, cuplug_error *error
+    )
+    cuplug_operator *cuplug_find_loaded "cuplug_core->find_loaded"(const char *name)
+
+    int cuplug_check_owner "cuplug_core->check_owner"(const char *path, cuplug_error *error)
+    void *cuplug_open_library "cuplug_core->open_library"(
+        const char *path, int is_copied, cuplug_error *error
+    )
+    void cuplug_sha256 "cuplug_core->sha256"(const void *data, uint64_t n_bytes, uint8_t *digest)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries that are no plugins, loaded: those that were adopted, and code that was compiled."""
+
+import os
+
+from libc.stdint cimport uintptr_t
+
+from cuplug._engine.base.core cimport cuplug_error
+from cuplug._engine.base.core_call cimport cuplug_open_library
+
+
+def open_library(path, bint copied=False):
+    """Load a library, or a copy of it in memory; return its handle, as that of ctypes.CDLL.
+
+    The thread computes afterwards as before, whatever the library's constructors do.
+    """
+    cdef cuplug_error error
+    encoded = os.fsencode(path)
+    cdef const char *text = encoded
+    cdef void *handle
+    with nogil:  # constructors run
+        handle = cuplug_open_library(text, copied, &error)
+    if not handle:
+        raise OSError(error.message.decode(errors="replace"))
+    return <uintptr_t>handle

@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators as Python callables."""
+
+import sys
+import weakref
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from cpython.sequence cimport PySequence_Fast_ITEMS
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport uint32_t
+
+from cuplug._engine.arguments.inputs cimport read_arguments, read_keyword
+from cuplug._engine.base.core cimport (
+    CUPLUG_ARGUMENT_ABSENT,
+    cuplug_load_code,
+    cuplug_error,
+    cuplug_operator,
+    cuplug_operator_name,
+    cuplug_operator_path,
+    cuplug_operator_plugin,
+    cuplug_operator_version,
+    cuplug_reload,
+)
+from cuplug._engine.base.core_call cimport (
+    cuplug_define,
+    cuplug_definition,
+    cuplug_definition_row,
+)
+from cuplug._engine.base.status cimport raise_error
+from cuplug._engine.base.vectorcall cimport (
+    PyVectorcall_Call,
+    PyVectorcall_NARGS,
+    enable_vectorcall,
+    vectorcallfunc,
+)
+from cuplug._engine.call.operator_base cimport Described
+from cuplug._engine.call.infer cimport infer_outputs
+from cuplug._engine.call.overloads cimport choose_overload, names_of
+from cuplug._engine.call.run cimport run_operator
+from cuplug._engine.cuda.streams cimport parse_stream
+from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, note_code, reading, start_reading
+
+from cuplug._engine.base import nvtx_ranges
+from cuplug._engine.base.public import PublicCall, public
+from cuplug._engine.call.delegate import hand_on
+from cuplug._engine.signature.signature_attribute import CallSignature
+
+cdef enum:
+    STREAM = 253  # in place of a position
+    OUT = 254
+    DEVICE = 255
+
+cdef object living = weakref.WeakValueDictionary()  # all operators, by their address
+cdef list retired = []  # names and positions that a call on another thread may be reading
+
+cdef str out_name = sys.intern("out")
+cdef str device_name = sys.intern("device")
+cdef bint has_ranges = nvtx_ranges.is_on
+cdef str stream_name = sys.intern("stream")
+
+
+@cython.final
+cdef class Operator(Described):
+    """One operator of a plugin, called as a function on arrays.
+
+    Called with the arguments of its signature, by position or keyword, and
+
+    out : array, or tuple of arrays, optional
+        Where to put the outputs instead of into new arrays.
+    device : str, int or device, optional
+        Where arrays of the host are to be worked on: "cpu", "cuda", "cuda:1", or in parts on all
+        GPUs, `"cuda:*"`.
+    stream : object with __cuda_stream__, stream of PyTorch or CuPy, or int, optional
+        Where to put the work on arrays of a GPU, instead of the current stream of their library.
+        It is ordered after that stream, and that stream after it.
+
+    Outputs are arrays of the kind of the first array argument, on its device.
+
+    Attributes
+    ----------
+    name, plugin, version, path : str
+        The operator's name, its plugin's name and version, and the plugin's file.
+    signatures : tuple of str
+        One for each overload.
+    doc : str
+        What the plugin says about it.
+    properties : tuple of dict
+        What else it says, of each overload.
+    """
+
+    def __init__(self, *arguments, **keywords):
+        raise TypeError("cuplug.Operator: get one with cuplug.find or from cuplug.ops")
+
+    def __call__(self, *args, **keywords):
+        return PyVectorcall_Call(self, args, keywords)
+
+    @property
+    def __name__(self):
+        return self.name
+
+    @property
+    def __qualname__(self):
+        return self.name
+
+    @property
+    def __module__(self):
+        return "cuplug.ops" if is_of_plugin(self) else "cuplug"
+
+    @property
+    def __doc__(self):
+        lines = [*self.signatures, "", self.doc, "", self.origin]
+        return "\n".join(lines)
+
+    __signature__ = CallSignature()
+
+    def infer(self, *args, **keywords):
+        """Say what a call would give: nothing is loaded or run.
+
+        Parameters
+        ----------
+        *args, **keywords
+            As in a call; an `ArraySpec` may stand for any array.
+
+        Returns
+        -------
+        Inferred
+            The number of the row that takes the arguments, and an `ArraySpec` for each output,
+            with -1 for a size that only the run finds.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As a call that refuses its arguments.
+        """
+        cdef tuple names = tuple(keywords), values = tuple(keywords.values())
+        cdef PyObject *out = NULL
+        cdef PyObject *device = NULL
+        cdef reading r
+        cdef uint32_t n = <uint32_t>min(len(args), MAX_ARGUMENTS + 1)
+        check_number(self, n)
+        start_reading(&r)
+        r.takes_specs = True
+        try:
+            read_arguments(PySequence_Fast_ITEMS(args), n, &r, 0)
+            n = read_keywords(
+                self, &r, n, PySequence_Fast_ITEMS(values), <PyObject *>names, &out, &device
+            )
+            if out != NULL:
+                raise TypeError(f"{self.name}: out: seen an argument of infer, which fills nothing")
+            return infer_outputs(self.op, &r, n)
+        finally:
+            Py_XDECREF(r.kept)
+
+    def load(self):
+        """Load the plugin's code now instead of at the first call.
+
+        Raises
+        ------
+        PluginError
+            The file cannot be loaded, or lacks an entry point.
+        """
+        cdef cuplug_error error
+        cdef int status
+        with nogil:
+            status = cuplug_load_code(self.op, &error)
+        if status:
+            raise_error(&error)
+
+    def __repr__(self):
+        lines = "\n".join([f"    {signature}" for signature in self.signatures])
+        name = f"{self.plugin}.{self.name} {self.version}".rstrip()
+        return f"<operator {name} from {self.path}\n{lines}>"
+
+    def __reduce__(self):
+        if is_of_plugin(self):
+            return self.made(self)
+        return self.made.__reduce__()
+
+    def __eq__(self, other):
+        return (<Operator>other).op == self.op if isinstance(other, Operator) else NotImplemented
+
+    def __hash__(self):
+        return hash((self.plugin, self.name))  # stays the same when it is reloaded
+
+
+public(Operator)
+
+
+cdef bint is_of_plugin(Operator op):
+    return not isinstance(op.made, PublicCall)
+
+
+cdef Operator wrap_operator(cuplug_operator *op, object made):
+    cdef Operator self = Operator.__new__(Operator)
+    self.vectorcall = <vectorcallfunc>call_operator
+    self.made = made
+    take_operator(self, op)
+    living[<size_t><PyObject *>self] = self
+    return self
+
+
+cdef Operator define(
+    const cuplug_definition_row *rows, uint32_t n_rows, str plugin, const char *version,
+    str origin, str doc, object made
+):
+    cdef cuplug_definition definition
+    cdef cuplug_operator *op = NULL
+    cdef cuplug_error error
+    cdef bytes plugin_text = plugin.encode(), origin_text = origin.encode()
+    cdef bytes doc_text = doc.encode()
+    definition.plugin, definition.version = plugin_text, version
+    definition.origin, definition.doc = origin_text, doc_text
+    definition.rows, definition.n_rows = rows, n_rows
+    if cuplug_define(&definition, &op, &error):
+        raise_error(&error)
+    return wrap_operator(op, made)
+
+
+cdef int take_operator(Operator self, cuplug_operator *op) except -1:
+    names, positions, rows = names_of(op)
+    self.names, self.positions, self.rows, self.op = names, positions, rows, op
+    return 0
+
+
+def reload_operators(set paths):
+    """Let the operators of these files run the code that lies there now.
+
+    Returns
+    -------
+    tuple
+        The paths of the files that had changed, and a list of exceptions: for the operators of a
+        file that is broken, the old code goes on.
+    """
+    cdef cuplug_operator *fresh = NULL
+    cdef cuplug_error error
+    cdef Operator op
+    cdef int status
+    changed, errors = set(), {}
+    for op in list(living.values()):
+        path = op.path
+        if path not in paths or path in errors or not is_of_plugin(op):
+            continue
+        with nogil:
+            status = cuplug_reload(op.op, &fresh, &error)
+        if status:
+            try:
+                raise_error(&error)
+            except Exception as exception:
+                errors[path] = exception
+        elif fresh != op.op:
+            retired.append((op.names, op.positions))
+            take_operator(op, fresh)
+            changed.add(path)
+    return changed, list(errors.values())
+
+
+def living_paths():
+    """Return the files of all operators of plugins that Python knows."""
+    cdef Operator op
+    found = set()
+    for op in list(living.values()):
+        if is_of_plugin(op):
+            found.add(op.path)
+    return found
+
+
+cdef object call_operator(
+    PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *keywords
+):
+    cdef Operator self = <Operator>callable
+    cdef uint32_t n_positional = <uint32_t>PyVectorcall_NARGS(nargsf), n = n_positional
+    cdef PyObject *out = NULL
+    cdef PyObject *device = NULL
+    cdef reading r
+    if n > MAX_ARGUMENTS:
+        check_number(self, n)
+    start_reading(&r)
+    if has_ranges:
+        nvtx_ranges.push(self.name)
+    try:
+        read_arguments(args, n, &r, 0)
+        if keywords != NULL:
+            n = read_keywords(self, &r, n, args + n, keywords, &out, &device)
+        if r.handed_to != NULL:
+            result = hand_on_call(self, &r, args, n_positional, keywords)
+            if result is not NotImplemented:
+                return result
+        return run_operator(self.op, &r, n, out, device)
+    finally:
+        Py_XDECREF(r.kept)
+        if has_ranges:
+            nvtx_ranges.pop()
+
+
+cdef object hand_on_call(
+    Operator self, reading *r, PyObject *const *args, uint32_t n, PyObject *keywords
+):
+    """The result of a call by the library that one of its arrays is of, or NotImplemented."""
+    names = () if keywords == NULL else <tuple>keywords
+    given = [<object>args[k] for k in range(n + len(names))]
+    positional, named = tuple(given[:n]), dict(zip(names, given[n:]))
+    return hand_on(<str>r.handed_to, self, positional, named)
+
+
+cdef int check_number(Operator self, uint32_t n) except -1:
+    if n > MAX_ARGUMENTS:
+        raise TypeError(f"{self.name}: seen {n} arguments, wanted at most {MAX_ARGUMENTS}")
+    return 0
+
+
+cdef int read_keywords(
+    Operator self, reading *r, uint32_t n, PyObject *const *values, PyObject *keywords,
+    PyObject **out, PyObject **device
+) except -1:
+    """Read arguments given by name. Returns the number of arguments, absent ones included."""
+    cdef Py_ssize_t k
+    cdef uint32_t at, n_given = n
+    cdef PyObject *name
+    cdef list names = [] if self.rows is not None else None
+    for k in range(PyTuple_GET_SIZE(<tuple>keywords)):
+        name = PyTuple_GET_ITEM(<tuple>keywords, k)
+        at = position_of(self, name)
+        if at == OUT:
+            out[0] = values[k]
+        elif at == DEVICE:
+            device[0] = values[k]
+        elif at == STREAM:
+            r.given_stream = parse_stream(self.name, <object>values[k])
+            note_code(r)
+        elif names is not None:
+            read_named(self, r, n, names, name, values[k])
+        else:
+            if at < n_given and r.args[at].kind != CUPLUG_ARGUMENT_ABSENT:
+                refuse_twice(self, <object>name)
+            while n_given <= at:
+                r.args[n_given].kind = CUPLUG_ARGUMENT_ABSENT
+                r.args[n_given].flags = 0
+                n_given += 1
+            read_keyword(values[k], r, at)
+    return choose_overload(self.op, r, n, names, self.rows) if names else n_given
+
+
+cdef int read_named(
+    Operator self, reading *r, uint32_t n, list names, PyObject *name, PyObject *value
+) except -1:
+    """Behind those by position, in the order of the call: overloads differ in theirs."""
+    n += <uint32_t>len(names)
+    check_number(self, n + 1)
+    names.append(<object>name)
+    return read_keyword(value, r, n)
+
+
+cdef inline int position_of(Operator self, PyObject *name) except -1:
+    """Names in calls are interned as ours are; others are compared."""
+    cdef Py_ssize_t k
+    cdef PyObject *names = <PyObject *>self.names  # without references
+    if name == <PyObject *>out_name:
+        return OUT
+    for k in range(PyTuple_GET_SIZE(<tuple>names)):
+        if PyTuple_GET_ITEM(<tuple>names, k) == name:
+            return (<unsigned char *>PyBytes_AS_STRING(<bytes><PyObject *>self.positions))[k]
+    if name == <PyObject *>device_name:
+        return DEVICE
+    if name == <PyObject *>stream_name:
+        return STREAM
+    return compare_name(self, <object>name)
+
+
+cdef int compare_name(Operator self, object name) except -1:
+    if name in self.names:
+        return self.positions[self.names.index(name)]
+    if name == out_name:
+        return OUT
+    if name == device_name:
+        return DEVICE
+    if name == stream_name:
+        return STREAM
+    wanted = ", ".join([*self.names, "out", "device"])
+    raise TypeError(f"{self.name}: {name}: no such argument, wanted {wanted} or stream")
+
+
+cdef int refuse_twice(Operator self, object name) except -1:
+    raise TypeError(f"{self.name}: {name}: seen twice, by position and by keyword")
+
+
+cdef Operator nothing = None  # its fields are not read
+enable_vectorcall(Operator, <char *>&nothing.vectorcall - <char *><PyObject *>nothing)

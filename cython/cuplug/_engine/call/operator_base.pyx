@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an operator says of itself."""
+
+import os
+from types import ModuleType
+
+from libc.stdint cimport int32_t, uint32_t
+
+from cuplug._engine.base.core cimport (
+    CUPLUG_CPU,
+    CUPLUG_CUDA,
+    cuplug_operator,
+    cuplug_operator_architectures,
+    cuplug_operator_is_loaded,
+    cuplug_operator_n_rows,
+    cuplug_operator_name,
+    cuplug_operator_path,
+    cuplug_operator_plugin,
+    cuplug_operator_row,
+    cuplug_operator_version,
+    cuplug_row_doc,
+    cuplug_row_entry,
+    cuplug_row_signature,
+)
+from cuplug._engine.base.strings cimport to_architectures, to_str
+from cuplug._engine.discovery.fields cimport properties_of
+
+
+cdef class Described:
+    """All of an operator but its calls."""
+
+    @property
+    def name(self):
+        """The operator's name."""
+        return cuplug_operator_name(self.op).decode()
+
+    @property
+    def plugin(self):
+        """The name of its plugin."""
+        return cuplug_operator_plugin(self.op).decode()
+
+    @property
+    def version(self):
+        """The version of its plugin."""
+        return cuplug_operator_version(self.op).decode()
+
+    @property
+    def path(self):
+        """The file of its plugin."""
+        return os.fsdecode(cuplug_operator_path(self.op))
+
+    @property
+    def architectures(self):
+        """The compute capabilities that its CUDA code was compiled for: 900 for 9.0."""
+        return to_architectures(cuplug_operator_architectures(self.op))
+
+    @property
+    def loaded(self):
+        """True when the plugin's code is in the process."""
+        return cuplug_operator_is_loaded(self.op) != 0
+
+    @property
+    def signatures(self):
+        """The signature of each overload."""
+        rows = range(cuplug_operator_n_rows(self.op))
+        return tuple([to_str(cuplug_row_signature(cuplug_operator_row(self.op, k))) for k in rows])
+
+    @property
+    def sides(self):
+        """Where it can run: a tuple of "cpu" and "cuda"."""
+        return ("cpu",) * has_entry(self.op, CUPLUG_CPU) + ("cuda",) * has_entry(
+            self.op, CUPLUG_CUDA
+        )
+
+    @property
+    def doc(self):
+        """What the plugin says about it, one line for each different one among the overloads."""
+        rows = range(cuplug_operator_n_rows(self.op))
+        lines = [to_str(cuplug_row_doc(cuplug_operator_row(self.op, k))) for k in rows]
+        return "\n".join(dict.fromkeys([line for line in lines if line]))
+
+    @property
+    def properties(self):
+        """What the plugin says of each overload besides: {"gradient": "relu_backward"}.
+
+        None for what has no value, as "deterministic". docs/abi.md lists what a plugin may say.
+        """
+        rows = range(cuplug_operator_n_rows(self.op))
+        return tuple([properties_of(cuplug_operator_row(self.op, k)) for k in rows])
+
+    @property
+    def origin(self):
+        """Its plugin, the version, the file and the sides, as one line."""
+        plugin = f"{self.plugin} {self.version}".rstrip()
+        return f"Plugin {plugin}, {self.path} ({', '.join(self.sides)})"
+
+    @property
+    def __wrapped__(self):
+        """A module of the operator's file.
+
+        IPython shows the file of `__wrapped__`, and without it the file that declares the class.
+        """
+        module = ModuleType(self.name)
+        if os.path.isabs(self.path):
+            module.__file__ = self.path
+        return module
+
+    def _repr_html_(self):
+        """The origin, and each signature, for notebooks."""
+        from html import escape
+
+        signatures = "".join([f"<li><code>{escape(text)}</code></li>" for text in self.signatures])
+        doc = "<br>".join(map(escape, self.doc.splitlines()))
+        return f"<b>{self.name}</b>: {doc}<ul>{signatures}</ul><small>{escape(self.origin)}</small>"
+
+
+cdef bint has_entry(const cuplug_operator *op, int32_t device_type) noexcept:
+    cdef uint32_t k
+    for k in range(cuplug_operator_n_rows(op)):
+        if cuplug_row_entry(cuplug_operator_row(op, k), device_type) != NULL:
+            return True
+    return False

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+from libc.stdint cimport uint32_t
+
+from cuplug._engine.base.core cimport cuplug_operator
+from cuplug._engine.interop.reading cimport reading
+
+
+# The names of all parameters, interned; where each first stands, as bytes; and where overloads
+# differ in what they call a place, the names of each, else None.
+cdef tuple names_of(const cuplug_operator *op)
+# Of arguments of which the last were given by name: puts them in the order of the first overload
+# that takes them so, which becomes r.row. Returns how many there are, absent ones included.
+cdef uint32_t choose_overload(
+    cuplug_operator *op, reading *r, uint32_t n, list names, tuple rows
+) except? 0xFFFFFFFF

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+from cpython.object cimport PyObject
+from libc.stdint cimport uint32_t
+
+from cuplug._engine.base.core cimport cuplug_operator
+from cuplug._engine.base.core_call cimport cuplug_frame
+from cuplug._engine.interop.reading cimport reading
+
+
+# Runs an operator on the arguments that were read; `out` and `device` may be NULL.
+cdef object run_operator(
+    cuplug_operator *op, reading *r, uint32_t n, PyObject *out, PyObject *device
+)
+# What is done to arguments once all are read, and n_given outputs behind them.
+cdef int settle_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given) except -1
+# CUPLUG_VERBOSE: each run is printed.
+cdef bint is_verbose
+# Keep what `last_call` tells of this thread.
+cdef void note_last(const cuplug_frame *frame) noexcept nogil

@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One call, from arguments that were read to outputs."""
+
+import os
+import sys
+from collections import namedtuple
+
+from cpython.object cimport PyObject
+from cpython.sequence cimport PySequence_Fast_ITEMS
+from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+
+from cuplug._engine.arguments.channels_last cimport flatten, restore
+from cuplug._engine.arguments.inputs cimport read_again, read_argument, read_arguments
+from cuplug._engine.arguments.outputs cimport allocate_output, copy_arguments, count_writes
+from cuplug._engine.arguments.outputs cimport finish_output
+from cuplug._engine.base.core cimport (
+    CUPLUG_ALL_GPUS, CUPLUG_ARGUMENT_ARRAY, CUPLUG_ARGUMENT_NONE, CUPLUG_CPU, CUPLUG_CUDA,
+    CUPLUG_CUDA_MANAGED, cuplug_argument, cuplug_device, cuplug_error, cuplug_operator,
+    cuplug_operator_name, cuplug_operator_path, cuplug_operator_row, cuplug_row_entry,
+    cuplug_tensor,
+)
+from cuplug._engine.base.core_call cimport (
+    CUPLUG_PARAMETER_SCALAR, cuplug_bind, cuplug_bind_row, cuplug_check_place, cuplug_frame,
+    cuplug_operator_signature, cuplug_n_rounding_changes, cuplug_run, cuplug_set_output,
+    cuplug_signature, cuplug_wanted_copies,
+)
+from cuplug._engine.base.status cimport raise_error, raise_later
+from cuplug._engine.cuda.placement cimport default_device, has_default, parse_places
+from cuplug._engine.host.progress cimport report_progress, watched
+from cuplug._engine.interop.kinds cimport DLPACK
+from cuplug._engine.interop.reading cimport MAX_READ, keep, kind_of, note_code, reading
+from cuplug._engine.interop.stream_order cimport enter_stream, leave_stream
+
+import numpy
+
+from cuplug._engine.base import environment
+from cuplug._engine.base.public import public
+from cuplug._engine.call.output_tuples import outputs_class
+from cuplug.errors import PluginError
+
+cdef extern from *:
+    """
+    typedef struct {
+      void *op;
+      int32_t device_type, device_id, staged;
+    } cuplug_last_run;
+    static __thread cuplug_last_run cuplug_last;
+    """
+    ctypedef struct cuplug_last_run:
+        void *op
+        int32_t device_type
+        int32_t device_id
+        int32_t staged
+    cuplug_last_run cuplug_last
+
+# What the core's calls back need: reports of progress, and requests for the memory of outputs of
+# unknown size.
+ctypedef struct late_outputs:
+    watched watched  # first: the reports see this alone
+    reading *r
+    PyObject *outputs  # a list, borrowed
+
+cdef dict result_types = {}  # by the addresses of signatures, which live as long as the process
+
+is_verbose = environment.variable("CUPLUG_VERBOSE", "0") not in ("", "0")
+
+
+LastCall = public(namedtuple("LastCall", "operator device staged path"))
+LastCall.__doc__ = """What this thread's last call did.
+
+The operator's name; where it ran, "cpu", "cuda:0" or `"cuda:*"`; whether arrays of the host went
+through the GPU; the plugin's file.
+"""
+
+
+def n_rounding_changes():
+    """Return how often entries came back with another rounding direction, flushing or traps."""
+    return cuplug_n_rounding_changes()
+
+
+@public
+def last_call():
+    """Say what this thread's last call did.
+
+    Returns
+    -------
+    LastCall or None
+        Operator, device ("cpu", "cuda:0" or `"cuda:*"`), whether host arrays were staged through
+        the GPU, and the plugin's file. None before the first call.
+    """
+    cdef const cuplug_operator *op = <cuplug_operator *>cuplug_last.op
+    if op == NULL:
+        return None
+    device = place_name(cuplug_last.device_type, cuplug_last.device_id)
+    name, path = cuplug_operator_name(op).decode(), os.fsdecode(cuplug_operator_path(op))
+    return LastCall(name, device, cuplug_last.staged != 0, path)
+
+
+cdef str place_name(int32_t device_type, int32_t number):
+    if device_type != CUPLUG_CUDA:
+        return "cpu"
+    return "cuda:*" if number == CUPLUG_ALL_GPUS else f"cuda:{number}"
+
+
+cdef object run_operator(
+    cuplug_operator *op, reading *r, uint32_t n, PyObject *out, PyObject *device
+):
+    cdef cuplug_frame frame
+    cdef cuplug_error error
+    cdef late_outputs late
+    cdef uint32_t n_outputs, n_given = 0
+    cdef cuplug_device place
+    cdef bint is_single
+    cdef int status
+    place.type = 0
+    if out != NULL and <object>out is None:
+        out = NULL
+    if out != NULL:
+        n_given = read_outputs(r, n, out)
+    if device != NULL and <object>device is not None:
+        place = read_place(r, op, <object>device)
+    if r.is_stale or r.n_scalar_arrays:
+        settle_arguments(op, r, n, n_given)  # no code of others runs from here on
+    if r.has_strided_torch and out == NULL:
+        flatten(r, op, n)
+    if bind_arguments(op, r, n, &frame, &error):
+        if r.layout.ndim and restore(r, n):  # for the message
+            bind_arguments(op, r, n, &frame, &error)
+        raise_error(&error)
+    if place.type or has_default or not frame.home.type:
+        choose_device(&frame, place)
+    if frame.copy_mask and make_copies(r, &frame):
+        if bind_arguments(op, r, n, &frame, &error):
+            raise_error(&error)
+        choose_device(&frame, place)
+    n_outputs = frame.n_tensors - frame.n_inputs
+    is_single = n_outputs == 1 and n_given == (out != NULL)
+    if is_single and frame.n_bytes[frame.n_inputs] >= 0:
+        result = one_output(r, &frame, 0, n, out)
+    elif n_outputs == 0 and out == NULL:
+        result = None
+    else:
+        result = several_outputs(r, &frame, n_outputs, n, out)
+        late.r = r
+        late.outputs = <PyObject *>result
+        frame.allocate = allocate_late
+        frame.user = &late
+    if r.has_torch:
+        count_writes(r, &frame, n, out != NULL)
+    if r.device_kind != NULL or r.given_stream != NULL:
+        enter_stream(r, &frame)
+    if frame.is_brief and frame.device.type != CUPLUG_CUDA:
+        status = cuplug_run(&frame, &error)
+    else:
+        late.watched.what = frame.signature.name
+        late.watched.task = -1
+        frame.progress = report_progress
+        frame.user = &late
+        with nogil:
+            status = cuplug_run(&frame, &error)
+    if status:
+        raise_error(&error)
+    if frame.device.type == CUPLUG_CUDA and r.n_streams:
+        leave_stream(r, &frame)
+    note_run(&frame)
+    if r.first_kind != NULL and r.first_kind.protocol == DLPACK:
+        result = finish_outputs(r, frame.signature.name, result, n, out)
+    return result if type(result) is not list else as_returned(result, frame.signature)
+
+
+cdef inline int bind_arguments(
+    cuplug_operator *op, reading *r, uint32_t n, cuplug_frame *frame, cuplug_error *error
+) noexcept:
+    cdef int32_t n_matched = 0
+    if r.row < 0:
+        return cuplug_bind(op, r.args, n, frame, error)
+    return cuplug_bind_row(op, <uint32_t>r.row, r.args, n, 1, frame, &n_matched, error)
+
+
+cdef int settle_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given) except -1:
+    if r.n_scalar_arrays:
+        unwrap_scalar_arrays(op, r, n)
+    if r.is_stale:
+        read_again(r, n + n_given)
+    return 0
+
+
+cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
+    """Copy the inputs that need it."""
+    cdef uint64_t wanted = cuplug_wanted_copies(frame)
+    if not wanted:
+        return False
+    frame.copy_mask = wanted
+    copy_arguments(r, frame)
+    return True
+
+
+cdef object as_returned(list result, const cuplug_signature *s):
+    """None for no outputs, one output alone, several as a tuple: a named one if they have names."""
+    if any([output is None for output in result]):
+        name = (<const char *>s.name).decode()
+        raise PluginError(f"{name}: the plugin left an output without memory")
+    if len(result) < 2:
+        return result[0] if result else None
+    made = result_types.get(<size_t>s, ())
+    if made == ():
+        made = result_types[<size_t>s] = result_type(s)
+    return tuple(result) if made is None else made._make(result)
+
+
+cdef object result_type(const cuplug_signature *s):
+    """Of several outputs that all have names; else None."""
+    names = [s.parameters[s.n_parameters + k].name.decode() for k in range(s.n_outputs)]
+    return outputs_class(s.name.decode(), tuple(names)) if all(names) else None
+
+
+cdef cuplug_device read_place(reading *r, const cuplug_operator *op, object device) except *:
+    if type(device) is not str and type(device) is not int:
+        note_code(r)
+    return parse_places(cuplug_operator_name(op).decode(), device)
+
+
+cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
+    cdef cuplug_device by_default
+    cdef cuplug_error error
+    if given.type:
+        frame.device = given
+    elif has_default and frame.home.type != CUPLUG_CUDA:
+        default_device(&by_default)
+        if by_default.type:
+            frame.device = by_default
+    if frame.device.id == CUPLUG_ALL_GPUS and cuplug_check_place(frame, &error):
+        raise_error(&error)
+    if not frame.home.type and not frame.device.type and frame.n_tensors > frame.n_inputs:
+        # Outputs without inputs need memory on the side that will run.
+        row = cuplug_operator_row(frame.op, frame.row)
+        on_host = cuplug_row_entry(row, CUPLUG_CPU) != NULL
+        frame.device.type = CUPLUG_CPU if on_host else CUPLUG_CUDA
+        frame.device.id = 0
+    return 0
+
+
+cdef uint32_t read_outputs(reading *r, uint32_t n, PyObject *out) except? 0xFFFFFFFF:
+    """Read the outputs given as arguments behind the first n. Returns their number."""
+    cdef uint32_t n_given
+    if not PyTuple_Check(<object>out):
+        read_arguments(&out, 1, r, n)
+        return 1
+    # More than there is room for are more than an operator has.
+    n_given = <uint32_t>min(PyTuple_GET_SIZE(<tuple>out), MAX_READ - n)
+    read_arguments(PySequence_Fast_ITEMS(<tuple>out), n_given, r, n)
+    return n_given
+
+
+cdef inline bint is_given(const reading *r, uint32_t at, const PyObject *out) noexcept:
+    return out != NULL and r.args[at].kind != CUPLUG_ARGUMENT_NONE
+
+
+cdef inline object one_output(
+    reading *r, cuplug_frame *frame, uint32_t k, uint32_t n, const PyObject *out
+):
+    """Output k, counted from 0: the caller's, or a new array."""
+    cdef cuplug_error error
+    cdef const cuplug_argument *a = &r.args[n + k]
+    if not is_given(r, n + k, out):
+        return allocate_output(r, frame, frame.n_inputs + k)
+    if cuplug_set_output(frame, k, a, &error):
+        raise_error(&error)
+    if not frame.home.type:
+        place_by_output(frame, &a.tensor)
+    return <object>r.objects[n + k]
+
+
+cdef void place_by_output(cuplug_frame *frame, const cuplug_tensor *x) noexcept:
+    """Without array inputs, the call runs where its output is."""
+    cdef bint on_cuda = x.device.type == CUPLUG_CUDA or x.device.type == CUPLUG_CUDA_MANAGED
+    frame.device.type = CUPLUG_CUDA if on_cuda else CUPLUG_CPU
+    frame.device.id = x.device.id if on_cuda else 0
+
+
+cdef list several_outputs(
+    reading *r, cuplug_frame *frame, uint32_t n_outputs, uint32_t n, const PyObject *out
+):
+    """The outputs as a list; None for those whose size is unknown before the run."""
+    cdef uint32_t k
+    if out != NULL:
+        check_number(frame, n_outputs, <object>out)
+    result = [None] * n_outputs
+    for k in range(n_outputs):  # they may say where the others are to be
+        if is_given(r, n + k, out):
+            result[k] = one_output(r, frame, k, n, out)
+    for k in range(n_outputs):
+        if not is_given(r, n + k, out) and frame.n_bytes[frame.n_inputs + k] >= 0:
+            result[k] = one_output(r, frame, k, n, out)
+    return result
+
+
+cdef int check_number(const cuplug_frame *frame, uint32_t n, object outs) except -1:
+    name = (<const char *>frame.signature.name).decode()
+    if not n:
+        raise TypeError(f"{name}: out: seen an array, wanted none: it has no outputs")
+    if n == 1 and not isinstance(outs, tuple):
+        return 0
+    if not isinstance(outs, tuple) or len(outs) != n:
+        raise TypeError(f"{name}: out: seen {describe(outs)}, wanted a tuple of {n} arrays")
+    return 0
+
+
+cdef object describe(object outs):
+    return f"a tuple of {len(outs)}" if isinstance(outs, tuple) else type(outs).__name__
+
+
+cdef int allocate_late(
+    void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
+) noexcept with gil:
+    cdef late_outputs *late = <late_outputs *>user
+    try:
+        (<list>late.outputs)[tensor - frame.n_inputs] = allocate_output(late.r, frame, tensor)
+        return 0
+    except BaseException as raised:
+        return raise_later(raised, error)
+
+
+cdef object finish_outputs(
+    reading *r, const char *name, object result, uint32_t n, const PyObject *out
+):
+    """Those that were not given."""
+    cdef uint32_t k
+    if type(result) is not list:
+        return result if is_given(r, n, out) else finish_output(r, name, result)
+    for k in range(len(result)):
+        if not is_given(r, n + k, out):
+            result[k] = finish_output(r, name, result[k])
+    return result
+
+
+cdef int unwrap_scalar_arrays(cuplug_operator *op, reading *r, uint32_t n) except -1:
+    """NumPy arrays without dimensions stand for scalars where the parameter is one."""
+    cdef const cuplug_signature *s = cuplug_operator_signature(op, <uint32_t>max(r.row, 0))
+    cdef uint32_t i
+    for i in range(min(n, <uint32_t>s.n_parameters)):
+        if (
+            s.parameters[i].kind == CUPLUG_PARAMETER_SCALAR
+            and r.args[i].kind == CUPLUG_ARGUMENT_ARRAY
+            and not r.args[i].tensor.ndim
+            and isinstance(<object>r.objects[i], numpy.ndarray)
+        ):
+            note_code(r)
+            value = (<object>r.objects[i])[()]
+            keep(r, value)
+            was_first = r.first == r.objects[i]
+            r.objects[i] = <PyObject *>value
+            read_argument(r.objects[i], r, &r.args[i])
+            if was_first:
+                find_first(r, n)
+    return 0
+
+
+cdef int find_first(reading *r, uint32_t n) except -1:
+    cdef uint32_t i
+    r.first = NULL
+    r.first_kind = NULL
+    for i in range(n):
+        if r.args[i].kind == CUPLUG_ARGUMENT_ARRAY:
+            r.first = r.objects[i]
+            r.first_kind = kind_of(r, r.objects[i])
+            return 0
+    return 0
+
+
+cdef void note_last(const cuplug_frame *frame) noexcept nogil:
+    cuplug_last.op = frame.op
+    cuplug_last.device_type = frame.device.type
+    cuplug_last.device_id = frame.device.id
+    cuplug_last.staged = frame.staged
+
+
+cdef inline int note_run(const cuplug_frame *frame) except -1:
+    note_last(frame)
+    if is_verbose:
+        print_run(frame)
+    return 0
+
+
+cdef int print_run(const cuplug_frame *frame) except -1:
+    place = place_name(frame.device.type, frame.device.id)
+    staged = ", staged through pinned memory" if frame.staged else ""
+    name = cuplug_operator_name(frame.op).decode()
+    path = os.fsdecode(cuplug_operator_path(frame.op))
+    print(f"cuplug: {name}: ran on {place}{staged} ({path})", file=sys.stderr)
+    return 0

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs: the work of a block, captured once and launched many times."""
+
+from libc.stdint cimport int32_t
+
+from cuplug._engine.base.core cimport cuplug_error
+from cuplug._engine.base.runtime_gpus cimport (
+    cuplug_begin_capture,
+    cuplug_end_capture,
+    cuplug_free_graph,
+    cuplug_launch_graph,
+)
+from cuplug._engine.base.status cimport raise_error
+from cuplug._engine.cuda.events cimport Stream
+from cuplug._engine.cuda.placement cimport parse_gpu
+from cuplug._engine.cuda.streams cimport enter_block, leave_block, parse_stream, work_stream
+
+from cuplug._engine.base.public import public
+
+
+cdef class Graph:
+    """Graph(device=None)\n--\n
+    A CUDA graph: `with graph: y = relu(x, ...)` captures what the block puts on cuplug's arrays.
+
+    Nothing of it runs in the block. `graph.launch()` runs all of it, any number of times, on the
+    same arrays, with what they hold then. New outputs of the block are kept by the graph; keep the
+    inputs alive yourself. Calls on arrays of the host, and copies from it, are no part of a graph:
+    they run at once.
+
+    Parameters
+    ----------
+    device : str, int or device, optional
+        A GPU; cuda:0 without.
+
+    Attributes
+    ----------
+    stream : Stream
+        What is captured: for `stream=` of what asks for one.
+    """
+
+    cdef void *graph
+    cdef int32_t device
+    cdef list held  # the memory of outputs
+    cdef readonly Stream stream
+    cdef object __weakref__
+
+    def __init__(self, device=None):
+        self.device = parse_gpu("Graph", 0 if device is None else device).id
+        # Work on the legacy default stream goes on while this one is captured.
+        self.stream = Stream(self.device, non_blocking=True)
+
+    def __dealloc__(self):
+        if self.graph != NULL:
+            cuplug_free_graph(self.device, self.graph, NULL)
+
+    def __repr__(self):
+        return f"<graph of cuda:{self.device}{'' if self.graph != NULL else ', nothing captured'}>"
+
+    def __reduce__(self):
+        raise TypeError("Graph: it is of this process and cannot be pickled")
+
+    def __enter__(self):
+        cdef cuplug_error error
+        if self.graph != NULL:
+            raise ValueError("Graph: seen one that was captured, wanted a new one")
+        if cuplug_begin_capture(self.device, self.stream.stream, &error):
+            raise_error(&error)
+        self.held = []
+        enter_block(self.device, self.stream.stream, self.stream, self.held)
+        return self
+
+    def __exit__(self, kind, *exception):
+        cdef cuplug_error error
+        cdef void **wanted = &self.graph if kind is None else NULL
+        leave_block()
+        if cuplug_end_capture(self.device, self.stream.stream, wanted, &error) and kind is None:
+            raise_error(&error)
+
+    def launch(self, stream=None):
+        """Run what was captured.
+
+        Parameters
+        ----------
+        stream : as in calls of operators, optional
+            Where; without it that of the `with` block around, else the legacy default stream,
+            which work on cuplug's arrays is ordered with.
+        """
+        cdef cuplug_error error
+        cdef void *on = parse_stream("Graph", stream)
+        if stream is None:
+            on = work_stream(self.device)
+        if self.graph == NULL:
+            raise ValueError("Graph: seen one without work, wanted `with graph: ...` before")
+        if cuplug_launch_graph(self.device, self.graph, on, &error):
+            raise_error(&error)
+
+
+public(Graph)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables as the core reads them, as tuples; table.py gives their fields names."""
+
+import itertools
+import os
+
+cimport cuplug._engine.base.core as core
+from cuplug._engine.base.core_call cimport cuplug_check_owner
+from cuplug._engine.base.status cimport raise_error
+from cuplug._engine.base.strings cimport to_architectures, to_str
+
+TAKES_STRIDES = core.CUPLUG_ROW_TAKES_STRIDES  # of a row's flags
+
+OWN_FIELDS = ("signature", "doc", "host", "cuda", "row")  # of a row, which are no properties
+
+# By number, in the order of <cuplug/host.h>.
+STATES = ("ok", "shadowed", "duplicate", "rejected", "changed", "no plugin", "missing")
+
+
+def inspect_fields(path):
+    """Return (state, reason, name, version, architectures, abi_version, rows) of a file."""
+    cdef core.cuplug_file *file = NULL
+    cdef core.cuplug_error error
+    encoded = os.fsencode(path)
+    status = core.cuplug_inspect(encoded, &file, &error)
+    sentence = to_str(error.message) if status else ""
+    if file == NULL:
+        return "rejected", sentence, "", "", (), 0, ()
+    try:
+        state = STATES[core.cuplug_file_state(file)]
+        if status and state == "ok":
+            state = "rejected"
+        n_rows = core.cuplug_file_n_rows(file)
+        rows = tuple([_row(core.cuplug_file_row(file, k)) for k in range(n_rows)])
+        return (
+            state,
+            to_str(core.cuplug_file_reason(file)) or sentence,
+            to_str(core.cuplug_file_name(file)),
+            to_str(core.cuplug_file_version(file)),
+            to_architectures(core.cuplug_file_architectures(file)),
+            core.cuplug_file_abi_version(file),
+            rows,
+        )
+    finally:
+        core.cuplug_free_file(file)
+
+
+def check_trust(path):
+    """Raise PluginError, with the reason, for a file that others may write or no list allows."""
+    cdef core.cuplug_error error
+    encoded = os.fsencode(path)
+    if core.cuplug_check_trust(encoded, &error):
+        raise_error(&error)
+
+
+def check_owner(path):
+    """Raise PluginError, with the reason, where others may write a path or what leads to it."""
+    cdef core.cuplug_error error
+    encoded = os.fsencode(path)
+    if cuplug_check_owner(encoded, &error):
+        raise_error(&error)
+
+
+cdef tuple _row(const core.cuplug_row *row):
+    return (
+        _entry(row, core.CUPLUG_CUDA),
+        _entry(row, core.CUPLUG_CPU),
+        to_str(core.cuplug_row_signature(row)),
+        to_str(core.cuplug_row_doc(row)),
+        core.cuplug_row_flags(row),
+        properties_of(row),
+    )
+
+
+cdef dict properties_of(const core.cuplug_row *row):
+    """What a row says besides its signature, its text and its entries; None without a value."""
+    cdef const char *field
+    properties = {}
+    for k in itertools.count():
+        field = core.cuplug_row_field(row, k)
+        if field == NULL:
+            return properties
+        key, is_value, value = to_str(field).removeprefix("!").partition("=")
+        if key not in OWN_FIELDS:
+            properties[key] = value if is_value else None
+
+
+cdef str _entry(const core.cuplug_row *row, int device_type):
+    cdef const char *entry = core.cuplug_row_entry(row, device_type)
+    return to_str(entry) if entry != NULL else ""

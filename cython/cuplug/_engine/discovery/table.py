@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The symbol table of one file, as the core reads it; no code of the file is run."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cuplug._engine.discovery.fields import OWN_FIELDS, TAKES_STRIDES, inspect_fields
+
+__all__ = ["Row", "Table", "read_rows", "read_states", "read_table"]
+
+OPERATOR_NOTE = 0x6F756332  # CUPLUG_NOTE_OPERATOR of <cuplug/plugin.h>
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table."""
+
+    cuda_entry: str  # symbol; "" without an entry on that side
+    host_entry: str
+    signature: str
+    doc: str
+    flags: int
+    properties: dict[str, str | None]  # docs/abi.md lists them; None for those without a value
+
+    @property
+    def operator(self) -> str:
+        """The operator's name, also where the rest of the signature is ill-formed."""
+        return self.signature.partition("(")[0].strip() or "?"
+
+    @property
+    def sides(self) -> list[str]:
+        """Where it has entries: "cpu", "cuda"."""
+        entries = (("cpu", self.host_entry), ("cuda", self.cuda_entry))
+        return [side for side, entry in entries if entry]
+
+    @property
+    def cuda_takes_strides(self) -> bool:
+        """Whether its CUDA entry is given arrays of any strides as they are."""
+        return self.takes_strides or "cuda_takes_strides" in self.properties
+
+    @property
+    def takes_strides(self) -> bool:
+        """Whether its entries are given arrays of any strides as they are."""
+        return bool(self.flags & TAKES_STRIDES)
+
+
+@dataclass(frozen=True)
+class Table:
+    """What could be read of a table."""
+
+    path: str
+    state: str  # "ok", "rejected" or "no plugin"
+    reason: str  # "" for "ok"
+    name: str
+    version: str
+    architectures: tuple[int, ...]  # 900 for compute capability 9.0
+    abi_version: int
+    rows: tuple[Row, ...]
+
+
+def read_table(path: str) -> Table:
+    """Read the table of a file. Never raises: `state` and `reason` say what is wrong."""
+    state, reason, name, version, architectures, abi_version, rows = inspect_fields(path)
+    fields = tuple(Row(*row) for row in rows)
+    return Table(path, state, reason, name, version, architectures, abi_version, fields)
+
+
+def read_rows(section: bytes) -> tuple[Row, ...]:
+    """Return what a section of notes says of the rows of a table that the core rejects."""
+    return tuple(_row(fields) for kind, fields in _notes(section) if kind == OPERATOR_NOTE)
+
+
+def read_states(section: bytes) -> list[str]:
+    """Return the functions that a section of notes names to make states."""
+    keys = ("state", "exclusive_state")
+    return [fields[key] for _, fields in _notes(section) for key in keys if key in fields]
+
+
+def _notes(section: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield kind and fields of each note; what is no text any more ends it."""
+    at = 0
+    while at + 20 <= len(section):
+        owner_bytes, text_bytes, kind = struct.unpack_from("=III", section, at)
+        text = section[at + 20 : at + 20 + text_bytes]
+        if owner_bytes != 8 or len(text) < text_bytes:
+            return
+        strings = text.decode(errors="replace").split("\0")
+        parts = (x.partition("=") for x in strings)
+        yield kind, {key.lstrip("!"): value for key, _, value in parts}
+        at += 20 + (text_bytes + 3) // 4 * 4
+
+
+def _row(fields: dict[str, str]) -> Row:
+    flags = TAKES_STRIDES if "takes_strides" in fields else 0
+    cuda, host, signature, doc = (fields.get(x, "") for x in ("cuda", "host", "signature", "doc"))
+    properties = {key: fields[key] or None for key in fields if key and key not in OWN_FIELDS}
+    return Row(cuda, host, signature, doc, flags, properties)

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+from cpython.object cimport PyObject
+
+from cuplug._engine.base.core cimport cuplug_argument, cuplug_tensor
+from cuplug._engine.interop.kinds cimport array_kind
+from cuplug._engine.interop.reading cimport reading
+
+
+cdef int read_exchange(
+    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
+) except -1
+cdef int read_torch(
+    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
+) except -1
+cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1
+# A new tensor of PyTorch with the shape and strides of `layout`; sets the data of x, the same
+# memory as one dimension.
+cdef object empty_strided(
+    object like, const array_kind *kind, cuplug_tensor *x, const cuplug_tensor *layout
+)
+# A new array of the library's own, on the device of `like`; sets the tensor's data.
+cdef object empty_exchange(object like, const array_kind *kind, cuplug_tensor *x)

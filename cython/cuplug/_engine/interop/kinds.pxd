@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+from cpython.object cimport PyObject
+
+from cuplug._engine.base.dlpack cimport dlpack_exchange
+
+
+ctypedef enum protocol:
+    NO_ARRAY
+    NUMPY
+    EXCHANGE  # DLPack's C exchange API
+    TORCH  # PyTorch's tensors, where it has no exchange API
+    CUPY
+    OWN  # an Array
+    DLPACK  # __dlpack__
+    CUDA_INTERFACE  # __cuda_array_interface__
+    BUFFER
+    SPEC  # no elements: an ArraySpec
+
+# What CuPy's arrays are read by.
+cdef enum:
+    CUPY_DTYPE
+    CUPY_SHAPE
+    CUPY_STRIDES
+    CUPY_IS_CONTIGUOUS
+    N_CUPY_OF_ARRAY
+    CUPY_POINTER = N_CUPY_OF_ARRAY  # from here on of what `data` is
+    CUPY_DEVICE
+    N_CUPY_ATTRIBUTES
+
+ctypedef struct cupy_getters:
+    PyObject *memory_type  # of `data`, the type that these are of; NULL: some has no getter
+    PyObject *of[N_CUPY_ATTRIBUTES]
+
+# How objects of one type are read as arrays. Never freed: calls read them without a lock.
+ctypedef struct array_kind:
+    PyObject *type
+    int protocol
+    const dlpack_exchange *exchange
+    PyObject *requires_grad  # a getset descriptor, or NULL
+    int is_torch  # a tensor of PyTorch
+    size_t tensor_place  # of PyTorch: as find_tensor gives it
+    const void *owner  # equal where arrays share one current stream
+    cupy_getters cupy
+
+
+cdef extern from *:
+    """
+    #define cuplug_type_of(obj) ((PyObject *)Py_TYPE(obj))
+    #define cuplug_load_kind(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
+    #define cuplug_store_kind(slot, kind) __atomic_store_n((slot), (kind), __ATOMIC_RELEASE)
+    """
+    PyObject *type_of "cuplug_type_of"(PyObject *obj) noexcept  # Py_TYPE, without references
+    array_kind *cuplug_load_kind(array_kind **slot) noexcept nogil
+    void cuplug_store_kind(array_kind **slot, const array_kind *kind) noexcept nogil
+
+
+# Attributes that C code computes, through that code: a fraction of the time of a look-up by name.
+cdef extern from "Python.h":
+    ctypedef object (*getter)(PyObject *, void *)
+
+    ctypedef struct PyGetSetDef:
+        getter get
+        void *closure
+
+    ctypedef struct PyGetSetDescrObject:
+        PyGetSetDef *d_getset
+
+
+# The kind of an array's type; NULL for a type that is none. `made` itself, filled, is returned
+# when there are too many types to keep one more.
+cdef const array_kind *find_kind(PyObject *obj, array_kind *made) except? NULL
+cdef const array_kind *numpy_kind() noexcept
+# The descriptor of a class's attribute, borrowed from the class; NULL where it is of another kind.
+cdef inline PyObject *find_getter(object cls, str name):
+    descriptor = getattr(cls, name, None)
+    if type(descriptor).__name__ != "getset_descriptor":
+        return NULL
+    return <PyObject *>descriptor
+
+
+cdef inline object call_getter(PyObject *descriptor, PyObject *obj):
+    cdef PyGetSetDef *definition = (<PyGetSetDescrObject *>descriptor).d_getset
+    return definition.get(obj, definition.closure)

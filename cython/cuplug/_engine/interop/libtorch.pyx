@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's tensors, through the C functions of libtorch, in a fraction of its DLPack's time.
+
+`torch/csrc/inductor/aoti_torch/c/shim.h` promises them to be stable. They take the address of an
+`at::Tensor`, which a Python tensor holds; where, is found by the address that `_cdata` tells. The
+numbers of dtypes and devices are not promised: what they mean is learnt from DLPack. Nothing is
+taken on trust: a dtype is read here once both readings of a tensor of it were the same. A process
+of a few calls does without.
+"""
+
+import sys
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t
+
+from cuplug._engine.base.core cimport (
+    CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_ARGUMENT_OTHER,
+    cuplug_argument,
+    cuplug_dtype,
+    cuplug_tensor,
+)
+
+cdef extern from "dlfcn.h":
+    const int RTLD_LAZY, RTLD_NOLOAD
+    void *dlopen(const char *path, int flags)
+    void *dlsym(void *library, const char *symbol)
+
+cdef extern from *:
+    """
+    #define cuplug_load_type(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
+    #define cuplug_store_type(slot, type) __atomic_store_n((slot), (type), __ATOMIC_RELEASE)
+    """
+    int32_t load_type "cuplug_load_type"(int32_t *slot) noexcept
+    void store_type "cuplug_store_type"(int32_t *slot, int32_t type) noexcept
+
+cdef enum:
+    N_EXPORTED = 16  # tensors that DLPack reads before: the search takes as long as many of these
+    N_DTYPES = 64
+    N_DEVICE_TYPES = 32
+
+# They return 0, or an error.
+ctypedef int (*get_number)(void **tensor, int32_t *number) noexcept
+ctypedef int (*get_size)(void **tensor, int64_t *size) noexcept
+ctypedef int (*get_sizes)(void **tensor, int64_t **sizes) noexcept
+ctypedef int (*get_pointer)(void **tensor, void **pointer) noexcept
+# Methods of c10::TensorImpl, which at::Tensor points to. The type is as wide as C++'s bool.
+ctypedef unsigned char (*predicate)(const void *impl) noexcept
+
+ctypedef struct functions:
+    get_number dtype
+    get_number device_type
+    get_number device_index
+    get_size dim
+    get_sizes sizes
+    get_sizes strides
+    get_pointer data_ptr
+    get_size storage_offset
+    predicate has_storage
+    predicate requires_grad
+
+# What a dtype's and a device's numbers mean in DLPack.
+ctypedef struct meaning:
+    cuplug_dtype dtype
+    int32_t device_type  # written last; 0: not learnt
+
+MAX_FREED = <size_t>1 << 40
+
+cdef functions torch
+cdef int n_exported = 0
+cdef bint is_ready = False  # all functions are found, and right
+cdef meaning known[N_DEVICE_TYPES][N_DTYPES]
+
+
+cdef size_t find_tensor(object obj, object cls):
+    cdef size_t place, impl
+    module = sys.modules.get("torch")
+    parameter = getattr(getattr(module, "nn", None), "Parameter", None)
+    if cls is not getattr(module, "Tensor", None) and cls is not parameter:
+        return 0
+    impl = getattr(obj, "_cdata", 0)
+    for place in range(sizeof(PyObject), <size_t>cls.__basicsize__, sizeof(void *)):
+        if impl and (<size_t *>(<char *><PyObject *>obj + place))[0] == impl:
+            return place
+    return 0
+
+
+cdef bint find_all(object module):
+    try:
+        return find_functions() and are_predicates(module)
+    except Exception:
+        return False
+
+
+cdef bint find_functions():
+    cdef void *library = dlopen(b"libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD)
+    cdef void **to = <void **>&torch
+    names = (
+        b"aoti_torch_get_dtype",
+        b"aoti_torch_get_device_type",
+        b"aoti_torch_get_device_index",
+        b"aoti_torch_get_dim",
+        b"aoti_torch_get_sizes",
+        b"aoti_torch_get_strides",
+        b"aoti_torch_get_data_ptr",
+        b"aoti_torch_get_storage_offset",
+        b"_ZNK3c1010TensorImpl11has_storageEv",  # no C functions tell these two
+        b"_ZNK3c1010TensorImpl13requires_gradEv",
+    )
+    if library == NULL:
+        return False
+    for k, name in enumerate(names):
+        to[k] = dlsym(library, name)
+        if to[k] == NULL:
+            return False
+    return True
+
+
+cdef bint are_predicates(object module):
+    """Whether the methods answer right: their names in C++ are no promise."""
+    cdef size_t impl
+    dense, sparse = module.strided, module.sparse_coo
+    for layout, requires_grad in ((dense, False), (dense, True), (sparse, False)):
+        x = module.empty(0, layout=layout, device="cpu", requires_grad=requires_grad)
+        impl = x._cdata
+        if torch.has_storage(<void *>impl) != (layout is dense):
+            return False
+        if torch.requires_grad(<void *>impl) != requires_grad:
+            return False
+    return True
+
+
+cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
+    cdef void **tensor = <void **>(<char *>obj + place)
+    cdef cuplug_tensor *x = &a.tensor
+    cdef int32_t device = 0
+    cdef int64_t ndim = 0
+    cdef meaning *means
+    a.kind = CUPLUG_ARGUMENT_OTHER
+    if not is_ready or not torch.has_storage(tensor[0]) or torch.requires_grad(tensor[0]):
+        return False
+    if torch.device_index(tensor, &device) or torch.dim(tensor, &ndim):
+        return False
+    if torch.sizes(tensor, &x.shape) or torch.strides(tensor, &x.strides):
+        return False
+    means = meaning_of(tensor)
+    if means == NULL or torch.data_ptr(tensor, &x.data):
+        return False
+    if <size_t>x.data < MAX_FREED and is_freed(tensor, x.data, means.dtype.bits >> 3):
+        return False
+    a.kind = CUPLUG_ARGUMENT_ARRAY
+    a.flags = 0
+    x.device.type = load_type(&means.device_type)
+    x.device.id = device if device > 0 else 0  # that of the host is -1
+    x.ndim = <int32_t>ndim
+    x.dtype = means.dtype
+    x.byte_offset = 0
+    return x.device.type != 0 and x.data != NULL  # no memory: it is empty, or traced
+
+
+cdef bint is_freed(void **tensor, void *data, int64_t item_bytes) noexcept:
+    """Whether only the offset is left of an address: the storage was resized to 0 bytes."""
+    cdef int64_t offset = 0
+    return torch.storage_offset(tensor, &offset) != 0 or <int64_t>data == offset * item_bytes
+
+
+cdef inline meaning *meaning_of(void **tensor) noexcept:
+    cdef int32_t dtype = 0, device_type = 0
+    if torch.dtype(tensor, &dtype) or not 0 <= dtype < N_DTYPES:
+        return NULL
+    if torch.device_type(tensor, &device_type) or not 0 <= device_type < N_DEVICE_TYPES:
+        return NULL
+    return &known[device_type][dtype]
+
+
+cdef int learn_tensor(PyObject *obj, size_t place, const cuplug_tensor *x) except -1:
+    global n_exported, is_ready
+    cdef cuplug_argument mine
+    cdef meaning *means
+    if not is_ready:
+        if n_exported <= N_EXPORTED:
+            n_exported += 1
+        if n_exported != N_EXPORTED or not find_all(sys.modules["torch"]):
+            return 0
+        is_ready = True
+    if read_tensor(obj, place, &mine) or mine.kind != CUPLUG_ARGUMENT_ARRAY:
+        return 0
+    if is_same(&mine.tensor, x) and (<object>obj).requires_grad is False:
+        means = meaning_of(<void **>(<char *>obj + place))
+        means.dtype = x.dtype
+        store_type(&means.device_type, x.device.type)
+    return 0
+
+
+cdef bint is_same(const cuplug_tensor *mine, const cuplug_tensor *x) noexcept:
+    cdef int k
+    cdef int64_t stride = 1  # where x has none: it is C-contiguous
+    if mine.data != <char *>x.data + x.byte_offset or mine.device.id != x.device.id:
+        return False
+    if mine.ndim != x.ndim:
+        return False
+    for k in range(x.ndim - 1, -1, -1):
+        if mine.shape[k] != x.shape[k]:
+            return False
+        if x.strides != NULL:
+            stride = x.strides[k]
+        if x.shape[k] > 1 and mine.strides[k] != stride:
+            return False
+        stride *= x.shape[k]
+    return True

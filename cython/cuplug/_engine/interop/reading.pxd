@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_argument, cuplug_tensor
+from cuplug._engine.interop.kinds cimport array_kind
+
+
+cdef enum:
+    MAX_ARGUMENTS = 64
+    MAX_READ = 128  # with the outputs, which stand behind the parameters
+    MAX_STREAMS = 8
+    N_STORED = 256  # what is more lies on the heap: threads may have small stacks
+
+# The arguments of one call while they are read: on the C stack, prepared by start_reading.
+ctypedef struct reading:
+    const array_kind *first_kind  # of the first array: outputs are made like it; NULL: no array
+    PyObject *first  # borrowed
+    const array_kind *device_kind  # of the first array on a GPU: gives the stream
+    int n_scalar_arrays  # NumPy arrays without dimensions
+    bint has_torch  # a tensor of PyTorch, whose writes are to be counted
+    bint has_strided_torch
+    cuplug_tensor layout  # of outputs, if arrays were made one-dimensional; ndim 0: none
+    bint is_stale  # what was read: code whose author is unknown, in Python, has run since
+    int32_t row  # the one whose parameters' names the arguments were given by; -1: any
+    bint takes_specs  # descriptions stand for arrays: nothing is run
+    PyObject *handed_to  # borrowed: the name of the one that one of the arrays is to be handed to
+    PyObject *kept  # owned: what must live until the call is over; NULL or a list
+    uint32_t n_streams
+    void *streams[MAX_STREAMS]  # to order the call with: of other libraries than the first
+    void *given_stream  # by the caller, to run on; NULL: the first library's current one
+    int64_t *room  # what is free of `stored`
+    PyObject *objects[MAX_READ]  # borrowed
+    cuplug_argument args[MAX_READ]
+    int64_t stored[N_STORED]  # shapes and strides in elements
+
+
+cdef inline void start_reading(reading *r) noexcept:
+    r.first_kind = NULL
+    r.first = NULL
+    r.device_kind = NULL
+    r.n_scalar_arrays = 0
+    r.has_torch = False
+    r.has_strided_torch = False
+    r.layout.ndim = 0
+    r.is_stale = False
+    r.row = -1
+    r.takes_specs = False
+    r.handed_to = NULL
+    r.kept = NULL
+    r.n_streams = 0
+    r.given_stream = NULL
+    r.room = r.stored
+
+
+# Code of others runs, which may change the arrays that were read.
+cdef inline void note_code(reading *r) noexcept:
+    if r.first != NULL:
+        r.is_stale = True
+
+
+# An argument that is none of ours; `text` says in an error message what it is.
+cdef int set_other(reading *r, cuplug_argument *a, object text) except -1
+# One that stands for an array in a library's program: (name of the library, text).
+cdef int set_foreign(reading *r, cuplug_argument *a, tuple found) except -1
+# One whose own code raised an exception when it was read.
+cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1
+cdef int64_t *store_apart(reading *r, Py_ssize_t n) except NULL
+cdef int divide_strides(
+    reading *r, cuplug_argument *a, const Py_ssize_t *strides, Py_ssize_t item_bytes
+) except -1
+cdef int keep(reading *r, object obj) except -1
+# Its own copy of sizes and strides that belong to an array, which another thread may change while
+# the call runs. The number of its dimensions has been checked.
+cdef int copy_layout(reading *r, cuplug_tensor *x) except -1
+# The kind of an array's type, to be used until the call is over; NULL for a type that is none.
+cdef const array_kind *kind_of(reading *r, PyObject *obj) except? NULL
+# Remembers a stream that the call is to be ordered with.
+cdef int add_stream(reading *r, void *stream) except -1
+
+
+cdef extern from *:
+    """
+    static inline __attribute__((always_inline)) int64_t *cuplug_copy_numbers(
+        int64_t *to, const int64_t *from, int n) {
+      for (; n > 0; n--) *to++ = *from++;
+      return to;
+    }
+    """
+    # Returns the end of the copy.
+    int64_t *cuplug_copy_numbers(int64_t *to, const int64_t *source, int n) noexcept nogil
+
+
+# Room for n numbers until the call is over.
+cdef inline int64_t *store(reading *r, Py_ssize_t n) except NULL:
+    cdef int64_t *room = r.room
+    if room + n > r.stored + N_STORED:
+        return store_apart(r, n)
+    r.room = room + n
+    return room
+
+
+# The same, filled with the sizes or strides of an array, of which every call has some.
+cdef inline int64_t *store_copy(reading *r, const int64_t *numbers, int ndim) except NULL:
+    cdef int64_t *room = r.room
+    if room > r.stored + N_STORED - CUPLUG_MAX_NDIM:
+        room = store_apart(r, ndim)
+        cuplug_copy_numbers(room, numbers, ndim)
+    else:
+        r.room = cuplug_copy_numbers(room, numbers, ndim)
+    return room

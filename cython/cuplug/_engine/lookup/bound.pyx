@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that compiled calls, the typed-memoryview functions, have found.
+
+Such a call passes its arguments by position and without names, so a plugin that has another
+signature than the one it was compiled for would take them for something else.
+"""
+
+from libc.stdint cimport uint32_t
+from libc.stdlib cimport malloc
+
+from cuplug._engine.base.core cimport (
+    cuplug_error,
+    cuplug_operator,
+    cuplug_operator_n_rows,
+    cuplug_operator_row,
+    cuplug_row_signature,
+)
+from cuplug._engine.base.core_call cimport (
+    cuplug_frame,
+    cuplug_operator_signature,
+    cuplug_parameter,
+    cuplug_signature,
+)
+from cuplug._engine.base.status cimport raise_error
+from cuplug._engine.call.operator cimport Operator
+from cuplug._engine.lookup.find cimport look_up, operator_of
+
+from libc.string cimport strcmp
+
+from cuplug.errors import PluginError
+
+cdef extern from *:
+    """
+    #define cuplug_load_slot(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
+    #define cuplug_store_slot(slot, op) __atomic_store_n((slot), (op), __ATOMIC_RELEASE)
+    """
+    cuplug_operator *cuplug_load_slot(cuplug_operator **slot) noexcept nogil
+    void cuplug_store_slot(cuplug_operator **slot, cuplug_operator *op) noexcept nogil
+
+REMEDY = "rebuild the module with what `cuplug bind` writes for this plugin"
+
+# The operator of each slot, by the slot's address: alive, so that `cuplug.reload` meets it.
+cdef dict operators = {}
+
+
+cdef const bound_call *bound_of(cuplug_operator **slot, const char *name) except NULL nogil:
+    cdef const bound_call *bound = <const bound_call *>cuplug_load_slot(slot)
+    return bound if bound != NULL else fill_slot(slot, name)
+
+
+cdef const bound_call *fill_slot(cuplug_operator **slot, const char *name) except NULL with gil:
+    cdef bytes whole = name, found_as = whole.partition(b"(")[0]
+    cdef const char *text = found_as
+    cdef const char *signature = name + whole.find(b".") + 1
+    cdef cuplug_operator *op = NULL
+    cdef cuplug_error error
+    cdef bound_call *bound
+    cdef int status
+    with nogil:
+        status = look_up(text, &op, &error)
+    if status:
+        raise_error(&error)
+    row = ANY_ROW if found_as == whole else row_of(operator_of(op), op, signature)
+    bound = <bound_call *>malloc(sizeof(bound_call))
+    if bound == NULL:
+        raise MemoryError()
+    bound.op, bound.row = op, row
+    operators[<size_t>slot] = operator_of(op)
+    cuplug_store_slot(slot, <cuplug_operator *>bound)
+    return bound
+
+
+cdef uint32_t row_of(Operator found, cuplug_operator *op, const char *signature) except? ANY_ROW:
+    """Return the row that has a signature, word for word."""
+    cdef uint32_t k
+    for k in range(cuplug_operator_n_rows(op)):
+        if not strcmp(cuplug_row_signature(cuplug_operator_row(op, k)), signature):
+            return k
+    seen = " and ".join([repr(text) for text in found.signatures])
+    raise PluginError(
+        f"{found.name}: got {seen}, from the plugin {found.plugin} {found.version} in "
+        f"{found.path}, expected {(<bytes>signature).decode()!r}, for which this module was "
+        f"compiled; {REMEDY}"
+    )
+
+
+cdef int check_other_row(const bound_call *bound, const cuplug_frame *frame) except -1 nogil:
+    cdef const cuplug_signature *own = cuplug_operator_signature(bound.op, bound.row)
+    if bound.row == ANY_ROW or takes_the_same(own, frame.signature):
+        return 0
+    with gil:
+        return refuse_row(bound, frame)
+
+
+cdef bint takes_the_same(const cuplug_signature *a, const cuplug_signature *b) noexcept nogil:
+    """Whether each argument has the same name and kind in both."""
+    cdef const cuplug_parameter *x
+    cdef const cuplug_parameter *y
+    cdef int k
+    if a.n_parameters != b.n_parameters or a.n_outputs != b.n_outputs:
+        return False
+    for k in range(a.n_parameters + a.n_outputs):
+        x, y = &a.parameters[k], &b.parameters[k]
+        if x.kind != y.kind or strcmp(x.name, y.name):
+            return False
+    return True
+
+
+cdef int refuse_row(const bound_call *bound, const cuplug_frame *frame) except -1:
+    rows = [
+        cuplug_row_signature(cuplug_operator_row(bound.op, k)).decode()
+        for k in (frame.row, bound.row)
+    ]
+    name = (<const char *>frame.signature.name).decode()
+    raise PluginError(
+        f"{name}: got arguments that {rows[0]!r} takes before {rows[1]!r}, for which this module "
+        f"was compiled, expected them to be for that one alone; {REMEDY}"
+    )
+
+
+def forget_reloaded():
+    """Let compiled calls look for their operators again where these were reloaded."""
+    cdef const bound_call *bound
+    cdef cuplug_operator **slot
+    for address, found in list(operators.items()):
+        slot = <cuplug_operator **><size_t>address
+        bound = <const bound_call *>cuplug_load_slot(slot)
+        if bound != NULL and bound.op != (<Operator>found).op:
+            cuplug_store_slot(slot, NULL)

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding and loading plugins."""
+
+import os
+from types import ModuleType
+
+from cpython.dict cimport PyDict_GetItemWithError
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.module cimport PyModule_Check, PyModule_GetDict
+from cpython.object cimport PyObject
+from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport strlen
+
+from cuplug._engine.base.core cimport (
+    cuplug_error,
+    cuplug_find,
+    cuplug_find_early,
+    cuplug_load,
+    cuplug_operator,
+    cuplug_operator_digest,
+)
+from cuplug._engine.base.core_call cimport cuplug_find_loaded, cuplug_find_stock
+from cuplug._engine.call.operator cimport Operator, wrap_operator
+from cuplug._engine.base.status cimport raise_error
+from cuplug._engine.lookup.listing cimport packages_are_read, read_packages
+
+from cuplug.errors import NotFoundError, PluginError
+from cuplug._engine.base.validate import absolute
+from cuplug._engine.base.public import public
+from cuplug._engine.call.pickled import PickledOperator
+from cuplug._engine.lookup.records import Plugin
+from cuplug._engine.lookup.listing import list_plugins
+
+cdef extern from "Python.h":
+    bint PyUnicode_IS_ASCII(object text)
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *n_bytes) except NULL
+
+cdef enum:
+    ROOM = 64  # for the operators of one file, at first
+
+cdef dict wrapped = {}  # operators of plugins, by the addresses of what the core knows of them
+
+
+@public
+def find(name, version=None, digest=None):
+    """Find an operator.
+
+    Parameters
+    ----------
+    name : str
+        "operator", or "plugin.operator".
+    version : str, optional
+        What the plugin's version must be.
+    digest : str, optional
+        What the SHA-256 of the plugin's file must be, as 64 digits: no other code is taken.
+
+    Returns
+    -------
+    Operator
+
+    Raises
+    ------
+    NotFoundError
+        There is none; the message lists the directories looked in, and near names.
+    PluginError
+        It is of another version, or of another file.
+    """
+    found = find_any(name)
+    if version is not None or digest is not None:
+        check_code(found, version, digest)
+    return found
+
+
+cdef object find_in_plugins(object name, bint is_stock):
+    cdef cuplug_operator *op = NULL
+    cdef cuplug_error error
+    cdef int status
+    encoded = encode_name(name)
+    cdef const char *text = encoded
+    with nogil:
+        status = cuplug_find_stock(text, &op, &error) if is_stock else look_up(text, &op, &error)
+    if status:
+        raise_error(&error)
+    return operator_of(op)
+
+
+cdef Operator operator_of(cuplug_operator *op):
+    """The same for each look-up: to make one takes longer than a call."""
+    cdef Operator found = wrapped.get(<size_t>op)
+    if found is None or found.op != op:  # that one was reloaded
+        found = wrapped[<size_t>op] = wrap_operator(op, pickled)
+    return found
+
+
+def forget_operators():
+    """Keep none alive that nobody holds."""
+    wrapped.clear()
+
+
+cdef cuplug_operator *find_in_use(object name) except? NULL:
+    """By far the most look-ups: without what letting go of the GIL takes, as no file is read."""
+    cdef Py_ssize_t n_bytes = 0
+    cdef const char *text
+    if type(name) is not str or not PyUnicode_IS_ASCII(name):
+        return NULL
+    text = PyUnicode_AsUTF8AndSize(name, &n_bytes)
+    return cuplug_find_loaded(text) if strlen(text) == <size_t>n_bytes else NULL
+
+
+cdef object find_any(object name):
+    cdef cuplug_operator *op = find_in_use(name)
+    if op != NULL:
+        return operator_of(op)
+    try:
+        return find_in_plugins(name, False)
+    except NotFoundError as missing:
+        from cuplug._engine.lookup.adopted_libraries import find_adopted
+
+        return find_adopted(name, missing)
+
+
+cdef int look_up(const char *name, cuplug_operator **op, cuplug_error *error) except -1 nogil:
+    cdef int status = 0
+    if not packages_are_read:  # to look through them takes longer than all else here
+        status = cuplug_find_early(name, op, error)
+    if not status and op[0] == NULL:
+        with gil:
+            read_packages()
+        status = cuplug_find(name, op, error)
+    return status
+
+
+def operator_or_attribute(module, str name not None):
+    """Return an attribute of a module that has operators, as the module's `__getattribute__`.
+
+    Python would make an exception before it asks the module's `__getattr__`, which takes longer
+    than a call.
+    """
+    cdef PyObject *own = NULL
+    if PyModule_Check(module):
+        own = PyDict_GetItemWithError(<object>PyModule_GetDict(module), name)
+        if own != NULL:
+            return <object>own
+        if not name.startswith("_"):
+            try:
+                return find_any(name)
+            except (NotFoundError, ValueError):
+                pass
+    return ModuleType.__getattribute__(module, name)
+
+
+def find_stock(name):
+    """Find "plugin.operator" among the plugins that come with cuplug, whatever else is called so.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Operator
+    """
+    return find_in_plugins(name, True)
+
+
+def pickled(Operator op):
+    """Return what an operator of a plugin is pickled as: its name, and what tells its code."""
+    return PickledOperator, (find, (f"{op.plugin}.{op.name}", op.version, digest_of(op)))
+
+
+cdef str digest_of(Operator op):
+    cdef uint8_t[32] digest
+    cdef cuplug_error error
+    cdef int status
+    with nogil:
+        status = cuplug_operator_digest(op.op, digest, &error)
+    if status:
+        raise_error(&error)
+    return (<bytes>(<char *>digest)[:32]).hex()
+
+
+cdef int check_code(Operator op, object version, object digest) except -1:
+    seen = digest_of(op) if digest is not None else ""
+    if op.version == (op.version if version is None else version) and seen == (digest or ""):
+        return 0
+    raise PluginError(
+        f"{op.plugin}.{op.name}: seen {describe(op.version, seen)}, in {op.path}, "
+        f"wanted {describe(version, digest)}"
+    )
+
+
+cdef str describe(object version, object digest):
+    parts = [f"version {version}"] if version is not None else []
+    return " with ".join([*parts, *([f"SHA-256 {digest}"] if digest else [])])
+
+
+cdef bytes encode_name(object name):
+    if not isinstance(name, str):
+        raise TypeError(f"find: name: seen {type(name).__name__}, wanted a string")
+    encoded = name.encode("utf-8", "backslashreplace")
+    if strlen(encoded) != <size_t>len(encoded):
+        raise ValueError(f"find: name: seen {name!r}, wanted a string without zero characters")
+    return encoded
+
+
+@public
+def load(path):
+    """Register the plugin in one file, ahead of the search path, whatever the file is called.
+
+    Its code is loaded at the first call of one of its operators.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+
+    Returns
+    -------
+    Plugin
+        Its operators are attributes: `cuplug.load("libhalf.so").half(x)`.
+
+    Raises
+    ------
+    PluginError
+        The file is no plugin, or is refused.
+    """
+    encoded = os.fsencode(absolute("load", path))
+    try:
+        return Plugin(load_operators(encoded, ROOM))
+    except PluginError as refusal:
+        from cuplug._engine.lookup.adopted_libraries import load_adopted
+
+        return load_adopted(os.fsdecode(encoded), refusal)
+
+
+cdef tuple load_operators(bytes path, uint32_t room):
+    cdef cuplug_operator **ops
+    cdef cuplug_error error
+    cdef uint32_t n = 0
+    cdef int status
+    cdef const char *text = path
+    ops = <cuplug_operator **>PyMem_RawMalloc(room * sizeof(cuplug_operator *))
+    if ops == NULL:
+        raise MemoryError()
+    try:
+        with nogil:
+            status = cuplug_load(text, ops, room, &n, &error)
+        if status:
+            raise_error(&error)
+        if n > room:
+            return load_operators(path, n)
+        return tuple([operator_of(ops[k]) for k in range(n)])
+    finally:
+        PyMem_RawFree(ops)
+
+
+@public
+def plugins():
+    """List the libraries in the directories of the search path; runs none of their code.
+
+    Returns
+    -------
+    list of PluginFile
+        In search order: the first of a name is the one that is used. Adopted libraries come last.
+    """
+    from cuplug._engine.lookup.adopted_libraries import list_adopted
+
+    listed = list_plugins()
+    adopted = list_adopted(listed)
+    if not adopted:
+        return listed
+    paths = {record.path for record in adopted}
+    return [record for record in listed if record.path not in paths] + adopted

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator that computes the gradient of another, as its property `gradient` names it."""
+
+from __future__ import annotations
+
+import contextlib
+
+from cuplug._engine.call.operator import Operator
+from cuplug._engine.lookup.find import find, load
+from cuplug._engine.signature.gradient import Gradient, linear_names, match_gradient
+from cuplug._engine.signature.signature import parse
+from cuplug.errors import NotFoundError
+
+__all__ = ["find_gradient", "sibling"]
+
+
+def find_gradient(operator: Operator, row: int) -> tuple[Operator, Gradient] | None:
+    """Find what computes the gradient of one row of an operator.
+
+    Parameters
+    ----------
+    operator : Operator
+    row : int
+        The number of the row.
+
+    Returns
+    -------
+    tuple of Operator and Gradient, or None
+        The operator to call, and how; None where the row has no gradient.
+
+    Raises
+    ------
+    NotFoundError
+        The plugin has no operator of that name.
+    ValueError
+        It does not fit the row.
+    """
+    name = operator.properties[row].get("gradient")
+    if not name:
+        return None
+    found = find(name) if "." in name else sibling(operator, name)
+    rows = [parse(text) for text in found.signatures]
+    linear = linear_names(found.properties[0].get("linear"))
+    return found, match_gradient(parse(operator.signatures[row]), rows, linear)
+
+
+def sibling(operator: Operator, name: str) -> Operator:
+    """Return an operator of the same file, whether or not it is the one found by that name.
+
+    Raises
+    ------
+    NotFoundError
+        The file has no operator of that name.
+    """
+    with contextlib.suppress(NotFoundError):
+        found = find(f"{operator.plugin}.{name}")
+        if found.path == operator.path:
+            return found
+    for other in load(operator.path).operators:
+        if other.name == name:
+            return other
+    raise NotFoundError(
+        f"{operator.plugin}.{operator.name}: its gradient: there is no {name} in {operator.path}"
+    )

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators made ready ahead of their first call."""
+
+from collections.abc import Iterable
+
+from libc.stdint cimport int32_t
+
+from cuplug._engine.base.core cimport (
+    CUPLUG_ALL_GPUS,
+    CUPLUG_CPU,
+    CUPLUG_CUDA,
+    cuplug_device,
+    cuplug_error,
+    cuplug_load_code,
+    cuplug_n_devices,
+    cuplug_operator,
+    cuplug_prepare,
+)
+from cuplug._engine.base.status cimport raise_error
+from cuplug._engine.call.operator cimport Operator
+from cuplug._engine.cuda.placement cimport parse_places
+
+from cuplug._engine.base.public import public
+from cuplug._engine.lookup.find import find
+
+
+@public
+def prepare(operators, device=None):
+    """Do ahead what the first call of operators does.
+
+    Their code is loaded. With a GPU, CUDA is started, the context and the memory pool are made, it
+    is checked that there is code for the GPU, and the driver loads their plugin's kernels. Kernels
+    that are compiled at run time are left to the first call.
+
+    Parameters
+    ----------
+    operators : Operator, str, or sequence of them
+        Names are those that `cuplug.find` takes.
+    device : str, int or device, optional
+        Where they will run.
+
+    Raises
+    ------
+    NotFoundError, PluginError, CudaError
+        As their first call would.
+    ValueError
+        An operator has no entry for a GPU.
+    """
+    cdef cuplug_device place
+    cdef int32_t n = 0
+    place.type, place.id = CUPLUG_CPU, 0
+    if device is not None:
+        place = parse_places("prepare", device)
+    alone = isinstance(operators, (str, Operator)) or not isinstance(operators, Iterable)
+    given = (operators,) if alone else operators
+    wanted = [find(op) if isinstance(op, str) else op for op in given]
+    numbers = [place.id]
+    if place.type == CUPLUG_CUDA and place.id == CUPLUG_ALL_GPUS:
+        cuplug_n_devices(&n, NULL, NULL)
+        numbers = range(max(n, 1))
+    for place.id in numbers:
+        for op in wanted:
+            prepare_operator(op, place)
+
+
+cdef int prepare_operator(object operator, cuplug_device place) except -1:
+    if not isinstance(operator, Operator):
+        seen = type(operator).__name__
+        raise TypeError(f"prepare: operators: seen {seen}, wanted operators or their names")
+    cdef cuplug_operator *op = (<Operator>operator).op
+    cdef cuplug_error error
+    cdef int status
+    with nogil:
+        if place.type == CUPLUG_CUDA:
+            status = cuplug_prepare(op, place.id, &error)
+        else:
+            status = cuplug_load_code(op, &error)
+    if status:
+        return raise_error(&error)
+    return 0

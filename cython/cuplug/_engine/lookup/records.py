@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What listings say about plugins and directories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cuplug._engine.base.public import public
+from cuplug._engine.call.operator import Operator
+
+__all__ = ["Directory", "Plugin", "PluginFile"]
+
+
+@public
+class PluginFile(NamedTuple):
+    """A library on the search path, from its symbol table; its code was not run."""
+
+    name: str  # "" where it could not be read
+    version: str
+    path: str
+    state: str  # "ok", "shadowed", "duplicate", "rejected" or "changed"
+    reason: str  # "" for "ok"
+    origin: str  # what put the directory on the search path
+    operators: tuple[str, ...]
+    signatures: tuple[str, ...]
+    sides: tuple[str, ...]  # "cpu", "cuda"
+    architectures: tuple[int, ...]  # compute capabilities: 900 for 9.0
+    abi: str  # "1.0"
+    loaded: bool  # its code is in the process
+    kind: str = "plugin"  # or "adopted": a library with a description instead of a table
+
+
+@public
+class Directory(NamedTuple):
+    """A place on the search path."""
+
+    path: str
+    origin: str
+    state: str  # "ok", "missing", "rejected" or "duplicate"
+    reason: str  # "" for "ok"
+
+
+@public
+class Plugin:
+    """A plugin given to `cuplug.load`; its operators are attributes.
+
+    Attributes
+    ----------
+    name, version, path : str
+    operators : tuple of Operator
+    """
+
+    def __init__(self, operators: tuple[Operator, ...] = ()) -> None:
+        if not isinstance(operators, tuple) or not operators:
+            raise TypeError("cuplug.Plugin: get one with cuplug.load")
+        if wrong := [x for x in operators if not isinstance(x, Operator)]:
+            seen = type(wrong[0]).__name__
+            raise TypeError(f"cuplug.Plugin: operators: seen {seen}, wanted cuplug.Operator")
+        self._take(operators)
+
+    def _take(self, operators: tuple[Operator, ...]) -> None:
+        """Have these operators from now on."""
+        first = operators[0]
+        self.name: str = first.plugin
+        self.version: str = first.version
+        self.path: str = first.path
+        self.operators = operators
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        for operator in self.__dict__.get("operators", ()):
+            if operator.name == name:
+                return operator
+        raise AttributeError(f"plugin {self.__dict__.get('name')} has no operator {name}")
+
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), *(operator.name for operator in self.operators)])
+
+    def _repr_html_(self) -> str:
+        """Return all operators, for notebooks."""
+        return "".join(f"<p>{operator._repr_html_()}</p>" for operator in self.operators)
+
+    def __repr__(self) -> str:
+        names = ", ".join(operator.name for operator in self.operators)
+        return f"<plugin {self.name} {self.version} from {self.path}: {names}>"

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New code for operators whose files were built anew: `cuplug.reload`."""
+
+from __future__ import annotations
+
+import os
+
+from cuplug._engine.base.public import public
+from cuplug._engine.call.operator import Operator, living_paths, reload_operators
+from cuplug._engine.lookup.bound import forget_reloaded
+from cuplug._engine.lookup.find import forget_operators, load
+from cuplug._engine.lookup.records import Plugin
+
+
+@public
+def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
+    """Load files anew that were replaced since their code was loaded.
+
+    Every Operator of such a file runs the new code from then on, whatever name it was imported
+    under. The old code stays in the process: results live on, and calls on other threads come to
+    their end. Typed-memoryview functions run the new code if its signature is the one that they
+    were compiled for, and raise PluginError otherwise. Operators of adopted libraries keep their
+    descriptions. C programs go on with the old code.
+
+    Parameters
+    ----------
+    what : Operator or Plugin, optional
+        The one whose file is meant; without it, all that this process knows.
+
+    Returns
+    -------
+    tuple of str
+        The files that had changed.
+
+    Raises
+    ------
+    PluginError
+        A new file is broken or is refused; its operators go on with the old code. The same for one
+        that was written over in place: replace files by renaming, as `cuplug build` does.
+    NotFoundError
+        A new file lacks an operator, which goes on with the old code.
+    """
+    from cuplug._engine.adoption.adopt import reload_adopted
+
+    forget_operators()
+    if what is None:
+        paths = {path for path in living_paths() if os.path.isabs(path)}
+    elif isinstance(what, Operator | Plugin):
+        paths = {what.path}
+    else:
+        raise TypeError(f"reload: seen {type(what).__name__}, wanted an operator or a plugin")
+    changed, errors = reload_operators(paths)
+    forget_reloaded()
+    others, refused = reload_adopted(None if what is None else paths)
+    if errors or refused:
+        raise [*errors, *refused][0]
+    if isinstance(what, Plugin):
+        what._take(load(what.path).operators)
+    return tuple(sorted(changed | others))

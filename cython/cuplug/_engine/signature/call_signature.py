@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators' signatures in the form of the module `inspect`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from inspect import Parameter, Signature
+from typing import Any
+
+from cuplug._engine.signature import signature as signatures
+
+_OWN = [
+    Parameter("out", Parameter.KEYWORD_ONLY, default=None),
+    Parameter("device", Parameter.KEYWORD_ONLY, default=None),
+    Parameter("stream", Parameter.KEYWORD_ONLY, default=None),
+]
+
+
+def to_inspect(texts: Sequence[str], is_own: bool = True) -> Signature:
+    """Return the call signature of overloads; `(*args, ...)` where they differ.
+
+    `is_own` says that a call takes what all of cuplug's own take, `out=` and the like.
+    """
+    if not texts:
+        return Signature()
+    overloads = [_parameters(signatures.parse(text)) for text in texts]
+    own = _OWN if is_own else []
+    some = Signature([Parameter("args", Parameter.VAR_POSITIONAL), *own])
+    if any(overload != overloads[0] for overload in overloads):
+        return some
+    try:
+        return Signature([*overloads[0], *own])
+    except ValueError:  # what Python does not have: a default before a parameter without one
+        return some
+
+
+@cache
+def are_alike(texts: tuple[str, ...]) -> bool:
+    """Say whether overloads have the same parameter at each place."""
+    names = [[x.name for x in signatures.parse(text).parameters] for text in texts]
+    longest = max(names, key=len)
+    return all(row == longest[: len(row)] for row in names)
+
+
+def by_name(
+    signature: signatures.Signature, args: Sequence[Any], keywords: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the arguments of a call by the names of one overload; None: it has not all of them."""
+    names = [x.name for x in signature.parameters]
+    given = dict(zip(names, args, strict=False))
+    if len(args) > len(names) or not keywords.keys() <= {*names} or keywords.keys() & given.keys():
+        return None
+    return given | dict(keywords)
+
+
+def _parameters(signature: signatures.Signature) -> list[Parameter]:
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    return [
+        Parameter(x.name, kind, default=x.default if x.has_default else Parameter.empty)
+        for x in signature.parameters
+    ]

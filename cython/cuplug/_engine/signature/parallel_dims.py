@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dimensions along which elements have nothing to do with each other: arrays may be cut there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cuplug._engine.signature.evaluate import LOOP
+from cuplug._engine.signature.signature import Parameter, Signature
+
+__all__ = [
+    "CUT",
+    "UNKNOWN",
+    "dimension_name",
+    "independent",
+    "is_kept_whole",
+    "loop_axes",
+    "unkept",
+]
+
+UNKNOWN = "?"
+# An attribute of errors about blocks: the array, and the dimension, counted from the last one.
+CUT = "cuplug_cut"
+
+
+def loop_axes(signature: Signature, names: Mapping[str, Any]) -> set[int] | None:
+    """Return the loop dimensions along which a reduction or scan needs all elements.
+
+    Its results are independent along the others. Returns None for other operators.
+
+    Parameters
+    ----------
+    signature : Signature
+    names : mapping
+        The loop dimensions, and the arguments, by their names.
+    """
+    if not (signature.reduces or signature.scans):
+        return None
+    axis, every = names["axis"], range(len(names[LOOP]))
+    numbers = [axis] if isinstance(axis, int) else every if axis is None else axis
+    possible = range(-len(every), len(every))
+    if not (
+        isinstance(numbers, Iterable) and all(isinstance(k, int) and k in possible for k in numbers)
+    ):
+        return set(every)  # not known before the run, or wrong
+    return {k % len(every) for k in numbers}
+
+
+def independent(signature: Signature, properties: Mapping[str, str | None]) -> set[str]:
+    """Return the names of the dimensions that may be cut, `...` for the loop dimensions.
+
+    Parameters
+    ----------
+    signature : Signature
+    properties : mapping
+        Those of its row: `independent` promises dimensions, `keeps_whole` takes all back.
+    """
+    sizes = {name for x in signature.outputs for name in _names(signature, x)}
+    if is_kept_whole(properties) or UNKNOWN in sizes:
+        return set()
+    return {name for name in (LOOP, *_promised(properties)) if _can_be(signature, name)}
+
+
+def is_kept_whole(properties: Mapping[str, str | None]) -> bool:
+    """Say whether a call of a row with such properties is neither cut nor joined with others."""
+    return "keeps_whole" in properties
+
+
+def unkept(signature: Signature, properties: Mapping[str, str | None]) -> list[str]:
+    """Return the dimensions that a row promises to be independent and that cannot be."""
+    return [name for name in _promised(properties) if not _can_be(signature, name)]
+
+
+def dimension_name(signature: Signature, kind: str, value: int | str) -> str:
+    """Return the name of a dimension: `...`, `?`, or "" for one that has none."""
+    if kind in ("named", "variadic"):
+        return signature.dim_names[int(value)]
+    return {"loop": LOOP, "unknown": UNKNOWN}.get(kind, "")
+
+
+def _promised(properties: Mapping[str, str | None]) -> list[str]:
+    return (properties.get("independent") or "").replace(",", " ").split()
+
+
+def _can_be(signature: Signature, name: str) -> bool:
+    """Say whether each output has a dimension once, and no input has it twice."""
+    outputs = [_names(signature, x).count(name) for x in signature.outputs]
+    inputs = [_names(signature, x).count(name) for x in signature.parameters]
+    return all(n == 1 for n in outputs) and max(inputs, default=0) == 1
+
+
+def _names(signature: Signature, x: Parameter) -> list[str]:
+    return [dimension_name(signature, *dim) for dim in x.dims]

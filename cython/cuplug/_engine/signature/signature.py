@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures as Python objects, for the tools: listings, stubs, typed-memoryview functions."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from cuplug._engine.signature.fields import parse_fields
+from cuplug.errors import SignatureError
+
+__all__ = ["ARRAY_KINDS", "Parameter", "Signature", "SignatureError", "parse", "signatures_of"]
+
+ARRAY_KINDS = ("array", "inout", "output")
+# Of one formula: Python's own compiler, which works them out for tools, goes as deep as they are.
+MAX_OPERATIONS = 200
+_OPERATION = re.compile(r"//|[-+*%<>=]+")
+GROUP_KINDS = ("variadic", "loop")
+
+
+class Parameter(NamedTuple):
+    """One parameter or output."""
+
+    name: str  # "" for an output without a name
+    # "array", "inout", "scalar", "string", "choice", "output", "list" (of numbers) or "arrays"
+    kind: str
+    type_variable: int  # its number among the signature's; -1 for strings and choices
+    # (kind, number or size), of "fixed", "named", "variadic", "loop" and "unknown"; (kind, text) of
+    # what is worked out: "formula", "slice" and "listed"
+    dims: tuple[tuple[str, int | str], ...]
+    has_default: bool
+    default: Any  # bool, int, float, str or None
+    default_text: str  # as written
+    choices: tuple[str, ...]
+
+    @property
+    def is_array(self) -> bool:
+        """True for array parameters and outputs."""
+        return self.kind in ARRAY_KINDS
+
+
+class Signature(NamedTuple):
+    """One parsed signature."""
+
+    name: str
+    text: str
+    parameters: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+    variables: tuple[tuple[str, tuple[str, ...]], ...]  # (name or "", dtypes)
+    dim_names: tuple[str, ...]
+    conditions: tuple[str, ...]  # as written: "0 <= k <= n"
+    reduces: bool = False  # outputs lack the loop dimensions that the arguments `axis` name
+    scans: bool = False  # elements depend on others along the dimension `axis` alone
+
+    @property
+    def arrays(self) -> list[Parameter]:
+        """The array parameters, then the outputs."""
+        return [x for x in (*self.parameters, *self.outputs) if x.is_array]
+
+    def dtypes(self, x: Parameter) -> tuple[str, ...]:
+        """Return the dtypes that a parameter may have; none for strings and choices."""
+        return self.variables[x.type_variable][1] if x.type_variable >= 0 else ()
+
+    def shape(self, x: Parameter) -> str:
+        """Return an array's dimensions as they are written: "m, *row"."""
+        return ", ".join(self._dim(kind, value) for kind, value in x.dims)
+
+    def _dim(self, kind: str, value: int | str) -> str:
+        if kind == "fixed" or isinstance(value, str):
+            return str(value)
+        if kind in ("named", "variadic"):
+            return ("*" if kind == "variadic" else "") + self.dim_names[value]
+        return "..." if kind == "loop" else "?"
+
+
+def signatures_of(operator: Any) -> tuple[Signature, ...]:
+    """Return the parsed signatures of an operator, with what its properties add to the texts."""
+    pairs = zip(operator.signatures, operator.properties, strict=True)
+    return tuple(
+        parse(text)._replace(reduces="reduces" in own, scans="scans" in own) for text, own in pairs
+    )
+
+
+def parse(text: str) -> Signature:
+    """Parse signature text.
+
+    Raises
+    ------
+    SignatureError
+        The text is ill-formed.
+    """
+    name, parameters, outputs, variables, dim_names, conditions = parse_fields(text)
+    own = [value for x in (*parameters, *outputs) for _, value in Parameter(*x).dims]
+    for formula in (*conditions, *(value for value in own if isinstance(value, str))):
+        if len(_OPERATION.findall(formula)) > MAX_OPERATIONS:
+            wanted = f"expected at most {MAX_OPERATIONS}"
+            raise SignatureError(
+                f"signature: {name}: got more operations in one number or condition, {wanted}",
+                len(text.partition(formula)[0].encode()) % len(text.encode()),
+                text,
+            )
+    return Signature(
+        name,
+        text,
+        tuple(Parameter(*fields) for fields in parameters),
+        tuple(Parameter(*fields) for fields in outputs),
+        variables,
+        dim_names,
+        conditions,
+    )

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays without elements: what is asked, and said, of shapes and dtypes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.base.public import public
+
+__all__ = ["ArraySpec", "Inferred"]
+
+
+@public
+class ArraySpec:
+    """An array without elements, for `Operator.infer`.
+
+    Parameters
+    ----------
+    dtype : str, or dtype of NumPy, PyTorch or JAX
+        Kept as the name that signatures have: "float32".
+    shape : sequence of int
+        A size of -1 in what `infer` returns is known only after the run.
+
+    Raises
+    ------
+    TypeError
+        Operators take no arrays of such a dtype.
+    """
+
+    __slots__ = ("dtype", "shape")  # no dataclass: every process would wait for that module
+
+    def __init__(self, dtype: Any, shape: Iterable[Any]) -> None:
+        name = str(getattr(dtype, "name", dtype)).rpartition(".")[2]
+        if name not in DTYPES:
+            raise TypeError(f"ArraySpec: dtype: seen {dtype!r}, wanted one of {', '.join(DTYPES)}")
+        self.dtype = name
+        self.shape = tuple(shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    def __repr__(self) -> str:
+        return f"ArraySpec(dtype={self.dtype!r}, shape={self.shape})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ArraySpec):
+            return NotImplemented
+        return (self.dtype, self.shape) == (other.dtype, other.shape)
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArraySpec, (self.dtype, self.shape)
+
+
+@public
+class Inferred(NamedTuple):
+    """What a call would give: by `Operator.infer`."""
+
+    row: int  # of `signatures` and `properties`
+    outputs: tuple[ArraySpec, ...]

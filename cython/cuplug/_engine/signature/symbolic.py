@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs from the parsed text alone, where sizes are symbols and the core cannot be asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.base.numpy_dtypes import numpy_dtype
+from cuplug._engine.signature.evaluate import LOOP, conditions_hold, shape_of, value_of
+from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
+from cuplug._engine.signature.spec import ArraySpec
+
+__all__ = ["Misfit", "Sizes", "Walked", "walk"]
+
+_MAX_NDIM = 64
+_UNKNOWN: Any = object()  # in place of a size
+_KINDS = ("bool", "int", "float", "complex")  # of numbers, each taken where a later one is wanted
+
+
+class Misfit(TypeError):
+    """No row takes the arguments."""
+
+
+class Sizes:
+    """How sizes are compared: for those of a framework, a class of its own."""
+
+    def same(self, a: Any, b: Any) -> bool:
+        """Say whether two sizes are equal; what is traced is so for such sizes alone then."""
+        return bool(a == b)
+
+    def broadcast(self, a: Any, b: Any) -> Any:
+        """Return the size that two sizes are broadcast to.
+
+        Raises
+        ------
+        Misfit
+            They are different, and none of them is 1.
+        """
+        if self.same(a, b) or self.same(b, 1):
+            return a
+        if self.same(a, 1):
+            return b
+        raise Misfit(f"sizes {a} and {b} cannot be broadcast together")
+
+    def is_possible(self, size: Any) -> bool:
+        """Say whether what was worked out can be the size of an output."""
+        return bool(size >= 0)
+
+    def unknown(self) -> Any:
+        """Return a size that only the run finds."""
+        return -1
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What arguments make of a signature."""
+
+    row: int
+    names: dict[str, Any]  # sizes, tuples of sizes of groups and of `...`, values of parameters
+    outputs: tuple[ArraySpec, ...]
+
+
+@dataclass
+class _Match:
+    signature: Signature
+    sizes: Sizes
+    names: dict[str, Any] = field(default_factory=dict)
+    types: dict[int, str] = field(default_factory=dict)
+    shapes: list[tuple[Parameter, tuple[Any, ...]]] = field(default_factory=list)
+
+
+def walk(
+    signatures: Sequence[Signature], arguments: Sequence[Any], sizes: Sizes | None = None
+) -> Walked:
+    """Return what the first of the rows that takes the arguments gives.
+
+    Parameters
+    ----------
+    signatures : sequence of Signature
+        The rows of an operator.
+    arguments : sequence
+        In the order of the parameters; those missing at the end have their defaults. An ArraySpec
+        for an array, a list of them for a list of arrays.
+    sizes : Sizes, optional
+        How sizes are compared.
+
+    Raises
+    ------
+    Misfit
+        No row takes them: why the last one does not.
+    """
+    error = Misfit("there are no signatures")
+    for row, signature in enumerate(signatures):
+        try:
+            match = _Match(signature, sizes or Sizes())
+            _match(match, list(arguments))
+            outputs = tuple(_output(match, x) for x in signature.outputs)
+        except Misfit as misfit:
+            error = misfit
+        else:
+            return Walked(row, match.names, outputs)
+    raise Misfit(f"{signatures[0].name}: {error}" if signatures else str(error)) from None
+
+
+def _match(match: _Match, arguments: list[Any]) -> None:
+    parameters = match.signature.parameters
+    if len(arguments) > len(parameters):
+        raise Misfit(f"seen {len(arguments)} arguments, wanted at most {len(parameters)}")
+    given = dict(zip((x.name for x in parameters), arguments, strict=False))
+    for x in parameters:
+        if x.is_array and not _is_left_out(x, given):
+            _match_array(match, x, given[x.name])
+    for x in parameters:
+        if x.kind == "arrays" and not _is_left_out(x, given):
+            _match_arrays(match, x, given[x.name])
+    _broadcast(match)
+    for x in parameters:
+        if not x.is_array and x.kind != "arrays":
+            match.names[x.name] = _value(match, x, given.get(x.name, x.default), x.name in given)
+    if not conditions_hold(match.signature, match.names):
+        raise Misfit(f"wanted {', '.join(match.signature.conditions)}")
+    _compare_formulas(match)
+
+
+def _is_left_out(x: Parameter, given: dict[str, Any]) -> bool:
+    if given.get(x.name) is not None:
+        return False
+    if not x.has_default:
+        raise Misfit(f"{x.name}: wanted an array")
+    return True
+
+
+# ---- Arrays --------------------------------------------------------------------------------------
+
+
+def _match_array(match: _Match, x: Parameter, spec: Any) -> None:
+    if not isinstance(spec, ArraySpec):
+        raise Misfit(f"{x.name}: seen {type(spec).__name__}, wanted an array")
+    wanted = match.signature.dtypes(x)
+    if (
+        spec.dtype not in wanted
+        or match.types.setdefault(x.type_variable, spec.dtype) != spec.dtype
+    ):
+        raise Misfit(
+            f"{x.name}: seen {spec.dtype}, wanted {match.types.get(x.type_variable, wanted)}"
+        )
+    groups = sum(kind in GROUP_KINDS for kind, _ in x.dims)
+    n_group = spec.ndim - (len(x.dims) - groups)
+    if spec.ndim > _MAX_NDIM or n_group < 0 or (n_group and not groups):
+        raise Misfit(f"{x.name}: seen {spec.ndim} dimensions, wanted [{match.signature.shape(x)}]")
+    at = 0
+    for kind, value in x.dims:
+        n = n_group if kind in GROUP_KINDS else 1
+        _match_dim(match, x, kind, value, spec.shape[at : at + n])
+        at += n
+    match.shapes.append((x, spec.shape))
+
+
+def _match_dim(
+    match: _Match, x: Parameter, kind: str, value: int | str, part: tuple[Any, ...]
+) -> None:
+    if kind == "loop" or kind == "formula":
+        return  # compared when all are known
+    name = "" if kind == "fixed" else match.signature.dim_names[int(value)]
+    known = match.names.get(name, value)
+    if name and name not in match.names:
+        match.names[name] = part if kind == "variadic" else part[0]
+        return
+    wanted = known if kind == "variadic" else (known,)
+    if len(wanted) != len(part) or not all(map(match.sizes.same, part, wanted)):
+        raise Misfit(f"{x.name}: seen sizes {part}, wanted {wanted}")
+
+
+def _match_arrays(match: _Match, x: Parameter, specs: Any) -> None:
+    if not isinstance(specs, (list, tuple)):
+        raise Misfit(f"{x.name}: seen {type(specs).__name__}, wanted a list of arrays")
+    for spec in specs:
+        _match_array(match, x, spec)
+    named = [
+        match.signature.dim_names[int(value)]
+        for kind, value in x.dims
+        if kind in ("named", "variadic")
+    ]
+    is_typed = x.type_variable in match.types or len(match.signature.dtypes(x)) == 1
+    if not specs and not (is_typed and match.names.keys() >= set(named)):
+        raise Misfit(f"{x.name}: seen an empty list, wanted at least one array")
+    match.names[x.name] = tuple(specs)
+
+
+def _loop_part(x: Parameter, shape: tuple[Any, ...]) -> slice:
+    """Return where the loop dimensions of an array are."""
+    before = [kind for kind, _ in x.dims].index("loop")
+    return slice(before, len(shape) - (len(x.dims) - 1 - before))
+
+
+def _broadcast(match: _Match) -> None:
+    looped = [
+        (x, shape[_loop_part(x, shape)]) for x, shape in match.shapes if ("loop", 0) in x.dims
+    ]
+    ndim = max((len(part) for _, part in looped), default=0)
+    result: list[Any] = [1] * ndim
+    for _, part in looped:
+        for k, size in enumerate(part, ndim - len(part)):
+            result[k] = match.sizes.broadcast(result[k], size)
+    match.names[LOOP] = tuple(result)
+    for x, part in looped:
+        is_whole = len(part) == ndim and all(map(match.sizes.same, part, result))
+        if x.kind == "inout" and not is_whole:
+            raise Misfit(f"{x.name}: seen {part}, wanted {result}: it is changed in place")
+
+
+def _compare_formulas(match: _Match) -> None:
+    for x, shape in match.shapes:
+        for k, (kind, value) in enumerate(x.dims):
+            groups = [at for at, (other, _) in enumerate(x.dims[:k]) if other in GROUP_KINDS]
+            at = k - len(x.dims) if groups else k
+            if kind == "formula" and not match.sizes.same(shape[at], _work_out(match, str(value))):
+                raise Misfit(f"{x.name}: seen size {shape[at]}, wanted {value}")
+
+
+def _work_out(match: _Match, text: str) -> Any:
+    try:
+        return value_of(text, match.names)
+    except (ArithmeticError, IndexError, TypeError) as error:
+        raise Misfit(f"{text}: {error}") from None
+
+
+# ---- Other parameters ----------------------------------------------------------------------------
+
+
+def _value(match: _Match, x: Parameter, value: Any, is_given: bool) -> Any:
+    if not is_given and not x.has_default:
+        raise Misfit(f"{x.name}: it is missing")
+    if value is None and x.has_default and x.default is None:
+        return None
+    if x.kind in ("string", "choice"):
+        fits = isinstance(value, str) and (x.kind == "string" or value in x.choices)
+    elif x.kind == "list":
+        if _fits(_dtype(match, x), value):  # a number stands for a list of it alone
+            value = (value,)
+        fits = isinstance(value, (list, tuple)) and all(_fits(_dtype(match, x), v) for v in value)
+    else:
+        fits = _fits(_dtype(match, x), value)
+    if not fits:
+        raise Misfit(
+            f"{x.name}: seen {value!r}, wanted {x.kind} of {', '.join(match.signature.dtypes(x))}"
+        )
+    return value
+
+
+def _dtype(match: _Match, x: Parameter) -> str:
+    return match.types.get(x.type_variable) or match.signature.dtypes(x)[0]
+
+
+def _fits(dtype: str, value: Any) -> bool:
+    """Say whether a number is taken for a dtype. What is none of Python's is a symbolic integer."""
+    kinds = (bool, int, float, complex)
+    if isinstance(value, (str, list, tuple, ArraySpec)) or value is None:
+        return False
+    kind = next((k for k, x in enumerate(kinds) if isinstance(value, x)), 1)
+    wanted = DTYPES[dtype].kind.removeprefix("u")
+    if wanted == "bool" or kind > _KINDS.index(wanted):
+        return wanted == "bool" and kind == 0
+    return not isinstance(value, kinds) or _is_in_range(dtype, wanted, value)
+
+
+def _is_in_range(dtype: str, wanted: str, value: Any) -> bool:
+    if wanted == "int":
+        bits = 8 * DTYPES[dtype].n_bytes
+        low, high = (0, 2**bits) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+        return low <= value < high
+    import ml_dtypes  # of which few need one
+
+    real = numpy_dtype(dtype).type(0).real.dtype if wanted == "complex" else numpy_dtype(dtype)
+    most = float(ml_dtypes.finfo(real).max)
+    try:
+        parts = [float(part) for part in (complex(value).real, complex(value).imag)]
+    except OverflowError:
+        return False
+    return not any(abs(part) > most and not math.isinf(part) for part in parts)
+
+
+# ---- Outputs -------------------------------------------------------------------------------------
+
+
+def _output(match: _Match, x: Parameter) -> ArraySpec:
+    dtype, sizes = _dtype(match, x), match.sizes
+    try:
+        shape = shape_of(match.signature, x, match.names, unknown=_UNKNOWN)
+    except (ArithmeticError, IndexError, TypeError) as error:
+        raise Misfit(f"{x.name or 'output'}: {error}") from None
+    known = [size for size in shape if size is not _UNKNOWN]
+    if len(shape) > _MAX_NDIM or not all(map(sizes.is_possible, known)):
+        raise Misfit(f"{x.name or 'output'}: seen the shape {shape}, which no array has")
+    n_bytes = math.prod(
+        (size for size in known if isinstance(size, int)), start=DTYPES[dtype].n_bytes
+    )
+    if n_bytes >= 2**63 and len(known) == len(shape):
+        raise Misfit(f"{x.name or 'output'}: the shape {shape} needs 2^63 bytes or more")
+    shape = tuple(sizes.unknown() if size is _UNKNOWN else size for size in shape)
+    return ArraySpec(dtype, _reduced(match, shape) if match.signature.reduces else shape)
+
+
+def _reduced(match: _Match, shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a shape without the dimensions that `axis` names, or with 1 for each of them."""
+    axis, ndim = match.names["axis"], len(shape)
+    numbers = tuple(range(ndim)) if axis is None else tuple(axis)
+    if not all(isinstance(k, int) for k in numbers):
+        raise Misfit("axis: got a number known after the run, expected one known before it")
+    axes = {k % ndim for k in numbers if -ndim <= k < ndim}
+    if len(axes) < len(numbers):
+        expected = f"{-ndim} <= axis < {ndim}, each dimension once"
+        raise Misfit(f"axis: got {list(numbers)}, expected {expected}")
+    if match.names["keepdims"]:
+        return tuple(1 if k in axes else size for k, size in enumerate(shape))
+    return tuple(size for k, size in enumerate(shape) if k not in axes)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are written from symbol tables: typed functions for Cython, and type stubs.
+
+`cuplug bind` and `cuplug stubs` write those of a plugin. When the package is built, `python -m
+cuplug._integration.author.bind --stock DIRECTORY` writes those of the stock plugins.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cuplug._engine.base import flags
+from cuplug._engine.discovery.table import Table, read_table
+from cuplug._engine.signature import signature
+from cuplug._integration.author import memoryviews, stubs
+from cuplug.errors import Error
+
+
+@dataclass
+class Written:
+    """What was written for one plugin."""
+
+    pxd: str
+    functions: list[str]
+    skipped: list[str]  # rows without a function, and why
+
+
+@dataclass
+class WrittenStubs:
+    """What was written for one module."""
+
+    pyi: str
+    operators: list[str]
+
+
+class TableError(Error, ValueError):
+    """A file whose table cannot be used."""
+
+
+def write_module(file: str, directory: str, name: str | None = None) -> Written:
+    """Write a Cython module of typed functions for one plugin.
+
+    Parameters
+    ----------
+    file : str
+        The plugin; its table is read, its code is not run.
+    directory : str
+        Where NAME.pxd is written; made if it does not exist.
+    name : str, optional
+        The module's name; <plugin>_typed without it.
+
+    Raises
+    ------
+    TableError
+        The file has no usable table.
+    ValueError
+        The name is no identifier, or reserved by Cython.
+    """
+    table = _usable(read_table(file))
+    name = f"{table.name}_typed" if name is None else name
+    if not name.isidentifier() or memoryviews.is_reserved(name):
+        raise ValueError(f"name: seen {name!r}, wanted an identifier that Cython does not reserve")
+    title = f"Typed functions of the plugin {table.name} {table.version}, by cuplug bind."
+    return _write([table], directory, name, title)
+
+
+def write_stubs(files: Sequence[str], directory: str, name: str | None = None) -> WrittenStubs:
+    """Write the type stubs of a module that has the operators of some plugins.
+
+    Parameters
+    ----------
+    files : sequence of str
+        The plugins; their tables are read, their code is not run.
+    directory : str
+        Where NAME.pyi is written; made if it does not exist.
+    name : str, optional
+        The module's name; that of the first plugin without it.
+
+    Raises
+    ------
+    TableError
+        A file has no usable table.
+    ValueError
+        The name is no identifier.
+    """
+    tables = [_usable(read_table(file)) for file in files]
+    name = tables[0].name if name is None else name
+    if not name.isidentifier():
+        raise ValueError(f"name: seen {name!r}, wanted an identifier")
+    listed = ", ".join(f"{table.name} {table.version}" for table in tables)
+    rows = [_rows(table) for table in tables]
+    os.makedirs(directory, exist_ok=True)
+    pyi = os.path.join(directory, f"{name}.pyi")
+    _save(pyi, stubs.write_stubs(rows, f"Written by cuplug stubs from the table of {listed}."))
+    return WrittenStubs(pyi, list(dict.fromkeys(s.name for found in rows for s, _ in found)))
+
+
+def _rows(table: Table) -> list[stubs.Row]:
+    return [(signature.parse(row.signature), row.doc) for row in table.rows]
+
+
+def write_stock(directory: str) -> None:
+    """Write typed.pxd and ops.pyi for the stock plugins."""
+    folder = os.path.join(flags.lib_directory(), "cuplug")
+    files = sorted(f for f in os.listdir(folder) if f.startswith("lib") and f.endswith(".so"))
+    tables = [_usable(read_table(os.path.join(folder, file))) for file in files]
+    _write(tables, directory, "typed", "Typed functions of the stock plugins, by cuplug bind.")
+    title = "Written from the symbol tables of the stock plugins at build time."
+    text = stubs.write_stubs([_rows(table) for table in tables], title, stubs.OTHERS)
+    _save(os.path.join(directory, "ops.pyi"), f"# SPDX-License-Identifier: Apache-2.0\n{text}")
+
+
+def _usable(table: Table) -> Table:
+    if table.state != "ok":
+        raise TableError(f"{table.path}: {table.reason}")
+    return table
+
+
+def _write(tables: Sequence[Table], directory: str, name: str, title: str) -> Written:
+    module = memoryviews.Module()
+    for table in tables:
+        signatures = [signature.parse(row.signature) for row in table.rows]
+        memoryviews.add_plugin(module, table.name, signatures)
+    os.makedirs(directory, exist_ok=True)
+    pxd = os.path.join(directory, f"{name}.pxd")
+    _save(pxd, memoryviews.write(module, title))
+    return Written(pxd, [function.name for function in module.functions], module.skipped)
+
+
+def _save(path: str, text: str) -> None:
+    """Write a file, unless it holds the text already: its time then stays, for make."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text:
+                return
+    except OSError:
+        pass
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    if len(arguments) != 2 or arguments[0] != "--stock":
+        print("usage: python -m cuplug._integration.author.bind --stock DIRECTORY", file=sys.stderr)
+        return 2
+    try:
+        write_stock(arguments[1])
+    except (OSError, TableError) as error:
+        print(f"cuplug.bind: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the source of a plugin to its library: `cuplug.build` and `cuplug build`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cuplug._engine.base import flags
+from cuplug._engine.base.flags import Architecture
+from cuplug._engine.base.public import public
+from cuplug._engine.base.validate import absolute, texts_of
+from cuplug._integration.author.sources import (
+    CUDA_SUFFIX,
+    BuildError,
+    Source,
+    find_source,
+    find_tables,
+)
+from cuplug.errors import CompileError
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from cuplug._integration.author.check import Finding
+
+# Without a GPU to ask: code for 8.x and 9.0, and PTX for all that is newer.
+USUAL_ARCHITECTURES = (80, 90)
+ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+
+
+@dataclass
+class Built:
+    """A library, and what was seen on the way."""
+
+    path: str
+    architectures: tuple[Architecture, ...]  # none: the host side alone
+    log: str  # warnings of the compilers
+    findings: list[Finding] = field(default_factory=list)
+
+
+@public
+def build(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    arch: str = "native",
+    options: Sequence[str] = (),
+) -> str:
+    """Compile a plugin.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A .cu, .c or .cpp file, or a folder with several.
+    output : str or os.PathLike, optional
+        The library, or the folder to put it in; without it, lib<name>.so beside the source.
+    arch : str
+        GPU architectures: "native", "all", or numbers as in "80,90". "90a" is code that runs on 9.0
+        alone, "100f" on its family alone. Without nvcc the host entries alone are built.
+    options : sequence of str
+        More options for the compilers.
+
+    Returns
+    -------
+    str
+        The path of the library. An earlier one is replaced in one step, and only by one in which
+        `cuplug check` finds no error.
+
+    Raises
+    ------
+    BuildError
+        With the messages of the compiler.
+    """
+    import warnings
+
+    given = texts_of("build", "options", options)
+    built = build_library(find_source(path), output, arch, given)
+    if built.log:
+        warnings.warn(built.log, stacklevel=2)
+    return built.path
+
+
+def build_library(
+    source: Source,
+    output: str | os.PathLike[str] | None = None,
+    arch: str = "native",
+    options: Sequence[str] = (),
+) -> Built:
+    """Compile and check a plugin; other arguments and errors as for `build`."""
+    from cuplug._source.compilers import temporary
+    from cuplug._source.compilers.toolkit import find_nvcc
+
+    given = texts_of("build", "options", options)
+    library = library_path(source, output)
+    _refuse_other_name(source, library)
+    nvcc = find_nvcc() if source.has_cuda else None
+    architectures = choose_architectures(arch, nvcc) if nvcc else ()
+    folder = os.path.dirname(library)
+    temporary.sweep(folder)
+    with contextlib.ExitStack() as stack:
+        try:
+            directory = stack.enter_context(temporary.folder(folder))
+        except OSError as error:
+            message = f"build: output: {folder}: no library can be put there: {error.strerror}"
+            raise BuildError(message) from None
+        fresh = os.path.join(directory, os.path.basename(library))
+        log = _compile(source, nvcc, architectures, given, fresh)
+        findings = _check(source, fresh, folder)
+        os.chmod(fresh, os.stat(fresh).st_mode & ~0o022)  # a plugin that others write is refused
+        os.replace(fresh, library)
+    return Built(library, architectures, log, findings)
+
+
+def library_path(source: Source, output: str | os.PathLike[str] | None = None) -> str:
+    """Return where the library of a source goes."""
+    if output is None:
+        return source.output
+    path = absolute("build", output, "output")
+    name = os.path.basename(source.output)
+    library = os.path.join(path, name) if os.path.isdir(path) else path
+    if not os.path.isdir(os.path.dirname(library)):
+        raise BuildError(f"build: output: there is no folder {os.path.dirname(library)}")
+    return library
+
+
+def choose_architectures(arch: str, nvcc: str) -> tuple[Architecture, ...]:
+    """Return the architectures that are meant, 90 for 9.0 or "90a", in ascending order."""
+    if arch == "native":
+        from cuplug._engine.cuda.devices import devices
+
+        capabilities = {gpu.compute_capability for gpu in devices()}
+        return tuple(sorted(capabilities)) or USUAL_ARCHITECTURES
+    if arch == "all":
+        listed = _output_of([nvcc, "--list-gpu-arch"]).split()
+        return tuple(x for x in ALL_ARCHITECTURES if f"compute_{x}" in listed)
+    parts = arch.split(",")
+    if not all(re.fullmatch("[0-9]{1,4}[af]?", part) for part in parts):
+        raise BuildError(
+            f'build: arch: seen "{arch}", wanted "native", "all" or numbers as in "80,90" or "90a"'
+        )
+    chosen = {int(part) if part.isdigit() else part for part in parts}
+    return tuple(sorted(chosen, key=lambda x: (flags.number_of(x), str(x))))
+
+
+def _compile(
+    source: Source,
+    nvcc: str | None,
+    architectures: tuple[Architecture, ...],
+    options: tuple[str, ...],
+    library: str,
+) -> str:
+    """Run the compilers; return their warnings."""
+    if not nvcc:
+        _refuse_without_host_part(source)
+    files = list(_files_to_compile(source, nvcc))
+    cxx = any(not file.endswith(".c") for file in files)
+    linker = flags.nvcc_linker(nvcc) if nvcc else flags.linker(cxx)
+    if len(files) == 1:  # one step takes less time than two
+        compiler = _compiler(files[0], nvcc, architectures)
+        link = linker[linker.index("-shared") :]
+        return _output_of([*compiler, *link, files[0], *options, "-o", library])
+    objects, log = [], ""
+    for number, file in enumerate(files):
+        objects.append(f"{library}.{number}.o")
+        compiler = _compiler(file, nvcc, architectures)
+        log += _output_of([*compiler, *options, "-c", file, "-o", objects[-1]])
+    try:
+        return log + _output_of([*linker, *objects, *options, "-o", library])
+    except BuildError:
+        _refuse_several_tables(source)
+        raise
+
+
+def _files_to_compile(source: Source, nvcc: str | None) -> Iterator[str]:
+    """Leave kernels with a host part in another file to machines with nvcc."""
+    has_others = any(not file.endswith(CUDA_SUFFIX) for file in source.files)
+    for file in source.files:
+        if nvcc or not has_others or not file.endswith(CUDA_SUFFIX):
+            yield file
+
+
+def _refuse_without_host_part(source: Source) -> None:
+    """CUDA that a C++ compiler cannot read gets one sentence instead of its errors."""
+    for file in _files_to_compile(source, None):
+        if not file.endswith(CUDA_SUFFIX):
+            continue
+        with open(file, errors="replace") as stream:
+            text = stream.read()
+        if "__CUDACC__" not in text and "CUPLUG_HOST_ONLY" not in text:
+            raise BuildError(
+                f"build: {file}: there is no nvcc, and the file has no part for a C++ compiler: "
+                "install the CUDA toolkit, or put what is CUDA between #ifdef __CUDACC__ and "
+                "#endif, as `cuplug new` does"
+            )
+
+
+def _refuse_other_name(source: Source, library: str) -> None:
+    """Refuse before the compilers run what `cuplug check` would refuse: a file of another name."""
+    tables = find_tables(source.files)
+    names = [name for found in tables.values() for name in found]
+    file = os.path.basename(library)
+    if names and file not in [f"lib{name}.so" for name in names]:
+        _refuse_several_tables(source)
+        where = os.path.basename(next(iter(tables)))
+        raise BuildError(
+            f"build: {file}: the plugin is called {names[0]} in {where}, wanted a library of its "
+            f"name, lib{names[0]}.so"
+        )
+
+
+def _refuse_several_tables(source: Source) -> None:
+    """Say what the linker means by a symbol that is defined twice."""
+    tables = [os.path.basename(file) for file in find_tables(source.files)]
+    if len(tables) > 1:
+        raise BuildError(
+            f"build: {source.name}: a table in each of {', '.join(tables)}, wanted one in a plugin"
+        )
+
+
+def _compiler(file: str, nvcc: str | None, architectures: tuple[Architecture, ...]) -> list[str]:
+    if nvcc and file.endswith(CUDA_SUFFIX):
+        return flags.nvcc_compiler(nvcc, architectures)
+    return flags.compiler(architectures, cxx=not file.endswith(".c"))
+
+
+def _output_of(command: list[str]) -> str:
+    """Run a command, with its temporary files in a private folder; return what it wrote."""
+    import shlex
+
+    from cuplug._source.compilers.processes import working_directory
+
+    try:
+        with working_directory() as directory:
+            done = _run(command, directory)
+    except CompileError as error:
+        raise BuildError(f"build: {error}") from None
+    if done.returncode:
+        said = done.stdout.rstrip()
+        raise BuildError(f"build: {command[0]} says\n{said}\nto\n{shlex.join(command)}")
+    return done.stdout
+
+
+def _run(command: list[str], directory: str) -> subprocess.CompletedProcess[str]:
+    import subprocess
+
+    try:
+        return subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "TMPDIR": directory},
+            text=True,
+            errors="replace",
+        )
+    except OSError as error:
+        advice = "install a compiler, or set CC, CXX or CUDACXX"
+        raise BuildError(f"build: {command[0]}: {error.strerror}: {advice}") from None
+
+
+def _check(source: Source, library: str, folder: str) -> list[Finding]:
+    """Check a library; return what is to be said of it, raise what keeps it from being used."""
+    from cuplug._integration.author import check
+
+    found = check.check_file(library, folder)
+    findings = [finding for finding in found if finding.level != check.OK]
+    errors = [finding for finding in findings if finding.level == check.ERROR]
+    if errors:
+        lines = [f"{finding.text}\n-> {finding.advice}" for finding in errors]
+        raise BuildError("\n".join([f"build: {source.name}: it compiles, but", *lines]))
+    return findings

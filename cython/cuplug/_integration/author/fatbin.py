@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GPU architectures in the CUDA fat binaries of a shared library.
+
+A section holds containers: magic, version, header bytes, payload bytes. A payload is a row of
+entries: kind, version, header bytes, payload bytes, then at byte 28 the architecture, 90 for 9.0.
+The linker adds a container without kernels, for an architecture of its own choice.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cuplug._integration.author.elf import SharedLibrary
+
+MAGIC = 0xBA55ED50
+CONTAINER = struct.Struct("<IHHQ")
+ENTRY = struct.Struct("<HHIQ12xI8xI")
+SPECIFIC = 0x300000  # flags of code for one architecture (90a), or for one family of them (100f)
+KIND_PTX = 1
+KIND_MACHINE_CODE = 2
+
+
+def dotted(architecture: int | str) -> str:
+    """Return "9.0" for 90, "9.0a" for "90a"."""
+    number = str(architecture).rstrip("af")
+    return f"{number[:-1] or 0}.{number[-1]}{str(architecture)[len(number) :]}"
+
+
+@dataclass
+class Code:
+    """Compute capabilities x 10 for which there is machine code, and PTX.
+
+    `specific_ptx` runs on one architecture, or one family, alone, as that of 90a or 100f does.
+    """
+
+    machine_code: set[int] = field(default_factory=set)
+    ptx: set[int] = field(default_factory=set)
+    specific_ptx: set[int] = field(default_factory=set)
+
+
+def read_fatbins(sections: list[bytes]) -> Code:
+    """Return the capabilities (90 for 9.0) that the containers of some sections hold code for.
+
+    Raises
+    ------
+    ValueError
+        A container or entry reaches past its section.
+    """
+    code = Code()
+    for section in sections:
+        for kind, architecture, image, flags in _entries(section):
+            if kind == KIND_PTX:
+                (code.specific_ptx if flags & SPECIFIC else code.ptx).add(architecture)
+            elif kind == KIND_MACHINE_CODE and not _lacks_kernels(image):
+                code.machine_code.add(architecture)
+    return code
+
+
+def read_library(library: SharedLibrary) -> Code:
+    """Return the capabilities that a library has code for.
+
+    With `-rdc=true` it also holds what the device linker was given. That includes the device
+    runtime, for more architectures than the library's own code. For later GPUs the PTX of all
+    inputs is linked again.
+
+    Raises
+    ------
+    ValueError
+        A container or entry reaches past its section.
+    """
+    code = read_fatbins(library.fatbins or [])
+    if not code.machine_code | code.ptx | code.specific_ptx:
+        return read_fatbins(library.relocatable_fatbins)
+    inputs = [read_fatbins([each]) for each in containers(library.relocatable_fatbins)]
+    inputs = [each for each in inputs if each != Code()]
+    if inputs and all(each.ptx | each.specific_ptx for each in inputs):
+        own = min(inputs, key=lambda each: min(each.ptx | each.specific_ptx))
+        code.ptx |= own.ptx
+        code.specific_ptx |= own.specific_ptx
+    return code
+
+
+def _lacks_kernels(image: bytes) -> bool:
+    """Say whether machine code is an ELF file without code; of a compressed one, no is said."""
+    return image.startswith(b"\x7fELF") and b".text." not in image
+
+
+def containers(sections: list[bytes]) -> Iterator[bytes]:
+    """Yield the containers, each as the driver loads it."""
+    for section in sections:
+        for start, _, end in _containers(section):
+            yield section[start:end]
+
+
+def _entries(section: bytes) -> Iterator[tuple[int, int, bytes, int]]:
+    for _, begin, end in _containers(section):
+        yield from _payload(section[begin:end])
+
+
+def _containers(section: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield where each one begins, its payload, and where both end."""
+    at = 0
+    while at + CONTAINER.size <= len(section):
+        magic, _, header_bytes, payload_bytes = CONTAINER.unpack_from(section, at)
+        if magic != MAGIC:
+            at += 8  # containers begin at multiples of 8
+            continue
+        start, begin = at, at + header_bytes
+        at = begin + payload_bytes
+        if header_bytes < CONTAINER.size or at > len(section):
+            raise ValueError("a container of the fat binary reaches past its section")
+        yield start, begin, at
+
+
+def _payload(payload: bytes) -> Iterator[tuple[int, int, bytes, int]]:
+    at = 0
+    while at < len(payload):
+        if at + ENTRY.size > len(payload):
+            raise ValueError("an entry of the fat binary is cut off")
+        kind, _, header_bytes, payload_bytes, architecture, flags = ENTRY.unpack_from(payload, at)
+        if header_bytes < ENTRY.size:
+            raise ValueError("an entry of the fat binary has a damaged header")
+        begin = at + header_bytes
+        at = begin + payload_bytes
+        yield kind, architecture, payload[begin:at], flags

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What plugins consist of, by digests: written down with `cuplug lock`, compared later.
+
+The file is an allow-list as sha256sum writes it, and CUPLUG_ALLOW_LIST takes it as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from cuplug._engine.adoption.description import SUFFIX
+from cuplug._engine.lookup.records import PluginFile
+from cuplug._integration.author.elf import ElfError, linked, open_regular, read_library
+from cuplug.errors import NotFoundError, PluginError
+
+__all__ = ["NAME", "Compared", "compare", "read_lock", "write_lock"]
+
+NAME = "cuplug.lock"
+MAX_BYTES = 16 << 20  # as for CUPLUG_ALLOW_LIST
+LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
+SAME, CHANGED, MISSING = "same", "changed", "missing"
+
+
+@dataclass
+class Compared:
+    """One file of a lock, and what is found by its name now."""
+
+    file: str
+    state: str  # "same", "changed" or "missing"
+    path: str = ""  # of what is found
+
+    def as_dict(self) -> dict[str, str]:
+        """Return it for JSON."""
+        return asdict(self)
+
+
+def write_lock(path: str, plugins: Iterable[PluginFile], version: str) -> list[str]:
+    """Write the digests of plugins and of what they link; return the files.
+
+    Raises
+    ------
+    PluginError
+        Something that a plugin links is not found, or cannot be read.
+    """
+    lines = [f"# Written by cuplug lock {version}; CUPLUG_ALLOW_LIST takes this file."]
+    listed: dict[str, list[str]] = {}  # what is linked -> the plugins that need it
+    files = []
+    for plugin in plugins:
+        lines.append(f"# {plugin.name} {plugin.version}: {', '.join(plugin.operators)}".rstrip())
+        for file in _own_files(plugin):
+            lines.append(f"{_digest(file)}  {file}")
+            files.append(file)
+        for file in _linked_files(plugin.path):
+            listed.setdefault(file, []).append(plugin.name)
+    for file, names in sorted(listed.items()):
+        lines += [f"# linked by {', '.join(names)}", f"{_digest(file)}  {file}"]
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write("\n".join(lines) + "\n")
+    return [*files, *sorted(listed)]
+
+
+def read_lock(path: str) -> dict[str, str]:
+    """Return the digests of a lock by the names of files.
+
+    Raises
+    ------
+    NotFoundError, PluginError
+        There is no such file; it is no lock.
+    """
+    try:
+        with open_regular(path) as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise PluginError(f"{path}: got more than 16 MiB, expected a lock")
+        lines = data.decode().split("\n")
+    except FileNotFoundError:
+        raise NotFoundError(f"{path}: no such file: `cuplug lock` writes it") from None
+    except (OSError, ElfError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise PluginError(f"{path}: {reason}") from None
+    except UnicodeDecodeError:
+        raise PluginError(f"{path}: seen bytes that are no text, wanted a lock") from None
+    digests = {}
+    for number, line in enumerate(lines, 1):
+        match = LINE.fullmatch(line)
+        if match:
+            digests[os.path.basename(match[2])] = match[1]
+        elif line.strip() and not line.startswith("#"):
+            raise PluginError(f"{path}: line {number}: seen {line!r}, wanted a digest and a file")
+    return digests
+
+
+def compare(digests: dict[str, str], plugins: Iterable[PluginFile]) -> list[Compared]:
+    """Compare a lock with the plugins that are used now; those that it has not are left out."""
+    found: dict[str, str] = {}
+    for plugin in plugins:
+        if os.path.basename(plugin.path) in digests:
+            for file in (*_own_files(plugin), *_linked_files(plugin.path)):
+                found.setdefault(os.path.basename(file), file)
+    compared = []
+    for name, digest in digests.items():
+        path = found.pop(name, "")
+        state = MISSING if not path else SAME if _digest(path) == digest else CHANGED
+        compared.append(Compared(name, state, path))
+    # What is linked now and was not then.
+    return [*compared, *(Compared(name, CHANGED, path) for name, path in found.items())]
+
+
+def _own_files(plugin: PluginFile) -> list[str]:
+    """Return a plugin's file; an adopted library has its description beside it."""
+    beside = plugin.path.removesuffix(".so") + SUFFIX
+    return [plugin.path, *([beside] if plugin.kind == "adopted" else [])]
+
+
+def _linked_files(path: str) -> list[str]:
+    try:
+        found, missing = linked(read_library(path, whole=False), whole=False)
+    except (OSError, ElfError) as error:
+        raise PluginError(f"{path}: {error}") from None
+    if missing:
+        raise PluginError(f"{path}: it links {', '.join(missing)}, which is not found")
+    return [library.path for library in found]
+
+
+def _digest(path: str) -> str:
+    with open_regular(path) as file:
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

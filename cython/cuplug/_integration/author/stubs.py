@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures -> type stubs, for `from cuplug.ops import gather` and for modules of packages.
+
+Outputs are arrays of the kind that went in. So outputs that have the dtype of the first array have
+its type; of the others the stubs say Any. Types of NumPy's arrays have shapes: where the number of
+dimensions may be another one, the shape of the output is left open.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
+
+HEAD = """\
+# mypy: disable-error-code="override, overload-cannot-match"
+# {title}
+from collections.abc import Sequence
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
+
+from cuplug import Operator
+from numpy import dtype, ndarray
+
+_Array = TypeVar("_Array")
+_Dtype = TypeVar("_Dtype", bound=dtype[Any])
+"""
+# What `cuplug.ops` has beside the operators that are known when it is built.
+OTHERS = """
+def __getattr__(name: str) -> Operator: ...
+def __dir__() -> list[str]: ...
+"""
+
+Row = tuple[Signature, str]  # and the doc line
+ARRAY = "_Array"
+OF_ANY_SHAPE = "ndarray[Any, _Dtype]"
+
+
+def write_stubs(plugins: Sequence[Sequence[Row]], title: str, others: str = "") -> str:
+    """Return the text of a .pyi file for the rows of some plugins, in search order.
+
+    Of operators of one name in several plugins the first counts, as it does in a search.
+    """
+    operators: dict[str, list[Row]] = {}
+    for rows in plugins:
+        own: dict[str, list[Row]] = {}
+        for row in rows:
+            own.setdefault(row[0].name, []).append(row)
+        operators = own | operators
+    names = sorted(name for name in operators if not keyword.iskeyword(name))
+    texts = (_operator(name, operators[name]) for name in names)
+    return HEAD.format(title=title) + others + "".join(texts)
+
+
+def _operator(name: str, rows: Sequence[Row]) -> str:
+    # Rows that differ in nothing but dtypes look alike to a type checker.
+    calls = list(dict.fromkeys(call for row in rows for call in _calls(*row)))
+    overload = "    @overload\n" if len(calls) > 1 else ""
+    body = "".join(overload + call for call in calls)
+    results = dict.fromkeys(text for row in rows if (text := _named_result(row[0])))
+    return f"{''.join(results)}\nclass _{name}(Operator):\n{body}\n{name}: _{name}\n"
+
+
+def _kinds(signature: Signature) -> list[str]:
+    """Return the types of the outputs."""
+    first = _first_array(signature)
+    variable = first.type_variable if first else None
+    return [ARRAY if x.type_variable == variable else "Any" for x in signature.outputs]
+
+
+def _result_name(signature: Signature) -> str:
+    """Return the name of the named tuple that an operator returns; "" where it returns none."""
+    names = [x.name for x in signature.outputs]
+    is_plain = len(names) < 2 or any(not x or x[0] == "_" or keyword.iskeyword(x) for x in names)
+    return "" if is_plain else f"_{signature.name}_{'_'.join(names)}"
+
+
+def _named_result(signature: Signature) -> str:
+    """Return the class of several outputs that have names."""
+    name = _result_name(signature)
+    generic = ", Generic[_Array]" if ARRAY in _kinds(signature) else ""
+    fields = zip(signature.outputs, _kinds(signature), strict=True)
+    body = "".join(f"    {x.name}: {kind}\n" for x, kind in fields)
+    return f"\nclass {name}(NamedTuple{generic}):\n{body}" if name else ""
+
+
+def _calls(signature: Signature, doc: str) -> list[str]:
+    kinds = [OF_ANY_SHAPE, ARRAY] if _changes_rank(signature) else [ARRAY]
+    return [_call(signature, doc, kind) for kind in kinds]
+
+
+def _call(signature: Signature, doc: str, kind: str) -> str:
+    lines = [
+        "    def __call__(",
+        "        self,",
+        *(f"        {text}," for text in _parameters(signature, kind)),
+        f"    ) -> {_result(signature, kind)}:",
+        f"        {_docstring(doc)}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _changes_rank(signature: Signature) -> bool:
+    """Whether an output of the first array's type may have more or fewer dimensions than it."""
+    first = _first_array(signature)
+    outputs = zip(signature.outputs, _kinds(signature), strict=True)
+    alike = [x for x, kind in outputs if kind == ARRAY]
+    given = [x for x in signature.arrays if x.kind != "output"]
+    broadcasts = sum(any(kind == "loop" for kind, _ in x.dims) for x in given) > 1
+    return first is not None and any(broadcasts or _rank(x) != _rank(first) for x in alike)
+
+
+def _rank(x: Parameter) -> tuple[int, list[tuple[str, int | str]]]:
+    """Return how many dimensions stand alone, and the groups of them."""
+    groups = [dim for dim in x.dims if dim[0] in (*GROUP_KINDS, "slice", "listed")]
+    return len(x.dims) - len(groups), sorted(groups, key=str)
+
+
+def _docstring(doc: str) -> str:
+    return '"""' + doc.replace("\\", "\\\\").replace('"', '\\"') + '"""'
+
+
+def _first_array(signature: Signature) -> Parameter | None:
+    given = (x for x in signature.parameters if x.is_array and not x.has_default)
+    return next(given, None)
+
+
+def _parameters(signature: Signature, array: str) -> list[str]:
+    first = _first_array(signature) if ARRAY in _kinds(signature) else None
+    texts = []
+    for x in signature.parameters:
+        name = f"{x.name}_" if keyword.iskeyword(x.name) else x.name
+        kind = array if x is first else _type(signature, x)
+        if x.has_default and x.default is None and not x.is_array:
+            kind += " | None"
+        texts.append(f"{name}: {kind}" + (f" = {_default(x.default)}" if x.has_default else ""))
+    return [*texts, "*", "out: Any = None", "device: Any = None", "stream: Any = None"]
+
+
+def _type(signature: Signature, x: Parameter) -> str:
+    if x.is_array:
+        return "Any | None" if x.has_default else "Any"
+    if x.kind == "arrays":
+        return "Sequence[Any]"
+    if x.kind == "string":
+        return "str"
+    if x.kind == "choice":
+        return f"Literal[{', '.join(_string(choice) for choice in x.choices)}]"
+    _, dtypes = signature.variables[x.type_variable]
+    wanted = {DTYPES[dtype].scalar for dtype in dtypes}
+    number = next(x.__name__ for x in (complex, float, int, bool) if x in wanted)
+    return f"Sequence[{number}]" if x.kind == "list" else number
+
+
+def _string(text: str) -> str:
+    quoted = repr(text)
+    return f'"{quoted[1:-1]}"' if quoted[0] == "'" and '"' not in quoted else quoted
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "..."
+    return repr(value)
+
+
+def _result(signature: Signature, array: str) -> str:
+    own = _kinds(signature)
+    kinds = [array if kind == ARRAY else kind for kind in own]
+    if name := _result_name(signature):
+        return f"{name}[{array}]" if ARRAY in own else name
+    if len(kinds) > 1:
+        return f"tuple[{', '.join(kinds)}]"
+    return kinds[0] if kinds else "None"

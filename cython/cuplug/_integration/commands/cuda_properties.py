@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every CUDA entry must keep, as functions on one example: they raise AssertionError."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.cuda.devices import synchronize
+from cuplug._engine.discovery.table import read_table
+from cuplug._integration.commands.properties import (
+    EPSILONS,
+    LAYOUTS,
+    Arguments,
+    Array,
+    Guarded,
+    arrays_of,
+    as_list,
+    assert_same,
+    inouts,
+    outcome,
+    takes_any_layout,
+    with_arrays,
+)
+from cuplug._integration.commands.property_outcomes import REFUSALS, Tried
+from cuplug.array_api.conversion import asarray
+
+
+class Window:
+    """An array in device memory between guard zones."""
+
+    def __init__(self, x: Array) -> None:
+        self.host = Guarded(x)
+        before, after = self.host.zones
+        self.n_before = before.nbytes
+        self.room = asarray(np.concatenate([before, self.host.bytes, after]), device="cuda")
+        self.__cuda_array_interface__ = {
+            "shape": x.shape,
+            "typestr": x.dtype.str,
+            "data": (self.room.data_ptr + self.n_before, False),
+            "version": 3,
+        }
+
+    def fetch(self, what: str) -> Array:
+        """Return the array, after a look at the memory beside it."""
+        room, x = self.room.numpy(), self.host.array
+        end = self.n_before + x.nbytes
+        for side, zone in (("before", room[: self.n_before]), ("after", room[end:])):
+            assert (zone == 0xA5).all(), f"device memory {side} {what} was written"
+        return room[self.n_before : end].view(x.dtype).reshape(x.shape)
+
+
+class Laid:
+    """An array in device memory, laid out as it is on the host."""
+
+    def __init__(self, x: Array) -> None:
+        owner: Array = x if x.base is None else x.base  # type: ignore[assignment]
+        self.room = asarray(owner.ravel("K").view(np.uint8), device="cuda")
+        self.__cuda_array_interface__ = {
+            "shape": x.shape,
+            "strides": x.strides,
+            "typestr": x.dtype.str,
+            "data": (self.room.data_ptr + x.ctypes.data - owner.ctypes.data, False),
+            "version": 3,
+        }
+
+
+def takes_any_layout_there(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
+    """Host arrays of any layout, and device arrays where the entry takes their strides."""
+    takes_any_layout(operator, arguments, device)
+    arrays = arrays_of(arguments)
+    changed = {id(x) for x in inouts(operator.signatures, arguments)}
+    rows = [row for row in read_table(operator.path).rows if row.operator == operator.name]
+    foreign = any(x.dtype.isbuiltin != 1 for x in arrays.values())
+    if changed or foreign or not arrays or not all(row.cuda_takes_strides for row in rows):
+        return
+    wanted = outcome(operator, arguments, device=device)
+    if isinstance(wanted, type):
+        return
+    for layout in ("strided", "reversed", "Fortran-ordered"):
+        laid = with_arrays(with_arrays(arguments, LAYOUTS[layout]), Laid)
+        seen: list[Any] = as_list(operator(**laid))
+        assert_same([x.numpy() for x in seen], wanted, EPSILONS, f"{layout} device arrays")
+
+
+def sides_agree(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
+    """The CUDA entry gives what the host entry gives."""
+    wanted = outcome(operator, arguments, device="cpu")
+    seen = outcome(operator, arguments, device=device)
+    assert_same(seen, wanted, EPSILONS, "CUDA entry against host entry")
+
+
+def runs_again(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
+    """The CUDA entry gives the same bits twice."""
+    wanted = outcome(operator, arguments, device=device)
+    assert_same(outcome(operator, arguments, device=device), wanted, 0, "the same call again")
+
+
+def keeps_to_its_arrays(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
+    """Device arrays beside which nothing is written give what host arrays give."""
+    arrays = arrays_of(arguments)
+    if any(x.dtype.isbuiltin != 1 for x in arrays.values()) or not arrays:
+        return  # their interface has no name for the dtypes of ml_dtypes
+    wanted = outcome(operator, arguments, device=device)
+    if isinstance(wanted, type):
+        return
+    changed = {id(x) for x in inouts(operator.signatures, arguments)}
+    outputs = wanted[: len(wanted) - len(changed)]
+    windows = {id(x): Window(x) for x in arrays.values()}
+    if any(x.dtype.isbuiltin != 1 for x in outputs) or _has_unknown_sizes(operator):
+        return
+    outs = tuple(Window(np.zeros_like(x)) for x in outputs)
+    keywords = {"out": outs if len(outs) > 1 else outs[0]} if outs else {}
+    try:
+        as_list(operator(**with_arrays(arguments, lambda x: windows[id(x)]), **keywords))
+        synchronize()
+    except REFUSALS as error:
+        raise AssertionError(f"device arrays: {error}") from None
+    results = [x.fetch("an output") for x in outs]
+    for name, x in arrays.items():
+        fetched = windows[id(x)].fetch(name)
+        if id(x) in changed:
+            results.append(fetched)
+        else:
+            assert fetched.tobytes() == x.tobytes(), f"input {name} was written"
+    assert_same(results, wanted, 0, "device arrays against host arrays through the GPU")
+
+
+def _has_unknown_sizes(operator: Tried) -> bool:
+    return any("?" in text.partition("->")[2] for text in operator.signatures)

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every operator must keep, as functions on one example: they raise AssertionError."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.call.run import n_rounding_changes
+from cuplug._engine.signature.signature import Signature, parse
+from cuplug._integration.commands.property_outcomes import REFUSALS, Tried, check_beside
+
+Arguments = dict[str, Any]
+Array = np.ndarray[Any, Any]
+
+GUARD_BYTES = 64
+EPSILONS = 64  # by which two sides may differ, of the largest value
+
+
+class Guarded:
+    """A copy of an array between guard zones, aligned, or misaligned by one byte."""
+
+    def __init__(self, x: Array, shift: int = 0, fill: int | None = None) -> None:
+        at = GUARD_BYTES + shift
+        room = np.full(x.nbytes + 2 * at + 16, 0xA5, np.uint8)
+        at += -room.ctypes.data % 16
+        self.zones = (room[:at], room[at + x.nbytes :])
+        self.bytes = room[at : at + x.nbytes]
+        self.bytes[:] = np.frombuffer(x.tobytes(), np.uint8) if fill is None else fill
+        self.array: Array = self.bytes.view(x.dtype).reshape(x.shape)
+
+    def check(self, what: str) -> None:
+        """Check that nothing was written beside the array."""
+        for side, zone in zip(("before", "after"), self.zones, strict=True):
+            assert (zone == 0xA5).all(), f"memory {side} {what} was written"
+
+
+def with_arrays(arguments: Arguments, change: Callable[[Array], Any]) -> Arguments:
+    """Return arguments whose arrays are changed, those in lists included."""
+
+    def changed(x: Any) -> Any:
+        return change(x) if isinstance(x, np.ndarray) else x
+
+    return {
+        name: [changed(item) for item in x] if isinstance(x, list) else changed(x)
+        for name, x in arguments.items()
+    }
+
+
+def arrays_of(arguments: Arguments) -> dict[str, Array]:
+    """Return the arrays of a call by their names: "x", "xs[0]"."""
+    named: Arguments = {}
+    for name, x in arguments.items():
+        items = {f"{name}[{k}]": item for k, item in enumerate(x)} if isinstance(x, list) else {}
+        named |= items or {name: x}
+    return {name: x for name, x in named.items() if isinstance(x, np.ndarray)}
+
+
+def outcome(operator: Tried, arguments: Arguments, **keywords: Any) -> Any:
+    """Call; return the arrays that the call gave or changed, or the type of what it raised."""
+    given = with_arrays(arguments, np.copy)
+    changed = inouts(operator.signatures, given)
+    try:
+        result = operator(**given, **keywords)
+    except REFUSALS as error:
+        return type(error)
+    return [*as_list(result), *changed]
+
+
+def as_list(result: Any) -> list[Array]:
+    """Return the outputs of a call as a list."""
+    return [] if result is None else list(result) if isinstance(result, tuple) else [result]
+
+
+def inouts(signatures: Iterable[str], arguments: Arguments) -> list[Array]:
+    """Return the arrays that a call changes in place."""
+    names = {x.name for s in signatures for x in parse(s).parameters if x.kind == "inout"}
+    return [x for name, x in arguments.items() if name in names]
+
+
+def assert_same(seen: Any, wanted: Any, epsilons: int, what: str) -> None:
+    """Compare two outcomes: to the bit without epsilons."""
+    if isinstance(seen, type) or isinstance(wanted, type):
+        assert seen is wanted, f"{what}: seen {_name(seen)}, wanted {_name(wanted)}"
+        return
+    for x, y in zip(seen, wanted, strict=True):
+        assert (x.shape, x.dtype) == (y.shape, y.dtype), f"{what}: shape or dtype differ"
+        if not epsilons or x.dtype.kind in "iub":
+            same = x.tobytes() == y.tobytes() or np.array_equal(x, y)
+            assert same or _bits(x) == _bits(y), f"{what}: {x!r}, wanted {y!r}"
+            continue
+        wide = np.complex128 if x.dtype.kind == "c" else np.float64
+        a, b = x.astype(wide), y.astype(wide)
+        scale = float(np.max(np.abs(b[np.isfinite(b)]), initial=1.0))
+        near = epsilons * _epsilon(x.dtype)
+        close = np.allclose(a, b, rtol=near, atol=near * scale, equal_nan=True)
+        assert close, f"{what}: {x!r}, wanted {y!r}"
+
+
+def _name(x: Any) -> str:
+    return x.__name__ if isinstance(x, type) else "a result"
+
+
+def _epsilon(dtype: np.dtype[Any]) -> float:
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(dtype).eps)
+
+
+def _bits(x: Array) -> bytes:
+    """Return the bytes of an array, all NaNs alike."""
+    wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    return np.where(np.isnan(wide), np.nan, wide).tobytes()
+
+
+def is_deterministic(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
+    """The same call gives the same bits, also on several threads at once."""
+    wanted = outcome(operator, arguments, device=device)
+    seen: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda: seen.append(outcome(operator, arguments, device=device)))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for other in seen:
+        assert_same(other, wanted, 0, "the same call again")
+
+
+def leaves_inputs_alone(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
+    """Inputs, and memory beside inputs and in-out arrays, are not written."""
+    guarded: dict[int, Guarded] = {}
+
+    def guard(x: Array) -> Array:
+        guarded[id(x)] = Guarded(x)
+        return guarded[id(x)].array
+
+    given = with_arrays(arguments, guard)
+    changed = {id(x) for x in inouts(operator.signatures, given)}
+    with contextlib.suppress(*REFUSALS):
+        operator(**given, device=device)
+    for name, before in arrays_of(arguments).items():
+        x = guarded[id(before)]
+        x.check(name)
+        same = id(x.array) in changed or x.array.tobytes() == before.tobytes()
+        assert same, f"input {name} was written"
+
+
+def takes_any_layout(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
+    """Strided, misaligned and read-only inputs give what contiguous ones give."""
+    wanted = outcome(operator, arguments, device=device)
+    if isinstance(wanted, type):
+        return
+    changed = {id(x) for x in inouts(operator.signatures, arguments)}
+    for layout, change in LAYOUTS.items():
+        given = with_arrays(arguments, _except(changed, change))
+        copies = {k: x.copy() for k, x in given.items() if id(x) in changed}
+        seen = [*as_list(operator(**given | copies, device=device)), *copies.values()]
+        assert_same(seen, wanted, EPSILONS, f"{layout} inputs")
+
+
+def _except(ids: set[int], change: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda x: x if id(x) in ids else change(x)
+
+
+def _strided(x: Array) -> Array:
+    wide = np.zeros((*x.shape, 2), x.dtype)
+    wide[..., 0] = x
+    return wide[..., 0]
+
+
+def _read_only(x: Array) -> Array:
+    copy = x.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "strided": _strided,
+    "reversed": lambda x: x[::-1].copy()[::-1] if x.ndim else x,
+    "Fortran-ordered": lambda x: np.array(x, order="F"),
+    "misaligned": lambda x: Guarded(x, shift=1).array,
+    "read-only": _read_only,
+}
+
+
+def fills_outputs(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
+    """`out=` gets what the call returns, whatever it held, and nothing beside it is written."""
+    given = with_arrays(arguments, np.copy)
+    try:
+        wanted = as_list(operator(**given, device=device))
+    except REFUSALS:
+        return
+    if not wanted or any("?" in text.partition("->")[2] for text in operator.signatures):
+        return
+    for fill in (0x00, 0xFF):
+        guarded = [Guarded(x, fill=fill) for x in wanted]
+        outs = tuple(x.array for x in guarded)
+        again = with_arrays(arguments, np.copy)
+        operator(**again, out=outs if len(outs) > 1 else outs[0], device=device)
+        for x in guarded:
+            x.check("an output")
+        assert_same(list(outs), wanted, 0, f"out= that held bytes of {fill:#04x}")
+
+
+def keeps_to_outputs(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
+    """Memory beside outputs, those of unknown size included, is not written."""
+    given = with_arrays(arguments, np.copy)
+    with contextlib.suppress(*REFUSALS):
+        check_beside(as_list(operator(**given, device=device)))
+
+
+def keeps_rounding(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
+    """The entry does not change how its threads round, flush subnormal numbers, or trap."""
+    before = n_rounding_changes()
+    with contextlib.suppress(*REFUSALS):
+        operator(**with_arrays(arguments, np.copy), device=device)
+    assert n_rounding_changes() == before, (
+        "the entry came back with another rounding direction, with subnormal numbers flushed, or "
+        "with traps: restore what it sets; cuplug undoes it in each call"
+    )
+
+
+def refuses_bad_arguments(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
+    """A wrong dtype, rank or number of arguments is an error, and writes nothing."""
+    arrays = [name for name in arrays_of(arguments) if name in arguments]
+    bad: list[tuple[str, Arguments]] = [("one more", arguments | {"no_such_argument": 1})]
+    for name in arrays:
+        bad.append((f"dates as {name}", arguments | {name: np.zeros(3, "datetime64[s]")}))
+        bad.append((f"text as {name}", arguments | {name: "text"}))
+    for what, given in bad:
+        kept = {k: x.tobytes() for k, x in arrays_of(given).items()}
+        try:
+            operator(**given, device=device)
+        except REFUSALS:
+            for name, was in kept.items():
+                assert arrays_of(given)[name].tobytes() == was, (
+                    f"{what}: refused, but {name} was written"
+                )
+        else:
+            raise AssertionError(f"{what}: accepted, wanted an error")
+
+
+def survives_any_values(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
+    """Values of the whole range give a result or an error, and write nothing beside arrays."""
+    leaves_inputs_alone(operator, arguments, device)
+    keeps_to_outputs(operator, arguments, device)
+    fills_outputs(operator, arguments, device)
+
+
+def paste(signature: Signature, path: str, arguments: Arguments) -> str:
+    """Return an example as code."""
+    given = ", ".join(f"{name}={_code(x)}" for name, x in arguments.items())
+    load = f"{signature.name} = cuplug.load({path!r}).{signature.name}"
+    return f"import cuplug, ml_dtypes, numpy as np\n{load}\n{signature.name}({given})"
+
+
+def _code(x: Any) -> str:
+    if isinstance(x, list):
+        return f"[{', '.join(map(_code, x))}]"
+    if not isinstance(x, np.ndarray):
+        return repr(x)
+    dtype = repr(x.dtype.name) if x.dtype.isbuiltin == 1 else f"ml_dtypes.{x.dtype.name}"
+    if x.size > 100:
+        return f"np.resize({_code(x.ravel()[:4])}, {x.shape})"
+    values = str(x.tolist()).replace("nan", "np.nan").replace("inf", "np.inf")
+    reshaped = f".reshape({x.shape})" if not x.size else ""
+    return f"np.array({values}, dtype={dtype}){reshaped}"

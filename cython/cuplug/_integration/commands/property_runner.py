@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Property tests of a plugin or an operator: `cuplug test`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cuplug._engine.base.flags import PACKAGE
+from cuplug._engine.call.operator import Operator
+from cuplug._engine.cuda.devices import devices
+from cuplug._engine.lookup.find import find, load
+from cuplug._engine.signature.signature import Signature, parse
+from cuplug._integration.author.sources import libraries_at
+from cuplug._integration.commands.overrides import check_names, read_pins, settable
+from cuplug._source.compilers.processes import temporary_places
+from cuplug._source.compilers.temporary import private_folder
+from cuplug._source.compilers.toolkit import find_nvcc
+
+LIMIT_S = 600.0
+NO_GPU = "there is no GPU to use; `cuplug doctor` says why"
+ACCEPTED_OF = 20  # one of so many calls is to be accepted, or nothing was tried
+MOST_REFUSALS = 3  # sentences that are shown
+SANITIZER_EXAMPLES = 5
+SANITIZER_STATUS = 86
+
+
+@dataclass
+class Result:
+    """What came of one property of one signature."""
+
+    operator: str
+    signature: str
+    property: str
+    ok: bool
+    text: str = ""  # what was seen
+    code: str = ""  # the smallest example that fails, as Python
+    tried: bool = True
+    calls: int = 0  # with arguments that the signature allows
+    accepted: int = 0  # of these, by the operator
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result for JSON."""
+        return asdict(self)
+
+
+def try_all(
+    what: str, examples: int = 30, seed: int = 0, pins: dict[str, str] | None = None
+) -> list[Result]:
+    """Try all properties of a plugin file, or of an operator by its name.
+
+    Parameters
+    ----------
+    what : str
+        The path of a plugin, or of the folder that it was built in, "operator", or
+        "plugin.operator".
+    examples : int
+        Random calls for each property.
+    seed : int
+        Chooses them.
+    pins : dict, optional
+        Values of scalars, strings and dimensions as text, by name: "3", or "0..8" for a range.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Hypothesis is not installed.
+    ValueError
+        There is nothing of a name in `pins`, or it cannot have that value; or no examples.
+    """
+    if not importlib.util.find_spec("hypothesis"):
+        message = "cuplug test needs the package hypothesis: pip install hypothesis"
+        raise ModuleNotFoundError(message)
+    if examples < 1:
+        raise ValueError(f"test: examples: seen {examples}, wanted 1 or more")
+    named = [(os.path.abspath(path), load(path).operators) for path in libraries_at(what)]
+    named = named or [(what, (find(what),))]
+    operators = tuple(operator for _, found in named for operator in found)
+    pins = pins or {}
+    _check_pins(operators, pins)
+    has_gpu = bool(devices())
+    results: list[Result] = []
+    for place, found in named:
+        for operator in found:
+            options = {"what": place, "examples": examples, "seed": seed, "pins": pins}
+            results += _try_operator(operator, options, has_gpu)
+    return results
+
+
+def _try_operator(operator: Operator, options: dict[str, Any], has_gpu: bool) -> list[Result]:
+    results: list[Result] = []
+    for signature in operator.signatures:
+        told = options | {"operator": operator.name, "signature": signature}
+        results += _try_signature(operator, told, has_gpu)
+    return results
+
+
+def _check_pins(operators: tuple[Operator, ...], pins: dict[str, str]) -> None:
+    signatures = [parse(text) for operator in operators for text in operator.signatures]
+    names = [name for signature in signatures for name in settable(signature)]
+    check_names("--set", pins, list(dict.fromkeys(names)))
+    for signature in signatures:
+        read_pins(signature, pins)
+
+
+def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -> list[Result]:
+    from cuplug._integration.commands.property_worker import BOTH, CUDA, DECLARED, HOST
+
+    results = []
+    said = operator.properties[operator.signatures.index(options["signature"])]
+    declared = [name for name in DECLARED if name in said]
+    if "cpu" in operator.sides:
+        results += _try([*HOST, *declared], options | {"device": "cpu"}, "accepted calls")
+    if "cuda" in operator.sides and not has_gpu:
+        results.append(Result(*_place(options), "CUDA", True, f"not tried: {NO_GPU}", tried=False))
+    elif "cuda" in operator.sides:
+        both = list(BOTH) if "cpu" in operator.sides else declared
+        on_gpu = options | {"device": "cuda"}
+        results += _try([*CUDA, *both], on_gpu, "CUDA: accepted calls")
+        results += _sanitize(on_gpu)
+    return results
+
+
+def _try(names: list[str], options: dict[str, Any], accepted: str) -> list[Result]:
+    """Try properties in one process, and after a crash go on with the next in another.
+
+    Last comes how many calls were accepted.
+    """
+    results: list[Result] = []
+    told: list[dict[str, Any]] = []
+    while names:
+        lines, ending = _run([], options | {"properties": names, "isolate": False})
+        done = [line for line in lines if "ok" in line]
+        told += done
+        results += [_result(options, line) for line in done]
+        names = names[len(done) :]
+        if names:
+            last = [line["example"] for line in lines if line.get("property") == names[0]]
+            crash = Result(*_place(options), names[0], False, ending, last[-1] if last else "")
+            results.append(_smallest(crash, options))
+            names = names[1:]
+    usual = [line for line in told if line.get("kind") == "usual"]
+    return [*results, _acceptance(options, usual, accepted)] if usual else results
+
+
+def _acceptance(options: dict[str, Any], lines: list[dict[str, Any]], name: str) -> Result:
+    """Say how many calls were accepted, and by which sentences others were refused."""
+    n_calls, n_accepted = (sum(line[key] for line in lines) for key in ("calls", "accepted"))
+    refusals: Counter[str] = Counter()
+    for line in lines:
+        refusals.update(dict(line["refusals"]))
+    text = [f"{n_accepted} of {n_calls}"]
+    for sentence, n in refusals.most_common(MOST_REFUSALS):
+        text.append(f"refused {n} times: {sentence}" if n > 1 else f"refused once: {sentence}")
+    ok = n_accepted * ACCEPTED_OF >= n_calls
+    if not ok:
+        text.append(_advice(parse(options["signature"]), options["pins"]))
+    place = _place(options)
+    return Result(*place, name, ok, "\n".join(text), calls=n_calls, accepted=n_accepted)
+
+
+def _advice(signature: Signature, pins: dict[str, str]) -> str:
+    names = [name for name in settable(signature) if name not in pins]
+    if not names:
+        return "-> arguments drawn at random are of no use here: test it with your own"
+    choices = next((x.choices for x in signature.parameters if x.name == names[0]), ())
+    first = f"--set {names[0]}="
+    how = f"{first}{choices[0]}" if choices else f"{first}3 or {first}0..8"
+    others = f"; {', '.join(names[1:])} can be set, too" if names[1:] else ""
+    return f"-> say what it takes, as in {how}{others}"
+
+
+def _smallest(crash: Result, options: dict[str, Any]) -> Result:
+    """Look for the smallest example of a crash; CUDA cannot be used in forks."""
+    if options["device"] != "cpu":
+        return crash
+    lines, _ = _run([], options | {"properties": [crash.property], "isolate": True})
+    failed = [line for line in lines if line.get("ok") is False]
+    return _result(options, failed[0]) if failed else crash
+
+
+def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """Run a trial; return its lines and how it ended."""
+    command = [
+        *prefix,
+        sys.executable,
+        "-m",
+        "cuplug._integration.commands.property_worker",
+        json.dumps(options),
+    ]
+    root = os.path.dirname(PACKAGE)
+    path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    with private_folder(temporary_places()) as scratch:  # Hypothesis keeps files where it runs
+        env = os.environ | {"PYTHONPATH": path, "HYPOTHESIS_STORAGE_DIRECTORY": scratch}
+        return _run_command(command, env)
+
+
+def _run_command(command: list[str], env: dict[str, str]) -> tuple[list[dict[str, Any]], str]:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=env)
+        text, ending = done.stdout, _ending(done)
+    except subprocess.TimeoutExpired as error:
+        seen = error.stdout or b""
+        text = seen if isinstance(seen, str) else seen.decode(errors="replace")
+        ending = f"it did not come to its end in {LIMIT_S:.0f} s"
+    return [json.loads(line) for line in text.splitlines() if line.endswith("}")], ending
+
+
+def _ending(done: subprocess.CompletedProcess[str]) -> str:
+    if done.returncode < 0:
+        return f"the process was ended by {signal.Signals(-done.returncode).name}"
+    lines = done.stderr.strip().splitlines()
+    return f"the process ended with status {done.returncode}" + (f": {lines[-1]}" if lines else "")
+
+
+def _sanitize(options: dict[str, Any]) -> list[Result]:
+    """Run a few examples under compute-sanitizer, when it is there."""
+    toolkit = os.path.dirname(find_nvcc() or "")
+    program = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=toolkit)
+    if not program:
+        return []
+    name = "CUDA: the same result again"
+    with private_folder(temporary_places()) as directory:
+        log = os.path.join(directory, "log")
+        prefix = [program, "--tool", "memcheck", "--error-exitcode", str(SANITIZER_STATUS)]
+        some = {"properties": [name], "examples": SANITIZER_EXAMPLES, "isolate": False}
+        lines, ending = _run([*prefix, "--log-file", log], options | some)
+        seen = _read(log)
+    found = ending.startswith(f"the process ended with status {SANITIZER_STATUS}")
+    failed = found or not any(line.get("ok") for line in lines)
+    codes = [line["example"] for line in lines if "example" in line]
+    text = "\n".join(seen.splitlines()[:20]) or ending
+    code = codes[-1] if codes else ""
+    place = (*_place(options), "compute-sanitizer memcheck")
+    return [Result(*place, False, text, code) if failed else Result(*place, True)]
+
+
+def _read(path: str) -> str:
+    if not os.path.exists(path):
+        return ""
+    with open(path, errors="replace") as file:
+        return file.read()
+
+
+def _place(options: dict[str, Any]) -> tuple[str, str]:
+    return options["operator"], parse(options["signature"]).text
+
+
+def _result(options: dict[str, Any], line: dict[str, Any]) -> Result:
+    """Return what a trial has told; a property of which no call was accepted was not tried."""
+    result = Result(*_place(options), line["property"], line["ok"], line["text"], line["code"])
+    if line["ok"] and line["kind"] != "bad":
+        result.calls, result.accepted = line["calls"], line["accepted"]
+        if result.calls and not result.accepted:
+            result.tried = False
+            result.text = "not tried: no call was accepted"
+    return result

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `cuplug list`, `info`, `path`, `check`, `bind` and the like show."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+import cuplug
+from cuplug._engine.discovery.table import Row, read_table
+from cuplug._engine.lookup.records import PluginFile
+from cuplug._engine.signature.signature import Parameter, Signature, parse
+from cuplug._integration.author import bind, check, doc_pages, lock_file
+from cuplug._integration.author.fatbin import dotted
+from cuplug._integration.author.sources import libraries_at
+from cuplug._integration.commands.kernels import kernels_of
+from cuplug._integration.commands.output import print_findings, print_json, print_lines, print_table
+from cuplug._source.compilers import cache
+from cuplug.errors import NotFoundError, PluginError
+
+CACHE_KINDS = {"cubin": "code for GPUs", "so": "code for the CPU"}
+
+
+def show_plugins(everything: bool, as_json: bool) -> None:
+    """Write the plugins; with `everything`, libraries without a table too."""
+    records = [p for p in cuplug.plugins() if everything or p.state != "no plugin"]
+    if as_json:
+        print_json({"plugins": [_plugin_fields(record) for record in records]})
+        return
+    columns = ("plugin", "version", "operators", "sides", "architectures", "file")
+    fine = [record for record in records if record.state == "ok"]
+    if fine:
+        print_table(columns, (_plugin_cells(record) for record in fine))
+    else:
+        print_lines(["No plugins: `cuplug path` shows where they are looked for."])
+    others = [record for record in records if record.state != "ok"]
+    if others:
+        print_lines(["", "Not used:"])
+        cells = ((record.state, record.path, record.reason) for record in others)
+        print_table(("state", "file", "reason"), cells)
+    refused = [record for record in cuplug.search_path() if record.state == "rejected"]
+    if refused:
+        print_lines(["", "Not searched:"])
+        print_table(("directory", "reason"), ((record.path, record.reason) for record in refused))
+
+
+def show_lock(names: Sequence[str], path: str, as_json: bool) -> None:
+    """Write down what the plugins of some operators, or all, consist of."""
+    used = [p for p in cuplug.plugins() if p.state == "ok"]
+    if names:
+        paths = {cuplug.find(name).path for name in names}
+        used = [p for p in used if p.path in paths]
+    files = lock_file.write_lock(path, used, cuplug.__version__)
+    if as_json:
+        print_json({"lock": path, "files": files})
+    else:
+        print_lines([f"{path}: {len(used)} plugins, {len(files)} files with what they link"])
+
+
+def show_locked(path: str, as_json: bool) -> bool:
+    """Compare what is used with what was written down; say whether it is the same."""
+    digests = lock_file.read_lock(path)
+    compared = lock_file.compare(digests, [p for p in cuplug.plugins() if p.state == "ok"])
+    ok = all(x.state == lock_file.SAME for x in compared)
+    if as_json:
+        print_json({"lock": path, "ok": ok, "files": [x.as_dict() for x in compared]})
+    else:
+        print_table(("state", "file", "found"), ((x.state, x.file, x.path) for x in compared))
+    return ok
+
+
+def _plugin_fields(record: PluginFile) -> dict[str, Any]:
+    return {
+        "name": record.name,
+        "version": record.version,
+        "path": record.path,
+        "state": record.state,
+        "reason": record.reason,
+        "origin": record.origin,
+        "operators": list(record.operators),
+        "sides": list(record.sides),
+        "architectures": list(record.architectures),
+        "abi": record.abi,
+        "loaded": record.loaded,
+        "kind": record.kind,
+    }
+
+
+def _plugin_cells(record: PluginFile) -> tuple[str, ...]:
+    return (
+        record.name,
+        record.version or f"({record.kind})",
+        ", ".join(record.operators),
+        ", ".join(record.sides),
+        _dotted(record.architectures),
+        record.path,
+    )
+
+
+def _dotted(architectures: Iterable[int]) -> str:
+    return " ".join(dotted(number // 10) for number in architectures)
+
+
+def show_search_path(as_json: bool) -> None:
+    """Write the directories that are searched."""
+    records = cuplug.search_path()
+    fields = ("path", "origin", "state", "reason")
+    rows = [[getattr(record, field) for field in fields] for record in records]
+    if as_json:
+        print_json({"directories": [dict(zip(fields, row, strict=True)) for row in rows]})
+    else:
+        print_table(("directory", "origin", "state", "reason"), rows)
+
+
+def show_operator(name: str, as_json: bool) -> None:
+    """Write all about one operator."""
+    operator = cuplug.find(name)
+    table = read_table(operator.path)
+    rows = [row for row in table.rows if row.operator == operator.name] or _adopted_rows(operator)
+    loaded = any(p.loaded for p in cuplug.plugins() if p.path == operator.path)
+    facts: dict[str, Any] = {
+        "name": operator.name,
+        "plugin": operator.plugin,
+        "version": operator.version,
+        "path": operator.path,
+        "loaded": loaded,
+        "architectures": list(table.architectures),
+        "signatures": [_row_fields(row, parse(row.signature)) for row in rows],
+        "kernels": kernels_of(operator.path),
+    }
+    if as_json:
+        print_json(facts)
+        return
+    print_lines(
+        [
+            f"{operator.name}, of plugin {operator.plugin} {operator.version or '(adopted)'}",
+            f"file:          {operator.path}",
+            f"loaded:        {'yes' if loaded else 'no, at the first call'}",
+            f"architectures: {_dotted(table.architectures) or 'none'}",
+        ]
+    )
+    for row in rows:
+        _show_row(row, parse(row.signature))
+    _show_kernels(facts["kernels"])
+
+
+def _show_kernels(kernels: list[dict[str, Any]]) -> None:
+    """Write what each kernel takes; threads of a block, and of a multiprocessor at once."""
+    keys = ("kernel", "registers", "shared_bytes", "local_bytes", "block", "active_threads")
+    if kernels:
+        print_lines(["", "kernels of the plugin on cuda:0:"])
+        columns = [key.replace("_", " ") for key in keys]
+        print_table(columns, [[str(facts[key]) for key in keys] for facts in kernels])
+
+
+def _adopted_rows(operator: cuplug.Operator) -> list[Row]:
+    """Return what a table would say of an operator whose library has none."""
+    cuda, host = (operator.name if side in operator.sides else "" for side in ("cuda", "cpu"))
+    (signature,) = operator.signatures
+    return [Row(cuda, host, signature, operator.doc, 0, {})]
+
+
+def _row_fields(row: Row, signature: Signature) -> dict[str, Any]:
+    return {
+        "signature": row.signature,
+        "doc": row.doc,
+        "sides": row.sides,
+        "properties": row.properties,
+        "parameters": [_parameter_fields(signature, x) for x in signature.parameters],
+        "outputs": [_parameter_fields(signature, x) for x in signature.outputs],
+    }
+
+
+def _parameter_fields(signature: Signature, x: Parameter) -> dict[str, Any]:
+    return {
+        "name": x.name,
+        "kind": x.kind,
+        "dtypes": list(signature.dtypes(x)),
+        "shape": signature.shape(x),
+        "choices": list(x.choices),
+        "default": x.default_text if x.has_default else None,
+    }
+
+
+def _show_row(row: Row, signature: Signature) -> None:
+    said = [key if value is None else f"{key} = {value}" for key, value in row.properties.items()]
+    lines = [row.signature, row.doc, f"runs on: {', '.join(row.sides)}"]
+    print_lines(["", *lines, *([f"properties: {', '.join(said)}"] if said else []), ""])
+    cells = []
+    for x in (*signature.parameters, *signature.outputs):
+        shape = f"[{signature.shape(x)}]" if x.is_array else ""
+        cells.append((x.name, x.kind, _type(signature, x), shape, x.default_text))
+    print_table(("parameter", "kind", "type", "shape", "default"), cells)
+    named = [(name, dtypes) for name, dtypes in signature.variables if name]
+    print_lines([f"{name}: {', '.join(dtypes)}" for name, dtypes in named])
+
+
+def _type(signature: Signature, x: Parameter) -> str:
+    if x.kind in ("string", "choice"):
+        return " | ".join(x.choices) or "str"
+    name, dtypes = signature.variables[x.type_variable]
+    return name or dtypes[0]
+
+
+def show_checked(file: str, as_json: bool) -> bool:
+    """Show what is to be said of a plugin, or of those in a folder; say whether they are fine."""
+    files = libraries_at(file) or [file]
+    told = []
+    for path in files:
+        findings = check.check_file(path)
+        ok = all(finding.level != check.ERROR for finding in findings)
+        listed = [finding.as_dict() for finding in findings]
+        told.append({"file": path, "ok": ok, "findings": listed})
+        if not as_json:
+            print_lines([f"{path}:"] if len(files) > 1 else [])
+            print_findings((f.level, f.rule, f.text, f.advice) for f in findings)
+    if as_json:
+        print_json(_one_or_files(told))
+    return all(x["ok"] for x in told)
+
+
+def show_bound(file: str, directory: str, name: str | None, as_json: bool) -> None:
+    """Write typed functions of a plugin, or of those in a folder, and say which."""
+    files = libraries_at(file) or [file]
+    if name and len(files) > 1:
+        raise PluginError(f"bind: --name: seen {name} for {len(files)} plugins, wanted one")
+    written = [bind.write_module(path, directory, name) for path in files]
+    if as_json:
+        print_json(_one_or_files([asdict(x) for x in written]))
+        return
+    for x in written:
+        print_lines([f"functions: {len(x.functions)}, in {x.pxd}"])
+        print_lines(f"skipped: {reason}" for reason in x.skipped)
+
+
+def show_stubs(files: Sequence[str], directory: str, name: str | None, as_json: bool) -> None:
+    """Write the type stubs of a module, and say of which operators."""
+    libraries = [library for file in files for library in libraries_at(file) or [file]]
+    written = bind.write_stubs(libraries, directory, name)
+    if as_json:
+        print_json(asdict(written))
+    else:
+        print_lines([f"operators: {', '.join(written.operators)}, in {written.pyi}"])
+
+
+def _one_or_files(told: list[dict[str, Any]]) -> dict[str, Any]:
+    return told[0] if len(told) == 1 else {"files": told}
+
+
+def show_cache(what: str, as_json: bool) -> None:
+    """Show the entries of the cache by kind, clear it, or print its directory."""
+    directory, limit = cache.directory(), cache.limit()
+    if what == "path":
+        print_json({"directory": directory}) if as_json else print_lines([directory])
+        return
+    entries = cache.entries()
+    if what == "clear":
+        n_removed = cache.clear()
+        text = f"{n_removed} file(s) removed from {directory}"
+        print_json({"directory": directory, "removed": n_removed}) if as_json else print(text)
+        return
+    kinds = {kind: [e.n_bytes for e in entries if e.kind == kind] for kind in CACHE_KINDS}
+    if as_json:
+        counts = {kind: {"entries": len(n), "bytes": sum(n)} for kind, n in kinds.items()}
+        print_json({"directory": directory, "limit_bytes": limit, "kinds": counts})
+        return
+    print_lines([f"{directory}: at most {_mib(limit)}, $CUPLUG_CACHE_BYTES changes that", ""])
+    rows = [[CACHE_KINDS[kind], str(len(n)), _mib(sum(n))] for kind, n in kinds.items()]
+    print_table(["what", "entries", "size"], rows)
+
+
+def _mib(n_bytes: int) -> str:
+    return f"{n_bytes / (1 << 20):.1f} MiB"
+
+
+def show_topics() -> None:
+    """List the documents."""
+    print_table(("topic", ""), [(page.name, page.title) for page in doc_pages.read_pages()])
+    what = "a page, a part of one by its heading, or a command's options"
+    print_lines(["", f"`cuplug help TOPIC` shows {what}."])
+
+
+def show_topic(topic: str, commands: Sequence[str]) -> None:
+    """Show a page or a part of one, laid out on a screen.
+
+    Raises
+    ------
+    NotFoundError
+        There is nothing of that name.
+    """
+    known = doc_pages.read_pages()
+    text = doc_pages.find_text(known, topic)
+    if not text:
+        names = [*(page.name for page in known), *commands]
+        names += [part for page in known for part in page.sections()]
+        near = difflib.get_close_matches(doc_pages.anchor_of(topic), names, 3, cutoff=0.7)
+        advice = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise NotFoundError(f"help: {topic}: no page, heading or command of that name{advice}")
+    if not sys.stdout.isatty():
+        sys.stdout.write(text)
+        return
+    from rich.markdown import Markdown
+
+    screen = Console()
+    with screen.pager(styles=True):
+        screen.print(Markdown(text))

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A new plugin, ready to build and to edit, alone or in a Python package: `cuplug new`."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+from string import Template
+
+from cuplug import __version__
+from cuplug._source.compilers.toolkit import WHEELS
+
+DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
+PLUGIN = {"plugin.{suffix}.in": "{name}.{suffix}", "test.py.in": "test_{name}.py"}
+PACKAGE = {
+    "plugin.{suffix}.in": "plugins/{name}.{suffix}",
+    "package-init.py.in": "src/{package}/__init__.py",
+    "package-operators.py.in": "src/{package}/operators.py",
+    "package-py.typed.in": "src/{package}/py.typed",
+    "package-test.py.in": "tests/test_{name}.py",
+    "package-README.md.in": "README.md",
+    "package-ci.yml.in": ".github/workflows/build.yml",
+    "package-gitignore.in": ".gitignore",
+}
+# For the CPU and GPUs, in C++ and CUDA; for the CPU alone, in C.
+LANGUAGES = {"cuda": "cu", "c": "c"}
+# What builds the package: its files, and below the variable that names architectures of GPUs, and
+# what a machine without the toolkit installs.
+BACK_ENDS = {
+    "setuptools": {"package-setuptools.toml.in": "pyproject.toml"},
+    "scikit-build-core": {
+        "package-scikit-build-core.toml.in": "pyproject.toml",
+        "package-CMakeLists.txt.in": "CMakeLists.txt",
+    },
+}
+# CMake looks for nvcc on PATH alone, not in the wheels of the toolkit.
+WORDS = {
+    "setuptools": {"arch": "CUPLUG_ARCH", "nvcc": f" '{WHEELS}'"},
+    "scikit-build-core": {"arch": "CUDAARCHS", "nvcc": ""},
+}
+# Symbols are up to 95 bytes, and a table has room for 63 bytes of a name.
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+
+
+def check_name(name: str) -> None:
+    """Raise ValueError for what cannot be the name of a plugin and of a Python function."""
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"new: name: seen {name!r}, wanted a letter, then letters, digits and underscores, 63 "
+            "characters at most"
+        )
+    if keyword.iskeyword(name):
+        raise ValueError(f"new: name: {name!r} is a word of Python, wanted another")
+
+
+def write_plugin(name: str, directory: str = ".", language: str = "cuda") -> list[str]:
+    """Write the folder `name` with a plugin of one operator, and a test.
+
+    Returns
+    -------
+    list of str
+        The files.
+
+    Raises
+    ------
+    ValueError
+        The name cannot be one.
+    FileExistsError
+        There is something of that name; nothing is written.
+    """
+    check_name(name)
+    words = {"name": name, "suffix": LANGUAGES[language]}
+    return _write(PLUGIN, os.path.join(directory, name), words)
+
+
+def write_package(
+    package: str,
+    name: str,
+    back_end: str = "setuptools",
+    directory: str = ".",
+    language: str = "cuda",
+) -> list[str]:
+    """Write the folder `package`: a Python package with a plugin `name` of one operator.
+
+    What is returned and raised is as for `write_plugin`.
+    """
+    check_name(package)
+    check_name(name)
+    for taken, x in (("cuplug", package), ("operators", name)):
+        if x == taken:
+            raise ValueError(f"new: name: {x!r} is a module that the package needs, wanted another")
+    words = {"package": package, "name": name, "version": __version__}
+    words |= {"suffix": LANGUAGES[language]}
+    words |= {"distribution": package.lower().replace("_", "-"), **WORDS[back_end]}
+    return _write(PACKAGE | BACK_ENDS[back_end], os.path.join(directory, package), words)
+
+
+def _write(templates: dict[str, str], folder: str, words: dict[str, str]) -> list[str]:
+    folder = os.path.normpath(folder)
+    if os.path.lexists(folder):
+        raise FileExistsError(f"new: {folder} is there already, wanted a name that is free")
+    os.mkdir(folder)
+    written = []
+    for template, file in templates.items():
+        with open(os.path.join(DIRECTORY, template.format_map(words))) as stream:
+            text = Template(stream.read()).substitute(words)
+        written.append(os.path.join(folder, file.format_map(words)))
+        os.makedirs(os.path.dirname(written[-1]), exist_ok=True)
+        with open(written[-1], "x") as stream:
+            stream.write(text)
+    return written

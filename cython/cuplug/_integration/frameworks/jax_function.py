@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators as functions of JAX."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+import jax
+
+from cuplug._engine.call.operator import Operator
+from cuplug._engine.call.output_tuples import outputs_class
+from cuplug._engine.call.pickled import OperatorFunction, PickledOperator
+from cuplug._engine.signature.call_signature import to_inspect
+from cuplug._engine.signature.gradient import results_of
+from cuplug._engine.signature.signature import parse
+from cuplug._integration.frameworks import jax_gradient  # noqa: F401  (its rules)
+from cuplug._integration.frameworks.jax_arguments import Call, rows_of, texts_of
+from cuplug._integration.frameworks.jax_call import bind
+from cuplug._integration.frameworks.jax_shapes import read
+
+__all__ = ["Function", "function_of"]
+
+
+class Function(OperatorFunction):
+    """An operator as a function of JAX, to be compiled, batched and differentiated.
+
+    Parameters
+    ----------
+    operator : cuplug.Operator
+        What `cuplug.find` gives, or what was made from source.
+    """
+
+    def __init__(self, operator: Operator | PickledOperator) -> None:
+        if not isinstance(operator, (Operator, PickledOperator)):
+            kind = type(operator).__name__
+            raise TypeError(f"cuplug.jax.Function: seen {kind}, wanted a cuplug.Operator")
+        super().__init__(operator)
+
+    def _take(self, operator: Operator) -> None:
+        super()._take(operator)
+        self.__signature__ = to_inspect(operator.signatures, is_own=False)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        call, operands = read(self.operator, args, keywords)
+        if any(isinstance(x, jax.core.Tracer) for x in operands) or not operands:
+            return _apply(*operands, call=call)
+        if _finds_sizes(texts_of(self.operator)):
+            return self.operator(*args, **keywords)
+        return _compiled(call)(*operands)
+
+    def __repr__(self) -> str:
+        return f"<cuplug.jax function of {self.operator!r}>"
+
+
+@cache
+def _finds_sizes(texts: tuple[str, ...]) -> bool:
+    """Say whether sizes of outputs are known only after the run."""
+    return any(("unknown", 0) in x.dims for text in texts for x in parse(text).outputs)
+
+
+@cache
+def _compiled(call: Call) -> Any:
+    return jax.jit(partial(_apply, call=call), inline=True)
+
+
+def _apply(*operands: Any, call: Call) -> Any:
+    return _returned(call, [_narrowed(x) for x in bind(call, operands)])
+
+
+def _narrowed(x: Any) -> Any:
+    """Return an output as JAX has it, which knows no dtypes of 64 bits unless told to."""
+    return jax.lax.convert_element_type(x, jax.dtypes.canonicalize_dtype(x.dtype))
+
+
+def _returned(call: Call, results: list[Any]) -> Any:
+    """None, one array, or a tuple: a named one where the outputs have names."""
+    if len(results) < 2:
+        return results[0] if results else None
+    row = next(row for row in rows_of(call.operator) if len(results_of(row)) == len(results))
+    names = [x.name for x in results_of(row)]
+    made = outputs_class(row.name, tuple(names)) if all(names) else None
+    return tuple(results) if made is None else made(*results)
+
+
+@cache
+def function_of(operator: Operator) -> Function:
+    """Return the function of an operator, the same one every time."""
+    return Function(operator)

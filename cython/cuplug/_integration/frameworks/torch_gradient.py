@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What PyTorch's autograd is told of an operator: its gradient, and along which it is linear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd import forward_ad
+from torch.autograd.function import _SingleLevelFunction
+
+from cuplug._engine.lookup.gradient import find_gradient
+from cuplug._engine.signature.gradient import Gradient, linear_names
+from cuplug._engine.signature.signature import Signature
+from cuplug._integration.frameworks.torch_fake import matched_row
+from cuplug._integration.frameworks.torch_schema import Entry, Registered
+
+__all__ = ["autograd_kernel", "count_writes"]
+
+_GRADIENT = "gradient"  # the kind of what comes from one
+_is_enabled = torch.is_grad_enabled
+_is_transformed = torch._C._are_functorch_transforms_active
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How the gradient of one row is computed."""
+
+    whole: Registered  # what computes it
+    gradient: Gradient
+    written: tuple[str, ...]  # the names of the arguments that it changes in place
+    saved: tuple[tuple[str, bool, int], ...]  # what is kept: name, whether a result, number
+    broadcast: tuple[int, ...]  # the targets that may be broadcast
+
+
+class _Plans:
+    """Those of an overload's rows, each found when it is first wanted."""
+
+    def __init__(self, entry: Entry, register: Callable[..., Registered]) -> None:
+        self._entry, self._register = entry, register
+        self._known: dict[int, _Plan | Exception] = {}
+        self.only: _Plan | Exception | None = None  # of an operator of one row, once it is known
+
+    def of(self, args: Sequence[Any]) -> _Plan | Exception:
+        """Return how the gradient of a call is computed, or why there is none."""
+        row = self.row_of(args)
+        plan = self._known.get(row)
+        if plan is None:
+            plan = self._known[row] = self._find(row)
+        if len(self._entry.whole.rows) == 1:
+            self.only = plan
+        return plan
+
+    def row_of(self, args: Sequence[Any]) -> int:
+        entry = self._entry
+        if len(entry.whole.rows) == 1:
+            return 0
+        return matched_row(entry.whole, entry.named(args))[0]
+
+    def _find(self, row: int) -> _Plan | Exception:
+        operator = self._entry.whole.operator
+        try:
+            found = find_gradient(operator, row)
+        except Exception as error:
+            return error
+        if found is None:
+            return NotImplementedError(
+                f"{operator.name}: it has no gradient: the plugin {operator.plugin} names no "
+                f"operator that computes one of {operator.signatures[row]}"
+            )
+        whole = self._register(found[0])
+        parameters = [x for y in whole.rows for x in y.parameters if x.kind == "inout"]
+        written = tuple(dict.fromkeys(x.name for x in parameters))
+        origins = found[1].arguments.items()
+        saved = [(name, x.kind == "result", x.number) for name, x in origins if x.kind != _GRADIENT]
+        broadcast = _broadcast(self._entry.whole.rows[row])
+        targets = tuple(k for k in found[1].targets if k in broadcast)
+        return _Plan(whole, found[1], written, tuple(saved), targets)
+
+
+def _broadcast(row: Signature) -> list[int]:
+    """Return the numbers of the parameters that may be broadcast: against another one."""
+    looped = [k for k, x in enumerate(row.parameters) if ("loop", 0) in x.dims]
+    return looped if len(looped) > 1 else []
+
+
+# ---- The kernels ---------------------------------------------------------------------------------
+
+
+def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callable[..., Any]:
+    """Return the kernel that records the gradient of a call where one is wanted.
+
+    `register` makes the operators that compute gradients known.
+    """
+    function = _function(entry, _Plans(entry, register))
+    has_lists, n_written = entry.overload.has_lists, len(entry.overload.mutated)
+
+    def kernel(*args: Any) -> Any:
+        if not _is_recorded(args):
+            return _below(entry, args)
+        _check_leaves(entry, args)
+        lengths, flat = _flatten(args) if has_lists else (None, args)
+        results = _apply(function, lengths, *flat)
+        if not n_written:
+            return results
+        outputs = (results if isinstance(results, tuple) else (results,))[n_written:]
+        return outputs[0] if len(outputs) == 1 else outputs or None
+
+    return kernel
+
+
+def count_writes(entry: Entry) -> Callable[..., Any]:
+    """Return the kernel that tells autograd which tensors a call has changed."""
+    mutated = entry.overload.mutated
+
+    def kernel(keyset: Any, *args: Any) -> Any:
+        for k in mutated:
+            if args[k] is not None:
+                torch.autograd.graph.increment_version(args[k])
+        return entry.call.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args)
+
+    return kernel
+
+
+def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
+    """Refuse to write to leaves before anything is written: torch.autograd.Function does it after.
+
+    Raises
+    ------
+    RuntimeError
+        As PyTorch's in-place functions.
+    """
+    for k in entry.overload.mutated if _is_enabled() else ():
+        x = args[k]
+        if x is None or not x.requires_grad:
+            continue
+        base = x if x._base is None else x._base
+        if base.is_leaf and base.requires_grad:
+            kind = "a leaf Variable" if base is x else "a view of a leaf Variable"
+            raise RuntimeError(
+                f"{entry.whole.operator.name}: {entry.names[k]}: {kind} that requires grad is "
+                "being used in an in-place operation; call it inside torch.no_grad()"
+            )
+
+
+def _is_recorded(args: Sequence[Any]) -> bool:
+    return (_is_enabled() and _requires_grad(args)) or (
+        forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled()
+    )
+
+
+def _requires_grad(args: Sequence[Any]) -> bool:
+    for x in args:
+        if isinstance(x, torch.Tensor):
+            if x.requires_grad:
+                return True
+        elif isinstance(x, (list, tuple)) and _requires_grad(x):
+            return True
+    return False
+
+
+def _apply(function: Any, *args: Any) -> Any:
+    """Record a call. Of nested transforms, as grad(grad(f)), the dispatcher calls once for each."""
+    if not _is_transformed():
+        return function.apply(*args)
+    with enable_single_level_autograd_function():
+        return function.apply(*args)
+
+
+def _is_forward() -> bool:
+    """Say whether derivatives are computed in forward mode."""
+    return forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled()
+
+
+def _below(entry: Entry, args: Sequence[Any]) -> Any:
+    with torch._C._AutoDispatchBelowAutograd():
+        return entry.call(*args)
+
+
+# Autograd follows no tensors in lists.
+
+
+def _flatten(args: Sequence[Any]) -> tuple[tuple[int, ...], list[Any]]:
+    """Return how long the lists among the arguments are, -1 for what is none, and all items."""
+    lists = [isinstance(x, (list, tuple)) for x in args]
+    lengths = tuple(len(x) if is_list else -1 for x, is_list in zip(args, lists, strict=True))
+    items = [x if is_list else [x] for x, is_list in zip(args, lists, strict=True)]
+    return lengths, [item for part in items for item in part]
+
+
+def _unflatten(lengths: tuple[int, ...] | None, flat: Sequence[Any]) -> list[Any]:
+    if lengths is None:
+        return list(flat)
+    items = iter(flat)
+    return [next(items) if n < 0 else [next(items) for _ in range(n)] for n in lengths]
+
+
+# ---- Recording -----------------------------------------------------------------------------------
+
+
+def _function(entry: Entry, plans: _Plans) -> Any:
+    """Return the function of autograd for an overload.
+
+    It takes the lengths of lists and the arguments, and returns the results.
+    """
+    mutated, call = entry.overload.mutated, entry.call
+
+    def forward(ctx: Any, lengths: Any, *flat: Any) -> Any:
+        args = flat if lengths is None else _unflatten(lengths, flat)
+        plan = plans.only or plans.of(args)
+        before = _before(plan, args, mutated) if mutated else args
+        # Gradients are off here: what is called is not recorded again.
+        results = _run(entry, args) if _is_transformed() else call(*args)
+        if mutated:
+            written = [args[k] for k in mutated if args[k] is not None]
+            ctx.mark_dirty(*written)
+            results = (*written, *_as_list(results))
+        _save(ctx, plan, lengths, before, results if isinstance(results, tuple) else (results,))
+        return results
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        plan, lengths, n_args, names, others, shapes = ctx.record
+        if not isinstance(plan, _Plan):
+            raise plan
+        given = others | dict(zip(names, ctx.saved_tensors, strict=True))
+        found = _gradients(plan, shapes, given, grads)
+        n = [1 if length < 0 else length for length in lengths or (-1,) * n_args]
+        flat = [None, *(found.get(k) for k, times in enumerate(n) for _ in range(times))]
+        return tuple(x if y else None for x, y in zip(flat, ctx.needs_input_grad, strict=True))
+
+    def jvp(ctx: Any, _lengths: Any, *flat: Any) -> Any:
+        args, results = ctx.call
+        tangents = _unflatten(ctx.record[1], flat)
+        del ctx.call
+        with forward_ad._set_fwd_grad_enabled(False):
+            return _along(entry, plans, args, results, tangents)
+
+    members = {"forward": forward, "backward": backward, "jvp": jvp}
+    functions = {key: staticmethod(value) for key, value in members.items()}
+    return type(f"{entry.whole.operator.name}_of_cuplug", (_SingleLevelFunction,), functions)
+
+
+def _run(entry: Entry, args: Sequence[Any]) -> Any:
+    """Run a call inside of transforms of torch.func, of which the others may record it, too."""
+    with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+        return _below(entry, args)
+
+
+def _as_list(outputs: Any) -> list[Any]:
+    if outputs is None:
+        return []
+    return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+
+
+def _before(plan: Any, args: Sequence[Any], mutated: list[int]) -> list[Any]:
+    """Return the arguments, those that are changed and wanted as they were copied."""
+    origins = plan.gradient.arguments.values() if isinstance(plan, _Plan) else ()
+    wanted = {origin.number for origin in origins if origin.kind == "argument"}
+    copied = {
+        k
+        for k in mutated
+        if args[k] is not None and (forward_ad._current_level >= 0 or k in wanted)
+    }
+    return [x.clone() if k in copied else x for k, x in enumerate(args)]
+
+
+def _save(ctx: Any, plan: Any, lengths: Any, args: Sequence[Any], results: tuple[Any, ...]) -> None:
+    """Keep what the gradient is computed of, but the gradients of the results."""
+    names, tensors, others = [], [], {}
+    if type(plan) is _Plan:
+        for name, x in _given(plan, args, results):
+            if isinstance(x, torch.Tensor):
+                names.append(name)
+                tensors.append(x)
+            elif x is not None:
+                others[name] = x
+        ctx.save_for_backward(*tensors)
+    ctx.record = plan, lengths, len(args), names, others, _shapes(plan, args)
+    if forward_ad._current_level >= 0:
+        ctx.call = args, results
+
+
+def _given(plan: _Plan, args: Sequence[Any], results: Sequence[Any]) -> list[tuple[str, Any]]:
+    places = args, results
+    return [
+        (name, places[is_result][number])
+        for name, is_result, number in plan.saved
+        if number < len(places[is_result])  # else it was left out
+    ]
+
+
+def _shapes(plan: Any, args: Sequence[Any]) -> dict[int, Any]:
+    """Return the shapes of the arguments whose gradients may have the broadcast shape."""
+    targets = plan.broadcast if type(plan) is _Plan else ()
+    if not targets:
+        return {}
+    given = [k for k in targets if k < len(args) and args[k] is not None]
+    return {k: args[k].shape for k in given}
+
+
+def _gradients(
+    plan: _Plan, shapes: dict[int, Any], given: dict[str, Any], grads: Sequence[Any]
+) -> dict[int, Any]:
+    """Call the operator that computes them. What it changes in place is a copy."""
+    given = dict(given)
+    for name, origin in plan.gradient.arguments.items():
+        if origin.kind == _GRADIENT:
+            given[name] = grads[origin.number]
+    written = [name for name in plan.written if name in given]
+    for name in written:
+        given[name] = given[name].clone(memory_format=torch.contiguous_format)
+    outputs = _as_list(plan.whole(**given))
+    found = zip(plan.gradient.targets, [*(given[name] for name in written), *outputs], strict=True)
+    return {k: _summed(x, shapes[k]) if k in shapes else x for k, x in found}
+
+
+def _summed(gradient: Any, shape: Any) -> Any:
+    """Return the gradient of an array that was broadcast."""
+    return gradient if gradient.shape == shape else gradient.sum_to_size(shape)
+
+
+# ---- Forward mode --------------------------------------------------------------------------------
+
+
+def _along(
+    entry: Entry, plans: _Plans, args: list[Any], results: Sequence[Any], tangents: list[Any]
+) -> Any:
+    """Return the derivatives of the results along the tangents of arguments."""
+    operator = entry.whole.operator
+    linear = linear_names(operator.properties[plans.row_of(args)].get("linear"))
+    moving = {k: x for k, x in enumerate(tangents) if _has_tensor(x)}
+    if {entry.names[k] for k in moving} <= {*linear}:
+        return _along_linear(entry, linear, args, tangents)
+    plan = plans.of(args)
+    if not isinstance(plan, _Plan):
+        raise plan
+    if entry.overload.mutated:
+        raise NotImplementedError(
+            f"{operator.name}: it has no derivative in forward mode: it changes arrays in place "
+            f"and is not linear in {', '.join(entry.names[k] for k in moving)}"
+        )
+    return _along_transposed(plan, args, results, moving)
+
+
+def _along_linear(entry: Entry, linear: Sequence[str], args: list[Any], tangents: list[Any]) -> Any:
+    """Of what is linear: its own results for the tangents."""
+    given = list(args)
+    for k, name in enumerate(entry.names[: len(args)]):
+        if name in linear and _has_tensor(args[k]):
+            given[k] = _tangent(args[k], tangents[k])
+    outputs = _as_list(entry.call(*given))
+    return (*(given[k] for k in entry.overload.mutated if given[k] is not None), *outputs)
+
+
+def _has_tensor(x: Any) -> bool:
+    return any(isinstance(item, torch.Tensor) for item in (x if isinstance(x, list) else [x]))
+
+
+def _tangent(x: Any, tangent: Any) -> Any:
+    if isinstance(x, list):
+        return [_tangent(*pair) for pair in zip(x, tangent, strict=True)]
+    return torch.zeros_like(x) if tangent is None else tangent
+
+
+def _along_transposed(
+    plan: _Plan, args: list[Any], results: Sequence[Any], moving: dict[int, Any]
+) -> Any:
+    """The gradient is linear in those of the results: its gradient by them is what is wanted."""
+    with torch.enable_grad():
+        grads = [torch.zeros_like(x, requires_grad=x.is_floating_point()) for x in results]
+        given = {name: x for name, x in _given(plan, args, results) if x is not None}
+        found = _gradients(plan, _shapes(plan, args), given, grads)
+    inputs = [x for x in grads if x.requires_grad]
+    outputs = [found[k] for k in moving if k in found]
+    along = torch.autograd.grad(
+        outputs, inputs, [moving[k] for k in moving if k in found], materialize_grads=True
+    )
+    by_id = dict(zip(map(id, inputs), along, strict=True))
+    return tuple(by_id.get(id(x)) for x in grads)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures in PyTorch's schema language, and what is registered of them.
+
+Rows that differ by what may be left out at the end are one overload of PyTorch; others, as
+`index: I[*n]` and `index: int`, are one each. In all of them None says that an argument is left
+out: where a signature allows None, that is its default.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from keyword import iskeyword
+from typing import Any
+
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.call.operator import Operator
+from cuplug._engine.signature.signature import Parameter, Signature
+
+__all__ = ["Argument", "Entry", "Overload", "Registered", "overloads_of"]
+
+_TYPES = {"array": "Tensor", "inout": "Tensor", "arrays": "Tensor[]"}
+_NUMBERS = {"bool": "bool", "int": "SymInt", "uint": "SymInt", "float": "float"}
+_RESERVED = {"inf", "nan", "global", "self"}  # by the parser of schemas, besides Python's keywords
+_OF_CHANGES = {"mode"}  # by torch.compile, which calls operators that change tensors by name
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a schema."""
+
+    name: str  # of the parameter
+    spelled: str  # as PyTorch has it
+    type: str  # "Tensor", "SymInt[]" ...: without its "?"
+    is_mutated: bool
+    has_default: bool
+    default: Any  # of all rows that have the parameter; None: what stands for "left out"
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether None may be given."""
+        return self.has_default and self.default is None
+
+    def text(self, number: int) -> str:
+        """Return it as it stands in a schema."""
+        alias = f"({chr(97 + number)}!)" if self.is_mutated and number < 26 else ""
+        default = f"={_literal(self.default)}" if self.has_default else ""
+        return f"{self.type}{alias}{'?' if self.is_optional else ''} {self.spelled}{default}"
+
+
+@dataclass(frozen=True)
+class Overload:
+    """Rows of an operator that are one schema."""
+
+    name: str  # "" for the first one, "row2" for one that begins at that row
+    rows: tuple[int, ...]
+    arguments: tuple[Argument, ...]  # of the row that has most
+    n_outputs: int
+
+    @property
+    def text(self) -> str:
+        """Its schema, without the operator's name."""
+        arguments = ", ".join(x.text(k) for k, x in enumerate(self.arguments))
+        outputs = ", ".join(["Tensor"] * self.n_outputs)
+        return f"({arguments}) -> {outputs if self.n_outputs == 1 else f'({outputs})'}"
+
+    @property
+    def mutated(self) -> list[int]:
+        """The numbers of the arguments that are changed in place."""
+        return [k for k, x in enumerate(self.arguments) if x.is_mutated]
+
+    @property
+    def has_tensor(self) -> bool:
+        """Whether each call has a tensor, which tells PyTorch where it runs."""
+        return any(x.type == "Tensor" and not x.is_optional for x in self.arguments)
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether there are lists of tensors."""
+        return any(x.type == "Tensor[]" for x in self.arguments)
+
+
+@dataclass(frozen=True)
+class Registered:
+    """An operator, and what it is in PyTorch."""
+
+    operator: Operator
+    rows: tuple[Signature, ...]
+    packet: Any  # torch.ops.cuplug.<name>
+    spelled: dict[str, str]  # the names of arguments that are others in PyTorch
+    # Where rows give names to other places: the overload that takes arguments, and these by name.
+    choose: Callable[..., tuple[Any, dict[str, Any]] | None] | None = None
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Call it as PyTorch's operator, with the names of the signature."""
+        packet, chosen = self.packet, self.choose and self.choose(self, args, keywords)
+        if chosen:
+            (packet, keywords), args = chosen, ()
+        if self.spelled and keywords:
+            keywords = {self.spelled.get(name, name): x for name, x in keywords.items()}
+        return packet(*args, **keywords)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One of its overloads."""
+
+    whole: Registered
+    overload: Overload
+    call: Any  # torch.ops.cuplug.<name>.<overload>
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of its arguments."""
+        return tuple(x.name for x in self.overload.arguments)
+
+    def named(self, args: Sequence[Any]) -> dict[str, Any]:
+        """Return what is given, by name: None stands for what is left out."""
+        return {name: x for name, x in zip(self.names, args, strict=False) if x is not None}
+
+
+def overloads_of(rows: Sequence[Signature]) -> list[Overload]:
+    """Return the overloads that an operator has in PyTorch."""
+    groups: list[list[int]] = []
+    for number, row in enumerate(rows):
+        group = next((x for x in groups if all(_are_alike(rows[k], row) for k in x)), None)
+        if group is None:
+            groups.append([number])
+        else:
+            group.append(number)
+    is_changing = any(x.kind == "inout" for row in rows for x in row.parameters)
+    reserved = _RESERVED | (_OF_CHANGES if is_changing else set())
+    return [_overload(rows, group, reserved) for group in groups]
+
+
+def _are_alike(a: Signature, b: Signature) -> bool:
+    """Say whether one row has all parameters of the other, and perhaps more behind them."""
+    return len(a.outputs) == len(b.outputs) and all(
+        (x.name, x.kind == "inout", _type(a, x)) == (y.name, y.kind == "inout", _type(b, y))
+        for x, y in zip(a.parameters, b.parameters, strict=False)
+    )
+
+
+def _overload(rows: Sequence[Signature], group: list[int], reserved: set[str]) -> Overload:
+    longest = max((rows[k] for k in group), key=lambda row: len(row.parameters))
+    arguments = []
+    for at in range(len(longest.parameters)):
+        having = [(rows[k], rows[k].parameters[at]) for k in group if at < len(rows[k].parameters)]
+        arguments.append(_argument(having, len(having) == len(group), reserved))
+    name = f"row{group[0]}" if group[0] else ""
+    return Overload(name, tuple(group), tuple(arguments), len(longest.outputs))
+
+
+def _argument(
+    having: list[tuple[Signature, Parameter]], is_everywhere: bool, reserved: set[str]
+) -> Argument:
+    """Return the argument that a parameter of several rows is."""
+    row, x = having[0]
+    same = {(y.has_default, type(y.default), y.default) for _, y in having}
+    has_default = not is_everywhere or any(y.has_default for _, y in having)
+    default = x.default if is_everywhere and len(same) == 1 and _is_literal(x.default) else None
+    spelled = f"{x.name}_" if iskeyword(x.name) or x.name in reserved else x.name
+    return Argument(x.name, spelled, _type(row, x), x.kind == "inout", has_default, default)
+
+
+def _type(row: Signature, x: Parameter) -> str:
+    if x.kind in _TYPES:
+        return _TYPES[x.kind]
+    if x.kind in ("string", "choice"):
+        return "str"
+    kinds = {_NUMBERS.get(DTYPES[name].kind, "Scalar") for name in row.dtypes(x)}
+    number = kinds.pop() if len(kinds) == 1 else "Scalar"
+    if x.kind == "list":
+        return "SymInt[1]" if number == "SymInt" else f"{number}[]"  # 1: takes a number alone, too
+    return number
+
+
+def _is_literal(value: Any) -> bool:
+    """Say whether the schema language can spell a default; else it is None, and the core's own."""
+    if isinstance(value, str):
+        return value.isprintable() and value.isascii() and not {*"\"'\\"} & {*value}
+    return isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _literal(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was compiled, kept on disk between processes.
+
+An entry is one file, `<key>.<kind>`: what was stored, then a trailer with its length and SHA-256.
+ELF files ignore what follows them, so that a stored shared library can be loaded as it is. Writing
+goes to a temporary folder in the same directory, then a rename: readers see a whole entry or none,
+and a file that is torn or damaged fails its checksum. No lock is needed for this; those of
+key_lock.py only save work. The least recently used entries go first when the directory outgrows its
+bound, at which one put in many looks. Files that are not entries are never removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Iterator
+
+from cuplug._engine.base import environment
+from cuplug._engine.discovery.fields import check_owner
+from cuplug._source.compilers import temporary
+from cuplug._source.compilers.program import sha256
+from cuplug.errors import NotFoundError, PluginError
+
+FORMAT = "cuplug cache 1"  # another one when entries change their form or meaning
+MAGIC = b"cuplug01"
+TRAILER_BYTES = 8 + 32 + len(MAGIC)  # length, little-endian; SHA-256; magic
+DEFAULT_BYTES = 1 << 30
+_NAME = re.compile(r"[0-9a-f]{64}\.[a-z]+")
+TOUCH_S = 60.0  # an entry used again so soon keeps its time
+
+
+def key(*parts: str | bytes) -> str:
+    """Return the key of what is made from `parts`, in that order: a SHA-256 as 64 digits."""
+    encoded = [
+        part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
+        for part in (FORMAT, *parts)
+    ]
+    lengths = " ".join(str(len(part)) for part in encoded).encode()
+    return sha256(b"".join([lengths, b"\n", *encoded])).hex()
+
+
+def directory() -> str:
+    """Return the directory: $CUPLUG_CACHE_DIR, else `cuplug` in $XDG_CACHE_HOME or ~/.cache."""
+    chosen = environment.variable("CUPLUG_CACHE_DIR")
+    if chosen:
+        with contextlib.suppress(OSError):  # of a working directory that was removed
+            return os.path.abspath(chosen)
+        return chosen
+    base = environment.variable("XDG_CACHE_HOME")
+    home = base if os.path.isabs(base) else os.path.join(environment.home(), ".cache")
+    return os.path.join(home, "cuplug")
+
+
+def limit() -> int:
+    """Return the bound of the directory in bytes: $CUPLUG_CACHE_BYTES, 1 GiB without; 0: no cache.
+
+    Raises
+    ------
+    ValueError
+        The variable is no number of bytes.
+    """
+    text = environment.variable("CUPLUG_CACHE_BYTES")
+    if not text:
+        return DEFAULT_BYTES
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"CUPLUG_CACHE_BYTES: seen {text!r}, wanted a number of bytes, 0 for none")
+    return int(text)
+
+
+def get(key: str, kind: str) -> bytes | None:
+    """Return what was stored, or None; an entry of another user or a damaged one is not there."""
+    read = _read(key, kind)
+    return None if read is None else read[1]
+
+
+def get_path(key: str, kind: str) -> str | None:
+    """Return the path of a stored file that has passed the checks of `get`, or None."""
+    read = _read(key, kind)
+    return None if read is None else read[0]
+
+
+def put(key: str, kind: str, data: bytes) -> str | None:
+    """Store data; return its path, or None where there is no cache to write to.
+
+    Older entries give way when the directory is seen to outgrow its bound.
+    """
+    if len(data) + TRAILER_BYTES > limit() or not make_directory():
+        return None
+    final = _path(key, kind)
+    try:
+        with temporary.folder(directory()) as aside:
+            fresh = os.path.join(aside, "entry")
+            _write(fresh, [data, _trailer(data)])
+            os.rename(fresh, final)
+    except OSError:
+        return None
+    if _is_turn(len(data)):
+        _evict(keep=final)
+    return final
+
+
+class Entry:
+    """One file of the cache; `used` in seconds since the epoch."""
+
+    def __init__(self, path: str, kind: str, n_bytes: int, used: float) -> None:
+        self.path = path
+        self.kind = kind
+        self.n_bytes = n_bytes
+        self.used = used
+
+
+def entries() -> list[Entry]:
+    """Return the entries, the least recently used first."""
+    found = [
+        Entry(path, os.path.basename(path).partition(".")[2], status.st_size, status.st_mtime)
+        for path, status in _files()
+    ]
+    return sorted(found, key=lambda entry: (entry.used, entry.path))
+
+
+def clear() -> int:
+    """Remove every entry, and what killed processes left; return the number of entries removed."""
+    temporary.sweep(directory())
+    return sum(_remove(path) for path, _ in _files())
+
+
+def _path(key: str, kind: str) -> str:
+    return os.path.join(directory(), f"{key}.{kind}")
+
+
+def _trailer(data: bytes) -> bytes:
+    return len(data).to_bytes(8, "little") + sha256(data) + MAGIC
+
+
+def _read(key: str, kind: str) -> tuple[str, bytes] | None:
+    if not limit() or not _is_own_directory():
+        return None
+    path = _path(key, kind)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or not _is_own(status):
+            return None
+        try:
+            whole = file.read()
+        except OSError:
+            return None
+    data = whole[:-TRAILER_BYTES]
+    if whole[len(data) :] != _trailer(data):
+        _remove(path)
+        return None
+    if time.time() - status.st_mtime > TOUCH_S:
+        with contextlib.suppress(OSError):
+            os.utime(path)
+    return path, data
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Of this user, and nobody else may write it."""
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+def _is_own_directory() -> bool:
+    """Whether only this user may write it, and only root and this user what leads to it."""
+    try:
+        about = os.stat(directory())
+        if not (os.path.isabs(directory()) and stat.S_ISDIR(about.st_mode) and _is_own(about)):
+            return False
+        check_owner(directory())
+    except (NotFoundError, OSError, PluginError):
+        return False
+    return True
+
+
+def make_directory() -> bool:
+    """Create the directory where it is missing; return whether it can be used."""
+    if os.path.isabs(directory()):  # not for a user without a home: "~/.cache" stays as it is
+        with contextlib.suppress(OSError, RecursionError):  # of a path of a thousand folders
+            os.makedirs(directory(), mode=0o700, exist_ok=True)
+    return _is_own_directory()
+
+
+def _write(path: str, parts: Iterable[bytes]) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "wb") as file:
+        file.writelines(parts)
+
+
+def _files() -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the entries, which have the name and the end of one: other files are left alone."""
+    try:
+        listed = list(os.scandir(directory()))
+    except OSError:
+        return
+    for file in listed:
+        if _NAME.fullmatch(file.name):
+            with contextlib.suppress(OSError):
+                status = file.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode) and _ends_as_entry(file.path, status.st_size):
+                    yield file.path, status
+
+
+def _ends_as_entry(path: str, n_bytes: int) -> bool:
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        return os.pread(file.fileno(), len(MAGIC), max(0, n_bytes - len(MAGIC))) == MAGIC
+
+
+def _remove(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
+
+
+def _is_turn(n_bytes: int) -> bool:
+    """One put in many looks at the whole directory: on average after 1/64 of the bound."""
+    return int.from_bytes(os.urandom(4), "little") * limit() < 64 * n_bytes << 32
+
+
+def _evict(keep: str) -> None:
+    """Remove the least recently used entries beyond the bound, and what killed processes left."""
+    temporary.sweep(directory())
+    files = sorted(_files(), key=lambda file: file[1].st_mtime)
+    total = sum(status.st_size for _, status in files)
+    for path, status in files:
+        if total > limit() and path != keep:
+            _remove(path)
+            total -= status.st_size

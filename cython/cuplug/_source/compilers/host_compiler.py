@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C source text -> the address of a function in this process, by the system's C compiler."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import platform
+import re
+import shlex
+from functools import cache
+from typing import NamedTuple
+
+from cuplug._engine.base import environment
+from cuplug._engine.base.flags import command_of
+from cuplug._engine.base.libraries import open_library
+from cuplug._source.compilers import cache as disk
+from cuplug._source.compilers import host_includes, key_lock
+from cuplug._source.compilers.processes import run, working_directory
+from cuplug.errors import CompileError
+
+# No flag that changes results: NaN, infinities and signed zeros count, and each operation rounds.
+FLAGS = (
+    *("-std=gnu11", "-O3", "-march=native", "-fPIC"),
+    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"),
+)
+# What newer compilers refuse by themselves: else it shows when the code is linked.
+_REFUSED = ("-Werror=implicit-function-declaration",)
+# For expressions: integers wrap, as on GPUs, and templates/host/code.h is asked before a
+# division of integers that would end the process, and before a shift that has no result.
+EXPRESSION = (
+    *(("-mprefer-vector-width=512",) if platform.machine() == "x86_64" else ()),
+    "-fwrapv",
+    "-fsanitize=integer-divide-by-zero,signed-integer-overflow,shift-exponent",
+)
+# What not every compiler takes, best first: complex arithmetic without calls; conditions that stay
+# as they are, since loops with jumps between them become no vector instructions; loops that copy,
+# which as calls or through memory keep what is copied out of registers. Inlining of long functions
+# makes reductions no faster, but compiling them takes half as long again.
+_GCC = ("-fno-thread-jumps", "-fno-tree-loop-distribute-patterns", "-finline-limit=150")
+TRIED = (
+    ("-fcx-fortran-rules", *_GCC),
+    ("-fcx-fortran-rules",),
+    (),
+)
+# For clang and expressions, before those: glibc's functions of vectors, which gcc is told of in
+# templates/host/code.h.
+_CLANG = tuple(("-fveclib=libmvec", *complex) for complex in (("-fcx-fortran-rules",), ()))
+
+# What changes what a compiler does, beside its command.
+_VARIABLES = (
+    *("CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH"),
+    *("CCC_OVERRIDE_OPTIONS", "NIX_CFLAGS_COMPILE", "NIX_LDFLAGS"),
+)
+# Executables that are compilers themselves, and no wrappers.
+_PLAIN = re.compile(r"(?:[\w.]+-)*(?:gcc|clang)(?:-[\d.]+)?")
+
+LIBRARY_OPTIONS = (
+    "-l",
+    "-L",
+    "-Wl,",
+)  # options of the linker, behind the code that wants a library
+
+_loaded: dict[str, ctypes.CDLL] = {}  # never unloaded: operators hold addresses
+
+
+class Job(NamedTuple):
+    """One compilation: the compiler's command, its options, the text, and their key."""
+
+    compiler: tuple[str, ...]
+    options: tuple[str, ...]
+    source: str
+    identity: str
+    key: str
+
+
+def job_of(kind: str, source: str, flags: tuple[str, ...], options: tuple[str, ...]) -> Job:
+    """Return a compilation that keeps `kind` of thing.
+
+    Raises
+    ------
+    CompileError
+        There is no C compiler.
+    """
+    compiler = tuple(find_compiler())
+    asked = (*flags, *_REFUSED, *options)
+    identity = _identity(compiler)
+    key = disk.key(kind, source, shlex.join([*compiler, *asked]), identity)
+    return Job(compiler, asked, source, identity, key)
+
+
+def compile_host(
+    source: str, symbol: str, names: dict[str, str], options: tuple[str, ...] = ()
+) -> int:
+    """Compile C and return the address of one of its functions.
+
+    Parameters
+    ----------
+    source : str
+        Its `#line` directives name the texts of `names`.
+    symbol : str
+    names : dict
+        The user's texts by the names that error messages give them.
+    options : tuple of str
+        More options for the compiler.
+
+    Raises
+    ------
+    CompileError
+        The text is wrong: the message shows the user's lines. Or there is no C compiler.
+    """
+    job = job_of("host code", source, FLAGS, options)
+    key = host_includes.key_of(job.key)
+    if key not in _loaded:
+        library, key = _load(job, names)
+        _loaded.setdefault(key, library)
+    address = ctypes.cast(getattr(_loaded[key], symbol), ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def find_compiler() -> list[str]:
+    """Return the command of the C compiler: $CC, cc, gcc or clang.
+
+    Raises
+    ------
+    CompileError
+        There is none.
+    """
+    try:
+        chosen = command_of("CC")
+    except ValueError as error:
+        raise CompileError(f"no C compiler: {error}") from None
+    for command in [chosen] if chosen else [["cc"], ["gcc"], ["clang"]]:
+        if _path_of(command[0]):
+            return command
+    wanted = f"CC={shlex.join(chosen)}, which is not there" if chosen else "none of cc, gcc, clang"
+    raise CompileError(
+        f"no C compiler: seen {wanted}; install one or set CC, or call the operator with arrays "
+        "on a GPU"
+    )
+
+
+def _path_of(command: str) -> str | None:
+    """Return the file that a command runs, as shutil.which, which takes longer to import."""
+    folders = [""] if os.path.dirname(command) else environment.path().split(os.pathsep)
+    paths = (os.path.join(folder, command) for folder in folders)
+    return next((x for x in paths if os.path.isfile(x) and os.access(x, os.X_OK)), None)
+
+
+@cache
+def _processor() -> str:
+    """Say what code for this very machine depends on."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        text = file.read(16384)
+        return "".join(re.findall(r"^(?:model name|flags|Features)\s*:(.*)$", text, re.M)[:2])
+    return os.uname().machine
+
+
+def _identity(compiler: tuple[str, ...]) -> str:
+    """Say which compiler it is: the one behind wrappers such as ccache and env, too."""
+    path = os.path.realpath(_path_of(compiler[0]) or compiler[0])
+    variables = tuple(environment.variable(name) for name in _VARIABLES)
+    seen = [path, *variables, _processor()]
+    if _PLAIN.fullmatch(os.path.basename(path)) and _is_elf(path):
+        return "\n".join([*seen, _about(path)])
+    told = _told(compiler, (environment.path(), *variables), _about(path))
+    files = sorted({file for file in re.findall(r'[^\s"=:]+', told) if file.startswith("/")})
+    return "\n".join([*seen, told, *map(_about, filter(os.path.isfile, files))])
+
+
+def _is_elf(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def _about(path: str) -> str:
+    about = os.stat(path)
+    return f"{path} {about.st_size} {about.st_mtime_ns}"
+
+
+@cache
+def _told(compiler: tuple[str, ...], variables: tuple[str, ...], about: str) -> str:
+    """Return what a compiler says of itself, with the files that it runs; kept for the process."""
+    return run([*compiler, "-v", "-E", "-x", "c", "/dev/null"], "/").output
+
+
+def _load(job: Job, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
+    """Return a library and its key, from the disk or newly compiled."""
+    if stored := _stored(job):
+        return stored
+    with key_lock.held(job.key):
+        return _stored(job) or _compile(job, names)
+
+
+def _stored(job: Job) -> tuple[ctypes.CDLL, str] | None:
+    key = host_includes.key_of(job.key)
+    if path := disk.get_path(key, "so"):
+        with contextlib.suppress(OSError):
+            return _open(path), key
+    return None
+
+
+def _compile(job: Job, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
+    with working_directory() as directory:
+        made = _compile_library(job, directory, names)
+        try:
+            library = _open(made)
+        except OSError as error:
+            raise CompileError(f"{next(iter(names))}: its code does not load: {error}") from None
+        key = host_includes.keep(job.key, directory)
+        with open(made, "rb") as file:
+            disk.put(key, "so", file.read())
+    return library, key
+
+
+def _open(path: str) -> ctypes.CDLL:
+    """Load a library: through a file in memory where those of its file system cannot be run."""
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        if "failed to map segment" not in str(error):
+            raise
+    return ctypes.CDLL(path, handle=open_library(path, copied=True))
+
+
+def compile_object(
+    job: Job, directory: str, names: dict[str, str], more: tuple[str, ...] = ()
+) -> str:
+    """Compile to an object file of a directory, with more options; return its path.
+
+    Raises
+    ------
+    CompileError
+        The text is wrong; or _NotTakenError where no text is to blame.
+    """
+    with open(os.path.join(directory, "source.c"), "w", encoding="utf-8") as file:
+        file.write(job.source)
+    listed = ["-MD", "-MF", host_includes.LIST]
+    command = [*job.compiler, *job.options, *more, *listed, "-c", "source.c", "-o", "code.o"]
+    return _make(command, directory, "code.o", names)
+
+
+def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
+    """Compile to a shared library of a directory, with what the compiler takes; return its path."""
+    libraries = [option for option in job.options if option.startswith(LIBRARY_OPTIONS)]
+    for tried in (*_CLANG, *TRIED) if _is_clang_expression(job) else TRIED:
+        # Apart, since a linker that is told of -fsanitize adds its library.
+        link = [*job.compiler, "-shared", "-Wl,-z,defs", "code.o", "-o", "code.so"]
+        link += [*libraries, "-lm"]
+        try:
+            compile_object(job, directory, names, tried)
+            return _make(link, directory, "code.so", names)
+        except _NotTakenError as error:
+            failure = error
+    raise CompileError(str(failure), failure.log)
+
+
+def _is_clang_expression(job: Job) -> bool:
+    """Say whether clang is to be told which functions it has."""
+    return EXPRESSION[-1] in job.options and "clang" in job.identity
+
+
+class _NotTakenError(CompileError):
+    """The compiler does not work, or does not take its options: no text is to blame."""
+
+
+def _make(command: list[str], directory: str, made: str, names: dict[str, str]) -> str:
+    done, path = run(command, directory), os.path.join(directory, made)
+    if done.returncode == 0 and os.path.isfile(path):
+        return path
+    if done.timed_out:
+        raise CompileError(f"{next(iter(names))}: {done.output}", done.output)
+    if done.returncode and (message := explain(done.output, names)):
+        raise CompileError(message, done.output)
+    seen = done.output.strip() or f"it returned {done.returncode} and wrote no {made}"
+    raise _NotTakenError(f"{shlex.join(command)}: {seen[:SEEN]}", done.output)
+
+
+_ERROR = r"(?m)^(.+?):(\d+):(?:(\d+):)? (?:fatal )?error: (.*?)(?: \[-W\S+\])?$"
+_UNDEFINED = r"undefined (?:reference to|symbol:?) [`']?(\w+)"
+SHOWN = 90  # characters of a line
+SEEN = 2000  # characters of what a compiler says that no text is to blame for
+
+
+def explain(output: str, names: dict[str, str]) -> str:
+    """Return the errors of a compiler with the user's lines that they speak of.
+
+    Where they speak of none, the first error and where the texts begin.
+    """
+    plain = output.translate({0x2018: "'", 0x2019: "'"})  # of messages in UTF-8
+    undefined = dict.fromkeys(re.findall(_UNDEFINED, plain))
+    shown = [line for symbol in undefined for line in _show_use(symbol, names)]
+    first = ""
+    for name, number, column, message in dict.fromkeys(re.findall(_ERROR, plain)):
+        first = first or message
+        if name in names:
+            shown.append(_show(name, names[name], int(number), int(column or 0), message))
+    if first and not shown:
+        begins = [f"> {name}: {text.strip()[:SHOWN]}" for name, text in names.items() if text]
+        shown = [f"{next(iter(names))}: {first}", *begins]
+    return "\n".join(shown)
+
+
+def _show_use(symbol: str, names: dict[str, str]) -> list[str]:
+    """Show where a function stands that the linker does not find."""
+    message = f"undefined reference to '{symbol}'"
+    for name, text in names.items():
+        if found := re.search(rf"\b{re.escape(symbol)}\b", text):
+            return [_show(name, text, text.count("\n", 0, found.start()) + 1, 0, message)]
+    return []
+
+
+def _show(name: str, text: str, number: int, column: int, message: str) -> str:
+    lines = text.expandtabs(1).split("\n")
+    if number > len(lines):  # what closes the text
+        number, column = len(lines), len(lines[-1].encode()) + 1
+    line, quoted = lines[number - 1], re.search(r"'([^']+)'", message)
+    at = len(line.encode()[: max(0, column - 1)].decode(errors="ignore"))
+    if not column and quoted:  # compilers have no columns past some thousand
+        at = max(0, line.find(quoted[1]))
+    start = max(0, at - SHOWN // 2) if len(line) > SHOWN else 0
+    head = f"{name}: line {number}: {message}\n> {number} | {line[start : start + SHOWN]}"
+    return f"{head}\n  {' ' * len(str(number))} | {' ' * (at - start)}^"

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that host code includes, so that a change of one is a change of the code.
+
+Which files they are the compiler says when it runs; the list is kept, with what they hold. Code is
+kept under a key of its text and of what those files hold now: they are read again where they look
+otherwise than when they were read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from functools import lru_cache
+from typing import NamedTuple
+
+from cuplug._source.compilers import cache as disk
+from cuplug._source.compilers.program import sha256
+
+LIST = "code.d"  # where the compiler writes the list, as a rule of make
+_KIND = "included"
+_RECENT_NS = 1_000_000_000  # a file that has just changed may change again and look the same
+
+
+class _File(NamedTuple):
+    path: str
+    looks: str  # what the system says of it, when it was read; "": it is to be read again
+    digest: str
+
+
+_known: dict[str, list[_File]] = {}  # by the key of the text
+
+
+def key_of(key: str) -> str:
+    """Return the key of the code: without a list, that of a text which includes nothing."""
+    if key not in _known and (stored := disk.get(key, _KIND)) is not None:
+        fields = os.fsdecode(stored).split("\0")
+        _known[key] = [_File(*fields[at : at + 3]) for at in range(0, len(fields) - 2, 3)]
+    return _of_files(key, _known.get(key, []))
+
+
+def keep(key: str, directory: str) -> str:
+    """Keep the list that a compiler has written to a directory; return the key of the code."""
+    with open(os.path.join(directory, LIST), encoding="utf-8", errors="surrogateescape") as file:
+        rule = file.read().replace("\\\n", " ").partition(":")[2]
+    found = {re.sub(r"\\(.)", r"\1", path) for path in re.findall(r"(?:\\.|\S)+", rule)}
+    own = os.path.realpath(directory)
+    paths = {os.path.realpath(os.path.join(directory, path)) for path in found}
+    files = [_File(path, "", "") for path in sorted(paths) if os.path.dirname(path) != own]
+    return _of_files(key, files, is_new=True)
+
+
+def _of_files(key: str, files: list[_File], is_new: bool = False) -> str:
+    read = [_read(file) for file in files]
+    if is_new or read != files:
+        _known[key] = read
+        disk.put(key, _KIND, os.fsencode("\0".join(field for file in read for field in file)))
+    return disk.key(key, *(f"{file.path} {file.digest}" for file in read))
+
+
+def _read(file: _File) -> _File:
+    try:
+        about = os.stat(file.path)
+        seen = about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino, about.st_dev
+        if file.looks == (looks := " ".join(map(str, seen))):
+            return file
+        is_recent = time.time_ns() - max(seen[1:3]) < _RECENT_NS
+        return _File(file.path, "" if is_recent else looks, _digest_of(file.path, looks))
+    except OSError:
+        return _File(file.path, "", "not there")
+
+
+@lru_cache(maxsize=4096)
+def _digest_of(path: str, looks: str) -> str:
+    with open(path, "rb") as file:
+        return sha256(file.read()).hex()

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA source -> machine code, kept in memory and on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cuplug._engine.base.validate import check_text, check_texts, texts_of
+from cuplug._source.compilers import cache, kernel_types, key_lock, nvrtc
+from cuplug._source.compilers.headers import included_texts, is_self_contained
+from cuplug._source.compilers.program import compile_program
+from cuplug.errors import CompileError
+
+ANNOUNCE_S = 1.0  # a compilation that takes longer is announced
+
+
+class Binary:
+    """Compiled code.
+
+    Attributes
+    ----------
+    key : str
+        Of the cache.
+    image : bytes
+        Machine code, or PTX where the GPU is newer than NVRTC.
+    lowered : dict of str to str
+        Name expression -> symbol.
+    types : dict of str to tuple of int
+        Name expression of a kernel -> the numbers of kernel_types.py.
+    log : str
+        The compiler's warnings, when it ran.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        image: bytes,
+        lowered: dict[str, str],
+        types: dict[str, tuple[int, ...]],
+        log: str = "",
+    ) -> None:
+        self.key = key
+        self.image = image
+        self.lowered = lowered
+        self.types = types
+        self.log = log
+
+
+_PROBE_KEY = cache.key(kernel_types.PROBE)
+_memory: dict[str, Binary] = {}
+
+
+class Program(NamedTuple):
+    """What is to be compiled; see `compile_to_binary`."""
+
+    source: str
+    names: tuple[str, ...]
+    options: tuple[str, ...]
+    architecture: str
+    name: str
+    headers: dict[str, str]
+    compiler: Any  # of nvrtc or of nvcc
+    is_part: bool = False  # of what will be linked
+
+    def compile(self, text: str, names: Sequence[str]) -> tuple[bytes, list[str], str]:
+        """Compile the source, or a text that goes on; return the image, lowered names, the log."""
+        if not isinstance(self.compiler, nvrtc.Compiler):
+            return self.compiler.compile(
+                text,
+                self.name,
+                self.architecture,
+                self.options,
+                names,
+                self.headers,
+                self.is_part,
+            )
+        try:
+            return self._nvrtc(text, names, nvrtc.INCLUDED)
+        except CompileError as error:
+            if not nvrtc.WITHOUT_STDINT.search(error.log):
+                raise
+        return self._nvrtc(text, names, nvrtc.INCLUDED, nvrtc.STDINT)
+
+    def _nvrtc(
+        self, text: str, names: Sequence[str], *included: str
+    ) -> tuple[bytes, list[str], str]:
+        paths = [f"-I{directory}" for directory in self.compiler.include]
+        image, lowered, _, log = compile_program(
+            self.compiler.path,
+            text,
+            self.name,
+            self.architecture,
+            [*self.options, *paths, *included],
+            names,
+            self.headers,
+            is_self_contained(self.source, self.headers),
+            self.is_part,
+        )
+        return image, lowered, log
+
+
+def compile_to_binary(
+    source: str,
+    names: Sequence[str] = (),
+    options: Sequence[str] = (),
+    architecture: str = "90",
+    name: str = "<string>",
+    headers: Mapping[str, str] | None = None,
+    compiler: str = "nvrtc",
+) -> Binary:
+    """Compile CUDA C++, unless it was compiled before.
+
+    Parameters
+    ----------
+    source : str
+    names : sequence of str
+        Kernels and variables that are wanted: "scale<4>". Kernels that are no templates and lie in
+        no namespace are found without.
+    options : sequence of str
+        The compiler's.
+    architecture : str
+        Of the GPU: "90" for 9.0, "90a"; "compute_90" for PTX.
+    name : str
+        Of the source, for messages and profilers.
+    headers : mapping of str to str
+        Texts by the names under which the source includes them.
+    compiler : str
+        "nvrtc" or "nvcc".
+
+    Raises
+    ------
+    CompileError
+        The source is refused, with its lines; or there is no compiler.
+    """
+    program = check(source, names, options, architecture, name, headers, compiler)
+    key, is_whole = key_of(program)
+    return kept(key, is_whole, lambda: compile_source(key, program))
+
+
+def kept(key: str, is_whole: bool, make: Callable[[], Binary]) -> Binary:
+    """Return what was made before, else what `make` does; kept where the key tells all of it."""
+    if not is_whole:
+        return make()
+    binary = _memory.get(key) or _load(key)
+    if binary is None:
+        with key_lock.held(key):
+            binary = _load(key)
+            if binary is None:
+                binary = make()
+                cache.put(key, "cubin", _pack(binary))
+    # Two threads may both have compiled it: the first is kept.
+    return _memory.setdefault(key, binary)
+
+
+def compile_to_ptx(
+    source: str,
+    names: Sequence[str],
+    options: Sequence[str],
+    architecture: str,
+    name: str,
+    headers: Mapping[str, str] | None,
+    compiler: str,
+) -> str:
+    """Return the PTX of what `compile_to_binary` has compiled, without its questions for types."""
+    virtual = f"compute_{number_of(architecture)}"
+    program = check(source, names, options, virtual, name, headers, compiler)
+    return program.compile(source, program.names)[0].decode().rstrip("\0")
+
+
+def number_of(architecture: str) -> str:
+    """Return the number of an architecture, "90a" of "sm_90a" and "compute_90a"."""
+    return architecture.removeprefix("sm_").removeprefix("compute_")
+
+
+def check(
+    source: str,
+    names: Sequence[str],
+    options: Sequence[str],
+    architecture: str,
+    name: str,
+    headers: Mapping[str, str] | None,
+    compiler: str,
+) -> Program:
+    """Check what is to be compiled, and find the compiler."""
+    headers = dict(headers or {})
+    names, options = texts_of("compile", "names", names), texts_of("compile", "options", options)
+    check_texts("compile", {"source": source, "name": name, "architecture": architecture})
+    for k, each in enumerate(names):
+        if not each.strip():
+            raise ValueError(f"compile: names[{k}]: seen {each!r}, wanted the name of a kernel")
+    for k, (title, text) in enumerate(headers.items()):
+        check_text("compile", f"headers: name {k}", title)
+        check_text("compile", f"headers[{title!r}]", text)
+    if compiler not in ("nvrtc", "nvcc"):
+        raise ValueError(f"compile: compiler: seen {compiler!r}, wanted 'nvrtc' or 'nvcc'")
+    if compiler == "nvrtc":
+        found: Any = nvrtc.find()
+    else:
+        from cuplug._source.compilers import (
+            nvcc,  # which takes longer to import than to find a binary
+        )
+
+        found = nvcc.find()
+    architecture = architecture.removeprefix("sm_")
+    return Program(source, names, options, architecture, name, headers, found)
+
+
+def key_of(program: Program) -> tuple[str, bool]:
+    """Return the key of what comes of a program, and whether that tells all that it is made of."""
+    included = included_texts(program.source, program.name, program.options, program.headers)
+    own = [program.architecture, program.name]
+    asked = (program.names, program.options, own, [*program.headers, *program.headers.values()])
+    parts = [part for group in asked for part in (str(len(group)), *group)]
+    files = [part for item in sorted((included or {}).items()) for part in item]
+    identity = program.compiler.identity
+    key = cache.key("cubin", identity, _PROBE_KEY, program.source, *parts, *files)
+    return key, included is not None
+
+
+def compile_source(key: str, program: Program, perhaps: Sequence[str] = ()) -> Binary:
+    """Compile with the kernels found in the source, but for those that cannot be asked about.
+
+    Parameters
+    ----------
+    key : str
+    program : Program
+    perhaps : sequence of str
+        Names that the source may have.
+    """
+    source, names = program.source, program.names
+    found = [*perhaps, *kernel_types.kernels_of(source)]
+    found = [each for each in dict.fromkeys(found) if each not in names]
+
+    def attempt(names: Sequence[str]) -> Binary:
+        probes = [kernel_types.probe_of(each) for each in names]
+        text = source + (kernel_types.PROBE if names else "")
+        image, lowered, log = program.compile(text, [*names, *probes])
+        symbols = dict(zip(names, lowered, strict=False))
+        read = map(kernel_types.read_probe, lowered[len(names) :])
+        types = {each: codes for each, codes in zip(names, read, strict=True) if codes is not None}
+        return Binary(key, image, symbols, types, log)
+
+    def is_good(names: Sequence[str]) -> bool:
+        with contextlib.suppress(CompileError):
+            return bool(attempt(names))
+        return False
+
+    with _announced(program.name, program.architecture):
+        try:
+            return attempt([*names, *found])
+        except CompileError as error:
+            failure = error
+        with contextlib.suppress(CompileError):
+            if found:
+                attempt(names)  # the source itself is fine
+                return attempt([*names, *(each for each in found if is_good([*names, each]))])
+    from cuplug._source.compilers import diagnostics
+
+    message = diagnostics.explain(
+        failure, source, program.name, names, program.headers, program.compiler
+    )
+    raise CompileError(message, failure.log) from None
+
+
+@contextlib.contextmanager
+def _announced(name: str, architecture: str) -> Iterator[None]:
+    """Say on a terminal what a long wait is for."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    import threading
+
+    def announce() -> None:
+        print(f"cuplug: compiling {name} for sm_{architecture} ...", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(ANNOUNCE_S, announce)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _pack(binary: Binary) -> bytes:
+    """Write the names, symbols and types before the image."""
+    texts = []
+    for name, symbol in binary.lowered.items():
+        codes = binary.types.get(name)
+        texts += [name, symbol, "-" if codes is None else " ".join(map(str, codes))]
+    head = "\0".join(texts).encode()
+    return len(head).to_bytes(8, "little") + head + binary.image
+
+
+def _load(key: str) -> Binary | None:
+    data = cache.get(key, "cubin")
+    if data is None:
+        return None
+    end = 8 + int.from_bytes(data[:8], "little")
+    texts = data[8:end].decode().split("\0") if end > 8 else []
+    lowered = dict(zip(texts[::3], texts[1::3], strict=True))
+    written = dict(zip(texts[::3], texts[2::3], strict=True))
+    types = {
+        name: tuple(map(int, codes.split())) for name, codes in written.items() if codes != "-"
+    }
+    return Binary(key, data[end:], lowered, types)

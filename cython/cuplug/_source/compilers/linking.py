@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several sources, and code that was compiled elsewhere -> one image, optimised as a whole."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache as once
+
+from cuplug._engine.base import environment
+from cuplug._source.compilers import cache, jit, nvrtc
+from cuplug._source.compilers.program import link_program
+from cuplug.errors import CompileError
+
+_FAST = ("-ftz=1", "-prec-div=0", "-prec-sqrt=0", "-fma=1")
+# Options of compilers that decide how the linker makes code -> the linker's own.
+_OPTIONS = {"ftz": "ftz", "prec-div": "prec-div", "prec-sqrt": "prec-sqrt", "fmad": "fma"}
+_VALUES = {"true": "1", "false": "0"}
+
+
+def compile_to_binary(
+    sources: Mapping[str, str],
+    parts: Mapping[str, bytes],
+    names: Sequence[str],
+    options: Sequence[str],
+    architecture: str,
+    name: str,
+    headers: Mapping[str, str] | None,
+    compiler: str,
+) -> jit.Binary:
+    """Compile sources, each for itself, and link them, unless that was done before.
+
+    Parameters
+    ----------
+    sources : mapping of str to str
+        Texts by their names.
+    parts : mapping of str to bytes
+        LTO IR, PTX, cubins, fatbins, objects and libraries by their names.
+    names, options, architecture, name, headers, compiler
+        As for `jit.compile_to_binary`; a name may be in any of the sources.
+
+    Raises
+    ------
+    CompileError
+        A source is refused, a name is in none of them, or they do not fit together.
+    """
+    programs = [
+        jit.check(text, names, options, architecture, title, headers, compiler)._replace(
+            names=(), is_part=True
+        )
+        for title, text in sources.items()
+    ]
+    keys = [jit.key_of(program) for program in programs]
+    given = [part for item in parts.items() for part in item]
+    key = cache.key("linked", _identity(find()), name, *[k for k, _ in keys], *names, "", *given)
+
+    def make() -> jit.Binary:
+        compiled = [
+            jit.compile_source(k, program, _mentioned(names, program.source))
+            for program, (k, _) in zip(programs, keys, strict=True)
+        ]
+        return _link(
+            key,
+            name,
+            names,
+            dict(zip(sources, compiled, strict=True)),
+            parts,
+            _linker_options(options, architecture),
+        )
+
+    return jit.kept(key, all(is_whole for _, is_whole in keys), make)
+
+
+def compile_to_ptx(
+    sources: Mapping[str, str],
+    parts: Mapping[str, bytes],
+    names: Sequence[str],
+    options: Sequence[str],
+    architecture: str,
+    name: str,
+    headers: Mapping[str, str] | None,
+    compiler: str,
+) -> str:
+    """Return the PTX of what `compile_to_binary` has linked; all of it must be LTO IR or source."""
+    virtual = f"compute_{jit.number_of(architecture)}"
+    binary = compile_to_binary(sources, parts, names, options, virtual, name, headers, compiler)
+    return binary.image.decode().rstrip("\0")
+
+
+@once
+def find() -> str:
+    """Return the path of the nvJitLink that belongs to the NVRTC of this process, or its name."""
+    compiler = nvrtc.find().path
+    version = re.search(r"\.so\.(\d+)", os.path.basename(compiler))
+    file = f"libnvJitLink.so.{version[1] if version else nvrtc.MAJORS[-1]}"
+    homes = [environment.variable(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    folders = [os.path.dirname(path) for path in (compiler, os.path.realpath(compiler))]
+    folders += [os.path.join(entry, "nvidia/nvjitlink/lib") for entry in sys.path]
+    folders += [f"{home}/{below}" for home in homes if home for below in ("lib64", "lib")]
+    paths = [os.path.join(folder, file) for folder in folders]
+    return next((path for path in paths if os.path.exists(path)), file)
+
+
+def _identity(path: str) -> str:
+    if not os.path.exists(path):  # the dynamic linker finds it
+        return path
+    status = os.stat(path)
+    return f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}"
+
+
+def _mentioned(names: Sequence[str], source: str) -> list[str]:
+    """Return the names whose last word stands in a source: it may have them."""
+    words = set(re.findall(r"[A-Za-z_]\w*", source))
+    last = [re.findall(r"[A-Za-z_]\w*", each.partition("<")[0])[-1:] for each in names]
+    return [each for each, word in zip(names, last, strict=True) if words.issuperset(word)]
+
+
+def _link(
+    key: str,
+    name: str,
+    names: Sequence[str],
+    compiled: Mapping[str, jit.Binary],
+    parts: Mapping[str, bytes],
+    options: Sequence[str],
+) -> jit.Binary:
+    lowered: dict[str, str] = {}
+    types: dict[str, tuple[int, ...]] = {}
+    for binary in compiled.values():
+        lowered |= binary.lowered
+        types |= binary.types
+    for each in names:
+        if each not in lowered:
+            raise CompileError(f"{name}: names: seen {each}, which is in none of the sources")
+    codes = {title: binary.image for title, binary in compiled.items()} | dict(parts)
+    image = link_program(find(), name, codes, options, "-ptx" in options)
+    log = "\n".join(binary.log for binary in compiled.values() if binary.log)
+    return jit.Binary(key, image, lowered, types, log)
+
+
+def _linker_options(options: Sequence[str], architecture: str) -> list[str]:
+    """Return the linker's options for those of a compiler."""
+    own = [f"-arch=sm_{jit.number_of(architecture)}", "-lto", "-lineinfo"]
+    if architecture.startswith("compute_"):
+        own.append("-ptx")
+    for option in options:
+        word, _, value = option.lstrip("-").partition("=")
+        if word == "use_fast_math":
+            own += _FAST
+        elif word == "maxrregcount":
+            own.append(f"-maxrregcount={value}")
+        elif word in _OPTIONS:
+            own.append(f"-{_OPTIONS[word]}={_VALUES.get(value, value)}")
+    return own

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where NVRTC and the headers of CUDA are."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import sys
+from functools import cache, cached_property
+
+from cuplug._engine.base import environment, flags
+from cuplug._source.compilers.program import find_compiler
+
+# In nvidia/ of the packages' directory: of CUDA 13, 14 and so on; of CUDA 12.
+LIBRARIES = ("cu{major}/lib", "cuda_nvrtc/lib")
+HEADERS = ("cuda_runtime/include", "cuda_cccl/include")
+MAJORS = range(19, 12, -1)
+# Headers that stand for the C and C++ standard library, and for <cub/cub.cuh>.
+_STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
+STANDARD_C, STANDARD_CPP = (os.path.join(_STANDARD, name) for name in ("c", "cpp"))
+# Of these, those that include none of CUDA's, and declare nothing that --minimal leaves out.
+_LIGHT = """assert.h cassert cfloat climits cstdint cstdio float.h limits.h math.h stdbool.h
+    stddef.h stdint.h stdio.h stdlib.h string.h sys/types.h"""
+LIGHT = frozenset(_LIGHT.split())
+# Kernels written for nvcc use glibc's `uint`, which it declares everywhere.
+INCLUDED = "--pre-include=sys/types.h"
+# As with nvcc, a source may use `int64_t` without a header. It is included only if the source does
+# not compile otherwise, since a source may define such a name as another type.
+WITHOUT_STDINT = re.compile(
+    r'identifier "u?int(?:_least|_fast)?(?:8|16|32|64|ptr|max)_t" is undefined'
+)
+STDINT = "--pre-include=stdint.h"
+NAMES = "__nv_name_map"  # the file of name expressions, in messages
+
+
+class Compiler:
+    """One NVRTC, and the directories of headers: cuplug's own, CUDA's beside it, and others."""
+
+    def __init__(self, path: str, include: tuple[str, ...]) -> None:
+        self.path = path
+        self.include = include
+
+    @cached_property
+    def identity(self) -> str:
+        """What changes when the compiler or its headers do; opens neither."""
+        seen = [os.path.realpath(self.path), *self.include]
+        statuses = [os.stat(path) for path in seen]
+        return "\n".join(
+            f"{p} {s.st_size} {s.st_mtime_ns}" for p, s in zip(seen, statuses, strict=True)
+        )
+
+
+@cache
+def find() -> Compiler:
+    """Return the NVRTC of this process; see `cuplug_find_compiler` in <cuplug/host.h>.
+
+    Raises
+    ------
+    CompileError
+        There is none.
+    """
+    packages = [os.path.join(entry, "nvidia") for entry in sys.path if entry]
+    packages = [directory for directory in packages if os.path.isdir(directory)]
+    libraries = [
+        os.path.join(directory, below.format(major=major))
+        for directory in packages
+        for below in LIBRARIES
+        for major in (MAJORS if "{" in below else (0,))
+    ]
+    path = find_compiler(libraries)
+    beside = _headers_beside(path)
+    headers = dict.fromkeys([*beside, *_other_headers(packages)])
+    own = flags.get_include()
+    return Compiler(path, (own, STANDARD_C, STANDARD_CPP, *headers))
+
+
+def _headers_beside(path: str) -> list[str]:
+    """Return the directories of CUDA's headers that belong to a library."""
+    above = os.path.dirname(os.path.dirname(os.path.abspath(path)))
+    packages = os.path.dirname(above)
+    homes = [environment.variable(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    places = [os.path.join(above, "include"), *(os.path.join(packages, h) for h in HEADERS)]
+    places += [os.path.join(home, "include") for home in (*homes, "/usr/local/cuda") if home]
+    runtime = next((p for p in places if os.path.exists(os.path.join(p, "cuda_fp16.h"))), None)
+    libraries = [p for place in places for p in (os.path.join(place, "cccl"), place)]
+    cccl = next((p for p in libraries if os.path.exists(os.path.join(p, "cuda/std"))), None)
+    return [directory for directory in dict.fromkeys((runtime, cccl)) if directory]
+
+
+def _other_headers(packages: list[str]) -> list[str]:
+    """Return the other directories of CUDA's headers, in one order whatever else was imported.
+
+    PyTorch's wheels lack the headers of some libraries, as <curand_kernel.h>, and its NVRTC is the
+    one of the process once PyTorch is imported.
+    """
+    homes = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
+    toolkits = [os.path.join(home, "include") for home in (*homes, "/usr/local/cuda") if home]
+    wheels = [path for each in packages for path in sorted(glob.glob(f"{each}/*/include"))]
+    places = [path for each in (*toolkits, *wheels) for path in (f"{each}/cccl", each)]
+    return [path for path in places if os.path.isdir(path)]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compilers as processes: for a bounded time, with a bounded output, in a folder of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cuplug._engine.base import environment
+from cuplug._source.compilers import cache, temporary
+from cuplug.errors import CompileError
+
+LIMIT_S = 120.0  # of one run
+MOST_BYTES = 1 << 20  # of its output, that are kept
+
+
+class Run(NamedTuple):
+    """What came of a run: its status, and the beginning of its output and errors together."""
+
+    returncode: int
+    output: str
+    timed_out: bool = False
+
+
+def run(command: list[str], directory: str, start: str | None = None) -> Run:
+    """Run a command, with messages in English and its temporary files in a directory.
+
+    What it started is ended with it when it takes too long. It starts in `start`, or in the
+    directory.
+
+    Raises
+    ------
+    CompileError
+        It cannot be started.
+    """
+    import signal  # these two for what is not in the cache alone
+    import subprocess
+
+    plain = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C", "TMPDIR": directory}
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=start or directory,
+            env=environment.for_programs(plain),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        other = "" if error.filename in (None, command[0]) else f"{error.filename}: "  # /dev/null
+        said = f"{command[0]}: it cannot be started: {other}{error.strerror}"
+        raise CompileError(said) from None
+    end = time.monotonic() + LIMIT_S
+    with process:
+        assert process.stdout is not None
+        try:
+            output = _read(process.stdout.fileno(), end)
+            process.wait(max(0, end - time.monotonic()))
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)  # not waited for, so the number is its own
+            if not isinstance(error, (TimeoutError, subprocess.TimeoutExpired)):
+                raise
+            return Run(-1, f"{command[0]}: seen no end after {LIMIT_S:g} s", timed_out=True)
+    return Run(process.returncode, output.decode(errors="replace"))
+
+
+def _read(pipe: int, end: float) -> bytes:
+    """Return the beginning of what comes through a pipe, when it is closed."""
+    import select
+
+    kept = bytearray()
+    while (left := end - time.monotonic()) > 0 and select.select([pipe], [], [], left)[0]:
+        part = os.read(pipe, 1 << 16)
+        if not part:
+            return bytes(kept)
+        kept += part[: MOST_BYTES - len(kept)]
+    raise TimeoutError
+
+
+@contextlib.contextmanager
+def working_directory() -> Iterator[str]:
+    """Create a temporary folder that only this user can reach; remove it at the end.
+
+    Raises
+    ------
+    CompileError
+        There is no place for one, or no room.
+    """
+    with temporary.private_folder(temporary_places()) as directory:
+        temporary.sweep(os.path.dirname(directory))
+        try:
+            yield directory
+        except OSError as error:
+            place = error.filename or directory
+            raise CompileError(f"compiling: {place}: {error.strerror or error}") from None
+
+
+def temporary_places() -> Iterator[str]:
+    """Yield the folders that may hold temporary files, the preferred one first."""
+    named = [environment.variable(name) for name in ("TMPDIR", "TEMP", "TMP")]
+    session = environment.variable("XDG_RUNTIME_DIR")
+    listed = (*named, *temporary.SYSTEM_PLACES, session)
+    yield from dict.fromkeys(place for place in listed if os.path.isabs(place))
+    if cache.make_directory():
+        yield cache.directory()

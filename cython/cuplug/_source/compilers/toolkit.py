@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CUDA toolkit on this machine, if there is one."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from dataclasses import dataclass
+
+from cuplug._engine.base import environment
+
+WHEELS = "cuda-toolkit[nvcc,cudart,cccl]"  # what pip installs nvcc and its headers by
+DIRECTORIES = ("/usr/local/cuda/bin", "/opt/cuda/bin")
+
+
+@dataclass
+class Toolkit:
+    """One nvcc."""
+
+    nvcc: str  # path
+    version: tuple[int, int] | None  # (13, 0); None where it does not say
+
+
+def find_toolkit() -> Toolkit | None:
+    """Return the toolkit of the first nvcc that `find_nvcc` sees."""
+    nvcc = find_nvcc()
+    return Toolkit(nvcc, _version(nvcc)) if nvcc else None
+
+
+def find_nvcc() -> str | None:
+    """Return the path of nvcc: $CUDACXX, $NVCC, PATH, $CUDA_HOME, the usual places, the wheels."""
+    homes = [environment.variable(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    directories = [os.path.join(home, "bin") for home in homes if home]
+    named = environment.variable("CUDACXX") or environment.variable("NVCC") or "nvcc"
+    return shutil.which(named, path=environment.path()) or shutil.which(
+        "nvcc", path=os.pathsep.join([*directories, *DIRECTORIES, *_wheel_directories()])
+    )
+
+
+def _wheel_directories() -> list[str]:
+    """Return where the wheels of the toolkit put nvcc, the newest first."""
+    packages = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    found = [path for root in packages for path in glob.glob(f"{root}/nvidia/cu*/bin")]
+    return sorted(found, reverse=True)
+
+
+def _version(nvcc: str) -> tuple[int, int] | None:
+    try:
+        done = subprocess.run(
+            [nvcc, "--version"], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r"release (\d+)\.(\d+)", done.stdout)
+    return (int(match[1]), int(match[2])) if match else None

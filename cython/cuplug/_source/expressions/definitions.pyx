@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators made of source text: their definition in the core, and its calls for compiled code."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int32_t, uint32_t
+
+from cuplug._engine.base.core cimport (
+    CUPLUG_ROW_IN_PLACE,
+    CUPLUG_ROW_KEEPS_WHOLE,
+    CUPLUG_ROW_NEVER_WAITS,
+    CUPLUG_ROW_TAKES_STRIDES,
+    CUPLUG_VERSION,
+    cuplug_error,
+)
+from cuplug._engine.base.core_call cimport cuplug_definition_row, cuplug_entry, cuplug_term
+from cuplug._engine.base.runtime_jit cimport (
+    cuplug_find_kernel,
+    cuplug_image,
+    cuplug_kernel,
+    cuplug_kernel_function,
+    cuplug_load_image,
+)
+from cuplug._engine.call.operator cimport Operator, define
+from cuplug._engine.base.status cimport raise_error, raise_later
+from cuplug._engine.signature.terms cimport allocate, set_term
+
+from cuplug._engine.base.dtypes import BY_ID
+from cuplug._source.compilers.stack import on_large_stack
+from cuplug._engine.signature.variant import Variant
+
+MAX_PASSES = CUPLUG_MAX_PASSES
+
+
+cdef int compile_variant(
+    void *user, const cuplug_variant *v, cuplug_code *code, cuplug_error *error
+) noexcept with gil:
+    try:
+        ids = [<uint32_t>v.types[k] << 16 | 1 for k in range(v.n_arrays)]
+        function, finish = on_large_stack(
+            <object>user,
+            Variant(
+                device=v.device,
+                types=tuple([BY_ID[id].name if id in BY_ID else "" for id in ids]),
+                still=v.still,
+                fixed=v.fixed,
+                near=v.near,
+                across=v.across,
+                width=v.width,
+                unroll=v.unroll,
+                ndim=v.ndim,
+                n_reduced=v.n_reduced,
+                wide=v.wide != 0,
+                columns=v.columns != 0,
+                alone=v.alone != 0,
+                flat=v.flat != 0,
+                few=v.few != 0,
+                stores=v.stores != 0,
+                walk=v.walk,
+            )
+        )
+        code.function = <void *><size_t>function
+        code.finish = <void *><size_t>finish
+        return 0
+    except BaseException as raised:
+        return raise_later(raised, error)
+
+
+def load_functions(bytes image, str name, list symbols, int32_t device):
+    """Load machine code for ever; return the address of the CUfunction of each symbol."""
+    cdef cuplug_image *loaded = NULL
+    cdef cuplug_kernel *kernel = NULL
+    cdef void *function = NULL
+    cdef cuplug_error error
+    cdef bytes text = name.encode()
+    if cuplug_load_image(<const char *>image, len(image), text, &loaded, &error):
+        raise_error(&error)
+    found = []
+    for symbol in symbols:
+        encoded = symbol.encode()
+        if cuplug_find_kernel(loaded, encoded, text, &kernel, &error):
+            raise_error(&error)
+        if cuplug_kernel_function(kernel, device, &function, &error):
+            raise_error(&error)
+        found.append(<size_t>function)
+    return found
+
+
+cdef cuplug_source *new_source(object compile, bint in_order) except NULL:
+    """For ever, like the operator that uses it."""
+    cdef cuplug_source *source = <cuplug_source *>allocate(1, sizeof(cuplug_source))
+    Py_INCREF(compile)
+    source.compile = compile_variant
+    source.user = <void *><PyObject *>compile
+    source.in_order = in_order
+    return source
+
+
+cdef int define_row(
+    cuplug_definition_row *row, cuplug_entry *host, cuplug_entry *cuda, cuplug_source *source,
+    const char *signature, uint32_t flags
+) except -1:
+    row.signature = signature
+    row.host = host
+    row.cuda = cuda
+    row.context = source
+    row.reshape = NULL
+    row.flags = flags
+    row.implies_strides = 0
+    row.scans = 0
+    return 0
+
+
+cdef Operator define_source(
+    const cuplug_definition_row *rows, uint32_t n_rows, str doc, object made
+):
+    return define(rows, n_rows, "source", CUPLUG_VERSION, "<source>", doc, made)
+
+
+cdef int set_sizes(cuplug_source *source, list sizes) except -1:
+    cdef cuplug_term *terms = <cuplug_term *>allocate(len(sizes), sizeof(cuplug_term))
+    for k, size in enumerate(sizes):
+        set_term(&terms[k], size)
+    source.sizes = terms
+    source.n_sizes = <uint32_t>len(sizes)
+    return 0
+
+
+def define_elementwise(
+    list overloads, str doc, bint in_order, bint is_whole, bint never_waits, object made
+):
+    """Define an element-wise operator.
+
+    Parameters
+    ----------
+    overloads : list of tuple
+        The signature; what compiles, Variant -> (address of the function,
+        CUPLUG_CODE_...), kept for ever; a bit for each array that the code reads wherever it likes;
+        the numbers that the code is given behind the scalars, as `formula.Term`; how many packs
+        each thread of a GPU takes.
+    doc : str
+    in_order : bool
+        The code counts elements.
+    is_whole : bool
+        It does, or it uses sizes of loop dimensions: calls are not cut.
+    never_waits : bool
+        Small calls on the host keep Python's lock.
+    made : PublicCall
+        What makes it again.
+    """
+    cdef bytearray memory = bytearray(len(overloads) * sizeof(cuplug_definition_row))
+    cdef cuplug_definition_row *rows = <cuplug_definition_row *><char *>memory
+    cdef cuplug_source *source
+    cdef uint32_t flags = CUPLUG_ROW_KEEPS_WHOLE if is_whole else 0
+    flags |= CUPLUG_ROW_NEVER_WAITS if never_waits else 0
+    texts = [signature.encode() for signature, *_ in overloads]
+    for k, (_, compiler, raw, sizes, work) in enumerate(overloads):
+        source = new_source(compiler, in_order)
+        source.raw = raw
+        source.work = work
+        set_sizes(source, sizes)
+        define_row(
+            &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda, source, texts[k],
+            flags | (0 if raw else CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_IN_PLACE)
+        )
+        rows[k].implies_strides = 1
+    return define_source(rows, len(texts), doc, made)
+
+
+def define_reduction(
+    str signature, str doc, object compile, bint in_order, int n_outputs, int accumulator_bytes,
+    bint has_identity, int columns_below, bint never_waits, object made
+):
+    """Define a reduction: arguments as for `define_elementwise`, of one overload."""
+    cdef cuplug_definition_row row
+    cdef cuplug_source *source = new_source(compile, in_order)
+    cdef bytes text = signature.encode()
+    cdef uint32_t flags = CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
+    flags |= CUPLUG_ROW_NEVER_WAITS if never_waits else 0
+    source.n_outputs = n_outputs
+    source.accumulator_bytes = accumulator_bytes
+    source.has_identity = has_identity
+    source.columns_below = columns_below
+    define_row(&row, cuplug_reduction_host, cuplug_reduction_cuda, source, text, flags)
+    row.reshape = cuplug_reduction_reshape
+    return define_source(&row, 1, doc, made)
+
+
+def define_scan(
+    str signature, str doc, object compile, int n_outputs, int accumulator_bytes, object made
+):
+    """Define a scan: arguments as for `define_reduction`."""
+    cdef cuplug_definition_row row
+    cdef cuplug_source *source = new_source(compile, True)
+    cdef bytes text = signature.encode()
+    source.n_outputs = n_outputs
+    source.accumulator_bytes = accumulator_bytes
+    define_row(
+        &row, cuplug_scan_host, cuplug_scan_cuda, source, text,
+        CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
+    )
+    row.scans = 1
+    return define_source(&row, 1, doc, made)
+
+
+def define_function(str signature, str doc, object compile_host, object compile_cuda, object made):
+    """Define an operator of a function and a kernel; the compiler of a side without one is None."""
+    cdef cuplug_definition_row row
+    cdef bytes text = signature.encode()
+    compilers = (compile_host, compile_cuda)
+
+    def compile(variant):
+        return compilers[0 if variant.on_host else 1](variant)
+
+    define_row(&row, NULL, NULL, new_source(compile, False), text, 0)
+    if compile_host is not None:
+        row.host = cuplug_function_host
+    if compile_cuda is not None:
+        row.cuda = cuplug_kernel_cuda
+    return define_source(&row, 1, doc, made)
+
+
+def make_plan(list grid, list block, object shared, list passes, bint per_thread):
+    """Return the address of a `cuplug_plan` that lives for ever.
+
+    Parameters
+    ----------
+    grid, block : list of formula.Term
+    shared : formula.Term, or None for a function on the host
+    passes : list of passes.Pass
+        At most CUPLUG_MAX_PASSES.
+    per_thread : bool
+        The grid counts threads.
+    """
+    cdef cuplug_plan *plan = <cuplug_plan *>allocate(1, sizeof(cuplug_plan))
+    cdef cuplug_pass *to = <cuplug_pass *>allocate(len(passes), sizeof(cuplug_pass))
+    for d in range(len(grid)):
+        set_term(&plan.grid[d], grid[d])
+    for d in range(len(block)):
+        set_term(&plan.block[d], block[d])
+    if shared is not None:
+        set_term(&plan.shared_bytes, shared)
+    for k, each in enumerate(passes):
+        to[k].kind = each.kind
+        to[k].operand = each.operand
+        to[k].type = each.type
+        to[k].unit_bytes = each.unit_bytes
+        to[k].unit_alignment = each.unit_alignment
+        set_term(&to[k].number, each.term)
+    plan.passes = to
+    plan.n_passes = <uint32_t>len(passes)
+    plan.per_thread = per_thread
+    return <size_t>plan

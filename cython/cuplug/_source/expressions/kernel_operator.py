@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole operators from source: a kernel for the GPU, a function for the CPU."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from cuplug._engine.base import flags
+from cuplug._engine.base.public import PublicCall, public
+from cuplug._engine.base.validate import check_texts, texts_of
+from cuplug._engine.call.operator import Operator
+from cuplug._engine.signature import formula
+from cuplug._engine.signature import signature as signatures
+from cuplug._engine.signature.variant import Variant
+from cuplug._source.compilers.host_compiler import LIBRARY_OPTIONS, compile_host
+from cuplug._source.compilers.host_types import types_of
+from cuplug._source.compilers.jit import compile_to_binary
+from cuplug._source.compilers.program import architecture_of
+from cuplug._source.expressions.cuda_compiler import OPTIONS
+from cuplug._source.expressions.definitions import (
+    MAX_PASSES,
+    define_function,
+    load_functions,
+    make_plan,
+)
+from cuplug._source.expressions.kernel_arguments import Target, check_arguments
+from cuplug._source.expressions.plan import Plan, check_returned, cuda_text, host_call, host_text
+
+BLOCK = 256
+SHARED = ("-D", "-I", "-U")  # options that every compiler has
+Sizes = str | int | tuple[str | int, ...] | None
+
+
+@public
+def operator(
+    signature: str,
+    *,
+    arguments: str,
+    cuda: str | None = None,
+    host: str | None = None,
+    kernel: str | None = None,
+    function: str | None = None,
+    threads: str | int | None = None,
+    grid: Sizes = None,
+    block: Sizes = BLOCK,
+    shared: str | int = 0,
+    doc: str = "",
+    options: Sequence[str] = (),
+) -> Operator:
+    """Make an operator of a kernel in CUDA C++, a function in C, or both.
+
+    They are compiled at the first call with each combination of dtypes, and kept on disk. Type
+    variables of the signature are types in the source.
+
+    Parameters
+    ----------
+    signature : str
+        As in a plugin: "gather(x: T[n], index: int64[m]) -> y: T[m] where T: any".
+    arguments : str
+        What the kernel and the function are given, in their order: "x, index, y, n, m, fault".
+        Names are arrays (pointers), scalars, dimensions (64 bits, or what the kernel declares),
+        `fault` (for `cuplug_fault_index`), `call` (of the function alone, for `cuplug_parallel` and
+        `cuplug_fail`); numbers are worked out by + - * // %, min, max, size(x).
+    cuda, host : str
+        The sources.
+    kernel, function : str, optional
+        Their names, "scale<T>" for a template; the operator's name without.
+    threads : str or int
+        How many threads, "n * m", in blocks of `block`. Or
+    grid, block : str, int or tuple
+        How many blocks, and threads in each: ("(n + 31) // 32", "m"), (32, 8).
+    shared : str or int, optional
+        Bytes of shared memory of a block.
+    doc : str, optional
+        One line.
+    options : sequence of str, optional
+        More options for the compilers: `-l`, `-L` and `-Wl,` for the host's linker; `-D`, `-I` and
+        `-U` for both compilers; others for NVRTC if `cuda` is given, else for the host's compiler.
+
+    Returns
+    -------
+    Operator
+        The same for the same texts.
+
+    Raises
+    ------
+    ValueError
+        The signature, the arguments or the grid are wrong.
+    CompileError
+        At a call: a source does not compile, or is not there for the side that is to run.
+    """
+    check_texts(
+        "operator",
+        {"signature": signature, "arguments": arguments, "doc": doc},
+        {"cuda": cuda, "host": host, "kernel": kernel, "function": function},
+    )
+    sizes = (threads, _sizes(grid), _sizes(block) or (str(BLOCK),), str(shared))
+    texts = (arguments, cuda, host, kernel, function)
+    given = texts_of("operator", "options", options)
+    return _operator(signature, texts, sizes, inspect.cleandoc(doc), given)
+
+
+def _sizes(given: Sizes) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    return tuple(str(size) for size in given) if isinstance(given, tuple) else (str(given),)
+
+
+@cache
+def _operator(
+    signature: str,
+    texts: tuple[Any, ...],
+    sizes: tuple[Any, ...],
+    doc: str,
+    options: tuple[str, ...],
+) -> Operator:
+    arguments, cuda, host, kernel, function = texts
+    threads, grid, block, shared = sizes
+    scope = formula.read_scope(signatures.parse(signature))
+    name = scope.signature.name
+    if cuda is None and host is None:
+        raise ValueError(f"{name}: seen no source, wanted cuda, host or both")
+    if cuda is not None and (threads is None) == (not grid):
+        raise ValueError(f"{name}: wanted threads, or grid, for the kernel's launch")
+    plan = Plan(
+        *(scope, arguments, cuda, host, kernel or name, function or name),
+        *(
+            grid if threads is None else (str(threads),),
+            block,
+            shared,
+            threads is not None,
+            options,
+        ),
+    )
+    _check(plan)
+    made = PublicCall(
+        operator,
+        signature,
+        **{"arguments": arguments, "cuda": cuda, "host": host},
+        **{"kernel": kernel, "function": function, "threads": threads},
+        **{"grid": grid, "block": block, "shared": shared, "doc": doc, "options": options},
+    )
+    compile_host_variant = None if host is None else _host_compiler(plan)
+    compile_cuda_variant = None if cuda is None else _cuda_compiler(plan)
+    return define_function(signature, doc, compile_host_variant, compile_cuda_variant, made)
+
+
+def _check(plan: Plan) -> None:
+    """See that every formula can be worked out, before any call."""
+    for what, texts in (("grid", plan.grid), ("block", plan.block), ("shared", (plan.shared,))):
+        if len(texts) > 3:
+            raise ValueError(f"{plan.name}: {what}: seen {len(texts)} sizes, wanted at most 3")
+        for text in texts:
+            _term(plan, text, what)
+    check_arguments(plan.nodes, plan.scope, plan.name, MAX_PASSES)
+    names = {x.id for x in plan.nodes if isinstance(x, ast.Name)}
+    if plan.host is not None and "call" not in names:
+        _check_loops(plan, plan.nodes)
+    if plan.cuda is not None:
+        grid = [x for text in plan.grid for x in formula.parse(text, f"{plan.name}: grid")]
+        _check_loops(plan, [*plan.nodes, *grid])
+
+
+def _check_loops(plan: Plan, told: Sequence[ast.expr]) -> None:
+    """See that a function knows how many rows it is called for: it is called once for all."""
+    looped = [x for x in plan.scope.signature.arrays if formula.n_behind_loops(x) is not None]
+    is_written = any(x.kind in ("inout", "output") for x in looped)
+    if is_written and not formula.counts_loops(told, plan.scope):
+        raise ValueError(
+            f"{plan.name}: arguments: got none that says how many elements {looped[0].name} has, "
+            f"expected size({looped[0].name}) among them: the loop dimensions (...) may be any"
+        )
+
+
+def _term(plan: Plan, text: str, what: str) -> formula.Term:
+    nodes = formula.parse(text, f"{plan.name}: {what}")
+    if len(nodes) != 1:
+        raise ValueError(f"{plan.name}: {what}: seen {text!r}, wanted one number")
+    return formula.term(nodes[0], plan.scope, f"{plan.name}: {what}")
+
+
+def _starting(options: Sequence[str], *starts: str) -> tuple[str, ...]:
+    return tuple(option for option in options if option.startswith(starts))
+
+
+def _host_compiler(plan: Plan) -> Callable[[Variant], tuple[int, int]]:
+    options = (
+        plan.options if plan.cuda is None else _starting(plan.options, *LIBRARY_OPTIONS, *SHARED)
+    )
+    include = (f"-I{flags.get_include()}", *options)
+    name = f"{plan.name} host"
+    texts = {name: plan.host or ""}
+
+    def compile_variant(variant: Variant) -> tuple[int, int]:
+        variables, dtypes = plan.dtypes(variant)
+        code = host_text(plan, variables, name)
+        returned, *codes = types_of(code, plan.function, texts, include)
+        check_returned(plan, returned)
+        passes = Target(plan.name, plan.function, True, plan.scope, dtypes).match(plan.nodes, codes)
+        code += host_call(plan, passes, dtypes, returned)
+        function = compile_host(code, "cuplug_function", texts, include)
+        return function, make_plan([], [], None, passes, False)
+
+    return compile_variant
+
+
+def _cuda_compiler(plan: Plan) -> Callable[[Variant], tuple[int, int]]:
+    name = f"{plan.name} cuda"
+
+    def compile_variant(variant: Variant) -> tuple[int, int]:
+        variables, dtypes = plan.dtypes(variant)
+        binary = compile_to_binary(
+            cuda_text(plan, variables, name),
+            names=[plan.kernel],
+            options=[*OPTIONS, *(x for x in plan.options if not x.startswith(LIBRARY_OPTIONS))],
+            architecture=architecture_of(variant.device),
+            name=f"{plan.name}.cu",
+            headers={name: plan.cuda or ""},
+        )
+        target = Target(plan.name, plan.kernel, False, plan.scope, dtypes)
+        passes = target.match(plan.nodes, binary.types[plan.kernel])
+        symbol = binary.lowered[plan.kernel]
+        function = load_functions(binary.image, plan.name, [symbol], variant.device)[0]
+        grid = [_term(plan, text, "threads" if plan.per_thread else "grid") for text in plan.grid]
+        block = [_term(plan, text, "block") for text in plan.block]
+        shared = _term(plan, plan.shared, "shared")
+        return function, make_plan(grid, block, shared, passes, plan.per_thread)
+
+    return compile_variant

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions from expressions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.base.public import PublicCall, public
+from cuplug._engine.base.validate import check_texts, texts_of
+from cuplug._engine.call.operator import Operator
+from cuplug._engine.signature.short_form import add_parameters, expand
+from cuplug._engine.signature.variant import Variant
+from cuplug._source.compilers.host_compiler import EXPRESSION, compile_host
+from cuplug._source.expressions.cuda_compiler import compile_cuda
+from cuplug._source.expressions.definitions import define_reduction
+from cuplug._source.expressions.element_wise import UNNAMED, expression_line
+from cuplug._source.expressions.expression import read_names, unknown_name
+from cuplug._source.expressions.reduction_code import Reduction as Code
+from cuplug._source.expressions.reduction_loops import cuda_code, host_code
+
+OWN = ("a", "b", "n")  # what expressions call the values put together, and their number
+FIELD_BYTES = 16  # room for any
+SHORT = 32  # elements of rows that the host walks side by side
+
+
+@public
+def reduction(
+    signature: str,
+    *,
+    reduce: str | None = None,
+    choose: str | None = None,
+    map: str | None = None,
+    post: str | None = None,
+    identity: str | None = None,
+    accumulate: str | None = None,
+    stop: str | None = None,
+    preamble: str = "",
+    doc: str = "",
+    options: Sequence[str] = (),
+) -> Operator:
+    """Make a reduction of expressions in C, for the CPU and the GPU.
+
+    Parameters
+    ----------
+    signature : str
+        "norm(x: T) -> T", or with brackets. Several arrays broadcast; parameters with defaults and
+        those of dtypes beside arrays in brackets are numbers. Several outputs have names:
+        "minmax(x: T) -> (low: T, high: T)".
+    reduce : str
+        Two values put together: "a + b". It must be associative and commutative; the order is the
+        same each time. Or
+    choose : str
+        Whether `b` is to be taken instead of `a`: "b > a", not where both are as good. One element
+        is chosen, the first of those that are; `a` is its value in `post`, `i` its number.
+    map : str, optional
+        What is made of each element first: "x * x". The first array's element without. The
+        variable `i` is the element's number in C order among those that are reduced.
+    post : str, optional
+        What is made of the value in the end: "sqrt(a)", or "a / n" with the number of elements.
+    identity : str, optional
+        The value of nothing: "0". Without, reducing nothing is an error.
+    accumulate : str, optional
+        The dtype of `a` and `b`. Without: float32 for float16 and bfloat16, 64 bits for bool and
+        integers, else that of the output. Or several named values, "value: T, index: int64", which
+        is also what several outputs are put together in. Texts then assign them, "value = x;
+        index = i", or choose: "b.value > a.value ? b : a".
+    stop : str, optional
+        When nothing put to `a` changes it: the rest is then not read on the CPU. Known of "a || b"
+        and "a && b".
+    preamble, doc, options
+        As for `elementwise`.
+
+    Returns
+    -------
+    Operator
+        Called with arrays, `axis` (a number, several, or None for all) and `keepdims`.
+
+    Raises
+    ------
+    ValueError
+        The signature is wrong, or an expression has a name that there is not; at a call: `axis`
+        is wrong.
+    CompileError
+        At a call: an expression does not compile.
+    """
+    given = texts_of("reduction", "options", options)
+    optional = {"map": map, "post": post, "identity": identity, "accumulate": accumulate}
+    one = {"choose": choose} if reduce is None and choose is not None else {"reduce": reduce}
+    check_texts(
+        "reduction",
+        {"signature": signature, **one, "preamble": preamble, "doc": doc},
+        optional | {"choose": choose, "stop": stop},
+    )
+    texts = (reduce, choose, map, post, identity, accumulate, stop, preamble)
+    return _reduction(signature, texts, inspect.cleandoc(doc), given)
+
+
+@cache
+def _reduction(
+    signature: str, texts: tuple[Any, ...], doc: str, options: tuple[str, ...]
+) -> Operator:
+    reduce, choose, map, post, identity, accumulate, stop, preamble = texts
+    row = _row(signature)
+    names = read_names(row, UNNAMED, ignored=("axis", "keepdims"))
+    code = Code(
+        names, map or "", reduce or "", post or "", identity, preamble, accumulate, stop, choose
+    )
+    check_names(code, signature)
+    if reduce is not None and choose is not None:
+        raise ValueError(f"{names.operator}: seen reduce and choose, wanted one of them")
+    code = with_defaults(code, map, post)
+    made = PublicCall(
+        reduction,
+        signature,
+        **{"reduce": reduce, "choose": choose, "map": map, "post": post, "identity": identity},
+        **{"accumulate": accumulate, "stop": stop, "preamble": preamble},
+        **{"doc": doc, "options": options},
+    )
+    shown = expression_line(f"{code.post} of {choose or reduce} of {code.map}")
+    return define_reduction(
+        row,
+        doc or shown,
+        compiler(code, options),
+        code.counts,
+        len(code.outputs),
+        FIELD_BYTES * max(1, len(code.fields)),
+        identity is not None,
+        SHORT,
+        not preamble,  # whose functions may take long
+        made,
+    )
+
+
+def with_defaults(op: Code, map: str | None, post: str | None) -> Code:
+    """Return it with the texts that were not given: the first array, and what was put together."""
+    first, fields = op.names.arrays[0].name, () if op.choose else op.fields
+    mapped = "; ".join([f"{field} = {first}" for field in fields]) or first
+    made_of = "; ".join([f"{x.name} = a.{x.name}" for x in op.outputs]) if fields else "a"
+    return op._replace(map=map or mapped, post=post or made_of)
+
+
+def check_names(op: Code, signature: str) -> None:
+    """See that each name stands for one thing, and that there is something to reduce."""
+    names, operator = op.names, op.names.operator
+    if any(x.kind == "inout" for x in names.outputs) or not op.inputs or not op.outputs:
+        raise ValueError(f"{operator}: seen {signature!r}, wanted arrays and outputs")
+    if not (op.choose or op.reduce).strip():
+        raise ValueError(f"{operator}: reduce: seen no expression, wanted one")
+    given = [x.name for x in (*names.arrays, *names.scalars)]
+    if own := [name for name in given if name in OWN]:
+        raise ValueError(f"{operator}: {own[0]}: the expressions use a, b and n themselves")
+    try:
+        fields = op.fields
+    except ValueError as error:
+        raise ValueError(f"{operator}: {error}") from None
+    inputs = {x.name for x in (*op.inputs, *names.scalars)}
+    if twice := [name for name in fields if name in inputs]:
+        raise ValueError(f"{operator}: accumulate: {twice[0]}: seen twice, wanted another name")
+    kinds = {*DTYPES, *(x.variable for x in names.arrays), ""}
+    wanted = [op.accumulate] if op.accumulate and not fields else fields.values()
+    if unknown := [kind for kind in wanted if kind not in kinds]:
+        raise ValueError(f"{operator}: accumulate: seen {unknown[0]!r}, wanted a dtype")
+    _check_texts(op)
+
+
+def _check_texts(op: Code) -> None:
+    """See that the texts use names that there are; a preamble may make any."""
+    if op.preamble:
+        return
+    names = [*op.names.words, *OWN, "i", *op.fields, *DTYPES]
+    for what in ("map", "reduce", "choose", "post", "identity", "stop"):
+        if word := unknown_name(getattr(op, what) or "", names):
+            wanted = ", ".join([*[x.name for x in (*op.inputs, *op.names.scalars)], *OWN])
+            raise ValueError(f"{op.names.operator}: {what}: seen {word!r}, wanted {wanted} or i")
+
+
+def _row(signature: str) -> str:
+    """Return the signature with brackets and the parameters of reductions."""
+    arrays = expand(signature)[0]
+    return add_parameters(arrays, "axis: int[] = None, keepdims: bool = False")
+
+
+def compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
+    """Return what compiles the code of a variant."""
+
+    def compile_variant(variant: Variant) -> tuple[int, int]:
+        if variant.on_host:
+            code = host_code(op, variant)
+            return compile_host(code, "cuplug_function", op.texts(), EXPRESSION), 0
+        name = op.names.operator
+        code = cuda_code(op, variant)
+        symbols = ["cuplug_kernel", "cuplug_finish"]
+        kernel, finish = compile_cuda(code, symbols, variant.device, name, op.texts(), options)
+        return kernel, finish
+
+    return compile_variant

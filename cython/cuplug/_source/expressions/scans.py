@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scans from expressions: running sums, and all that is put together on the way."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from cuplug._engine.base.public import PublicCall, public
+from cuplug._engine.base.validate import check_texts, texts_of
+from cuplug._engine.call.operator import Operator
+from cuplug._engine.signature.short_form import add_parameters, expand
+from cuplug._source.expressions.definitions import define_scan
+from cuplug._source.expressions.element_wise import UNNAMED, expression_line
+from cuplug._source.expressions.expression import read_names
+from cuplug._source.expressions.reduction_code import Reduction as Code
+from cuplug._source.expressions.reductions import FIELD_BYTES, check_names, compiler, with_defaults
+
+
+@public
+def scan(
+    signature: str,
+    *,
+    reduce: str,
+    map: str | None = None,
+    post: str | None = None,
+    identity: str | None = None,
+    exclusive: bool = False,
+    accumulate: str | None = None,
+    preamble: str = "",
+    doc: str = "",
+    options: Sequence[str] = (),
+) -> Operator:
+    """Make a scan of expressions in C, for the CPU and the GPU: outputs have the inputs' shape.
+
+    Parameters
+    ----------
+    signature : str
+        "running(x: T) -> T"; all else that `reduction` takes.
+    reduce : str
+        Two values put together: "a + b", where `a` is of elements before those of `b`. It must be
+        associative.
+    map, accumulate : str, optional
+        As for `reduction`. The variable `i` is the number of the element along the axis.
+    post : str, optional
+        What is made of each value: "a / n" with the number of elements that went into it.
+    identity : str, optional
+        What stands before the first element: required with `exclusive`.
+    exclusive : bool
+        Whether an output is of the elements before it alone, and not of its own, too.
+    preamble, doc, options
+        As for `elementwise`.
+
+    Returns
+    -------
+    Operator
+        Called with arrays and `axis`, a number; without, it is the last.
+
+    Raises
+    ------
+    ValueError
+        The signature is wrong, or an expression has a name that there is not; at a call: `axis`
+        is wrong.
+    CompileError
+        At a call: an expression does not compile.
+    """
+    given = texts_of("scan", "options", options)
+    check_texts(
+        "scan",
+        {"signature": signature, "reduce": reduce, "preamble": preamble, "doc": doc},
+        {"map": map, "post": post, "identity": identity, "accumulate": accumulate},
+    )
+    texts = (reduce, map, post, identity, accumulate, preamble)
+    return _scan(signature, texts, bool(exclusive), inspect.cleandoc(doc), given)
+
+
+@cache
+def _scan(
+    signature: str, texts: tuple[Any, ...], exclusive: bool, doc: str, options: tuple[str, ...]
+) -> Operator:
+    reduce, map, post, identity, accumulate, preamble = texts
+    row = add_parameters(expand(signature)[0], "axis: int = -1")
+    names = read_names(row, UNNAMED, ignored=("axis",))
+    given = Code(names, map or "", reduce, post or "", identity, preamble, accumulate, None)
+    check_names(given, signature)
+    if exclusive and identity is None:
+        raise ValueError(f"{names.operator}: exclusive: wanted identity, which comes first")
+    code = with_defaults(given, map, post)._replace(exclusive=exclusive)
+    made = PublicCall(
+        scan,
+        signature,
+        **{"reduce": reduce, "map": map, "post": post, "identity": identity},
+        **{"exclusive": exclusive, "accumulate": accumulate, "preamble": preamble},
+        **{"doc": doc, "options": options},
+    )
+    shown = expression_line(f"{code.post} of {reduce} of {code.map}, on the way")
+    n_bytes = FIELD_BYTES * max(1, len(code.fields))
+    return define_scan(row, doc or shown, compiler(code, options), len(code.outputs), n_bytes, made)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decorator: a Python function of arrays as one operator."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import pickle
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.array.promotion import kind_of
+from cuplug._engine.base.numpy_dtypes import numpy_dtype
+from cuplug._engine.base.public import PublicCall, public
+from cuplug._source.expressions.expression import KEYWORDS
+from cuplug._source.fusion.plan import Plan
+from cuplug._source.fusion.symbol import Symbol
+
+_OPTIONS = ("out", "device", "stream")  # of calls of operators
+_NUMBERS = (int, float, complex)
+
+
+@public
+class Fused:
+    """What `fuse` returns: the function, traced once for each set of dtypes and compiled.
+
+    Attributes
+    ----------
+    function : callable
+        As it was written.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self._signature = _signature(function)
+        functools.update_wrapper(self, function)
+        kinds = {x.kind for x in self._signature.parameters.values()}
+        if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+            raise TypeError(f"fuse: {self._name}: seen * or **, wanted parameters with names")
+        self._options = [x for x in _OPTIONS if x not in self._signature.parameters]
+        self._n = len(self._signature.parameters)
+        self._has_names = inspect.Parameter.KEYWORD_ONLY in kinds
+        self._plans: dict[Any, Plan] = {}
+
+    @property
+    def _name(self) -> str:
+        name = getattr(self.function, "__name__", "fused")
+        return name if name.isidentifier() and name not in KEYWORDS else "fused"
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Compute it. `out`, `device` and `stream` are those of operators."""
+        options = {x: keywords.pop(x) for x in self._options if x in keywords} if keywords else {}
+        if keywords or len(args) != self._n or self._has_names:
+            try:
+                bound = self._signature.bind(*args, **keywords)
+            except TypeError as error:
+                raise TypeError(f"fuse: {self._name}: {error}") from None
+            bound.apply_defaults()
+            args = tuple(bound.arguments.values())
+        if Symbol in map(type, args):  # in a function that is traced, of which it becomes a part
+            if options:
+                seen = ", ".join(options)
+                raise TypeError(f"fuse: {self._name}: seen {seen} in a fused function, wanted none")
+            return self._apply(args)
+        key = tuple([self._key(x) for x in args])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._trace(args)
+        return plan(args, options)
+
+    def _key(self, x: Any) -> Any:
+        """Return what an argument is compiled for: a dtype, a type, or a value that stays."""
+        if type(x) is int and not -(1 << 63) <= x < 1 << 63:  # which no parameter holds
+            return "constant", x
+        if type(x) in _NUMBERS:
+            return type(x)
+        if x is None or isinstance(x, (bool, str)):
+            return "constant", x
+        dtype = getattr(x, "dtype", None)
+        if dtype is None:
+            wanted = "an array, a number, a bool, a string or None"
+            raise TypeError(f"fuse: {self._name}: seen {type(x).__name__}, wanted {wanted}")
+        return isinstance(x, np.generic), dtype
+
+    def _trace(self, args: Sequence[Any]) -> Plan:
+        given = [self._symbol(k, x) for k, x in enumerate(args)]
+        try:
+            return Plan(self._name, self._apply(given), list(self._signature.parameters))
+        except RecursionError:
+            raise RecursionError(f"fuse: {self._name}: it calls itself without end") from None
+
+    def _apply(self, args: Sequence[Any]) -> Any:
+        """Call the function as it was written."""
+        given = iter(args)
+        positional, named = [], {}
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                named[name] = next(given)
+            else:
+                positional.append(next(given))
+        return self.function(*positional, **named)
+
+    def _symbol(self, k: int, x: Any) -> Any:
+        if type(self._key(x)) is tuple and self._key(x)[0] == "constant":
+            return x
+        if type(x) in _NUMBERS:
+            return Symbol("number", type(x), k)
+        kind = "number" if isinstance(x, np.generic) else "array"
+        return Symbol(kind, self._dtype_of(x), k)
+
+    def _dtype_of(self, x: Any) -> Any:
+        dtype = x.dtype
+        try:
+            if not isinstance(dtype, np.dtype):
+                dtype = numpy_dtype(str(dtype).rpartition(".")[2])
+            kind_of(dtype)
+        except TypeError as error:
+            raise TypeError(f"fuse: {self._name}: {error}") from None
+        return dtype
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Fused:
+        """Return it as a method: of an object, whose attributes are constants in what is traced."""
+        return self if instance is None else Fused(self.function.__get__(instance, owner))
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        if self._is_global():
+            return str(self.function.__qualname__)
+        try:
+            import cloudpickle
+        except ImportError:
+            wanted = "the package cloudpickle, for functions that no module has"
+            raise pickle.PicklingError(f"fuse: {self._name}: wanted {wanted}") from None
+        return fuse, (PublicCall(pickle.loads, cloudpickle.dumps(self.function)),)
+
+    def _is_global(self) -> bool:
+        """Say whether other processes can import it: those of a cluster have another `__main__`."""
+        name = str(getattr(self.function, "__module__", "__main__"))
+        found: Any = sys.modules.get(name) if name != "__main__" else None
+        for part in str(getattr(self.function, "__qualname__", "?")).split("."):
+            found = getattr(found, part, None)
+        return found is self
+
+    def __dask_tokenize__(self) -> Any:
+        from dask.base import normalize_token
+
+        return "cuplug.Fused", normalize_token(self.function)
+
+    def __repr__(self) -> str:
+        return f"<fused function {self._name}{self._signature}>"
+
+
+def _signature(function: Any) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):  # no function at all, or one that says nothing of itself
+        wanted = "a Python function of arrays"
+        raise TypeError(f"fuse: function: seen {function!r}, wanted {wanted}") from None
+
+
+@public
+def fuse(function: Callable[..., Any]) -> Fused:
+    """Turn a Python function of arrays into one operator: `@cuplug.fuse`.
+
+    It is called once for each set of dtypes, with symbols that record what is done with them, and
+    becomes one `elementwise` operator, or a `reduction`, with the compiled code kept on disk.
+    dtypes of results are those of NumPy. Where reduced values are used element by element again,
+    as in `x - x.mean()`, there is one operator for each reduction and one for what follows.
+
+    It also decorates methods. What `object.method` gives is traced anew, with the attributes that
+    the object has then as constants; keep it where it is called often. Functions that no module
+    has, as lambdas and those of the main program, are pickled whole, by the package cloudpickle.
+
+    Parameters
+    ----------
+    function : callable
+        Of arrays of one library and of numbers, by Python's operators and the functions of
+        `cuplug.array_api`, NumPy or `x.__array_namespace__()`: those of single elements, `where`,
+        `clip`, `astype`, and reductions. Arguments that are bool, str or None stay as they are,
+        and may decide an `if`. It returns an array, or a tuple or list of them.
+
+    Returns
+    -------
+    Fused
+        Called like the function, and with `out`, `device` and `stream` as operators are.
+
+    Raises
+    ------
+    TypeError
+        At a call: the function does with an array what no element-wise operator can.
+    """
+    return Fused(function)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a traced function computes, in as few operators as it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug._source.expressions.element_wise import elementwise
+from cuplug._source.expressions.functions import REDUCED, kept_in
+from cuplug._source.expressions.reduction_code import WIDE
+from cuplug._source.expressions.reductions import reduction
+from cuplug._source.fusion.code import Text
+from cuplug._source.fusion.promotion import ufunc_of
+from cuplug._source.fusion.symbol import Symbol, check_fits
+
+Values = dict[int, Any]  # of symbols that were reduced, by their ids
+
+
+class Step:
+    """One operator: what it is called with, and what it computes."""
+
+    def __init__(self, text: Text, call: Callable[..., Any], is_reduced: bool = False) -> None:
+        self.arrays, self.numbers, self.bounded = text.arrays, text.numbers, text.bounded
+        self.call, self.is_reduced = call, is_reduced
+
+
+def _text(symbols: Sequence[Symbol]) -> Text:
+    text = Text(symbols)
+    if not text.arrays:
+        raise TypeError("fuse: seen a result that depends on no array, wanted one that does")
+    return text
+
+
+def _preamble(*functions: str, **known: str) -> str:
+    return "\n".join([*known.values(), *functions])
+
+
+def _elements(name: str, symbols: Sequence[Symbol], is_apart: bool = False) -> Step:
+    """Return the element-wise operator of some symbols, or a reduction that ends in the one.
+
+    If `is_apart`, what was reduced is an argument of the operator in any case.
+    """
+    text = _text(symbols)
+    ends = len(symbols) == 1 and not is_apart
+    if ends and [x.kind for x in text.arrays] == ["reduced"] and not text.numbers:
+        return _reduced(name, text.arrays[0], None if text.arrays[0] is symbols[0] else text)
+    outputs = ", ".join(f"r{k}: {x.dtype.name}[...]" for k, x in enumerate(symbols))
+    stores = [f"r{k} = {result};" for k, result in enumerate(text.results)]
+    made = elementwise(
+        f"{name}({text.parameters}) -> {f'({outputs})' if symbols[1:] else outputs}",
+        "\n".join([*text.lines, *stores]),
+        preamble=_preamble(**text.functions),
+        doc=f"{name}, fused.",
+    )
+    return Step(text, made)
+
+
+def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
+    """Return the reduction of a symbol, and what is made of its result after it."""
+    reduced, axis, keepdims = symbol.given
+    text = _text(symbol.parts)
+    reduce, identity, mapped = REDUCED["sum" if reduced in ("mean", "var") else reduced]
+    names = [f"x{k}" for k in range(len(text.arrays))] + [f"s{k}" for k in range(len(text.numbers))]
+    value, post = f"fused_map({', '.join(names)})", "a / n" if reduced == "mean" else "a"
+    result, functions = symbol.type.name, [text.function("fused_map")]
+    known = dict(text.functions)
+    kind = DTYPES[result]
+    accumulate = kept_in(reduced, result) or WIDE.get(kind.kind, result)
+    mapped = value if mapped is None else f"{value} != 0"
+    if reduced == "var":  # of distances from the mean: their sum tells how the mean was rounded
+        post = "max(a.square - a.sum * a.sum / n, 0) / n"
+        kept = "double" if result == "float64" else "float"
+        mapped = f"{kept} d = {value}; sum = d; square = d * d"
+        reduce = "sum = a.sum + b.sum; square = a.square + b.square"
+        identity, accumulate = "sum = 0; square = 0", f"sum: {accumulate}, square: {accumulate}"
+    if after is not None:
+        post, result = f"fused_post({post})", after.symbols[0].dtype.name
+        functions.append(after.function("fused_post"))
+        known |= after.functions
+    made = reduction(
+        f"{name}({text.parameters}) -> {result}[...]",
+        map=mapped,
+        reduce=reduce,
+        identity=identity,
+        post=post,
+        accumulate=accumulate,
+        preamble=_preamble(*functions, **known),
+        doc=f"{name}, fused.",
+    )
+    axes = tuple(axis) if isinstance(axis, list) else axis
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        return made(*args, axis=axes, keepdims=keepdims, **keywords)
+
+    return Step(text, call, is_reduced=True)
+
+
+def number_in(x: Symbol, args: Any) -> Any:
+    """Return the value of a symbol of numbers alone, for the arguments of a call."""
+    if x.kind in ("number", "constant"):
+        return args[x.given] if x.kind == "number" else x.given
+    parts = [number_in(part, args) for part in x.parts]
+    if x.kind == "where":
+        return parts[1] if parts[0] else parts[2]
+    with np.errstate(all="ignore"):
+        found = parts[0] if x.kind in ("cast", "rounded") else ufunc_of(x.given)(*parts)
+        return x.dtype.type(found).item()
+
+
+def _stored(x: Symbol) -> Symbol:
+    """Return what is computed of a result: storing it rounds it."""
+    return x.parts[0] if x.kind == "rounded" else x
+
+
+def _is_rounded(x: Symbol) -> bool:
+    """Return whether a result is what was reduced, rounded to 16 or 8 bits."""
+    return x.kind == "cast" and x.parts[0].kind == "reduced"
+
+
+def _read_again(results: Sequence[Symbol]) -> set[int]:
+    """Return the ids of reduced symbols that results are computed from, besides rounding one."""
+    rest = [part for x in results for part in (x.parts[0].parts if _is_rounded(x) else (x,))]
+    seen: dict[int, Symbol] = {}
+    while rest:
+        x = rest.pop()
+        if id(x) not in seen:
+            seen[id(x)] = x
+            rest += x.parts
+    return {key for key, x in seen.items() if x.kind == "reduced"}
+
+
+class Plan:
+    """Operators for what a function returned when it was traced."""
+
+    def __init__(self, name: str, result: Any, parameters: Sequence[str]) -> None:
+        self._name, self._result, self._parameters = name, result, parameters
+        self._steps: dict[Any, Step] = {}
+        parts = list(result) if isinstance(result, (tuple, list)) else [result]
+        self._parts = parts
+        self._symbols = [_stored(x) for x in parts if isinstance(x, Symbol)]
+        if not self._symbols:
+            raise TypeError(f"fuse: {name}: seen a function that returns no array, wanted one")
+        again = _read_again(self._symbols)
+        self._apart = [
+            _elements(name, (x,), _is_rounded(x) and id(x.parts[0]) in again) for x in self._symbols
+        ]
+        read = [{id(leaf) for leaf in step.arrays} for step in self._apart]
+        self._read_alike = all(each == read[0] for each in read)
+        self._may_join = not any(
+            step.is_reduced or any(x.kind == "reduced" for x in step.arrays) for step in self._apart
+        )
+
+    def __call__(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """Compute what the function does with the arguments."""
+        if len(self._symbols) == 1:
+            found = [self._run(self._apart[0], args, {}, keywords)]
+        else:
+            found = self._several(args, keywords)
+        if not isinstance(self._result, (tuple, list)):
+            return found[0]
+        rest = iter(found)
+        return type(self._result)(next(rest) if isinstance(x, Symbol) else x for x in self._parts)
+
+    def _several(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
+        """Compute all results at once, where they have one shape."""
+        if self._may_join and (self._read_alike or self._have_one_shape(args)):
+            step = self._step(tuple(self._symbols))
+            return list(self._run(step, args, {}, keywords))
+        if "out" in keywords:
+            raise TypeError(f"{self._name}: out: seen several operators, wanted results of one")
+        done: Values = {}
+        return [
+            self._value(x, args, done, keywords)
+            if x.kind == "reduced"
+            else self._run(step, args, done, keywords)
+            for x, step in zip(self._symbols, self._apart, strict=True)
+        ]
+
+    def _have_one_shape(self, args: Sequence[Any]) -> bool:
+        shapes = {
+            np.broadcast_shapes(*(tuple(args[x.given].shape) for x in step.arrays))
+            for step in self._apart
+        }
+        return len(shapes) == 1
+
+    def _run(
+        self, step: Step, args: Sequence[Any], done: Values, keywords: Mapping[str, Any]
+    ) -> Any:
+        inner = {key: value for key, value in keywords.items() if key != "out"}
+        given = [self._value(x, args, done, inner) for x in step.arrays]
+        for x, dtype, beyond in step.bounded:
+            check_fits(number_in(x, args), dtype, beyond)
+        for x in step.numbers:
+            number = args[x.given] if x.kind == "number" else x.given
+            given.append(number.item() if isinstance(number, np.generic) else number)
+        try:
+            return step.call(*given, **keywords)
+        except (TypeError, ValueError) as error:
+            error.args = (self._with_parameters(step, str(error)), *error.args[1:])
+            raise
+
+    def _with_parameters(self, step: Step, message: str) -> str:
+        """Return a step's message with the names of the function's parameters."""
+        if not message.startswith(f"{self._name}: "):
+            return message
+        leaves = {"x": step.arrays, "s": step.numbers}
+
+        def name(found: re.Match[str]) -> str:
+            for leaf in leaves[found[1]][int(found[2]) :][:1]:
+                if leaf.kind in ("array", "number"):
+                    return self._parameters[leaf.given]
+            return found[0]
+
+        return re.sub(r"\b([xs])(\d+)\b", name, message)
+
+    def _value(
+        self, x: Symbol, args: Sequence[Any], done: Values, keywords: Mapping[str, Any]
+    ) -> Any:
+        if x.kind == "array":
+            return args[x.given]
+        if id(x) not in done:
+            done[id(x)] = self._run(self._step((x,)), args, done, keywords)
+        return done[id(x)]
+
+    def _step(self, symbols: tuple[Symbol, ...]) -> Step:
+        key = tuple(map(id, symbols))
+        if key not in self._steps:
+            self._steps[key] = _elements(self._name, symbols)
+        return self._steps[key]

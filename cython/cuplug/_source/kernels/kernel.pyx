@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that were compiled at run time, as Python callables."""
+
+cimport cython
+from libc.stdint cimport int32_t
+
+from cuplug._source.kernels.function cimport Function
+
+from operator import getitem, methodcaller
+
+from cuplug._engine.base.public import public
+from cuplug._source.compilers import kernel_types
+from cuplug._source.kernels.launch import Launch
+
+cdef enum:
+    N_KEPT = 256  # launches of a kernel that are kept
+
+
+@cython.final
+cdef class Kernel(Function):
+    """A compiled kernel: `kernel[grid, block](...)` launches it, as `<<<grid, block>>>` does.
+
+    `kernel[grid, block, shared, stream]` adds bytes of dynamic shared memory and a stream. What
+    the brackets return may be kept and called many times: its grid has been checked.
+
+    Arguments are arrays on a GPU, `cuplug.In`, `Out` and `InOut` around NumPy arrays, numbers,
+    NumPy scalars and arrays as structs; addresses as ints, or None, for pointers.
+
+    Attributes
+    ----------
+    name : str
+        The name expression by which it was compiled.
+    symbol : str
+        Its name in the machine code.
+    types : tuple of int or None
+        The numbers of kernel_types.py; None where the compiler was not asked.
+    """
+
+    def __cinit__(self, *arguments, **keywords):
+        self.launches = {}
+
+    def prepare(self, signature):
+        """Return the kernel with declared types, `kernel.prepare("float *, int64")`.
+
+        Only kernels that the compiler was not asked about need it. Sizes are compared with the
+        compiled kernel's at the first launch.
+
+        Parameters
+        ----------
+        signature : str
+            C types, those of <stdint.h> or dtypes, separated by commas.
+        """
+        if not isinstance(signature, str):
+            seen = type(signature).__name__
+            raise TypeError(f"{self.name}: prepare: seen {seen}, wanted a str")
+        types = kernel_types.parse_signature(signature)
+        if self.types is not None and types != self.types:
+            raise ValueError(
+                f"{self.name}: prepare: seen {signature!r}, wanted the compiled types: "
+                f"{', '.join([kernel_types.describe(code) for code in self.types])}"
+            )
+        cdef Kernel declared = Kernel(self.image, self.name, self.symbol, types, self.device)
+        declared.is_declared = self.types is None
+        declared.module, declared.declaration = self.module, signature
+        return declared
+
+    def __reduce__(self):
+        if self.module is None:
+            raise TypeError(f"{self.name}: it is of no module, as which it could be pickled")
+        if self.declaration is None:
+            return getitem, (self.module, self.name)
+        return methodcaller("prepare", self.declaration), (self.module[self.name],)
+
+    def configure(
+        self, grid, block, shared=0, stream=None, *, cooperative=False, cluster=None,
+        overlapping=False
+    ):
+        """Return what `kernel[grid, block, shared, stream]` does, for launches of other kinds.
+
+        Parameters
+        ----------
+        grid, block : int or tuple of int
+        shared : int
+            Bytes of dynamic shared memory of a block.
+        stream : as in calls of operators, optional
+        cooperative : bool
+            All blocks run at once, so that `grid.sync()` of cooperative groups may be used.
+        cluster : int or tuple of int, optional
+            Blocks of a cluster, which share their shared memory. From compute capability 9.0 on.
+        overlapping : bool
+            It may begin while the kernel ahead of it on the stream still runs: it waits for that
+            one's memory with `cudaGridDependencySynchronize()` (a programmatic dependent launch).
+            From compute capability 9.0 on.
+        """
+        return Launch(self, (grid, block, shared, stream), cluster, cooperative, overlapping)
+
+    def tune(self, threads, *arguments, blocks=(64, 128, 256, 512, 1024), shared=0, device=None):
+        """Return a launch with the block size that is fastest for these arguments.
+
+        It is measured once, by launching the kernel some 50 times for each size, and remembered in
+        the cache on disk for this code, GPU and number of threads. What the kernel changes is
+        changed by each launch.
+
+        Parameters
+        ----------
+        threads : int or callable
+            Threads in all, in one dimension; or a function of the block size that returns the grid.
+        *arguments
+            What the kernel is launched with.
+        blocks : sequence of int
+            Sizes to try; those that the kernel or the GPU does not allow are left out.
+        shared : int
+            Bytes of dynamic shared memory of a block.
+        device : str, int or device, optional
+            The GPU where the arguments are; that of the module without.
+        """
+        from cuplug._source.kernels.tuning import tune
+
+        cdef int32_t number = self.number(device)
+        return tune(self, self.image.code, number, threads, arguments, blocks, shared)
+
+    def __call__(self, *arguments, **keywords):
+        """Refuse a call without a grid."""
+        raise TypeError(
+            f"{self.name}: seen a call without a grid, wanted {self.name}[grid, block](...)"
+        )
+
+    def __getitem__(self, configuration):
+        if type(configuration) is not tuple or not 2 <= len(configuration) <= 4:
+            raise TypeError(
+                f"{self.name}: seen {configuration!r} in brackets, wanted kernel[grid, block] or "
+                "kernel[grid, block, shared bytes, stream]"
+            )
+        if len(configuration) == 4:
+            return Launch(self, configuration)
+        try:
+            launch = self.launches.get(configuration)
+        except TypeError:  # lists have no hash
+            return Launch(self, configuration)
+        if launch is None:
+            launch = Launch(self, configuration)
+            if len(self.launches) >= N_KEPT:
+                self.launches.clear()
+            self.launches[configuration] = launch
+        return launch
+
+
+public(Kernel)

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches of kernels that were compiled at run time."""
+
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from cuplug._engine.base.core cimport CUPLUG_CUDA, cuplug_error, cuplug_query_stream
+from cuplug._engine.base.core_call cimport cuplug_frame
+from cuplug._engine.base.runtime_jit cimport (
+    CUPLUG_COOPERATIVE,
+    CUPLUG_OVERLAPPING,
+    cuplug_grid,
+    cuplug_kernel,
+    cuplug_launch_kernel,
+    cuplug_check_launch,
+)
+from cuplug._engine.base.status cimport raise_error
+from cuplug._engine.base.vectorcall cimport (
+    PyVectorcall_Call,
+    PyVectorcall_NARGS,
+    enable_vectorcall,
+    vectorcallfunc,
+)
+from cuplug._engine.cuda.streams cimport parse_stream, refuse_capture, work_stream
+from cuplug._engine.interop.reading cimport reading, start_reading
+from cuplug._engine.interop.stream_order cimport (
+    add_current_stream,
+    enter_stream,
+    leave_stream,
+    wait_for_streams,
+)
+from cuplug._source.kernels.function cimport MAX_PARAMETERS, Function, cuplug_load_kernel, size_of
+from cuplug._source.kernels.parameters cimport (
+    convert,
+    count_writes,
+    launch_state,
+    parameter_value,
+)
+from cuplug._source.kernels.host_arguments cimport Block, Staged, check_targets, stage, unstage
+
+
+from cuplug._engine.base import nvtx_ranges
+
+cdef bint has_ranges = nvtx_ranges.is_on
+
+
+@cython.final
+cdef class Launch:
+    """A kernel with its grid, block, shared memory and stream: call it with the arguments."""
+
+    cdef vectorcallfunc vectorcall
+    cdef Function kernel
+    cdef cuplug_grid grid
+    cdef void *stream
+    cdef object stream_owner
+    cdef uint64_t checked  # bit d: the grid was checked on GPU d
+
+    def __cinit__(
+        self, Function kernel not None, tuple configuration not None, cluster=None,
+        bint is_cooperative=False, bint is_overlapping=False
+    ):
+        self.kernel = kernel
+        parse_grid(kernel.name, configuration, &self.grid)
+        if cluster is not None:
+            set_sizes(kernel.name, "cluster", cluster, self.grid.cluster)
+        if is_cooperative:
+            self.grid.flags |= CUPLUG_COOPERATIVE
+        if is_overlapping:
+            self.grid.flags |= CUPLUG_OVERLAPPING
+        if len(configuration) > 3 and configuration[3] is not None:
+            self.stream = parse_stream(kernel.name, configuration[3])
+            self.stream_owner = configuration[3]
+        self.vectorcall = <vectorcallfunc>call_launch
+
+    def __call__(self, *args, **keywords):
+        return PyVectorcall_Call(self, args, keywords)
+
+    def __repr__(self):
+        grid = tuple([self.grid.blocks[k] for k in range(3)])
+        block = tuple([self.grid.threads[k] for k in range(3)])
+        return f"<launch of {self.kernel.name}, grid {grid}, block {block}>"
+
+
+cdef int parse_grid(str name, tuple configuration, cuplug_grid *grid) except -1:
+    """Take blocks, threads of one and bytes of shared memory from (grid, block[, shared])."""
+    memset(grid, 0, sizeof(cuplug_grid))
+    set_sizes(name, "grid", configuration[0], grid.blocks)
+    set_sizes(name, "block", configuration[1], grid.threads)
+    if len(configuration) > 2 and configuration[2] is not None:
+        grid.shared_bytes = size_of(name, "shared", configuration[2])
+    return 0
+
+
+cdef int set_sizes(str name, str what, object given, uint32_t *sizes) except -1:
+    cdef int k
+    parts = given if isinstance(given, (tuple, list)) else (given,)
+    if not 1 <= len(parts) <= 3:
+        raise ValueError(f"{name}: {what}: seen {len(parts)} sizes, wanted 1 to 3")
+    for k in range(3):
+        sizes[k] = size_of(name, what, parts[k]) if k < len(parts) else 1
+    return 0
+
+
+cdef Launch nothing = None  # its fields are not read
+enable_vectorcall(Launch, <char *>&nothing.vectorcall - <char *><PyObject *>nothing)
+
+
+cdef object call_launch(
+    PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *keywords
+):
+    cdef Launch self = <Launch>callable
+    cdef launch_state state
+    if keywords != NULL and len(<tuple>keywords):
+        raise TypeError(f"{self.kernel.name}: seen keywords, wanted arguments by position")
+    start_reading(&state.r)
+    state.name = <PyObject *>self.kernel.name
+    state.name_text = self.kernel.text
+    state.device = -1
+    state.n_written = 0
+    if has_ranges:
+        nvtx_ranges.push(self.kernel.name)
+    try:
+        return run(self, &state, args, PyVectorcall_NARGS(nargsf))
+    finally:
+        Py_XDECREF(state.r.kept)
+        if has_ranges:
+            nvtx_ranges.pop()
+
+
+cdef object run(Launch launch, launch_state *state, PyObject *const *args, Py_ssize_t n):
+    """Convert the arguments, find device and stream, launch."""
+    cdef parameter_value[MAX_PARAMETERS] values
+    cdef void *parameters[MAX_PARAMETERS]
+    cdef Function kernel = launch.kernel
+    cdef cuplug_kernel *loaded = cuplug_load_kernel(&kernel.kernel)
+    cdef Py_ssize_t k
+    cdef cuplug_frame frame
+    cdef cuplug_error error
+    cdef list blocks = None
+    cdef bint is_staged = False
+    cdef int status
+    if loaded == NULL and kernel.types is None:
+        loaded = kernel.load(kernel.device)
+    if n != kernel.n_parameters:
+        refuse_number(kernel, n)
+    for k in range(n):
+        if isinstance(<object>args[k], Staged):
+            is_staged = True
+        else:
+            convert(state, k, kernel.codes[k], args[k], &values[k], &parameters[k])
+    if state.r.has_torch:
+        count_writes(state, args)
+    choose_stream(launch, state, &frame)
+    if loaded == NULL:
+        loaded = kernel.load(frame.device.id)
+    if not launch.checked >> (frame.device.id & 63) & 1:
+        check_grid(launch, loaded, frame.device.id)
+    if is_staged:
+        blocks = stage_all(kernel, state, args, &frame, values, parameters)
+    with nogil:
+        status = cuplug_launch_kernel(
+            loaded, frame.device.id, &launch.grid, frame.stream, parameters, &error
+        )
+    if status:
+        raise_error(&error)
+    if state.r.n_streams:
+        leave_stream(&state.r, &frame)
+    if is_staged:
+        for block in blocks:
+            unstage(block, state.name_text)
+    return None
+
+
+cdef int refuse_number(Function kernel, Py_ssize_t n) except -1:
+    if kernel.n_parameters < 0:
+        raise TypeError(
+            f"{kernel.name}: its parameters are not known: name it in names= of cuplug.compile, or "
+            "declare them with kernel.prepare"
+        )
+    raise TypeError(
+        f"{kernel.name}: seen {n} arguments, wanted {kernel.n_parameters}"
+        + (f": {kernel.signature}" if kernel.signature else "")
+    )
+
+
+cdef int choose_stream(Launch launch, launch_state *state, cuplug_frame *frame) except -1:
+    """Sets the frame's device and stream, ordered with the streams of other libraries."""
+    cdef reading *r = &state.r
+    frame.home.type = frame.device.type = CUPLUG_CUDA
+    frame.home.id = frame.device.id = state.device if state.device >= 0 else launch.kernel.device
+    frame.stream = launch.stream
+    if launch.stream == NULL and r.device_kind != NULL:
+        return enter_stream(r, frame)
+    if launch.stream == NULL:
+        frame.stream = work_stream(frame.device.id)
+        return 0
+    use_stream(launch, state, frame)
+    if r.device_kind != NULL:
+        add_current_stream(r, r.device_kind, frame.device.id)
+    return wait_for_streams(r, frame.device.id, frame.stream)
+
+
+cdef int use_stream(Launch launch, launch_state *state, cuplug_frame *frame) except -1:
+    """Without arrays on a GPU, the stream says where."""
+    cdef cuplug_error error
+    cdef int32_t device = -1, is_captured = 0
+    if cuplug_query_stream(launch.stream, &device, &is_captured, &error):
+        raise_error(&error)
+    if device < 0 or device == frame.device.id:
+        return 0
+    if state.device >= 0:
+        raise ValueError(
+            f"{launch.kernel.name}: stream: seen one of cuda:{device}, wanted one of "
+            f"cuda:{frame.device.id}, where the arrays are"
+        )
+    frame.home.id = frame.device.id = device
+    return 0
+
+
+cdef int check_grid(Launch launch, cuplug_kernel *kernel, int32_t device) except -1:
+    cdef cuplug_error error
+    if cuplug_check_launch(kernel, device, &launch.grid, &error):
+        raise_error(&error)
+    launch.checked |= <uint64_t>1 << (device & 63)
+    return 0
+
+
+cdef list stage_all(
+    Function kernel, launch_state *state, PyObject *const *args, const cuplug_frame *frame,
+    parameter_value *values, void **parameters
+):
+    cdef Py_ssize_t k
+    cdef Block block
+    refuse_capture(
+        kernel.name, frame.stream, "wanted arrays on the GPU: In, Out and InOut wait for it"
+    )
+    blocks = []
+    for k in range(kernel.n_parameters):
+        if isinstance(<object>args[k], Staged):
+            block = stage(
+                <Staged>args[k], state, k, kernel.codes[k], frame.device.id, frame.stream
+            )
+            values[k].p = block.data
+            parameters[k] = &values[k]
+            blocks.append(block)
+    check_targets(state, blocks)
+    return blocks

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The block size of a kernel that is fastest, measured once and kept in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any
+
+from cuplug._engine.cuda.events import Event
+from cuplug._engine.cuda.placement import Device
+from cuplug._source.compilers import cache
+from cuplug._source.kernels.function import Function
+from cuplug._source.kernels.launch import Launch
+from cuplug.errors import CudaError
+
+N_ROUNDS = 5  # the fastest counts: others were disturbed
+N_LAUNCHES = 10  # of a round
+
+
+def tune(
+    kernel: Function,
+    image: bytes,
+    device: int,
+    threads: int | Callable[[int], Any],
+    arguments: Sequence[Any],
+    blocks: Sequence[int],
+    shared: int,
+) -> Launch:
+    """Do what `Kernel.tune` says."""
+    sizes = sorted({index(block) for block in blocks})
+    if not sizes:
+        raise ValueError(f"{kernel.name}: blocks: seen none, wanted at least one number of threads")
+
+    def launch(block: int) -> Launch:
+        grid = threads(block) if callable(threads) else -(-index(threads) // block)
+        return Launch(kernel, (grid, block, shared))
+
+    what = "a function" if callable(threads) else str(threads)
+    parts = [kernel.symbol, Device(device).name, what, " ".join(map(str, sizes)), str(shared)]
+    key = cache.key("tuned", image, *parts)
+    known = cache.get(key, "tuned")
+    best = int(known) if known and known.isdigit() and int(known) in sizes else 0
+    if not best:
+        best = _measure(kernel, {block: launch(block) for block in sizes}, arguments, device)
+        cache.put(key, "tuned", str(best).encode())
+    return launch(best)
+
+
+def _measure(
+    kernel: Function, launches: dict[int, Launch], arguments: Sequence[Any], device: int
+) -> int:
+    """Return the fastest block; those that the kernel or the GPU does not allow are left out."""
+    times, refusal = {}, None
+    for block, launch in launches.items():
+        try:
+            launch(*arguments)
+        except (CudaError, ValueError) as error:
+            refusal = error
+        else:
+            times[block] = min(_time(launch, arguments, device) for _ in range(N_ROUNDS))
+    if not times:
+        raise ValueError(f"{kernel.name}: tune: no block of {list(launches)} runs") from refusal
+    return min(times, key=lambda block: times[block])
+
+
+def _time(launch: Launch, arguments: Sequence[Any], device: int) -> float:
+    start, end = Event(device), Event(device)
+    start.record()
+    for _ in range(N_LAUNCHES):
+        launch(*arguments)
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end)

@@ -1,6 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-from cuplug.array.arithmetic cimport Arithmetic
-
-
-cdef class Methods(Arithmetic):
-    pass

@@ -1,6 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-from cuplug.base.core cimport cuplug_operator
-
-
-cdef class Described:
-    cdef cuplug_operator *op  # lives as long as the process

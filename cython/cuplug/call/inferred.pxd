@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-from libc.stdint cimport uint32_t
-
-from cuplug.arrays.reading cimport reading
-from cuplug.base.core cimport cuplug_operator
-
-
-# What a call on the arguments that were read would give: an Inferred.
-cdef object infer_outputs(cuplug_operator *op, reading *r, uint32_t n)

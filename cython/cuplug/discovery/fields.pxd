@@ -1,4 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-cimport cuplug.base.core as core
-
-cdef dict properties_of(const core.cuplug_row *row)

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Python functions of arrays as operators: traced, written as C, compiled by the room `source`."""
