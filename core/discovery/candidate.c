@@ -144,6 +144,12 @@ int cuplug__candidate_read(int directory, const char *path, const cuplug__trust 
   return result ? result : check_stack(candidate->fd, error);
 }
 
+int cuplug__candidate_accept(int directory, const char *path, const cuplug__trust *trust,
+                             cuplug__candidate *candidate, cuplug_error *error) {
+  int result = cuplug__candidate_read(directory, path, trust, NULL, candidate, error);
+  return result ? result : cuplug__check_listed(candidate->fd, trust, error);
+}
+
 static int check_trust(const char *path, const cuplug__trust *trust, cuplug_error *error) {
   int fd;
   cuplug__identity identity;

@@ -132,7 +132,7 @@ static int add_stock(cuplug__search *search, const cuplug__trust *trust, cuplug_
   return add_joined(search, CUPLUG_ORIGIN_STOCK, folder, strlen(folder), "/cuplug", trust, error);
 }
 
-int cuplug__search_start(cuplug__search *search, char *const *added, size_t n_added,
+int cuplug__search_start(cuplug__search *search, const cuplug__added *added,
                          const cuplug__trust *trust, cuplug_error *error) {
   static const char *const system[] = {"/usr/local/lib/cuplug", "/usr/lib/cuplug"};
   int status;
@@ -143,8 +143,8 @@ int cuplug__search_start(cuplug__search *search, char *const *added, size_t n_ad
   if (!status) status = add_user(search, trust, error);
   for (size_t k = 0; k < 2 && !status; k++)
     status = add_place(search, CUPLUG_ORIGIN_SYSTEM, system[k], strlen(system[k]), trust, error);
-  for (size_t k = 0; k < n_added && !status; k++)
-    status = add_place(search, CUPLUG_ORIGIN_ADDED, added[k], strlen(added[k]), trust, error);
+  for (; added && !status; added = added->next)
+    status = add_place(search, CUPLUG_ORIGIN_ADDED, added->path, strlen(added->path), trust, error);
   return status ? status : add_stock(search, trust, error);
 }
 

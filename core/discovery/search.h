@@ -28,9 +28,15 @@ typedef struct cuplug__search {
   size_t n_places;
 } cuplug__search;
 
-/* Collects and checks the directories. `added` are the paths of cuplug_add_directory. To be ended,
- * also after an error. The only error is ERROR_MEMORY. */
-int cuplug__search_start(cuplug__search *search, char *const *added, size_t n_added,
+/* A directory of cuplug_add_directory. */
+typedef struct cuplug__added {
+  struct cuplug__added *_Atomic next;
+  char path[];
+} cuplug__added;
+
+/* Collects and checks the directories. To be ended, also after an error. The only error is
+ * ERROR_MEMORY. */
+int cuplug__search_start(cuplug__search *search, const cuplug__added *added,
                          const cuplug__trust *trust, cuplug_error *error);
 void cuplug__search_end(cuplug__search *search);
 

@@ -36,9 +36,7 @@ static int name_file(const cuplug__plugin *plugin, char **name, cuplug_error *er
   if (!real && errno != ENOMEM)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: removed since its table was read",
                         plugin->path);
-  cuplug__registry_lock();
   const int is_first = !cuplug__registry_loaded_from(plugin->path);
-  cuplug__registry_unlock();
   *name = real && !is_first ? cuplug__respell(real) : real;
   if (*name != real) free(real);
   return *name ? CUPLUG_OK : cuplug__no_memory(error, doing);
@@ -132,9 +130,9 @@ static void leave(cuplug__plugin *plugin, void *library) {
   cuplug__registry_lock();
   if (library && !plugin->library) {
     plugin->is_in_place = plugin->source.fd < 0;
-    plugin->library = library;
     if (plugin->source.shown) cuplug__library_rename(library, plugin->source.shown);
     plugin->source.shown = NULL;
+    plugin->library = library;
   }
   if (!--plugin->source.n_users) drop_source(&plugin->source);
   cuplug__registry_unlock();
@@ -161,9 +159,7 @@ static int load(const cuplug__plugin *plugin, void **library, cuplug_error *erro
 
 int cuplug__open_code(cuplug__plugin *plugin, void **library, cuplug_error *error) {
   cuplug__source own = {.fd = -1};
-  cuplug__registry_lock();
   *library = plugin->library;
-  cuplug__registry_unlock();
   if (*library) return CUPLUG_OK;
   int status = find_source(plugin, &own, error);
   if (status) {

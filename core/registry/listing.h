@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listings, for the public functions and for the search of names. Takes the registry's lock for
- * moments. */
-#ifndef CUPLUG_CORE_LOOKUP_LISTING_H
-#define CUPLUG_CORE_LOOKUP_LISTING_H
+/* Listings, for the public functions and for the search of names. */
+#ifndef CUPLUG_CORE_REGISTRY_LISTING_H
+#define CUPLUG_CORE_REGISTRY_LISTING_H
 
 #include "discovery/search.h"
 #include "discovery/table.h"
@@ -36,5 +35,8 @@ int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int
 
 /* 1 for a file whose operators can be found: not shadowed, rejected or a duplicate. */
 int cuplug__file_counts(const cuplug_file *file);
+
+/* 1 if the table of a file, as far as it was read, has an operator of that name. */
+int cuplug__file_has(const cuplug_file *file, const char *op);
 
 #endif

@@ -64,8 +64,7 @@ static int reload(cuplug__plugin *old, cuplug__plugin **fresh, cuplug_error *err
   cuplug__candidate candidate;
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
-  status = cuplug__candidate_read(AT_FDCWD, old->path, &trust, NULL, &candidate, error);
-  if (!status) status = cuplug__check_listed(candidate.fd, &trust, error);
+  status = cuplug__candidate_accept(AT_FDCWD, old->path, &trust, &candidate, error);
   if (status) {
     if (status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", old->path);
   } else if (cuplug__identity_equal(&old->identity, &candidate.identity)) {
@@ -82,10 +81,7 @@ int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_err
   cuplug__plugin *plugin;
   *fresh = NULL;
   cuplug__clear(error);
-  cuplug__registry_lock();
-  cuplug__plugin *old = newest_of((cuplug__plugin *)op->plugin);
-  cuplug__registry_unlock();
-  int status = reload(old, &plugin, error);
+  int status = reload(newest_of((cuplug__plugin *)op->plugin), &plugin, error);
   if (!status) *fresh = cuplug__plugin_operator(plugin, op->name);
   if (!status && !*fresh)
     status = cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no operator of that name any more",

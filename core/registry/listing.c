@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lookup/listing.h"
+#include "registry/listing.h"
 
 #include "base/index.h"
 #include "base/status.h"
@@ -7,8 +7,6 @@
 #include "discovery/search.h"
 #include "discovery/table.h"
 #include "discovery/trust.h"
-#include "lookup/loaded.h"
-#include "registry/operator.h"
 #include "registry/registry.h"
 
 #include <fcntl.h>
@@ -26,12 +24,17 @@ typedef struct builder {
   cuplug__identity *identities; /* of listing->files */
   size_t room;
   cuplug__index by_name, by_identity;
-  cuplug__loaded loaded;
   cuplug__folder folder;
 } builder;
 
 int cuplug__file_counts(const cuplug_file *file) {
   return file->state == CUPLUG_STATE_OK || (file->state == CUPLUG_STATE_CHANGED && file->n_rows);
+}
+
+int cuplug__file_has(const cuplug_file *file, const char *op) {
+  for (uint32_t k = 0; k < file->n_rows; k++)
+    if (cuplug__row_is_of(&file->rows[k], op)) return 1;
+  return 0;
 }
 
 /* Nothing is known of the plugin. */
@@ -197,8 +200,8 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
   cuplug_error reason;
   int status = new_file(b, path, origin, &file, error);
   if (status) return status;
+  const cuplug__plugin *loaded = cuplug__registry_loaded_from(path);
   int result = cuplug__candidate_read(directory, path, b->trust, &b->folder, &candidate, &reason);
-  const cuplug__plugin *loaded = cuplug__loaded_from(&b->loaded, path);
   b->identities[file - b->listing->files] = candidate.identity;
   if (loaded && !cuplug__identity_equal(&loaded->identity, &candidate.identity)) {
     status = fill_changed(file, loaded, error);
@@ -208,7 +211,7 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
     file = NULL;
   } else {
     status = describe(file, &candidate, result, &reason, error);
-    file->loaded = cuplug__is_loaded(&b->loaded, &candidate.identity);
+    file->loaded = cuplug__registry_is_loaded(&candidate.identity);
     if (!status && !result) status = judge(b, file, directory, &candidate, error);
   }
   if (!status && file) status = count_file(b, file, error);
@@ -235,19 +238,11 @@ static int add_directory_files(builder *b, cuplug__place *place, cuplug_error *e
   return status;
 }
 
-static const char *ranked_path(uint64_t *rank) {
-  cuplug__registry_lock();
-  const cuplug__plugin *p = cuplug__registry_ranked_below(*rank);
-  *rank = p ? p->rank : 0;
-  cuplug__registry_unlock();
-  return p ? p->path : NULL;
-}
-
 static int add_all_files(builder *b, cuplug__search *search, cuplug_error *error) {
-  int status = cuplug__loaded_start(&b->loaded, error);
+  int status = CUPLUG_OK;
   uint64_t rank = UINT64_MAX;
-  for (const char *path; !status && (path = ranked_path(&rank));)
-    status = add_file(b, AT_FDCWD, strdup(path), CUPLUG_ORIGIN_LOADED, error);
+  for (const cuplug__plugin *p; !status && (p = cuplug__registry_next_ranked(&rank));)
+    status = add_file(b, AT_FDCWD, strdup(p->path), CUPLUG_ORIGIN_LOADED, error);
   for (size_t k = 0; k < search->n_places && !status; k++)
     if (search->places[k].fd >= 0) status = add_directory_files(b, &search->places[k], error);
   return status;
@@ -269,7 +264,6 @@ static void end_builder(builder *b) {
   free(b->identities);
   cuplug__index_end(&b->by_name);
   cuplug__index_end(&b->by_identity);
-  cuplug__loaded_end(&b->loaded);
   cuplug__folder_end(&b->folder);
 }
 
@@ -295,7 +289,7 @@ int cuplug_list(int with_files, cuplug_listing **listing, cuplug_error *error) {
   cuplug__clear(error);
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
-  status = cuplug__registry_search(&search, &trust, error);
+  status = cuplug__search_start(&search, cuplug__registry_added(), &trust, error);
   if (!status) status = cuplug__listing_make(&search, &trust, with_files, listing, error);
   cuplug__search_end(&search);
   cuplug__trust_end(&trust);
@@ -321,25 +315,15 @@ void cuplug_free_listing(cuplug_listing *listing) {
   free(listing);
 }
 
-static int is_in_process(const cuplug__identity *identity) {
-  int is_loaded = 0;
-  cuplug__registry_lock();
-  for (const cuplug__plugin *p = cuplug__registry_plugins(); p && !is_loaded; p = p->next)
-    is_loaded = p->library && cuplug__identity_equal(&p->identity, identity);
-  cuplug__registry_unlock();
-  return is_loaded;
-}
-
 static int inspect(const char *path, const cuplug__trust *trust, cuplug_file *file,
                    cuplug_error *error) {
   cuplug__candidate candidate;
   cuplug_error reason;
   start_file(file, strdup(path), CUPLUG_ORIGIN_LOADED);
   if (!file->path) return cuplug__no_memory(error, doing);
-  int result = cuplug__candidate_read(AT_FDCWD, path, trust, NULL, &candidate, &reason);
-  if (!result) result = cuplug__check_listed(candidate.fd, trust, &reason);
+  int result = cuplug__candidate_accept(AT_FDCWD, path, trust, &candidate, &reason);
   int status = describe(file, &candidate, result, &reason, error);
-  file->loaded = is_in_process(&candidate.identity);
+  file->loaded = cuplug__registry_is_loaded(&candidate.identity);
   cuplug__candidate_end(&candidate);
   return status || !result ? status : cuplug__fail(error, result, "%s: %s", path, reason.message);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lookup/not_found.h"
+#include "registry/not_found.h"
 
 #include "base/near.h"
 #include "base/status.h"
 #include "discovery/table.h"
-#include "lookup/listing.h"
+#include "registry/listing.h"
 #include "registry/registry.h"
 
 #include <stdio.h>
@@ -77,14 +77,6 @@ static int is_named(const cuplug_file *file, const char *plugin) {
   return n_path >= n && !strcmp(file->path + n_path - n, wanted);
 }
 
-/* 1 if the table of a file, as far as it was read, has the operator. */
-static int has_operator(const cuplug_file *file, const cuplug__query *query) {
-  if (*query->plugin && strcmp(file->name, query->plugin)) return 0;
-  for (uint32_t k = 0; k < file->n_rows; k++)
-    if (cuplug__row_is_of(&file->rows[k], query->op)) return 1;
-  return 0;
-}
-
 /* 1 if a file is in a searched directory; a loaded one may be elsewhere. */
 static int is_searched(const cuplug_listing *listing, const cuplug_file *file) {
   const char *name = strrchr(file->path, '/');
@@ -106,7 +98,9 @@ static void append_rejected(const cuplug__query *query, const cuplug_listing *li
     for (size_t k = 0; k < listing->n_files; k++) {
       const cuplug_file *file = &listing->files[k];
       if (cuplug__file_counts(file) || !is_searched(listing, file)) continue;
-      const int is_meant = is_named(file, plugin) || has_operator(file, query);
+      const int is_meant =
+          is_named(file, plugin) || (cuplug__file_has(file, query->op) &&
+                                     (!*query->plugin || !strcmp(file->name, query->plugin)));
       if (!unread && is_meant)
         cuplug__append(error, "\n  rejected: %s: %s", file->path, file->reason);
       if (unread && !is_meant && file->state == CUPLUG_STATE_REJECTED && !file->n_rows &&

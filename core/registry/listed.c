@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is told of a listing, its directories and its files. */
-#include "lookup/listing.h"
+#include "registry/listing.h"
 
 size_t cuplug_listing_n_directories(const cuplug_listing *x) { return x->n_directories; }
 
