@@ -5,7 +5,6 @@
 #include "discovery/owner.h"
 #include "discovery/trust.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -159,61 +158,24 @@ void cuplug__search_end(cuplug__search *search) {
   memset(search, 0, sizeof(*search));
 }
 
-static int is_candidate(const char *name) {
-  size_t n = strlen(name);
-  return n > strlen("lib.so") && !strncmp(name, "lib", 3) && !strcmp(name + n - 3, ".so");
+static int is_candidate(const struct dirent *entry) {
+  const size_t n = strlen(entry->d_name);
+  return n > strlen("lib.so") && !strncmp(entry->d_name, "lib", 3) &&
+         !strcmp(entry->d_name + n - 3, ".so");
 }
 
-static int compare_names(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
+static int compare_names(const struct dirent **a, const struct dirent **b) {
+  return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int collect_names(DIR *directory, char ***names, size_t *n_names, cuplug_error *error) {
-  const struct dirent *entry;
-  size_t room = 0;
-  while (errno = 0, (entry = readdir(directory))) {
-    if (!is_candidate(entry->d_name)) continue;
-    if (*n_names == room) {
-      room = room ? 2 * room : 64;
-      char **grown = realloc(*names, room * sizeof(*grown));
-      if (!grown) return cuplug__no_memory(error, doing);
-      *names = grown;
-    }
-    char *name = strdup(entry->d_name);
-    if (!name) return cuplug__no_memory(error, doing);
-    (*names)[(*n_names)++] = name;
-  }
-  if (!errno) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
-}
-
-int cuplug__search_names(const cuplug__place *place, char ***names, size_t *n_names,
+int cuplug__search_names(const cuplug__place *place, struct dirent ***names, size_t *n_names,
                          cuplug_error *error) {
+  const int n = scandirat(place->fd, ".", names, is_candidate, compare_names);
+  *n_names = n < 0 ? 0 : (size_t)n;
+  if (n >= 0) return CUPLUG_OK;
   *names = NULL;
-  *n_names = 0;
-  int fd = openat(place->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
-  DIR *directory = fdopendir(fd);
-  if (!directory) {
-    close(fd);
-    return cuplug__no_memory(error, doing);
-  }
-  int status = collect_names(directory, names, n_names, error);
-  closedir(directory);
-  if (status) {
-    cuplug__search_free_names(*names, *n_names);
-    *names = NULL;
-    *n_names = 0;
-  } else if (*n_names) {
-    qsort(*names, *n_names, sizeof(**names), compare_names);
-  }
-  return status;
-}
-
-void cuplug__search_free_names(char **names, size_t n_names) {
-  for (size_t k = 0; k < n_names; k++) free(names[k]);
-  free(names);
+  if (errno == ENOMEM) return cuplug__no_memory(error, doing);
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
 }
 
 char *cuplug__join(const char *directory, const char *name) {

@@ -21,26 +21,32 @@ static const char doing[] = "listing plugins";
 typedef struct builder {
   cuplug_listing *listing;
   const cuplug__trust *trust;
-  cuplug__identity *identities; /* of listing->files */
   size_t room;
   cuplug__index by_name, by_identity;
   cuplug__folder folder;
 } builder;
 
 int cuplug__file_counts(const cuplug_file *file) {
-  return file->state == CUPLUG_STATE_OK || (file->state == CUPLUG_STATE_CHANGED && file->n_rows);
+  return file->state == CUPLUG_STATE_OK ||
+         (file->state == CUPLUG_STATE_CHANGED && file->table.n_rows);
 }
 
 int cuplug__file_has(const cuplug_file *file, const char *op) {
-  for (uint32_t k = 0; k < file->n_rows; k++)
-    if (cuplug__row_is_of(&file->rows[k], op)) return 1;
+  for (uint32_t k = 0; k < file->table.n_rows; k++)
+    if (cuplug__row_is_of(&file->table.rows[k], op)) return 1;
   return 0;
 }
 
 /* Nothing is known of the plugin. */
 static void start_file(cuplug_file *file, char *path, int origin) {
   *file = (cuplug_file){.path = path, .origin = origin};
-  file->name = file->version = file->architectures = "";
+  cuplug__table_start(&file->table);
+}
+
+static void end_file(cuplug_file *file) {
+  free(file->path);
+  free(file->reason);
+  if (!file->is_borrowed) cuplug__table_end(&file->table);
 }
 
 static int new_file(builder *b, char *path, int origin, cuplug_file **file, cuplug_error *error) {
@@ -49,26 +55,16 @@ static int new_file(builder *b, char *path, int origin, cuplug_file **file, cupl
   if (listing->n_files == b->room) {
     size_t room = b->room ? 2 * b->room : 64;
     cuplug_file *files = realloc(listing->files, room * sizeof(*files));
-    if (files) listing->files = files;
-    cuplug__identity *identities = realloc(b->identities, room * sizeof(*identities));
-    if (identities) b->identities = identities;
-    if (!files || !identities) {
+    if (!files) {
       free(path);
       return cuplug__no_memory(error, doing);
     }
+    listing->files = files;
     b->room = room;
   }
   *file = &listing->files[listing->n_files++];
   start_file(*file, path, origin);
   return CUPLUG_OK;
-}
-
-static void drop_last(builder *b) {
-  cuplug_file *file = &b->listing->files[--b->listing->n_files];
-  free(file->path);
-  free(file->reason);
-  free(file->rows);
-  free(file->notes);
 }
 
 static int give_reason(cuplug_file *file, int state, const char *reason, cuplug_error *error) {
@@ -77,32 +73,10 @@ static int give_reason(cuplug_file *file, int state, const char *reason, cuplug_
   return file->reason ? CUPLUG_OK : cuplug__no_memory(error, doing);
 }
 
-static void copy_texts(cuplug_file *file, const cuplug__table *table) {
-  file->n_rows = table->n_rows;
-  file->abi_version = table->abi_version;
-  file->name = table->name;
-  file->version = table->version;
-  file->architectures = table->architectures;
-}
-
-/* Takes over what was read. */
-static void take_table(cuplug_file *file, cuplug__table *table) {
-  copy_texts(file, table);
-  for (uint32_t k = 0; k < table->n_rows; k++) { /* nobody asks a listing for them */
-    cuplug_free_signature(table->rows[k].parsed);
-    table->rows[k].parsed = NULL;
-  }
-  file->rows = table->rows;
-  file->notes = table->notes.bytes;
-  table->rows = NULL;
-  table->n_rows = 0;
-  table->notes.bytes = NULL;
-}
-
 /* Of a file that is no plugin, or a faulty one, short texts are kept: what notes hold may be long,
  * and a folder may have very many files. */
-static int shorten(cuplug_file *file) {
-  const char **texts[] = {&file->name, &file->version, &file->architectures};
+static int shorten(cuplug__table *table) {
+  const char **texts[] = {&table->name, &table->version, &table->architectures};
   char *kept = malloc(sizeof texts / sizeof *texts * MAX_SHORT_TEXT), *at = kept;
   if (!kept) return 0;
   for (size_t k = 0; k < sizeof texts / sizeof *texts; k++, at += MAX_SHORT_TEXT) {
@@ -110,21 +84,15 @@ static int shorten(cuplug_file *file) {
     memcpy(at, n < MAX_SHORT_TEXT ? *texts[k] : "", n < MAX_SHORT_TEXT ? n + 1 : 1);
     *texts[k] = at;
   }
-  free(file->rows);
-  free(file->notes);
-  file->rows = NULL;
-  file->notes = kept;
+  cuplug__table_end(table);
+  table->made = kept;
   return 1;
 }
 
 /* Shows what the process goes on with. */
 static int fill_changed(cuplug_file *file, const cuplug__plugin *plugin, cuplug_error *error) {
-  const size_t bytes = plugin->table.n_rows * sizeof(cuplug_row);
-  file->rows = malloc(bytes);
-  if (!file->rows) return cuplug__no_memory(error, doing);
-  memcpy(file->rows, plugin->table.rows, bytes);
-  copy_texts(file, &plugin->table);
-  file->loaded = 1;
+  file->table = plugin->table;
+  file->is_borrowed = file->loaded = 1;
   return give_reason(file, CUPLUG_STATE_CHANGED,
                      "replaced or removed on disk since its code was loaded: the process goes on "
                      "with the old code until it is restarted",
@@ -136,7 +104,8 @@ static int fill_changed(cuplug_file *file, const cuplug__plugin *plugin, cuplug_
 static const cuplug_file *same_file(const builder *b, const cuplug__identity *own) {
   size_t at = 0, k;
   while (cuplug__index_next(&b->by_identity, cuplug__identity_hash(own), &at, &k))
-    if (b->identities[k].inode == own->inode && b->identities[k].device == own->device)
+    if (b->listing->files[k].identity.inode == own->inode &&
+        b->listing->files[k].identity.device == own->device)
       return &b->listing->files[k];
   return NULL;
 }
@@ -144,7 +113,7 @@ static const cuplug_file *same_file(const builder *b, const cuplug__identity *ow
 static const cuplug_file *same_name(const builder *b, const char *name) {
   size_t at = 0, k;
   while (cuplug__index_next(&b->by_name, cuplug__hash_text(name), &at, &k))
-    if (!strcmp(b->listing->files[k].name, name)) return &b->listing->files[k];
+    if (!strcmp(b->listing->files[k].table.name, name)) return &b->listing->files[k];
   return NULL;
 }
 
@@ -152,8 +121,8 @@ static const cuplug_file *same_name(const builder *b, const char *name) {
 static int count_file(builder *b, const cuplug_file *file, cuplug_error *error) {
   const size_t k = (size_t)(file - b->listing->files);
   if (!cuplug__file_counts(file)) return CUPLUG_OK;
-  if (cuplug__index_add(&b->by_identity, cuplug__identity_hash(&b->identities[k]), k) &&
-      cuplug__index_add(&b->by_name, cuplug__hash_text(file->name), k))
+  if (cuplug__index_add(&b->by_identity, cuplug__identity_hash(&file->identity), k) &&
+      cuplug__index_add(&b->by_name, cuplug__hash_text(file->table.name), k))
     return CUPLUG_OK;
   return cuplug__no_memory(error, doing);
 }
@@ -169,10 +138,10 @@ static int judge(builder *b, cuplug_file *file, int directory, const cuplug__can
   }
   int status = directory == AT_FDCWD
                    ? CUPLUG_OK
-                   : cuplug__check_name(directory, file->path, file->name, &reason);
+                   : cuplug__check_name(directory, file->path, file->table.name, &reason);
   if (!status) status = cuplug__check_listed(candidate->fd, b->trust, &reason);
   if (status) return give_reason(file, CUPLUG_STATE_REJECTED, reason.message, error);
-  earlier = same_name(b, file->name);
+  earlier = same_name(b, file->table.name);
   if (!earlier) return CUPLUG_OK;
   cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "shadowed by %s", earlier->path);
   return give_reason(file, CUPLUG_STATE_SHADOWED, reason.message, error);
@@ -181,14 +150,17 @@ static int judge(builder *b, cuplug_file *file, int directory, const cuplug__can
 /* Fills in what was read of a file, and why that was not all. */
 static int describe(cuplug_file *file, cuplug__candidate *candidate, int result,
                     const cuplug_error *reason, cuplug_error *error) {
-  const cuplug__table *table = &candidate->table;
+  cuplug__table *table = &file->table;
   if (result == CUPLUG_ERROR_MEMORY) return cuplug__no_memory(error, doing);
-  take_table(file, &candidate->table);
+  cuplug__table_drop_signatures(&candidate->table); /* nobody asks a listing for them */
+  *table = candidate->table;
+  cuplug__table_start(&candidate->table);
   int state = CUPLUG_STATE_REJECTED;
   if (table->notes.sound && !table->notes.n_notes) state = CUPLUG_STATE_NO_PLUGIN;
   if (result == CUPLUG_ERROR_NOT_FOUND) state = CUPLUG_STATE_MISSING;
   if (!result) return CUPLUG_OK;
-  if (!file->n_rows && file->notes && !shorten(file)) return cuplug__no_memory(error, doing);
+  if (!table->n_rows && table->notes.bytes && !shorten(table))
+    return cuplug__no_memory(error, doing);
   return give_reason(file, state, reason->message, error);
 }
 
@@ -202,12 +174,13 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
   if (status) return status;
   const cuplug__plugin *loaded = cuplug__registry_loaded_from(path);
   int result = cuplug__candidate_read(directory, path, b->trust, &b->folder, &candidate, &reason);
-  b->identities[file - b->listing->files] = candidate.identity;
+  file->identity = candidate.identity;
   if (loaded && !cuplug__identity_equal(&loaded->identity, &candidate.identity)) {
     status = fill_changed(file, loaded, error);
   } else if (!candidate.table.notes.n_notes && origin == CUPLUG_ORIGIN_LIBRARY_PATH &&
              result != CUPLUG_ERROR_MEMORY) {
-    drop_last(b);
+    end_file(file);
+    b->listing->n_files--;
     file = NULL;
   } else {
     status = describe(file, &candidate, result, &reason, error);
@@ -220,7 +193,7 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
 }
 
 static int add_directory_files(builder *b, cuplug__place *place, cuplug_error *error) {
-  char **names;
+  struct dirent **names;
   size_t n_names;
   cuplug_error reason;
   cuplug_directory *directory = &place->directory;
@@ -231,10 +204,12 @@ static int add_directory_files(builder *b, cuplug__place *place, cuplug_error *e
     directory->reason = strdup(reason.message);
     return directory->reason ? CUPLUG_OK : cuplug__no_memory(error, doing);
   }
-  for (size_t k = 0; k < n_names && !status; k++)
-    status =
-        add_file(b, place->fd, cuplug__join(directory->path, names[k]), directory->origin, error);
-  cuplug__search_free_names(names, n_names);
+  for (size_t k = 0; k < n_names; k++) {
+    char *path = status ? NULL : cuplug__join(directory->path, names[k]->d_name);
+    if (!status) status = add_file(b, place->fd, path, directory->origin, error);
+    free(names[k]);
+  }
+  free(names);
   return status;
 }
 
@@ -260,13 +235,6 @@ static int take_directories(cuplug_listing *listing, cuplug__search *search, cup
   return CUPLUG_OK;
 }
 
-static void end_builder(builder *b) {
-  free(b->identities);
-  cuplug__index_end(&b->by_name);
-  cuplug__index_end(&b->by_identity);
-  cuplug__folder_end(&b->folder);
-}
-
 int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int with_files,
                          cuplug_listing **listing, cuplug_error *error) {
   builder b = {.trust = trust, .listing = calloc(1, sizeof(cuplug_listing))};
@@ -274,7 +242,9 @@ int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int
   if (!b.listing) return cuplug__no_memory(error, doing);
   int status = with_files ? add_all_files(&b, search, error) : CUPLUG_OK;
   if (!status) status = take_directories(b.listing, search, error);
-  end_builder(&b);
+  cuplug__index_end(&b.by_name);
+  cuplug__index_end(&b.by_identity);
+  cuplug__folder_end(&b.folder);
   if (status)
     cuplug_free_listing(b.listing);
   else
@@ -296,20 +266,13 @@ int cuplug_list(int with_files, cuplug_listing **listing, cuplug_error *error) {
   return status;
 }
 
-static void free_file(cuplug_file *file) {
-  free(file->path);
-  free(file->reason);
-  free(file->rows);
-  free(file->notes);
-}
-
 void cuplug_free_listing(cuplug_listing *listing) {
   if (!listing) return;
   for (size_t k = 0; k < listing->n_directories; k++) {
     free(listing->directories[k].path);
     free(listing->directories[k].reason);
   }
-  for (size_t k = 0; k < listing->n_files; k++) free_file(&listing->files[k]);
+  for (size_t k = 0; k < listing->n_files; k++) end_file(&listing->files[k]);
   free(listing->directories);
   free(listing->files);
   free(listing);
@@ -344,6 +307,6 @@ int cuplug_inspect(const char *path, cuplug_file **file, cuplug_error *error) {
 
 void cuplug_free_file(cuplug_file *file) {
   if (!file) return;
-  free_file(file);
+  end_file(file);
   free(file);
 }

@@ -3,6 +3,7 @@
 #ifndef CUPLUG_CORE_REGISTRY_LISTING_H
 #define CUPLUG_CORE_REGISTRY_LISTING_H
 
+#include "discovery/candidate.h"
 #include "discovery/search.h"
 #include "discovery/table.h"
 #include "discovery/trust.h"
@@ -12,14 +13,10 @@ struct cuplug_file {
   char *reason; /* NULL for CUPLUG_STATE_OK */
   int32_t state;
   int32_t origin;
-  int32_t loaded; /* 1: its code is in the process */
-  uint32_t n_rows;
-  uint32_t abi_version;
-  const char *name; /* of the plugin; "" where it could not be read, like the next two */
-  const char *version;
-  const char *architectures;
-  cuplug_row *rows; /* n_rows of them */
-  void *notes;      /* where its strings lie; NULL for those of a plugin that is loaded */
+  int32_t loaded;      /* 1: its code is in the process */
+  int32_t is_borrowed; /* 1: the table belongs to a loaded plugin */
+  cuplug__identity identity;
+  cuplug__table table; /* without parsed signatures, unless borrowed */
 };
 
 struct cuplug_listing {

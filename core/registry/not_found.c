@@ -47,12 +47,12 @@ static void collect_near(const cuplug__query *query, const cuplug_listing *listi
   for (size_t f = 0; f < listing->n_files; f++) {
     const cuplug_file *file = &listing->files[f];
     if (!cuplug__file_counts(file)) continue;
-    int plugin_far = *query->plugin ? cuplug__name_distance(query->plugin, file->name) : 0;
-    for (uint32_t k = 0; k < file->n_rows; k++) {
-      cuplug__row_operator(&file->rows[k], op);
+    int plugin_far = *query->plugin ? cuplug__name_distance(query->plugin, file->table.name) : 0;
+    for (uint32_t k = 0; k < file->table.n_rows; k++) {
+      cuplug__row_operator(&file->table.rows[k], op);
       int far = cuplug__name_distance(query->op, op);
       if (*query->plugin)
-        snprintf(text, sizeof(text), "%s.%s", file->name, op);
+        snprintf(text, sizeof(text), "%s.%s", file->table.name, op);
       else
         snprintf(text, sizeof(text), "%s", op);
       keep_near(near, plugin_far < 0 || far < 0 ? -1 : far + plugin_far, text);
@@ -100,10 +100,10 @@ static void append_rejected(const cuplug__query *query, const cuplug_listing *li
       if (cuplug__file_counts(file) || !is_searched(listing, file)) continue;
       const int is_meant =
           is_named(file, plugin) || (cuplug__file_has(file, query->op) &&
-                                     (!*query->plugin || !strcmp(file->name, query->plugin)));
+                                     (!*query->plugin || !strcmp(file->table.name, query->plugin)));
       if (!unread && is_meant)
         cuplug__append(error, "\n  rejected: %s: %s", file->path, file->reason);
-      if (unread && !is_meant && file->state == CUPLUG_STATE_REJECTED && !file->n_rows &&
+      if (unread && !is_meant && file->state == CUPLUG_STATE_REJECTED && !file->table.n_rows &&
           n_unread++ < MAX_UNREAD)
         cuplug__append(error, "\n  rejected, its operators are not known: %s: %s", file->path,
                        file->reason);
@@ -150,7 +150,8 @@ static void append_variables(cuplug_error *error) {
 /* The plugin of that name which counts; NULL when there is none. */
 static const cuplug_file *named_plugin(const cuplug__query *query, const cuplug_listing *listing) {
   for (size_t k = 0; k < listing->n_files; k++)
-    if (cuplug__file_counts(&listing->files[k]) && !strcmp(listing->files[k].name, query->plugin))
+    if (cuplug__file_counts(&listing->files[k]) &&
+        !strcmp(listing->files[k].table.name, query->plugin))
       return &listing->files[k];
   return NULL;
 }
@@ -158,8 +159,8 @@ static const cuplug_file *named_plugin(const cuplug__query *query, const cuplug_
 static void append_operators(const cuplug_file *file, cuplug_error *error) {
   char op[CUPLUG_MAX_NAME], last[CUPLUG_MAX_NAME] = "";
   int n = 0;
-  for (uint32_t k = 0; k < file->n_rows && n <= MAX_SHOWN_OPERATORS; k++) {
-    cuplug__row_operator(&file->rows[k], op);
+  for (uint32_t k = 0; k < file->table.n_rows && n <= MAX_SHOWN_OPERATORS; k++) {
+    cuplug__row_operator(&file->table.rows[k], op);
     if (!strcmp(op, last)) continue;
     strcpy(last, op);
     cuplug__append(error, "%s%s", n ? ", " : "", n < MAX_SHOWN_OPERATORS ? op : "...");
@@ -174,7 +175,7 @@ int cuplug__fail_not_found(const cuplug__query *query, const cuplug_listing *lis
   if (plugin) {
     cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND,
                  "%s: plugin \"%s\" (%s) has no operator \"%s\"; it has ", query->text,
-                 plugin->name, plugin->path, query->op);
+                 plugin->table.name, plugin->path, query->op);
     append_operators(plugin, error);
     return CUPLUG_ERROR_NOT_FOUND;
   }
