@@ -27,6 +27,7 @@ typedef struct cuplug__place {
 typedef struct cuplug__search {
   cuplug__place *places; /* in search order; owned */
   size_t n_places;
+  cuplug__trust trust;
 } cuplug__search;
 
 /* A directory of cuplug_add_directory. */
@@ -35,10 +36,9 @@ typedef struct cuplug__added {
   char path[];
 } cuplug__added;
 
-/* Collects and checks the directories. To be ended, also after an error. The only error is
- * ERROR_MEMORY. */
-int cuplug__search_start(cuplug__search *search, const cuplug__added *added,
-                         const cuplug__trust *trust, cuplug_error *error);
+/* Reads the settings, and collects and checks the directories. To be ended, also after an error.
+ * The only error is ERROR_MEMORY. */
+int cuplug__search_start(cuplug__search *search, const cuplug__added *added, cuplug_error *error);
 void cuplug__search_end(cuplug__search *search);
 
 /* The names lib*.so in a directory, in bytewise order; all of it is the caller's to free. On

@@ -23,7 +23,6 @@ typedef struct finder {
   const char *name; /* of the plugin that is searched first */
   int is_early;     /* the directories before those of cuplug_add_directory alone, and no scan */
   uint64_t moment;  /* when it began */
-  cuplug__trust trust;
   cuplug__search search;
 } finder;
 
@@ -90,7 +89,7 @@ static int find_plugin(finder *f, cuplug__plugin **plugin, cuplug_error *error) 
     if (place->fd < 0) continue;
     char *path = cuplug__join(place->directory.path, file_name);
     if (!path) return cuplug__no_memory(error, "finding an operator");
-    int status = take_file(place->fd, path, &f->trust, plugin, error);
+    int status = take_file(place->fd, path, &f->search.trust, plugin, error);
     free(path);
     if (status == CUPLUG_ERROR_MEMORY) return status;
     if (*plugin && strcmp((*plugin)->table.name, f->name) != 0) *plugin = NULL;
@@ -102,12 +101,12 @@ static int find_plugin(finder *f, cuplug__plugin **plugin, cuplug_error *error) 
 static int scan(finder *f, cuplug_operator **op, cuplug_error *error) {
   cuplug_listing *listing;
   cuplug__plugin *plugin;
-  int status = cuplug__listing_make(&f->search, &f->trust, 1, &listing, error);
+  int status = cuplug__listing_make(&f->search, 1, &listing, error);
   if (status) return status;
   for (size_t k = 0; k < listing->n_files && !*f->query->plugin && !*op && !status; k++) {
     const cuplug_file *file = &listing->files[k];
     if (!cuplug__file_counts(file) || !cuplug__file_has(file, f->query->op)) continue;
-    status = take_file(AT_FDCWD, file->path, &f->trust, &plugin, error);
+    status = take_file(AT_FDCWD, file->path, &f->search.trust, &plugin, error);
     if (!status) *op = cuplug__plugin_operator(plugin, f->query->op);
   }
   if (!status && !*op) status = cuplug__fail_not_found(f->query, listing, error);
@@ -117,14 +116,11 @@ static int scan(finder *f, cuplug_operator **op, cuplug_error *error) {
 
 static int find_in_files(finder *f, cuplug__plugin **plugin, cuplug_operator **op,
                          cuplug_error *error) {
-  int status = cuplug__trust_start(&f->trust, error);
-  if (status) return status;
-  status = cuplug__search_start(&f->search, cuplug__registry_added(), &f->trust, error);
+  int status = cuplug__search_start(&f->search, cuplug__registry_added(), error);
   if (!status && !*plugin) status = find_plugin(f, plugin, error);
   if (!status && *plugin) *op = cuplug__plugin_operator(*plugin, f->query->op);
   if (!status && !*op && !f->is_early) status = scan(f, op, error);
   cuplug__search_end(&f->search);
-  cuplug__trust_end(&f->trust);
   return status;
 }
 

@@ -235,9 +235,9 @@ static int take_directories(cuplug_listing *listing, cuplug__search *search, cup
   return CUPLUG_OK;
 }
 
-int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int with_files,
-                         cuplug_listing **listing, cuplug_error *error) {
-  builder b = {.trust = trust, .listing = calloc(1, sizeof(cuplug_listing))};
+int cuplug__listing_make(cuplug__search *search, int with_files, cuplug_listing **listing,
+                         cuplug_error *error) {
+  builder b = {.trust = &search->trust, .listing = calloc(1, sizeof(cuplug_listing))};
   *listing = NULL;
   if (!b.listing) return cuplug__no_memory(error, doing);
   int status = with_files ? add_all_files(&b, search, error) : CUPLUG_OK;
@@ -253,16 +253,12 @@ int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int
 }
 
 int cuplug_list(int with_files, cuplug_listing **listing, cuplug_error *error) {
-  cuplug__trust trust;
   cuplug__search search;
   *listing = NULL;
   cuplug__clear(error);
-  int status = cuplug__trust_start(&trust, error);
-  if (status) return status;
-  status = cuplug__search_start(&search, cuplug__registry_added(), &trust, error);
-  if (!status) status = cuplug__listing_make(&search, &trust, with_files, listing, error);
+  int status = cuplug__search_start(&search, cuplug__registry_added(), error);
+  if (!status) status = cuplug__listing_make(&search, with_files, listing, error);
   cuplug__search_end(&search);
-  cuplug__trust_end(&trust);
   return status;
 }
 

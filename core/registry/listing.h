@@ -27,8 +27,8 @@ struct cuplug_listing {
 };
 
 /* Lists a search path and, with `with_files`, its files. Takes the search's strings over. */
-int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int with_files,
-                         cuplug_listing **listing, cuplug_error *error);
+int cuplug__listing_make(cuplug__search *search, int with_files, cuplug_listing **listing,
+                         cuplug_error *error);
 
 /* 1 for a file whose operators can be found: not shadowed, rejected or a duplicate. */
 int cuplug__file_counts(const cuplug_file *file);

@@ -77,17 +77,6 @@ static int is_named(const cuplug_file *file, const char *plugin) {
   return n_path >= n && !strcmp(file->path + n_path - n, wanted);
 }
 
-/* 1 if a file is in a searched directory; a loaded one may be elsewhere. */
-static int is_searched(const cuplug_listing *listing, const cuplug_file *file) {
-  const char *name = strrchr(file->path, '/');
-  const size_t n = name ? (size_t)(name - file->path) : 0;
-  for (size_t k = 0; n && k < listing->n_directories; k++) {
-    const char *directory = listing->directories[k].path;
-    if (strlen(directory) == n && !strncmp(directory, file->path, n)) return 1;
-  }
-  return 0;
-}
-
 /* Files that are not used although they are called as the plugin or have the operator; then some
  * whose tables were not read, as those of files that others may write: they may have it. */
 static void append_rejected(const cuplug__query *query, const cuplug_listing *listing,
@@ -97,7 +86,7 @@ static void append_rejected(const cuplug__query *query, const cuplug_listing *li
   for (int unread = 0; unread < 2; unread++)
     for (size_t k = 0; k < listing->n_files; k++) {
       const cuplug_file *file = &listing->files[k];
-      if (cuplug__file_counts(file) || !is_searched(listing, file)) continue;
+      if (cuplug__file_counts(file) || file->origin == CUPLUG_ORIGIN_LOADED) continue;
       const int is_meant =
           is_named(file, plugin) || (cuplug__file_has(file, query->op) &&
                                      (!*query->plugin || !strcmp(file->table.name, query->plugin)));
