@@ -144,10 +144,16 @@ int cuplug__candidate_read(int directory, const char *path, const cuplug__trust 
   return result ? result : check_stack(candidate->fd, error);
 }
 
-int cuplug__candidate_accept(int directory, const char *path, const cuplug__trust *trust,
-                             cuplug__candidate *candidate, cuplug_error *error) {
-  int result = cuplug__candidate_read(directory, path, trust, NULL, candidate, error);
-  return result ? result : cuplug__check_listed(candidate->fd, trust, error);
+int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cuplug_error *error) {
+  cuplug__trust trust;
+  *candidate = (cuplug__candidate){.fd = -1};
+  int result = cuplug__trust_start(&trust, error);
+  if (result) return result;
+  result = cuplug__candidate_read(AT_FDCWD, path, &trust, NULL, candidate, error);
+  if (!result) result = cuplug__check_listed(candidate->fd, &trust, error);
+  if (result && result != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", path);
+  cuplug__trust_end(&trust);
+  return result;
 }
 
 static int check_trust(const char *path, const cuplug__trust *trust, cuplug_error *error) {

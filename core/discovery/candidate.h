@@ -36,9 +36,9 @@ typedef struct cuplug__candidate {
  * after an error. */
 int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
                            cuplug__folder *kept, cuplug__candidate *candidate, cuplug_error *error);
-/* The same without links kept, and with cuplug__check_listed. */
-int cuplug__candidate_accept(int directory, const char *path, const cuplug__trust *trust,
-                             cuplug__candidate *candidate, cuplug_error *error);
+/* Reads the settings and the file at a path, with all checks. Messages name the file. To be ended,
+ * also after an error. */
+int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cuplug_error *error);
 void cuplug__candidate_end(cuplug__candidate *candidate);
 
 /* Checks that a file in a searched directory is called as the plugin in it. */

@@ -69,7 +69,8 @@ static int take_file(int directory, const char *path, const cuplug__trust *trust
   cuplug__candidate candidate;
   *plugin = cuplug__registry_loaded_from(path);
   if (*plugin) return CUPLUG_OK;
-  int status = cuplug__candidate_accept(directory, path, trust, &candidate, error);
+  int status = cuplug__candidate_read(directory, path, trust, NULL, &candidate, error);
+  if (!status) status = cuplug__check_listed(candidate.fd, trust, error);
   if (!status) {
     cuplug__registry_lock();
     status = cuplug__registry_take(&candidate, path, plugin, error);

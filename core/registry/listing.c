@@ -280,7 +280,8 @@ static int inspect(const char *path, const cuplug__trust *trust, cuplug_file *fi
   cuplug_error reason;
   start_file(file, strdup(path), CUPLUG_ORIGIN_LOADED);
   if (!file->path) return cuplug__no_memory(error, doing);
-  int result = cuplug__candidate_accept(AT_FDCWD, path, trust, &candidate, &reason);
+  int result = cuplug__candidate_read(AT_FDCWD, path, trust, NULL, &candidate, &reason);
+  if (!result) result = cuplug__check_listed(candidate.fd, trust, &reason);
   int status = describe(file, &candidate, result, &reason, error);
   file->loaded = cuplug__registry_is_loaded(&candidate.identity);
   cuplug__candidate_end(&candidate);

@@ -7,13 +7,11 @@
 #include "base/status.h"
 #include "discovery/candidate.h"
 #include "discovery/owner.h"
-#include "discovery/trust.h"
 #include "registry/open.h"
 #include "registry/operator.h"
 #include "registry/registry.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,35 +49,24 @@ static int rank(cuplug__candidate *candidate, const char *path, cuplug__plugin *
   return CUPLUG_OK;
 }
 
-static int take_file(const char *path, cuplug__plugin **plugin, cuplug_error *error) {
-  cuplug__trust trust;
-  cuplug__candidate candidate;
-  int status = cuplug__trust_start(&trust, error);
-  if (status) return status;
-  status = cuplug__candidate_accept(AT_FDCWD, path, &trust, &candidate, error);
-  if (!status) {
-    cuplug__registry_lock();
-    status = rank(&candidate, path, plugin, error);
-    cuplug__registry_unlock();
-  } else if (status != CUPLUG_ERROR_MEMORY) {
-    cuplug__prefix(error, "%s: ", path);
-  }
-  cuplug__candidate_end(&candidate);
-  cuplug__trust_end(&trust);
-  return status;
-}
-
 int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
                 cuplug_error *error) {
   char *absolute;
   cuplug__plugin *plugin;
+  cuplug__candidate candidate;
   cuplug__clear(error);
   if (n_ops) *n_ops = 0;
   if (!path || !*path)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE, "load: path: empty, a file is wanted");
   int status = make_absolute(path, &absolute, error);
   if (status) return status;
-  status = take_file(absolute, &plugin, error);
+  status = cuplug__candidate_accept(absolute, &candidate, error);
+  if (!status) {
+    cuplug__registry_lock();
+    status = rank(&candidate, absolute, &plugin, error);
+    cuplug__registry_unlock();
+  }
+  cuplug__candidate_end(&candidate);
   free(absolute);
   if (status) return status;
   for (uint32_t k = 0; k < plugin->n_operators && k < room; k++) ops[k] = &plugin->operators[k];

@@ -5,7 +5,6 @@
 #include "base/status.h"
 #include "discovery/table.h"
 #include "registry/listing.h"
-#include "registry/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
