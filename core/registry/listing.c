@@ -10,8 +10,10 @@
 #include "registry/registry.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MAX_SHORT_TEXT 64
 
@@ -127,6 +129,19 @@ static int count_file(builder *b, const cuplug_file *file, cuplug_error *error) 
   return cuplug__no_memory(error, doing);
 }
 
+/* Checks that a file in a searched directory is called as the plugin in it. */
+static int check_name(int directory, const cuplug_file *file, cuplug_error *error) {
+  char wanted[sizeof("lib.so") + CUPLUG_MAX_NAME];
+  struct stat status;
+  if (directory == AT_FDCWD) return CUPLUG_OK;
+  snprintf(wanted, sizeof(wanted), "lib%s.so", file->table.name);
+  if (!strcmp(strrchr(file->path, '/') + 1, wanted)) return CUPLUG_OK;
+  return cuplug__fail(
+      error, CUPLUG_ERROR_PLUGIN, "it holds the plugin \"%s\", so its file must be called %s%s",
+      file->table.name, wanted,
+      fstatat(directory, wanted, &status, 0) ? "" : ", which is in the same directory, too");
+}
+
 /* Decides between OK, DUPLICATE, SHADOWED, a wrong name and one that is not on the allow-list. */
 static int judge(builder *b, cuplug_file *file, int directory, const cuplug__candidate *candidate,
                  cuplug_error *error) {
@@ -136,9 +151,7 @@ static int judge(builder *b, cuplug_file *file, int directory, const cuplug__can
     cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "the same file as %s", earlier->path);
     return give_reason(file, CUPLUG_STATE_DUPLICATE, reason.message, error);
   }
-  int status = directory == AT_FDCWD
-                   ? CUPLUG_OK
-                   : cuplug__check_name(directory, file->path, file->table.name, &reason);
+  int status = check_name(directory, file, &reason);
   if (!status) status = cuplug__check_listed(candidate->fd, b->trust, &reason);
   if (status) return give_reason(file, CUPLUG_STATE_REJECTED, reason.message, error);
   earlier = same_name(b, file->table.name);

@@ -25,8 +25,8 @@ static const char doing[] = "loading a plugin";
 /* The dynamic linker finds what lies beside a library by the folder that it loads it from. */
 static int is_copied(const cuplug__trust *trust, int fd, off_t bytes) {
   if (trust->has_list) return 1;
-  return !trust->in_place && bytes <= MAX_COPIED_BYTES && !cuplug__dynamic_has_origin(fd) &&
-         cuplug__copy_is_possible();
+  return !trust->in_place && bytes <= MAX_COPIED_BYTES &&
+         !(cuplug__dynamic_places(fd) & CUPLUG__HAS_ORIGIN) && cuplug__copy_is_possible();
 }
 
 /* The name that the file itself is loaded by, and that debuggers know a copy by. The real path was
