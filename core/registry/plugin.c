@@ -18,8 +18,9 @@ static int is_brief(const cuplug_row *row) {
 }
 
 cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const char *name) {
+  const uint64_t hash = cuplug__hash_text(name);
   size_t at = 0, k;
-  while (cuplug__index_next(&plugin->names, cuplug__hash_text(name), &at, &k))
+  while (cuplug__index_next(&plugin->names, hash, &at, &k))
     if (!strcmp(plugin->operators[k].name, name)) return &plugin->operators[k];
   return NULL;
 }
