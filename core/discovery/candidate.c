@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <internal/files.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -114,7 +113,7 @@ int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
 int cuplug__check_listed(int fd, const cuplug__trust *trust, cuplug_error *error) {
   if (!trust->has_list) return CUPLUG_OK;
   int status = cuplug__trust_check_digest(trust, fd, error);
-  if (status || !cuplug__dynamic_has_paths(fd)) return status;
+  if (status || !(cuplug__dynamic_places(fd) & CUPLUG__HAS_PATHS)) return status;
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                       "looks for libraries in places of its own (RPATH, RUNPATH, or a path), which "
                       "CUPLUG_ALLOW_LIST does not cover: link it without -rpath");
@@ -142,6 +141,18 @@ int cuplug__candidate_read(int directory, const char *path, const cuplug__trust 
   if (!result)
     result = cuplug__owner_check_status(&trust->rules, candidate->fd, &status, path, error);
   return result ? result : check_stack(candidate->fd, error);
+}
+
+int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cuplug_error *error) {
+  cuplug__trust trust;
+  *candidate = (cuplug__candidate){.fd = -1};
+  int result = cuplug__trust_start(&trust, error);
+  if (result) return result;
+  result = cuplug__candidate_read(AT_FDCWD, path, &trust, NULL, candidate, error);
+  if (!result) result = cuplug__check_listed(candidate->fd, &trust, error);
+  if (result && result != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", path);
+  cuplug__trust_end(&trust);
+  return result;
 }
 
 static int check_trust(const char *path, const cuplug__trust *trust, cuplug_error *error) {
@@ -176,15 +187,4 @@ int cuplug_check_trust(const char *path, cuplug_error *error) {
 void cuplug__candidate_end(cuplug__candidate *candidate) {
   if (candidate->fd >= 0) close(candidate->fd);
   cuplug__table_end(&candidate->table);
-}
-
-int cuplug__check_name(int directory, const char *path, const char *plugin, cuplug_error *error) {
-  char wanted[sizeof("lib.so") + CUPLUG_MAX_NAME];
-  struct stat status;
-  snprintf(wanted, sizeof(wanted), "lib%s.so", plugin);
-  if (!strcmp(name_in(path), wanted)) return CUPLUG_OK;
-  int both = !fstatat(directory, wanted, &status, 0);
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "it holds the plugin \"%s\", so its file must be called %s%s", plugin, wanted,
-                      both ? ", which is in the same directory, too" : "");
 }

@@ -36,10 +36,10 @@ typedef struct cuplug__candidate {
  * after an error. */
 int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
                            cuplug__folder *kept, cuplug__candidate *candidate, cuplug_error *error);
+/* Reads the settings and the file at a path, with all checks. Messages name the file. To be ended,
+ * also after an error. */
+int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cuplug_error *error);
 void cuplug__candidate_end(cuplug__candidate *candidate);
-
-/* Checks that a file in a searched directory is called as the plugin in it. */
-int cuplug__check_name(int directory, const char *path, const char *plugin, cuplug_error *error);
 
 /* Where there is an allow-list, checks that the open file is on it and that none of its
  * dependencies is looked for in places of its own. Reads the whole file: to be asked last. */

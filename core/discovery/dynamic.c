@@ -14,7 +14,7 @@ typedef struct names {
   Elf64_Phdr segments[MAX_SEGMENTS];
   int n_segments;
   uint64_t strings; /* in the file */
-  int has_paths, has_origin;
+  int places;       /* CUPLUG__HAS_PATHS ... */
   cuplug__visit_text *visit;
   void *data;
 } names;
@@ -45,12 +45,12 @@ static void look_at(names *n, uint64_t at, int is_place) {
   static const char origin[] = "ORIGIN";
   char text[256];
   size_t kept = 0;
-  n->has_paths |= is_place;
+  if (is_place) n->places |= CUPLUG__HAS_PATHS;
   for (ssize_t got; (got = pread(n->fd, text + kept, sizeof text - 1 - kept, (off_t)at)) > 0;) {
     const size_t filled = kept + (size_t)got;
     text[filled] = 0;
-    n->has_paths |= strchr(text, '/') != NULL;
-    n->has_origin |= strstr(text, origin) != NULL;
+    if (strchr(text, '/')) n->places |= CUPLUG__HAS_PATHS;
+    if (strstr(text, origin)) n->places |= CUPLUG__HAS_ORIGIN;
     if (strlen(text) < filled) return;
     at += (size_t)got;
     kept = sizeof origin - 2 < filled ? sizeof origin - 2 : filled;
@@ -84,25 +84,12 @@ static void look_at_entry(names *n, const Elf64_Dyn *entry) {
     look_at(n, n->strings + entry->d_un.d_val, is_place);
 }
 
-static void read_names(int fd, names *n) {
-  n->fd = fd;
-  n->strings = 0;
-  n->has_paths = n->has_origin = 0;
-  if (!read_segments(n)) return;
-  visit_all(n, find_strings);
-  visit_all(n, look_at_entry);
-}
-
-int cuplug__dynamic_has_paths(int fd) {
-  names n;
-  read_names(fd, &n);
-  return n.has_paths;
-}
-
-int cuplug__dynamic_has_origin(int fd) {
-  names n;
-  read_names(fd, &n);
-  return n.has_origin;
+int cuplug__dynamic_places(int fd) {
+  names n = {.fd = fd};
+  if (!read_segments(&n)) return 0;
+  visit_all(&n, find_strings);
+  visit_all(&n, look_at_entry);
+  return n.places;
 }
 
 static void show_text(names *n, const Elf64_Dyn *entry) {

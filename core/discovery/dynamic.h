@@ -3,9 +3,12 @@
 #ifndef CUPLUG_CORE_DISCOVERY_DYNAMIC_H
 #define CUPLUG_CORE_DISCOVERY_DYNAMIC_H
 
-/* 1 when an open shared object names places for its dependencies: RPATH, RUNPATH, or paths. 0 also
+#define CUPLUG__HAS_PATHS 1
+#define CUPLUG__HAS_ORIGIN 2 /* such places are relative to the folder that it is loaded from */
+
+/* Whether an open shared object names places for its dependencies: RPATH, RUNPATH, or paths. 0 also
  * for a file that is none. */
-int cuplug__dynamic_has_paths(int fd);
+int cuplug__dynamic_places(int fd);
 
 /* 1 when a shared object needs an executable stack, which its flags say, or the lack of them. */
 int cuplug__dynamic_needs_stack(int fd);
@@ -16,8 +19,5 @@ typedef void cuplug__visit_text(long tag, const char *text, void *data);
 /* Shows these texts of an open shared object in their order, but those of 4 KiB and more; none of a
  * file that is no shared object. */
 void cuplug__dynamic_visit(int fd, cuplug__visit_text *visit, void *data);
-
-/* 1 when it names such places relative to the folder that it is loaded from: $ORIGIN. */
-int cuplug__dynamic_has_origin(int fd);
 
 #endif

@@ -5,7 +5,6 @@
 #include "discovery/owner.h"
 #include "discovery/trust.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,15 +59,15 @@ static int take_opened(const cuplug__search *search, cuplug__place *place, int f
   return refuse(place, CUPLUG_STATE_DUPLICATE, reason.message, error);
 }
 
-static int check_place(const cuplug__search *search, cuplug__place *place,
-                       const cuplug__trust *trust, cuplug_error *error) {
+static int check_place(const cuplug__search *search, cuplug__place *place, cuplug_error *error) {
   const char *path = place->directory.path;
   cuplug_error reason;
   if (*path != '/')
     return refuse(place, CUPLUG_STATE_REJECTED, "relative path, an absolute one is wanted", error);
-  int fd = cuplug__owner_open(&trust->rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);
+  int fd =
+      cuplug__owner_open(&search->trust.rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);
   if (fd < 0 && fd != CUPLUG__REFUSED) return refuse_unopened(place, errno, error);
-  if (fd >= 0 && !cuplug__owner_check(&trust->rules, fd, path, &reason))
+  if (fd >= 0 && !cuplug__owner_check(&search->trust.rules, fd, path, &reason))
     return take_opened(search, place, fd, error);
   if (fd >= 0) close(fd);
   return refuse(place, CUPLUG_STATE_REJECTED, reason.message, error);
@@ -76,7 +75,7 @@ static int check_place(const cuplug__search *search, cuplug__place *place,
 
 /* Appends a path of `n` bytes. */
 static int add_place(cuplug__search *search, int origin, const char *path, size_t n,
-                     const cuplug__trust *trust, cuplug_error *error) {
+                     cuplug_error *error) {
   while (n > 1 && path[n - 1] == '/') n--;
   if (!n) return CUPLUG_OK;
   size_t bytes = (search->n_places + 1) * sizeof(*search->places);
@@ -90,16 +89,15 @@ static int add_place(cuplug__search *search, int origin, const char *path, size_
   place->directory.path = strndup(path, n);
   if (!place->directory.path) return cuplug__no_memory(error, doing);
   search->n_places++;
-  return check_place(search, place, trust, error);
+  return check_place(search, place, error);
 }
 
 /* Appends the non-empty parts of a variable's value; ':' separates. */
-static int add_variable(cuplug__search *search, int origin, const char *name,
-                        const cuplug__trust *trust, cuplug_error *error) {
+static int add_variable(cuplug__search *search, int origin, const char *name, cuplug_error *error) {
   const char *at = secure_getenv(name);
   while (at && *at) {
     size_t n = strcspn(at, ":");
-    int status = add_place(search, origin, at, n, trust, error);
+    int status = add_place(search, origin, at, n, error);
     if (status) return status;
     at += n + (at[n] == ':');
   }
@@ -108,44 +106,44 @@ static int add_variable(cuplug__search *search, int origin, const char *name,
 
 /* Appends base + tail, unless the base is unset or, by the XDG rule, relative. */
 static int add_joined(cuplug__search *search, int origin, const char *base, size_t n,
-                      const char *tail, const cuplug__trust *trust, cuplug_error *error) {
+                      const char *tail, cuplug_error *error) {
   char *path;
   if (!base || *base != '/') return CUPLUG_OK;
   int length = asprintf(&path, "%.*s%s", (int)n, base, tail);
   if (length < 0) return cuplug__no_memory(error, doing);
-  int status = add_place(search, origin, path, (size_t)length, trust, error);
+  int status = add_place(search, origin, path, (size_t)length, error);
   free(path);
   return status;
 }
 
-static int add_user(cuplug__search *search, const cuplug__trust *trust, cuplug_error *error) {
+static int add_user(cuplug__search *search, cuplug_error *error) {
   const char *data = secure_getenv("XDG_DATA_HOME"), *home = secure_getenv("HOME");
   int has_data = data && *data == '/';
   const char *base = has_data ? data : home;
   return add_joined(search, CUPLUG_ORIGIN_USER, base, base ? strlen(base) : 0,
-                    has_data ? "/cuplug/plugins" : "/.local/share/cuplug/plugins", trust, error);
+                    has_data ? "/cuplug/plugins" : "/.local/share/cuplug/plugins", error);
 }
 
 /* The folder `cuplug` beside the core's own file. */
-static int add_stock(cuplug__search *search, const cuplug__trust *trust, cuplug_error *error) {
+static int add_stock(cuplug__search *search, cuplug_error *error) {
   const char *folder = cuplug__own_folder();
-  return add_joined(search, CUPLUG_ORIGIN_STOCK, folder, strlen(folder), "/cuplug", trust, error);
+  return add_joined(search, CUPLUG_ORIGIN_STOCK, folder, strlen(folder), "/cuplug", error);
 }
 
-int cuplug__search_start(cuplug__search *search, char *const *added, size_t n_added,
-                         const cuplug__trust *trust, cuplug_error *error) {
+int cuplug__search_start(cuplug__search *search, const cuplug__added *added, cuplug_error *error) {
   static const char *const system[] = {"/usr/local/lib/cuplug", "/usr/lib/cuplug"};
-  int status;
-  memset(search, 0, sizeof(*search));
-  status = add_variable(search, CUPLUG_ORIGIN_CUPLUG_PATH, "LD_LIBRARY_CUPLUG_PATH", trust, error);
-  if (!status)
-    status = add_variable(search, CUPLUG_ORIGIN_LIBRARY_PATH, "LD_LIBRARY_PATH", trust, error);
-  if (!status) status = add_user(search, trust, error);
+  search->places = NULL;
+  search->n_places = 0;
+  int status = cuplug__trust_start(&search->trust, error);
+  if (status) return status;
+  status = add_variable(search, CUPLUG_ORIGIN_CUPLUG_PATH, "LD_LIBRARY_CUPLUG_PATH", error);
+  if (!status) status = add_variable(search, CUPLUG_ORIGIN_LIBRARY_PATH, "LD_LIBRARY_PATH", error);
+  if (!status) status = add_user(search, error);
   for (size_t k = 0; k < 2 && !status; k++)
-    status = add_place(search, CUPLUG_ORIGIN_SYSTEM, system[k], strlen(system[k]), trust, error);
-  for (size_t k = 0; k < n_added && !status; k++)
-    status = add_place(search, CUPLUG_ORIGIN_ADDED, added[k], strlen(added[k]), trust, error);
-  return status ? status : add_stock(search, trust, error);
+    status = add_place(search, CUPLUG_ORIGIN_SYSTEM, system[k], strlen(system[k]), error);
+  for (; added && !status; added = added->next)
+    status = add_place(search, CUPLUG_ORIGIN_ADDED, added->path, strlen(added->path), error);
+  return status ? status : add_stock(search, error);
 }
 
 void cuplug__search_end(cuplug__search *search) {
@@ -156,64 +154,27 @@ void cuplug__search_end(cuplug__search *search) {
     free(place->directory.reason);
   }
   free(search->places);
-  memset(search, 0, sizeof(*search));
+  cuplug__trust_end(&search->trust);
 }
 
-static int is_candidate(const char *name) {
-  size_t n = strlen(name);
-  return n > strlen("lib.so") && !strncmp(name, "lib", 3) && !strcmp(name + n - 3, ".so");
+static int is_candidate(const struct dirent *entry) {
+  const size_t n = strlen(entry->d_name);
+  return n > strlen("lib.so") && !strncmp(entry->d_name, "lib", 3) &&
+         !strcmp(entry->d_name + n - 3, ".so");
 }
 
-static int compare_names(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
+static int compare_names(const struct dirent **a, const struct dirent **b) {
+  return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int collect_names(DIR *directory, char ***names, size_t *n_names, cuplug_error *error) {
-  const struct dirent *entry;
-  size_t room = 0;
-  while (errno = 0, (entry = readdir(directory))) {
-    if (!is_candidate(entry->d_name)) continue;
-    if (*n_names == room) {
-      room = room ? 2 * room : 64;
-      char **grown = realloc(*names, room * sizeof(*grown));
-      if (!grown) return cuplug__no_memory(error, doing);
-      *names = grown;
-    }
-    char *name = strdup(entry->d_name);
-    if (!name) return cuplug__no_memory(error, doing);
-    (*names)[(*n_names)++] = name;
-  }
-  if (!errno) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
-}
-
-int cuplug__search_names(const cuplug__place *place, char ***names, size_t *n_names,
+int cuplug__search_names(const cuplug__place *place, struct dirent ***names, size_t *n_names,
                          cuplug_error *error) {
+  const int n = scandirat(place->fd, ".", names, is_candidate, compare_names);
+  *n_names = n < 0 ? 0 : (size_t)n;
+  if (n >= 0) return CUPLUG_OK;
   *names = NULL;
-  *n_names = 0;
-  int fd = openat(place->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
-  DIR *directory = fdopendir(fd);
-  if (!directory) {
-    close(fd);
-    return cuplug__no_memory(error, doing);
-  }
-  int status = collect_names(directory, names, n_names, error);
-  closedir(directory);
-  if (status) {
-    cuplug__search_free_names(*names, *n_names);
-    *names = NULL;
-    *n_names = 0;
-  } else if (*n_names) {
-    qsort(*names, *n_names, sizeof(**names), compare_names);
-  }
-  return status;
-}
-
-void cuplug__search_free_names(char **names, size_t n_names) {
-  for (size_t k = 0; k < n_names; k++) free(names[k]);
-  free(names);
+  if (errno == ENOMEM) return cuplug__no_memory(error, doing);
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
 }
 
 char *cuplug__join(const char *directory, const char *name) {

@@ -6,6 +6,7 @@
 #include "discovery/trust.h"
 
 #include <cuplug/host.h>
+#include <dirent.h>
 #include <sys/types.h>
 
 struct cuplug_directory {
@@ -26,18 +27,24 @@ typedef struct cuplug__place {
 typedef struct cuplug__search {
   cuplug__place *places; /* in search order; owned */
   size_t n_places;
+  cuplug__trust trust;
 } cuplug__search;
 
-/* Collects and checks the directories. `added` are the paths of cuplug_add_directory. To be ended,
- * also after an error. The only error is ERROR_MEMORY. */
-int cuplug__search_start(cuplug__search *search, char *const *added, size_t n_added,
-                         const cuplug__trust *trust, cuplug_error *error);
+/* A directory of cuplug_add_directory. */
+typedef struct cuplug__added {
+  struct cuplug__added *_Atomic next;
+  char path[];
+} cuplug__added;
+
+/* Reads the settings, and collects and checks the directories. To be ended, also after an error.
+ * The only error is ERROR_MEMORY. */
+int cuplug__search_start(cuplug__search *search, const cuplug__added *added, cuplug_error *error);
 void cuplug__search_end(cuplug__search *search);
 
-/* The names lib*.so in a directory, in bytewise order. On ERROR_PLUGIN it cannot be read. */
-int cuplug__search_names(const cuplug__place *place, char ***names, size_t *n_names,
+/* The names lib*.so in a directory, in bytewise order; all of it is the caller's to free. On
+ * ERROR_PLUGIN it cannot be read. */
+int cuplug__search_names(const cuplug__place *place, struct dirent ***names, size_t *n_names,
                          cuplug_error *error);
-void cuplug__search_free_names(char **names, size_t n_names);
 
 /* directory/name, to be freed; NULL when memory ran out. */
 char *cuplug__join(const char *directory, const char *name);

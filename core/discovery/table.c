@@ -370,8 +370,15 @@ static int read_notes(cuplug__table *table, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
+void cuplug__table_drop_signatures(cuplug__table *table) {
+  for (uint32_t k = 0; k < table->n_rows; k++) {
+    cuplug_free_signature(table->rows[k].parsed);
+    table->rows[k].parsed = NULL;
+  }
+}
+
 static void drop_rows(cuplug__table *table) {
-  for (uint32_t k = 0; k < table->n_rows; k++) cuplug_free_signature(table->rows[k].parsed);
+  cuplug__table_drop_signatures(table);
   table->n_rows = 0;
 }
 

@@ -58,6 +58,8 @@ static inline void cuplug__table_start(cuplug__table *table) {
  * also after an error. */
 int cuplug__table_read(int fd, uint64_t file_bytes, cuplug__table *table, cuplug_error *error);
 void cuplug__table_end(cuplug__table *table);
+/* Frees the parsed signatures of all rows. */
+void cuplug__table_drop_signatures(cuplug__table *table);
 
 /* Reads the text of an operator's note into a row, checked in every field; ERROR_PLUGIN says what
  * is wrong, and nothing is parsed then. */

@@ -24,24 +24,19 @@ const char *cuplug_operator_architectures(const cuplug_operator *op) {
   return op->plugin->table.architectures;
 }
 
-static int fail_replaced(const cuplug__plugin *plugin, cuplug_error *error) {
+/* The digest of the very file whose table was read. */
+static int digest_plugin(const cuplug__plugin *plugin, uint8_t digest[32], cuplug_error *error) {
+  cuplug__identity after;
+  const int fd = open(plugin->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  int status = fd < 0 ? CUPLUG_OK : cuplug__digest_file(fd, plugin->identity.bytes, digest, error);
+  const int is_same = fd >= 0 && cuplug__identity_of_open(fd, &after) &&
+                      cuplug__identity_equal(&after, &plugin->identity);
+  if (fd >= 0) close(fd);
+  if (is_same) return status;
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                       "%s: not the file whose table was read any more: reload it, or find the "
                       "operator again",
                       plugin->path);
-}
-
-static int digest_plugin(const cuplug__plugin *plugin, uint8_t digest[32], cuplug_error *error) {
-  cuplug__identity before, after;
-  const int fd = open(plugin->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return fail_replaced(plugin, error);
-  const int is_same =
-      cuplug__identity_of_open(fd, &before) && cuplug__identity_equal(&before, &plugin->identity);
-  int status = is_same ? cuplug__digest_file(fd, before.bytes, digest, error) : CUPLUG_OK;
-  const int is_still =
-      cuplug__identity_of_open(fd, &after) && cuplug__identity_equal(&after, &plugin->identity);
-  close(fd);
-  return status || (is_same && is_still) ? status : fail_replaced(plugin, error);
 }
 
 int cuplug_operator_digest(const cuplug_operator *op, uint8_t digest[32], cuplug_error *error) {

@@ -7,13 +7,11 @@
 #include "base/status.h"
 #include "discovery/candidate.h"
 #include "discovery/owner.h"
-#include "discovery/trust.h"
 #include "registry/open.h"
 #include "registry/operator.h"
 #include "registry/registry.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,21 +35,9 @@ static int make_absolute(const char *path, char **absolute, cuplug_error *error)
   return CUPLUG_OK;
 }
 
-static int read_file(const char *path, cuplug__candidate *candidate, cuplug_error *error) {
-  cuplug__trust trust;
-  candidate->fd = -1;
-  int status = cuplug__trust_start(&trust, error);
-  if (status) return status;
-  status = cuplug__candidate_read(AT_FDCWD, path, &trust, NULL, candidate, error);
-  if (!status) status = cuplug__check_listed(candidate->fd, &trust, error);
-  if (status && status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", path);
-  cuplug__trust_end(&trust);
-  return status;
-}
-
 /* Puts a file's plugin ahead of the others. */
-static int take_file(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
-                     cuplug_error *error) {
+static int rank(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                cuplug_error *error) {
   int status = cuplug__registry_take(candidate, path, plugin, error);
   if (status) return status;
   if (!cuplug__identity_equal(&(*plugin)->identity, &candidate->identity))
@@ -74,20 +60,18 @@ int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t
     return cuplug__fail(error, CUPLUG_ERROR_VALUE, "load: path: empty, a file is wanted");
   int status = make_absolute(path, &absolute, error);
   if (status) return status;
-  cuplug__table_start(&candidate.table);
-  status = read_file(absolute, &candidate, error);
+  status = cuplug__candidate_accept(absolute, &candidate, error);
   if (!status) {
     cuplug__registry_lock();
-    status = take_file(&candidate, absolute, &plugin, error);
+    status = rank(&candidate, absolute, &plugin, error);
     cuplug__registry_unlock();
-  }
-  if (!status) {
-    for (uint32_t k = 0; k < plugin->n_operators && k < room; k++) ops[k] = &plugin->operators[k];
-    if (n_ops) *n_ops = plugin->n_operators;
   }
   cuplug__candidate_end(&candidate);
   free(absolute);
-  return status;
+  if (status) return status;
+  for (uint32_t k = 0; k < plugin->n_operators && k < room; k++) ops[k] = &plugin->operators[k];
+  if (n_ops) *n_ops = plugin->n_operators;
+  return CUPLUG_OK;
 }
 
 /* An exported function, *function, a pointer of any type; `what` it is in messages. */

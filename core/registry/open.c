@@ -25,8 +25,8 @@ static const char doing[] = "loading a plugin";
 /* The dynamic linker finds what lies beside a library by the folder that it loads it from. */
 static int is_copied(const cuplug__trust *trust, int fd, off_t bytes) {
   if (trust->has_list) return 1;
-  return !trust->in_place && bytes <= MAX_COPIED_BYTES && !cuplug__dynamic_has_origin(fd) &&
-         cuplug__copy_is_possible();
+  return !trust->in_place && bytes <= MAX_COPIED_BYTES &&
+         !(cuplug__dynamic_places(fd) & CUPLUG__HAS_ORIGIN) && cuplug__copy_is_possible();
 }
 
 /* The name that the file itself is loaded by, and that debuggers know a copy by. The real path was
@@ -36,9 +36,7 @@ static int name_file(const cuplug__plugin *plugin, char **name, cuplug_error *er
   if (!real && errno != ENOMEM)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: removed since its table was read",
                         plugin->path);
-  cuplug__registry_lock();
   const int is_first = !cuplug__registry_loaded_from(plugin->path);
-  cuplug__registry_unlock();
   *name = real && !is_first ? cuplug__respell(real) : real;
   if (*name != real) free(real);
   return *name ? CUPLUG_OK : cuplug__no_memory(error, doing);
@@ -132,9 +130,9 @@ static void leave(cuplug__plugin *plugin, void *library) {
   cuplug__registry_lock();
   if (library && !plugin->library) {
     plugin->is_in_place = plugin->source.fd < 0;
-    plugin->library = library;
     if (plugin->source.shown) cuplug__library_rename(library, plugin->source.shown);
     plugin->source.shown = NULL;
+    plugin->library = library;
   }
   if (!--plugin->source.n_users) drop_source(&plugin->source);
   cuplug__registry_unlock();
@@ -161,9 +159,7 @@ static int load(const cuplug__plugin *plugin, void **library, cuplug_error *erro
 
 int cuplug__open_code(cuplug__plugin *plugin, void **library, cuplug_error *error) {
   cuplug__source own = {.fd = -1};
-  cuplug__registry_lock();
   *library = plugin->library;
-  cuplug__registry_unlock();
   if (*library) return CUPLUG_OK;
   int status = find_source(plugin, &own, error);
   if (status) {

@@ -88,6 +88,8 @@ struct cuplug_operator {
   cuplug__overload *overloads;
   cuplug__row_sets *rows; /* of an operator with several: registry/rows.h */
   _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
+  _Atomic uint64_t found; /* cuplug__registry_moment when its name alone led to it; 0: never */
+  cuplug_operator *alike; /* found by name alone before, with the same hash of the name */
 };
 
 /* Makes room for the states of a plugin or row; NULL where its key names no function. */

@@ -1,35 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/registry.h"
 
-#include "base/index.h"
 #include "base/status.h"
-#include "discovery/candidate.h"
-#include "discovery/search.h"
-#include "discovery/table.h"
-#include "registry/operator.h"
-#include "registry/rows.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct answer {
-  char *query;
-  cuplug_operator *op;
-} answer;
+#define N_PLACES 1024 /* a power of two */
 
+/* Lists are only extended, at their heads, but for `added`, at its end. */
 static struct {
-  cuplug__plugin *plugins;
+  cuplug__plugin *_Atomic plugins;
+  cuplug__plugin *_Atomic alike[CUPLUG__N_KEYS][N_PLACES]; /* by the hash of each key */
+  cuplug_operator *_Atomic found[N_PLACES];                /* by name alone, by its hash */
+  cuplug__added *_Atomic added;
+  _Atomic uint64_t n_changes; /* of what decides on all answers */
   uint64_t last_rank;
-  char **added;
-  size_t n_added;
-  answer *answers;
-  size_t n_answers;
-  uint64_t fingerprint; /* of the search path that `answers` belong to */
-  uint64_t generation;  /* of the answers */
 } registry;
-
-static const char doing[] = "registering a plugin";
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -51,289 +39,142 @@ void cuplug__registry_unlock(void) { pthread_mutex_unlock(&lock); }
 
 uint32_t cuplug__registry_era(void) { return atomic_load_explicit(&era, memory_order_relaxed); }
 
+/* ---- Read without the lock ------------------------------------------------------------------- */
+
 cuplug__plugin *cuplug__registry_plugins(void) { return registry.plugins; }
 
-uint64_t cuplug__registry_generation(void) { return registry.generation; }
+const cuplug__added *cuplug__registry_added(void) { return registry.added; }
 
-cuplug__plugin *cuplug__registry_ranked_below(uint64_t rank) {
+static cuplug__plugin *first_alike(int key, uint64_t hash) {
+  return registry.alike[key][hash % N_PLACES];
+}
+
+cuplug__plugin *cuplug__registry_next_ranked(uint64_t *rank) {
   cuplug__plugin *best = NULL;
-  for (cuplug__plugin *p = registry.plugins; p; p = p->next)
-    if (p->rank && p->rank < rank && (!best || p->rank > best->rank)) best = p;
+  uint64_t greatest = 0;
+  for (cuplug__plugin *p = registry.plugins; p; p = p->next) {
+    const uint64_t own = p->rank;
+    if (own <= greatest || own >= *rank) continue;
+    greatest = own;
+    best = p;
+  }
+  *rank = greatest;
   return best;
 }
 
 cuplug__plugin *cuplug__registry_loaded_from(const char *path) {
-  for (cuplug__plugin *p = registry.plugins; p; p = p->next)
-    if (p->library && !strcmp(p->path, path)) return p;
-  return NULL;
+  cuplug__plugin *p = first_alike(CUPLUG__BY_PATH, cuplug__hash_text(path));
+  while (p && !(p->library && !strcmp(p->path, path))) p = p->alike[CUPLUG__BY_PATH];
+  return p;
 }
 
-int cuplug__registry_search(cuplug__search *search, const cuplug__trust *trust,
-                            cuplug_error *error) {
-  memset(search, 0, sizeof *search);
-  cuplug__registry_lock();
-  const size_t n = registry.n_added;
-  char **added = malloc((n + 1) * sizeof *added); /* the paths themselves are never freed */
-  if (added && n) memcpy(added, registry.added, n * sizeof *added);
-  cuplug__registry_unlock();
-  if (!added) return cuplug__no_memory(error, "searching for plugins");
-  int status = cuplug__search_start(search, added, n, trust, error);
-  free(added);
-  return status;
+int cuplug__registry_is_loaded(const cuplug__identity *identity) {
+  cuplug__plugin *p = first_alike(CUPLUG__BY_IDENTITY, cuplug__identity_hash(identity));
+  while (p && !(p->library && cuplug__identity_equal(&p->identity, identity)))
+    p = p->alike[CUPLUG__BY_IDENTITY];
+  return p != NULL;
 }
 
-static void forget_answers(void) {
-  for (size_t k = 0; k < registry.n_answers; k++) free(registry.answers[k].query);
-  free(registry.answers);
-  registry.answers = NULL;
-  registry.n_answers = 0;
-  registry.generation++;
+uint64_t cuplug__registry_moment(void) {
+  const uint64_t n = registry.n_changes;
+  return cuplug__hash(cuplug__search_fingerprint(), &n, sizeof n) | 1;
 }
 
-/* An answer stays good as long as the file is the one that was read, or its code is in use. */
-static int is_current(const cuplug__plugin *plugin) {
-  cuplug__identity now;
-  return plugin->library || (cuplug__identity_of(plugin->path, &now) &&
-                             cuplug__identity_equal(&now, &plugin->identity));
+static int is_good(const cuplug__plugin *plugin, int loaded_only) {
+  return plugin->library || (!loaded_only && cuplug__plugin_is_current(plugin));
 }
 
-/* The answer to a query, as long as the search path stays the same. */
-static cuplug_operator *answer_to(const char *query) {
-  uint64_t fingerprint = cuplug__search_fingerprint();
-  if (fingerprint != registry.fingerprint) forget_answers();
-  registry.fingerprint = fingerprint;
-  for (size_t k = 0; k < registry.n_answers; k++)
-    if (!strcmp(registry.answers[k].query, query)) return registry.answers[k].op;
-  return NULL;
+cuplug__plugin *cuplug__registry_named(const char *name, uint64_t moment, int loaded_only) {
+  cuplug__plugin *p = first_alike(CUPLUG__BY_NAME, cuplug__hash_text(name));
+  while (p && !(p->named == moment && !strcmp(p->table.name, name) && is_good(p, loaded_only)))
+    p = p->alike[CUPLUG__BY_NAME];
+  return p;
 }
 
-cuplug_operator *cuplug__registry_cached(const char *query) {
-  cuplug_operator *op = answer_to(query);
-  if (!op || is_current(op->plugin)) return op;
-  forget_answers();
-  return NULL;
-}
-
-cuplug_operator *cuplug__registry_in_use(const char *query) {
-  cuplug_operator *op = answer_to(query);
-  return op && op->plugin->library ? op : NULL;
-}
-
-void cuplug__registry_rank(cuplug__plugin *plugin) {
-  plugin->rank = ++registry.last_rank;
-  forget_answers();
-}
-
-int cuplug__registry_cache(const char *query, cuplug_operator *op, uint64_t generation,
-                           cuplug_error *error) {
-  if (generation != registry.generation) return CUPLUG_OK;
-  size_t bytes = (registry.n_answers + 1) * sizeof(answer);
-  answer *grown = realloc(registry.answers, bytes);
-  if (!grown) return cuplug__no_memory(error, doing);
-  registry.answers = grown;
-  char *copy = strdup(query);
-  if (!copy) return cuplug__no_memory(error, doing);
-  registry.answers[registry.n_answers++] = (answer){copy, op};
-  return CUPLUG_OK;
-}
-
-cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const char *name) {
-  for (uint32_t k = 0; k < plugin->n_operators; k++)
-    if (!strcmp(plugin->operators[k].name, name)) return &plugin->operators[k];
-  return NULL;
-}
-
-/* With arrays of up to this size an entry that never waits takes a few microseconds. */
-#define BRIEF_BYTES 16384
-
-static int is_brief(const cuplug_row *row) {
-  return *row->host_entry && row->flags & CUPLUG_ROW_NEVER_WAITS &&
-         !(row->flags & CUPLUG_ROW_PREFERS_CUDA);
-}
-
-/* A row, and the first row of that operator. */
-typedef struct placed_row {
-  uint32_t row, first;
-} placed_row;
-
-static int compare_firsts(const void *a, const void *b) {
-  const placed_row *x = a, *y = b;
-  return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
-                              : (x->row > y->row) - (x->row < y->row);
-}
-
-/* The first row of the operator of row k; 0 when memory ran out. */
-static int find_first(const cuplug__table *table, cuplug__index *names, uint32_t k,
-                      uint32_t *first) {
-  const char *name = table->rows[k].parsed->name;
-  const uint64_t hash = cuplug__hash_text(name);
-  size_t at = 0, n;
-  while (cuplug__index_next(names, hash, &at, &n)) {
-    *first = (uint32_t)n;
-    if (!strcmp(table->rows[n].parsed->name, name)) return 1;
-  }
-  *first = k;
-  return cuplug__index_add(names, hash, k);
-}
-
-/* The rows of each operator together, the operators in the order of their first rows. */
-static placed_row *sort_rows(const cuplug__table *table) {
-  cuplug__index names = {0};
-  placed_row *rows = calloc(table->n_rows, sizeof *rows);
-  int is_fine = rows != NULL, is_sorted = 1;
-  for (uint32_t k = 0; k < table->n_rows && is_fine; k++) {
-    rows[k].row = k;
-    is_fine = find_first(table, &names, k, &rows[k].first);
-    is_sorted &= !k || rows[k].first >= rows[k - 1].first;
-  }
-  cuplug__index_end(&names);
-  if (is_fine && !is_sorted) qsort(rows, table->n_rows, sizeof *rows, compare_firsts);
-  if (is_fine) return rows;
-  free(rows);
-  return NULL;
-}
-
-/* The next operator, of which `overload` is the first row. */
-static cuplug_operator *new_operator(cuplug__plugin *plugin, cuplug__overload *overload) {
-  static _Atomic uint64_t n_made;
-  cuplug_operator *op = &plugin->operators[plugin->n_operators++];
-  op->number = ++n_made;
-  op->plugin = plugin;
-  op->overloads = overload;
-  op->name = overload->signature->name;
+cuplug_operator *cuplug__registry_found(const char *name, uint64_t moment, int loaded_only) {
+  cuplug_operator *op = registry.found[cuplug__hash_text(name) % N_PLACES];
+  while (op &&
+         !(op->found == moment && !strcmp(op->name, name) && is_good(op->plugin, loaded_only)))
+    op = op->alike;
   return op;
 }
 
-static size_t count_tensors(const cuplug_row *row) {
-  return (size_t)(row->parsed->n_parameters + row->parsed->n_outputs);
-}
+/* ---- Changes --------------------------------------------------------------------------------- */
 
-static size_t count_all_tensors(const cuplug__table *table) {
-  size_t n = 0;
-  for (uint32_t k = 0; k < table->n_rows; k++) n += count_tensors(&table->rows[k]);
-  return n;
-}
-
-static int fill(cuplug__plugin *plugin, const placed_row *rows, cuplug_error *error) {
-  const uint32_t n_rows = plugin->table.n_rows;
-  const char **tensors = plugin->tensors;
-  cuplug_operator *op = NULL;
-  int status = CUPLUG_OK;
-  for (uint32_t k = 0; k < n_rows && !status; k++) {
-    cuplug__overload *overload = &plugin->overloads[k];
-    const cuplug_row *row = &plugin->table.rows[rows[k].row];
-    cuplug__make_overload(overload, row, tensors);
-    tensors += count_tensors(row);
-    overload->faults = plugin->faults + (size_t)k * CUPLUG__N_FAULTS;
-    overload->brief_bytes = is_brief(row) ? BRIEF_BYTES : -1;
-    overload->states = plugin->states;
-    if (*row->state.symbol) status = cuplug__make_states(&row->state, &overload->states, error);
-    if (rows[k].first == rows[k].row) op = new_operator(plugin, overload);
-    op->n_overloads++;
-    if (!status && (k + 1 == n_rows || rows[k + 1].first != rows[k].first))
-      status = cuplug__rows_make(op, error);
+void cuplug__registry_keep(cuplug_operator *op, uint64_t moment) {
+  cuplug_operator *_Atomic *first = &registry.found[cuplug__hash_text(op->name) % N_PLACES];
+  if (!op->found) {
+    cuplug__registry_lock();
+    if (!op->found) {
+      op->found = moment;
+      op->alike = *first;
+      *first = op;
+    }
+    cuplug__registry_unlock();
   }
-  return status;
-}
-
-int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
-  const uint32_t n_rows = plugin->table.n_rows;
-  placed_row *rows = sort_rows(&plugin->table);
-  plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
-  plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
-  plugin->tensors = calloc(count_all_tensors(&plugin->table) + 1, sizeof(*plugin->tensors));
-  plugin->faults = calloc(n_rows, CUPLUG__N_FAULTS * sizeof(*plugin->faults));
-  int status = cuplug__make_states(&plugin->table.state, &plugin->states, error);
-  if (status) {
-    free(rows);
-    return status;
-  }
-  status = rows && plugin->operators && plugin->overloads && plugin->tensors && plugin->faults
-               ? fill(plugin, rows, error)
-               : cuplug__no_memory(error, doing);
-  free(rows);
-  return status;
-}
-
-void cuplug__plugin_free(cuplug__plugin *plugin) {
-  for (uint32_t k = 0; k < plugin->n_operators; k++) free(plugin->operators[k].rows);
-  for (uint32_t k = 0; plugin->overloads && k < plugin->table.n_rows; k++)
-    if (plugin->overloads[k].states != plugin->states) free(plugin->overloads[k].states);
-  free(plugin->states);
-  cuplug__table_end(&plugin->table);
-  cuplug__privates_end(&plugin->privates);
-  free(plugin->path);
-  free(plugin->operators);
-  free(plugin->overloads);
-  free(plugin->tensors);
-  free(plugin->faults);
-  free(plugin);
-}
-
-int cuplug__plugin_make(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
-                        cuplug_error *error) {
-  cuplug__plugin *p = calloc(1, sizeof(*p));
-  if (!p) return cuplug__no_memory(error, doing);
-  p->path = strdup(path);
-  p->source.fd = -1;
-  p->identity = candidate->identity;
-  p->table = candidate->table;
-  memset(&candidate->table, 0, sizeof(candidate->table));
-  int status = p->path ? cuplug__plugin_fill(p, error) : cuplug__no_memory(error, doing);
-  if (status) {
-    cuplug__plugin_free(p);
-    return status;
-  }
-  *plugin = p;
-  return CUPLUG_OK;
+  op->found = moment;
 }
 
 static void add(cuplug__plugin *plugin) {
+  const uint64_t hashes[CUPLUG__N_KEYS] = {
+      [CUPLUG__BY_NAME] = cuplug__hash_text(plugin->table.name),
+      [CUPLUG__BY_PATH] = cuplug__hash_text(plugin->path),
+      [CUPLUG__BY_IDENTITY] = cuplug__identity_hash(&plugin->identity)};
+  for (int key = 0; key < CUPLUG__N_KEYS; key++) {
+    cuplug__plugin *_Atomic *first = &registry.alike[key][hashes[key] % N_PLACES];
+    plugin->alike[key] = *first;
+    *first = plugin;
+  }
   plugin->next = registry.plugins;
   registry.plugins = plugin;
 }
 
 void cuplug__registry_replace(cuplug__plugin *old, cuplug__plugin *fresh) {
-  add(fresh);
   fresh->rank = old->rank;
+  add(fresh);
   old->rank = 0;
-  forget_answers();
+  registry.n_changes++;
+}
+
+void cuplug__registry_rank(cuplug__plugin *plugin) {
+  plugin->rank = ++registry.last_rank;
+  registry.n_changes++;
 }
 
 int cuplug__registry_take(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
                           cuplug_error *error) {
-  for (cuplug__plugin *p = registry.plugins; p; p = p->next) {
-    *plugin = p;
-    if (cuplug__identity_equal(&p->identity, &candidate->identity) && is_current(p))
-      return CUPLUG_OK;
-  }
-  *plugin = cuplug__registry_loaded_from(path);
+  cuplug__plugin *p = first_alike(CUPLUG__BY_IDENTITY, cuplug__identity_hash(&candidate->identity));
+  while (p && !(cuplug__identity_equal(&p->identity, &candidate->identity) &&
+                cuplug__plugin_is_current(p)))
+    p = p->alike[CUPLUG__BY_IDENTITY];
+  *plugin = p ? p : cuplug__registry_loaded_from(path);
   if (*plugin) return CUPLUG_OK;
   int status = cuplug__plugin_make(candidate, path, plugin, error);
   if (!status) add(*plugin);
   return status;
 }
 
+/* Appends a directory, once. */
+static int append(const char *path, cuplug_error *error) {
+  cuplug__added *_Atomic *end = &registry.added;
+  for (; *end; end = &(*end)->next)
+    if (!strcmp((*end)->path, path)) return CUPLUG_OK;
+  cuplug__added *added = calloc(1, sizeof *added + strlen(path) + 1);
+  if (!added) return cuplug__no_memory(error, "adding a directory");
+  strcpy(added->path, path);
+  *end = added;
+  registry.n_changes++;
+  return CUPLUG_OK;
+}
+
 int cuplug_add_directory(const char *path, cuplug_error *error) {
-  int status = CUPLUG_OK;
   cuplug__clear(error);
   if (!path || *path != '/')
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "add_directory: path: \"%s\", an absolute path is wanted",
                         path ? path : "");
   cuplug__registry_lock();
-  for (size_t k = 0; k < registry.n_added; k++)
-    if (!strcmp(registry.added[k], path)) goto unlock;
-  char **grown = realloc(registry.added, (registry.n_added + 1) * sizeof(*grown));
-  if (grown) registry.added = grown;
-  char *copy = grown ? strdup(path) : NULL;
-  if (copy) {
-    registry.added[registry.n_added++] = copy;
-    forget_answers();
-  } else {
-    status = cuplug__no_memory(error, "adding a directory");
-  }
-unlock:
+  const int status = append(path, error);
   cuplug__registry_unlock();
   return status;
 }

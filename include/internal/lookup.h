@@ -11,8 +11,8 @@ CUPLUG__BEGIN_C
  * from them means them. [thread-safe] [no-cuda] */
 int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error);
 
-/* What cuplug_find would return, if it has found that before and its code is loaded; else NULL. It
- * reads no file, and nobody whom it waits for waits for Python. [thread-safe] [no-cuda] */
+/* What cuplug_find would return, if that needs no search and its code is loaded; else NULL. Reads
+ * no file and takes no lock. [thread-safe] [no-cuda] */
 cuplug_operator *cuplug_find_loaded(const char *name);
 
 CUPLUG__END_C

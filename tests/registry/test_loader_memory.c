@@ -217,6 +217,13 @@ static void allow_all(void) {
   setenv("CUPLUG_ALLOW_LIST", path, 1);
 }
 
+/* A plugin of cuplug_load is found without a look at the search path. */
+static void check_found_without_memory(void) {
+  n_left = n_denied = 0;
+  CHECK(!find_by_scan() && !n_denied);
+  n_left = -1;
+}
+
 int main(void) {
   unsetenv("LD_LIBRARY_PATH");
   unsetenv("CUPLUG_ALLOW_LIST");
@@ -243,7 +250,7 @@ int main(void) {
   fail_each("load by a relative path", load_relative, CUPLUG_OK);
   move_search_path("relative");
   fail_each("list after load", list, CUPLUG_OK);
-  fail_each("find after load", find_by_scan, CUPLUG_OK);
+  check_found_without_memory();
   CHECK(!chdir("/"));
   remove_folder();
   return n_failed != 0;

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plugin whose file was replaced, taken in beside the old one. */
 #include "base/status.h"
-#include "discovery/candidate.h"
-#include "discovery/trust.h"
 #include "registry/load.h"
-#include "registry/operator.h"
 #include "registry/registry.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What the process runs of a file now: the plugin reloaded last. */
@@ -22,11 +16,14 @@ static int check_successor(const cuplug__plugin *old, const cuplug__candidate *f
                            cuplug_error *error) {
   const cuplug__identity *a = &old->identity, *b = &fresh->identity;
   if (old->is_in_place && a->device == b->device && a->inode == b->inode)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "written over in place while its code is loaded: restart the process, and "
-                        "replace files by renaming new ones, as `cuplug build` does");
+    return cuplug__fail(
+        error, CUPLUG_ERROR_PLUGIN,
+        "%s: written over in place while its code is loaded: restart the process, and "
+        "replace files by renaming new ones, as `cuplug build` does",
+        old->path);
   if (!strcmp(old->table.name, fresh->table.name)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "it held the plugin \"%s\", and now holds \"%s\"",
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "%s: it held the plugin \"%s\", and now holds \"%s\"", old->path,
                       old->table.name, fresh->table.name);
 }
 
@@ -46,11 +43,7 @@ static int take_successor(cuplug__plugin *old, cuplug__candidate *candidate, cup
                           cuplug_error *error) {
   cuplug__plugin *made = NULL;
   int status = check_successor(old, candidate, error);
-  if (status) {
-    cuplug__prefix(error, "%s: ", old->path);
-    return status;
-  }
-  status = cuplug__plugin_make(candidate, old->path, &made, error);
+  if (!status) status = cuplug__plugin_make(candidate, old->path, &made, error);
   if (!status) status = cuplug__load_plugin(made, error);
   if (!status)
     *fresh = publish(old, made);
@@ -60,21 +53,12 @@ static int take_successor(cuplug__plugin *old, cuplug__candidate *candidate, cup
 }
 
 static int reload(cuplug__plugin *old, cuplug__plugin **fresh, cuplug_error *error) {
-  cuplug__trust trust;
   cuplug__candidate candidate;
-  int status = cuplug__trust_start(&trust, error);
-  if (status) return status;
-  status = cuplug__candidate_read(AT_FDCWD, old->path, &trust, NULL, &candidate, error);
-  if (!status) status = cuplug__check_listed(candidate.fd, &trust, error);
-  if (status) {
-    if (status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", old->path);
-  } else if (cuplug__identity_equal(&old->identity, &candidate.identity)) {
-    *fresh = old;
-  } else {
+  *fresh = old;
+  int status = cuplug__candidate_accept(old->path, &candidate, error);
+  if (!status && !cuplug__identity_equal(&old->identity, &candidate.identity))
     status = take_successor(old, &candidate, fresh, error);
-  }
   cuplug__candidate_end(&candidate);
-  cuplug__trust_end(&trust);
   return status;
 }
 
@@ -82,10 +66,7 @@ int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_err
   cuplug__plugin *plugin;
   *fresh = NULL;
   cuplug__clear(error);
-  cuplug__registry_lock();
-  cuplug__plugin *old = newest_of((cuplug__plugin *)op->plugin);
-  cuplug__registry_unlock();
-  int status = reload(old, &plugin, error);
+  int status = reload(newest_of((cuplug__plugin *)op->plugin), &plugin, error);
   if (!status) *fresh = cuplug__plugin_operator(plugin, op->name);
   if (!status && !*fresh)
     status = cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no operator of that name any more",

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lookup/not_found.h"
+#include "registry/not_found.h"
 
 #include "base/near.h"
 #include "base/status.h"
 #include "discovery/table.h"
-#include "lookup/listing.h"
-#include "registry/registry.h"
+#include "registry/listing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,12 +46,12 @@ static void collect_near(const cuplug__query *query, const cuplug_listing *listi
   for (size_t f = 0; f < listing->n_files; f++) {
     const cuplug_file *file = &listing->files[f];
     if (!cuplug__file_counts(file)) continue;
-    int plugin_far = *query->plugin ? cuplug__name_distance(query->plugin, file->name) : 0;
-    for (uint32_t k = 0; k < file->n_rows; k++) {
-      cuplug__row_operator(&file->rows[k], op);
+    int plugin_far = *query->plugin ? cuplug__name_distance(query->plugin, file->table.name) : 0;
+    for (uint32_t k = 0; k < file->table.n_rows; k++) {
+      cuplug__row_operator(&file->table.rows[k], op);
       int far = cuplug__name_distance(query->op, op);
       if (*query->plugin)
-        snprintf(text, sizeof(text), "%s.%s", file->name, op);
+        snprintf(text, sizeof(text), "%s.%s", file->table.name, op);
       else
         snprintf(text, sizeof(text), "%s", op);
       keep_near(near, plugin_far < 0 || far < 0 ? -1 : far + plugin_far, text);
@@ -77,25 +76,6 @@ static int is_named(const cuplug_file *file, const char *plugin) {
   return n_path >= n && !strcmp(file->path + n_path - n, wanted);
 }
 
-/* 1 if the table of a file, as far as it was read, has the operator. */
-static int has_operator(const cuplug_file *file, const cuplug__query *query) {
-  if (*query->plugin && strcmp(file->name, query->plugin)) return 0;
-  for (uint32_t k = 0; k < file->n_rows; k++)
-    if (cuplug__row_is_of(&file->rows[k], query->op)) return 1;
-  return 0;
-}
-
-/* 1 if a file is in a searched directory; a loaded one may be elsewhere. */
-static int is_searched(const cuplug_listing *listing, const cuplug_file *file) {
-  const char *name = strrchr(file->path, '/');
-  const size_t n = name ? (size_t)(name - file->path) : 0;
-  for (size_t k = 0; n && k < listing->n_directories; k++) {
-    const char *directory = listing->directories[k].path;
-    if (strlen(directory) == n && !strncmp(directory, file->path, n)) return 1;
-  }
-  return 0;
-}
-
 /* Files that are not used although they are called as the plugin or have the operator; then some
  * whose tables were not read, as those of files that others may write: they may have it. */
 static void append_rejected(const cuplug__query *query, const cuplug_listing *listing,
@@ -105,11 +85,13 @@ static void append_rejected(const cuplug__query *query, const cuplug_listing *li
   for (int unread = 0; unread < 2; unread++)
     for (size_t k = 0; k < listing->n_files; k++) {
       const cuplug_file *file = &listing->files[k];
-      if (cuplug__file_counts(file) || !is_searched(listing, file)) continue;
-      const int is_meant = is_named(file, plugin) || has_operator(file, query);
+      if (cuplug__file_counts(file) || file->origin == CUPLUG_ORIGIN_LOADED) continue;
+      const int is_meant =
+          is_named(file, plugin) || (cuplug__file_has(file, query->op) &&
+                                     (!*query->plugin || !strcmp(file->table.name, query->plugin)));
       if (!unread && is_meant)
         cuplug__append(error, "\n  rejected: %s: %s", file->path, file->reason);
-      if (unread && !is_meant && file->state == CUPLUG_STATE_REJECTED && !file->n_rows &&
+      if (unread && !is_meant && file->state == CUPLUG_STATE_REJECTED && !file->table.n_rows &&
           n_unread++ < MAX_UNREAD)
         cuplug__append(error, "\n  rejected, its operators are not known: %s: %s", file->path,
                        file->reason);
@@ -156,7 +138,8 @@ static void append_variables(cuplug_error *error) {
 /* The plugin of that name which counts; NULL when there is none. */
 static const cuplug_file *named_plugin(const cuplug__query *query, const cuplug_listing *listing) {
   for (size_t k = 0; k < listing->n_files; k++)
-    if (cuplug__file_counts(&listing->files[k]) && !strcmp(listing->files[k].name, query->plugin))
+    if (cuplug__file_counts(&listing->files[k]) &&
+        !strcmp(listing->files[k].table.name, query->plugin))
       return &listing->files[k];
   return NULL;
 }
@@ -164,8 +147,8 @@ static const cuplug_file *named_plugin(const cuplug__query *query, const cuplug_
 static void append_operators(const cuplug_file *file, cuplug_error *error) {
   char op[CUPLUG_MAX_NAME], last[CUPLUG_MAX_NAME] = "";
   int n = 0;
-  for (uint32_t k = 0; k < file->n_rows && n <= MAX_SHOWN_OPERATORS; k++) {
-    cuplug__row_operator(&file->rows[k], op);
+  for (uint32_t k = 0; k < file->table.n_rows && n <= MAX_SHOWN_OPERATORS; k++) {
+    cuplug__row_operator(&file->table.rows[k], op);
     if (!strcmp(op, last)) continue;
     strcpy(last, op);
     cuplug__append(error, "%s%s", n ? ", " : "", n < MAX_SHOWN_OPERATORS ? op : "...");
@@ -180,7 +163,7 @@ int cuplug__fail_not_found(const cuplug__query *query, const cuplug_listing *lis
   if (plugin) {
     cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND,
                  "%s: plugin \"%s\" (%s) has no operator \"%s\"; it has ", query->text,
-                 plugin->name, plugin->path, query->op);
+                 plugin->table.name, plugin->path, query->op);
     append_operators(plugin, error);
     return CUPLUG_ERROR_NOT_FOUND;
   }

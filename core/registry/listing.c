@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lookup/listing.h"
+#include "registry/listing.h"
 
 #include "base/index.h"
 #include "base/status.h"
@@ -7,13 +7,13 @@
 #include "discovery/search.h"
 #include "discovery/table.h"
 #include "discovery/trust.h"
-#include "lookup/loaded.h"
-#include "registry/operator.h"
 #include "registry/registry.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MAX_SHORT_TEXT 64
 
@@ -23,21 +23,32 @@ static const char doing[] = "listing plugins";
 typedef struct builder {
   cuplug_listing *listing;
   const cuplug__trust *trust;
-  cuplug__identity *identities; /* of listing->files */
   size_t room;
   cuplug__index by_name, by_identity;
-  cuplug__loaded loaded;
   cuplug__folder folder;
 } builder;
 
 int cuplug__file_counts(const cuplug_file *file) {
-  return file->state == CUPLUG_STATE_OK || (file->state == CUPLUG_STATE_CHANGED && file->n_rows);
+  return file->state == CUPLUG_STATE_OK ||
+         (file->state == CUPLUG_STATE_CHANGED && file->table.n_rows);
+}
+
+int cuplug__file_has(const cuplug_file *file, const char *op) {
+  for (uint32_t k = 0; k < file->table.n_rows; k++)
+    if (cuplug__row_is_of(&file->table.rows[k], op)) return 1;
+  return 0;
 }
 
 /* Nothing is known of the plugin. */
 static void start_file(cuplug_file *file, char *path, int origin) {
   *file = (cuplug_file){.path = path, .origin = origin};
-  file->name = file->version = file->architectures = "";
+  cuplug__table_start(&file->table);
+}
+
+static void end_file(cuplug_file *file) {
+  free(file->path);
+  free(file->reason);
+  if (!file->is_borrowed) cuplug__table_end(&file->table);
 }
 
 static int new_file(builder *b, char *path, int origin, cuplug_file **file, cuplug_error *error) {
@@ -46,26 +57,16 @@ static int new_file(builder *b, char *path, int origin, cuplug_file **file, cupl
   if (listing->n_files == b->room) {
     size_t room = b->room ? 2 * b->room : 64;
     cuplug_file *files = realloc(listing->files, room * sizeof(*files));
-    if (files) listing->files = files;
-    cuplug__identity *identities = realloc(b->identities, room * sizeof(*identities));
-    if (identities) b->identities = identities;
-    if (!files || !identities) {
+    if (!files) {
       free(path);
       return cuplug__no_memory(error, doing);
     }
+    listing->files = files;
     b->room = room;
   }
   *file = &listing->files[listing->n_files++];
   start_file(*file, path, origin);
   return CUPLUG_OK;
-}
-
-static void drop_last(builder *b) {
-  cuplug_file *file = &b->listing->files[--b->listing->n_files];
-  free(file->path);
-  free(file->reason);
-  free(file->rows);
-  free(file->notes);
 }
 
 static int give_reason(cuplug_file *file, int state, const char *reason, cuplug_error *error) {
@@ -74,32 +75,10 @@ static int give_reason(cuplug_file *file, int state, const char *reason, cuplug_
   return file->reason ? CUPLUG_OK : cuplug__no_memory(error, doing);
 }
 
-static void copy_texts(cuplug_file *file, const cuplug__table *table) {
-  file->n_rows = table->n_rows;
-  file->abi_version = table->abi_version;
-  file->name = table->name;
-  file->version = table->version;
-  file->architectures = table->architectures;
-}
-
-/* Takes over what was read. */
-static void take_table(cuplug_file *file, cuplug__table *table) {
-  copy_texts(file, table);
-  for (uint32_t k = 0; k < table->n_rows; k++) { /* nobody asks a listing for them */
-    cuplug_free_signature(table->rows[k].parsed);
-    table->rows[k].parsed = NULL;
-  }
-  file->rows = table->rows;
-  file->notes = table->notes.bytes;
-  table->rows = NULL;
-  table->n_rows = 0;
-  table->notes.bytes = NULL;
-}
-
 /* Of a file that is no plugin, or a faulty one, short texts are kept: what notes hold may be long,
  * and a folder may have very many files. */
-static int shorten(cuplug_file *file) {
-  const char **texts[] = {&file->name, &file->version, &file->architectures};
+static int shorten(cuplug__table *table) {
+  const char **texts[] = {&table->name, &table->version, &table->architectures};
   char *kept = malloc(sizeof texts / sizeof *texts * MAX_SHORT_TEXT), *at = kept;
   if (!kept) return 0;
   for (size_t k = 0; k < sizeof texts / sizeof *texts; k++, at += MAX_SHORT_TEXT) {
@@ -107,21 +86,15 @@ static int shorten(cuplug_file *file) {
     memcpy(at, n < MAX_SHORT_TEXT ? *texts[k] : "", n < MAX_SHORT_TEXT ? n + 1 : 1);
     *texts[k] = at;
   }
-  free(file->rows);
-  free(file->notes);
-  file->rows = NULL;
-  file->notes = kept;
+  cuplug__table_end(table);
+  table->made = kept;
   return 1;
 }
 
 /* Shows what the process goes on with. */
 static int fill_changed(cuplug_file *file, const cuplug__plugin *plugin, cuplug_error *error) {
-  const size_t bytes = plugin->table.n_rows * sizeof(cuplug_row);
-  file->rows = malloc(bytes);
-  if (!file->rows) return cuplug__no_memory(error, doing);
-  memcpy(file->rows, plugin->table.rows, bytes);
-  copy_texts(file, &plugin->table);
-  file->loaded = 1;
+  file->table = plugin->table;
+  file->is_borrowed = file->loaded = 1;
   return give_reason(file, CUPLUG_STATE_CHANGED,
                      "replaced or removed on disk since its code was loaded: the process goes on "
                      "with the old code until it is restarted",
@@ -133,7 +106,8 @@ static int fill_changed(cuplug_file *file, const cuplug__plugin *plugin, cuplug_
 static const cuplug_file *same_file(const builder *b, const cuplug__identity *own) {
   size_t at = 0, k;
   while (cuplug__index_next(&b->by_identity, cuplug__identity_hash(own), &at, &k))
-    if (b->identities[k].inode == own->inode && b->identities[k].device == own->device)
+    if (b->listing->files[k].identity.inode == own->inode &&
+        b->listing->files[k].identity.device == own->device)
       return &b->listing->files[k];
   return NULL;
 }
@@ -141,7 +115,7 @@ static const cuplug_file *same_file(const builder *b, const cuplug__identity *ow
 static const cuplug_file *same_name(const builder *b, const char *name) {
   size_t at = 0, k;
   while (cuplug__index_next(&b->by_name, cuplug__hash_text(name), &at, &k))
-    if (!strcmp(b->listing->files[k].name, name)) return &b->listing->files[k];
+    if (!strcmp(b->listing->files[k].table.name, name)) return &b->listing->files[k];
   return NULL;
 }
 
@@ -149,10 +123,23 @@ static const cuplug_file *same_name(const builder *b, const char *name) {
 static int count_file(builder *b, const cuplug_file *file, cuplug_error *error) {
   const size_t k = (size_t)(file - b->listing->files);
   if (!cuplug__file_counts(file)) return CUPLUG_OK;
-  if (cuplug__index_add(&b->by_identity, cuplug__identity_hash(&b->identities[k]), k) &&
-      cuplug__index_add(&b->by_name, cuplug__hash_text(file->name), k))
+  if (cuplug__index_add(&b->by_identity, cuplug__identity_hash(&file->identity), k) &&
+      cuplug__index_add(&b->by_name, cuplug__hash_text(file->table.name), k))
     return CUPLUG_OK;
   return cuplug__no_memory(error, doing);
+}
+
+/* Checks that a file in a searched directory is called as the plugin in it. */
+static int check_name(int directory, const cuplug_file *file, cuplug_error *error) {
+  char wanted[sizeof("lib.so") + CUPLUG_MAX_NAME];
+  struct stat status;
+  if (directory == AT_FDCWD) return CUPLUG_OK;
+  snprintf(wanted, sizeof(wanted), "lib%s.so", file->table.name);
+  if (!strcmp(strrchr(file->path, '/') + 1, wanted)) return CUPLUG_OK;
+  return cuplug__fail(
+      error, CUPLUG_ERROR_PLUGIN, "it holds the plugin \"%s\", so its file must be called %s%s",
+      file->table.name, wanted,
+      fstatat(directory, wanted, &status, 0) ? "" : ", which is in the same directory, too");
 }
 
 /* Decides between OK, DUPLICATE, SHADOWED, a wrong name and one that is not on the allow-list. */
@@ -164,12 +151,10 @@ static int judge(builder *b, cuplug_file *file, int directory, const cuplug__can
     cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "the same file as %s", earlier->path);
     return give_reason(file, CUPLUG_STATE_DUPLICATE, reason.message, error);
   }
-  int status = directory == AT_FDCWD
-                   ? CUPLUG_OK
-                   : cuplug__check_name(directory, file->path, file->name, &reason);
+  int status = check_name(directory, file, &reason);
   if (!status) status = cuplug__check_listed(candidate->fd, b->trust, &reason);
   if (status) return give_reason(file, CUPLUG_STATE_REJECTED, reason.message, error);
-  earlier = same_name(b, file->name);
+  earlier = same_name(b, file->table.name);
   if (!earlier) return CUPLUG_OK;
   cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "shadowed by %s", earlier->path);
   return give_reason(file, CUPLUG_STATE_SHADOWED, reason.message, error);
@@ -178,14 +163,17 @@ static int judge(builder *b, cuplug_file *file, int directory, const cuplug__can
 /* Fills in what was read of a file, and why that was not all. */
 static int describe(cuplug_file *file, cuplug__candidate *candidate, int result,
                     const cuplug_error *reason, cuplug_error *error) {
-  const cuplug__table *table = &candidate->table;
+  cuplug__table *table = &file->table;
   if (result == CUPLUG_ERROR_MEMORY) return cuplug__no_memory(error, doing);
-  take_table(file, &candidate->table);
+  cuplug__table_drop_signatures(&candidate->table); /* nobody asks a listing for them */
+  *table = candidate->table;
+  cuplug__table_start(&candidate->table);
   int state = CUPLUG_STATE_REJECTED;
   if (table->notes.sound && !table->notes.n_notes) state = CUPLUG_STATE_NO_PLUGIN;
   if (result == CUPLUG_ERROR_NOT_FOUND) state = CUPLUG_STATE_MISSING;
   if (!result) return CUPLUG_OK;
-  if (!file->n_rows && file->notes && !shorten(file)) return cuplug__no_memory(error, doing);
+  if (!table->n_rows && table->notes.bytes && !shorten(table))
+    return cuplug__no_memory(error, doing);
   return give_reason(file, state, reason->message, error);
 }
 
@@ -197,18 +185,19 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
   cuplug_error reason;
   int status = new_file(b, path, origin, &file, error);
   if (status) return status;
+  const cuplug__plugin *loaded = cuplug__registry_loaded_from(path);
   int result = cuplug__candidate_read(directory, path, b->trust, &b->folder, &candidate, &reason);
-  const cuplug__plugin *loaded = cuplug__loaded_from(&b->loaded, path);
-  b->identities[file - b->listing->files] = candidate.identity;
+  file->identity = candidate.identity;
   if (loaded && !cuplug__identity_equal(&loaded->identity, &candidate.identity)) {
     status = fill_changed(file, loaded, error);
   } else if (!candidate.table.notes.n_notes && origin == CUPLUG_ORIGIN_LIBRARY_PATH &&
              result != CUPLUG_ERROR_MEMORY) {
-    drop_last(b);
+    end_file(file);
+    b->listing->n_files--;
     file = NULL;
   } else {
     status = describe(file, &candidate, result, &reason, error);
-    file->loaded = cuplug__is_loaded(&b->loaded, &candidate.identity);
+    file->loaded = cuplug__registry_is_loaded(&candidate.identity);
     if (!status && !result) status = judge(b, file, directory, &candidate, error);
   }
   if (!status && file) status = count_file(b, file, error);
@@ -217,7 +206,7 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
 }
 
 static int add_directory_files(builder *b, cuplug__place *place, cuplug_error *error) {
-  char **names;
+  struct dirent **names;
   size_t n_names;
   cuplug_error reason;
   cuplug_directory *directory = &place->directory;
@@ -228,26 +217,20 @@ static int add_directory_files(builder *b, cuplug__place *place, cuplug_error *e
     directory->reason = strdup(reason.message);
     return directory->reason ? CUPLUG_OK : cuplug__no_memory(error, doing);
   }
-  for (size_t k = 0; k < n_names && !status; k++)
-    status =
-        add_file(b, place->fd, cuplug__join(directory->path, names[k]), directory->origin, error);
-  cuplug__search_free_names(names, n_names);
+  for (size_t k = 0; k < n_names; k++) {
+    char *path = status ? NULL : cuplug__join(directory->path, names[k]->d_name);
+    if (!status) status = add_file(b, place->fd, path, directory->origin, error);
+    free(names[k]);
+  }
+  free(names);
   return status;
 }
 
-static const char *ranked_path(uint64_t *rank) {
-  cuplug__registry_lock();
-  const cuplug__plugin *p = cuplug__registry_ranked_below(*rank);
-  *rank = p ? p->rank : 0;
-  cuplug__registry_unlock();
-  return p ? p->path : NULL;
-}
-
 static int add_all_files(builder *b, cuplug__search *search, cuplug_error *error) {
-  int status = cuplug__loaded_start(&b->loaded, error);
+  int status = CUPLUG_OK;
   uint64_t rank = UINT64_MAX;
-  for (const char *path; !status && (path = ranked_path(&rank));)
-    status = add_file(b, AT_FDCWD, strdup(path), CUPLUG_ORIGIN_LOADED, error);
+  for (const cuplug__plugin *p; !status && (p = cuplug__registry_next_ranked(&rank));)
+    status = add_file(b, AT_FDCWD, strdup(p->path), CUPLUG_ORIGIN_LOADED, error);
   for (size_t k = 0; k < search->n_places && !status; k++)
     if (search->places[k].fd >= 0) status = add_directory_files(b, &search->places[k], error);
   return status;
@@ -265,22 +248,16 @@ static int take_directories(cuplug_listing *listing, cuplug__search *search, cup
   return CUPLUG_OK;
 }
 
-static void end_builder(builder *b) {
-  free(b->identities);
-  cuplug__index_end(&b->by_name);
-  cuplug__index_end(&b->by_identity);
-  cuplug__loaded_end(&b->loaded);
-  cuplug__folder_end(&b->folder);
-}
-
-int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int with_files,
-                         cuplug_listing **listing, cuplug_error *error) {
-  builder b = {.trust = trust, .listing = calloc(1, sizeof(cuplug_listing))};
+int cuplug__listing_make(cuplug__search *search, int with_files, cuplug_listing **listing,
+                         cuplug_error *error) {
+  builder b = {.trust = &search->trust, .listing = calloc(1, sizeof(cuplug_listing))};
   *listing = NULL;
   if (!b.listing) return cuplug__no_memory(error, doing);
   int status = with_files ? add_all_files(&b, search, error) : CUPLUG_OK;
   if (!status) status = take_directories(b.listing, search, error);
-  end_builder(&b);
+  cuplug__index_end(&b.by_name);
+  cuplug__index_end(&b.by_identity);
+  cuplug__folder_end(&b.folder);
   if (status)
     cuplug_free_listing(b.listing);
   else
@@ -289,24 +266,13 @@ int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int
 }
 
 int cuplug_list(int with_files, cuplug_listing **listing, cuplug_error *error) {
-  cuplug__trust trust;
   cuplug__search search;
   *listing = NULL;
   cuplug__clear(error);
-  int status = cuplug__trust_start(&trust, error);
-  if (status) return status;
-  status = cuplug__registry_search(&search, &trust, error);
-  if (!status) status = cuplug__listing_make(&search, &trust, with_files, listing, error);
+  int status = cuplug__search_start(&search, cuplug__registry_added(), error);
+  if (!status) status = cuplug__listing_make(&search, with_files, listing, error);
   cuplug__search_end(&search);
-  cuplug__trust_end(&trust);
   return status;
-}
-
-static void free_file(cuplug_file *file) {
-  free(file->path);
-  free(file->reason);
-  free(file->rows);
-  free(file->notes);
 }
 
 void cuplug_free_listing(cuplug_listing *listing) {
@@ -315,19 +281,10 @@ void cuplug_free_listing(cuplug_listing *listing) {
     free(listing->directories[k].path);
     free(listing->directories[k].reason);
   }
-  for (size_t k = 0; k < listing->n_files; k++) free_file(&listing->files[k]);
+  for (size_t k = 0; k < listing->n_files; k++) end_file(&listing->files[k]);
   free(listing->directories);
   free(listing->files);
   free(listing);
-}
-
-static int is_in_process(const cuplug__identity *identity) {
-  int is_loaded = 0;
-  cuplug__registry_lock();
-  for (const cuplug__plugin *p = cuplug__registry_plugins(); p && !is_loaded; p = p->next)
-    is_loaded = p->library && cuplug__identity_equal(&p->identity, identity);
-  cuplug__registry_unlock();
-  return is_loaded;
 }
 
 static int inspect(const char *path, const cuplug__trust *trust, cuplug_file *file,
@@ -339,7 +296,7 @@ static int inspect(const char *path, const cuplug__trust *trust, cuplug_file *fi
   int result = cuplug__candidate_read(AT_FDCWD, path, trust, NULL, &candidate, &reason);
   if (!result) result = cuplug__check_listed(candidate.fd, trust, &reason);
   int status = describe(file, &candidate, result, &reason, error);
-  file->loaded = is_in_process(&candidate.identity);
+  file->loaded = cuplug__registry_is_loaded(&candidate.identity);
   cuplug__candidate_end(&candidate);
   return status || !result ? status : cuplug__fail(error, result, "%s: %s", path, reason.message);
 }
@@ -360,6 +317,6 @@ int cuplug_inspect(const char *path, cuplug_file **file, cuplug_error *error) {
 
 void cuplug_free_file(cuplug_file *file) {
   if (!file) return;
-  free_file(file);
+  end_file(file);
   free(file);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is said when a name leads to no operator. */
-#ifndef CUPLUG_CORE_LOOKUP_NOT_FOUND_H
-#define CUPLUG_CORE_LOOKUP_NOT_FOUND_H
+#ifndef CUPLUG_CORE_REGISTRY_NOT_FOUND_H
+#define CUPLUG_CORE_REGISTRY_NOT_FOUND_H
 
 #include <cuplug/host.h>
 

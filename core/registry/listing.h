@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listings, for the public functions and for the search of names. */
+#ifndef CUPLUG_CORE_REGISTRY_LISTING_H
+#define CUPLUG_CORE_REGISTRY_LISTING_H
+
+#include "discovery/candidate.h"
+#include "discovery/search.h"
+#include "discovery/table.h"
+#include "discovery/trust.h"
+
+struct cuplug_file {
+  char *path;
+  char *reason; /* NULL for CUPLUG_STATE_OK */
+  int32_t state;
+  int32_t origin;
+  int32_t loaded;      /* 1: its code is in the process */
+  int32_t is_borrowed; /* 1: the table belongs to a loaded plugin */
+  cuplug__identity identity;
+  cuplug__table table; /* without parsed signatures, unless borrowed */
+};
+
+struct cuplug_listing {
+  cuplug_directory *directories;
+  size_t n_directories;
+  cuplug_file *files;
+  size_t n_files;
+};
+
+/* Lists a search path and, with `with_files`, its files. Takes the search's strings over. */
+int cuplug__listing_make(cuplug__search *search, int with_files, cuplug_listing **listing,
+                         cuplug_error *error);
+
+/* 1 for a file whose operators can be found: not shadowed, rejected or a duplicate. */
+int cuplug__file_counts(const cuplug_file *file);
+
+/* 1 if the table of a file, as far as it was read, has an operator of that name. */
+int cuplug__file_has(const cuplug_file *file, const char *op);
+
+#endif
