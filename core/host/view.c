@@ -8,8 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes one more dimension, outside of those before it. */
-static void add_dimension(cuplug__view *v, int64_t size, int64_t stride) {
+void cuplug__view_bytes(cuplug__view *v, const void *data, uint64_t bytes) {
+  v->data = (char *)data;
+  v->block_bytes = bytes;
+  v->ndim = 0;
+}
+
+void cuplug__view_add(cuplug__view *v, int64_t size, int64_t stride) {
   if (size == 1) return;
   if (!v->ndim && stride == (int64_t)v->block_bytes) {
     v->block_bytes *= (uint64_t)size;
@@ -21,30 +26,17 @@ static void add_dimension(cuplug__view *v, int64_t size, int64_t stride) {
   }
 }
 
-void cuplug__view_bytes(cuplug__view *v, const void *data, uint64_t bytes) {
-  v->data = (char *)data;
-  v->block_bytes = bytes;
-  v->ndim = 1;
-  v->shape[0] = 1;
-  v->strides[0] = 0;
-}
-
 void cuplug__view_array(cuplug__view *v, const cuplug_tensor *x) {
   const int64_t element = cuplug_element_bytes(x), n = cuplug_n_elements(x);
-  if (!x->strides || !n) {
-    cuplug__view_bytes(v, x->data, (uint64_t)(n * element));
-    return;
-  }
-  v->data = x->data;
-  v->block_bytes = (uint64_t)element;
-  v->ndim = 0;
-  for (int32_t d = x->ndim - 1; d >= 0; d--) add_dimension(v, x->shape[d], x->strides[d] * element);
-  if (!v->ndim) cuplug__view_bytes(v, v->data, v->block_bytes);
+  const int is_block = !x->strides || !n;
+  cuplug__view_bytes(v, x->data, (uint64_t)(is_block ? n * element : element));
+  for (int32_t d = is_block ? -1 : x->ndim - 1; d >= 0; d--)
+    cuplug__view_add(v, x->shape[d], x->strides[d] * element);
 }
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-/* A place in a view: a block, and its index in each dimension. */
+/* A block of a view, and its index in each dimension. */
 typedef struct place {
   char *data;
   int64_t index[CUPLUG_MAX_NDIM];
@@ -53,10 +45,18 @@ typedef struct place {
 static void find_block(const cuplug__view *v, uint64_t block, place *at) {
   at->data = v->data;
   for (int32_t d = 0; d < v->ndim; d++) {
-    at->index[d] = (int64_t)(block % (uint64_t)v->shape[d]);
+    const uint64_t size = (uint64_t)v->shape[d], rest = d + 1 < v->ndim ? block / size : 0;
+    at->index[d] = (int64_t)(block - rest * size);
     at->data += at->index[d] * v->strides[d];
-    block /= (uint64_t)v->shape[d];
+    block = rest;
   }
+}
+
+char *cuplug__view_place(const cuplug__view *v, uint64_t first) {
+  place at;
+  if (cuplug__view_is_contiguous(v)) return v->data + first;
+  find_block(v, first / v->block_bytes, &at);
+  return at.data + first % v->block_bytes;
 }
 
 /* Goes on by n in dimension d, not past its end; the dimensions inside of it are at 0. */
@@ -125,7 +125,7 @@ static int32_t nearest(const cuplug__view *v) {
 
 /* Whether blocks near in that dimension share lines where those of a row do not. */
 static int shares_lines(const cuplug__view *v, int32_t near) {
-  const int is_apt = has_small_blocks(v) && !is_narrow(v);
+  const int is_apt = near && has_small_blocks(v) && !is_narrow(v);
   return is_apt && llabs(v->strides[0]) >= CUPLUG__LINE && llabs(v->strides[near]) < CUPLUG__LINE;
 }
 
