@@ -42,7 +42,16 @@ typedef struct place {
   int64_t index[CUPLUG_MAX_NDIM];
 } place;
 
-static void find_block(const cuplug__view *v, uint64_t block, place *at) {
+/* Whole blocks in so many bytes. Their size is mostly a power of two: divisions take long. */
+static inline uint64_t blocks_in(const cuplug__view *v, uint64_t bytes) {
+  const int shift = __builtin_ctzll(v->block_bytes);
+  return v->block_bytes >> shift == 1 ? bytes >> shift : bytes / v->block_bytes;
+}
+
+/* Finds the block with byte `first` of C order. Returns which of its bytes that is. */
+static inline uint64_t find_byte(const cuplug__view *v, uint64_t first, place *at) {
+  uint64_t block = blocks_in(v, first);
+  const uint64_t before = first - block * v->block_bytes;
   at->data = v->data;
   for (int32_t d = 0; d < v->ndim; d++) {
     const uint64_t size = (uint64_t)v->shape[d], rest = d + 1 < v->ndim ? block / size : 0;
@@ -50,13 +59,14 @@ static void find_block(const cuplug__view *v, uint64_t block, place *at) {
     at->data += at->index[d] * v->strides[d];
     block = rest;
   }
+  return before;
 }
 
 char *cuplug__view_place(const cuplug__view *v, uint64_t first) {
   place at;
   if (cuplug__view_is_contiguous(v)) return v->data + first;
-  find_block(v, first / v->block_bytes, &at);
-  return at.data + first % v->block_bytes;
+  const uint64_t before = find_byte(v, first, &at);
+  return at.data + before;
 }
 
 /* Goes on by n in dimension d, not past its end; the dimensions inside of it are at 0. */
@@ -115,12 +125,14 @@ static void copy_columns(direction way, const cuplug__view *v, char *packed, cha
 
 #define MAX_PIECE ((int64_t)256 << 20) /* bytes; larger ones would be few, for many threads */
 
+#define LEAST_TILE 16 /* blocks; smaller ones cost more than they save */
+
 /* The dimension in which blocks lie nearest, where those of a row lie further apart, or 0. */
 static int32_t nearest(const cuplug__view *v) {
   int32_t near = 0;
   for (int32_t d = 1; d < v->ndim; d++)
     if (llabs(v->strides[d]) < llabs(v->strides[near])) near = d;
-  return near;
+  return near && v->shape[0] * v->shape[near] >= LEAST_TILE ? near : 0;
 }
 
 /* Whether blocks near in that dimension share lines where those of a row do not. */
@@ -172,19 +184,22 @@ uint64_t cuplug__view_piece(const cuplug__view *v) {
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
 /* Whole units from here on, in the dimension `near`, of the next n blocks. */
-static int64_t n_units(const cuplug__view *v, const place *at, int32_t near, int64_t n) {
+static int64_t n_units(const cuplug__view *v, const place *at, int32_t near, int64_t n,
+                       int64_t unit) {
+  if (!near || n < unit) return 0;
   for (int32_t d = 0; d < near; d++)
     if (at->index[d]) return 0;
-  return near ? cuplug__least(v->shape[near] - at->index[near], n / unit_of(v, near)) : 0;
+  return cuplug__least(v->shape[near] - at->index[near], n / unit);
 }
 
 /* The next n blocks. Only reads go by tiles. */
 static inline __attribute__((always_inline)) void copy_range(direction way, const cuplug__view *v,
                                                              place *at, int64_t n, char *packed) {
   const int32_t near = way == READ ? near_dimension(v) : 0;
+  const int64_t unit = unit_of(v, near);
   while (n) {
-    const int64_t units = n_units(v, at, near, n);
-    int64_t done = units * unit_of(v, near);
+    const int64_t units = n_units(v, at, near, n, unit);
+    int64_t done = units * unit;
     if (done) {
       copy_units(v, near, at, units, packed);
       advance(v, at, near, units);
@@ -212,16 +227,16 @@ copy_bytes(direction way, const cuplug__view *v, uint64_t first, uint64_t bytes,
     copy(way, packed, v->data + first, bytes);
     return;
   }
-  const uint64_t block = v->block_bytes, before = first % block;
-  find_block(v, first / block, &at);
+  const uint64_t before = find_byte(v, first, &at);
   if (before) {
-    const uint64_t rest = cuplug__least(block - before, bytes);
+    const uint64_t rest = cuplug__least(v->block_bytes - before, bytes);
     copy(way, packed, at.data + before, rest);
     advance(v, &at, 0, 1);
     packed += rest, bytes -= rest;
   }
-  copy_range(way, v, &at, (int64_t)(bytes / block), packed);
-  if (bytes % block) copy(way, packed + bytes / block * block, at.data, bytes % block);
+  const uint64_t n = blocks_in(v, bytes), done = n * v->block_bytes;
+  copy_range(way, v, &at, (int64_t)n, packed);
+  if (done < bytes) copy(way, packed + done, at.data, bytes - done);
 }
 
 void cuplug__view_read(const cuplug__view *v, uint64_t first, uint64_t bytes, char *to) {
