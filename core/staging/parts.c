@@ -40,14 +40,17 @@ static int allocate(part *p) {
   return status;
 }
 
+static int transfer(part *p, uint32_t k, int to_host) {
+  const cuplug__parcel *x = &p->shipment->parcels[k];
+  if (!(to_host ? x->is_received : x->is_sent)) return CUPLUG_OK;
+  return cuplug__transfer(p->lane, to_host, &x->view, cuplug__parcel_place(x, p->first),
+                          p->blocks[k], cuplug__parcel_bytes(x, p->n), p->watch,
+                          p->shipment->run->error);
+}
+
 static int send(part *p) {
   int status = CUPLUG_OK;
-  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) {
-    const cuplug__parcel *x = &p->shipment->parcels[k];
-    if (x->is_sent)
-      status = cuplug__to_device(p->lane, p->blocks[k], &x->view, cuplug__parcel_place(x, p->first),
-                                 cuplug__parcel_bytes(x, p->n), p->watch, p->shipment->run->error);
-  }
+  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) status = transfer(p, k, 0);
   return status;
 }
 
@@ -79,11 +82,8 @@ static int receive(part *p) {
   int status = CUPLUG_OK;
   p->is_back = 1;
   for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) {
-    const cuplug__parcel *x = &p->shipment->parcels[k];
-    if (!x->is_known && p->blocks[k]) status = give_memory(p, k);
-    if (!status && x->is_received)
-      status = cuplug__to_host(p->lane, &x->view, cuplug__parcel_place(x, p->first), p->blocks[k],
-                               cuplug__parcel_bytes(x, p->n), p->watch, p->shipment->run->error);
+    if (!p->shipment->parcels[k].is_known && p->blocks[k]) status = give_memory(p, k);
+    if (!status) status = transfer(p, k, 1);
   }
   return status;
 }

@@ -100,7 +100,7 @@ static int send_shared(cuplug__pipeline *p) {
     status =
         cuplug__device_allocate(run->device.id, bytes, lane->stream, &p->shared[k], run->error);
     if (!status)
-      status = cuplug__to_device(lane, p->shared[k], &x->view, 0, bytes, p->watch, run->error);
+      status = cuplug__transfer(lane, 0, &x->view, 0, p->shared[k], bytes, p->watch, run->error);
   }
   /* Slots share the pinned buffers with what is still on its way from them, and the other lanes the
    * memory of this one. */

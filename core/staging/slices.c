@@ -10,6 +10,7 @@
 #include "host/watch.h"
 #include "staging/parcel.h"
 #include "staging/pipeline.h"
+#include "staging/transfer.h"
 
 #include <stdlib.h>
 
@@ -34,12 +35,10 @@ static const cuplug__parcel *parcel_of(const cuplug__pipeline *p, uint32_t k) {
   return &p->shipment->parcels[k];
 }
 
-static uint64_t bytes_there(const cuplug__pipeline *p, uint64_t i, uint32_t k) {
-  return parcel_of(p, k)->is_sent ? cuplug__slice_bytes(p, i, k) : 0;
-}
-
-static uint64_t bytes_back(const cuplug__pipeline *p, uint64_t i, uint32_t k) {
-  return parcel_of(p, k)->is_received ? cuplug__slice_bytes(p, i, k) : 0;
+/* That travel in one direction. */
+static uint64_t bytes_of(const cuplug__pipeline *p, uint64_t i, uint32_t k, int to_host) {
+  const cuplug__parcel *x = parcel_of(p, k);
+  return (to_host ? x->is_received : x->is_sent) ? cuplug__slice_bytes(p, i, k) : 0;
 }
 
 /* In the whole array. */
@@ -58,13 +57,14 @@ static char *on_host(const cuplug__pipeline *p, const cuplug__slot *s, uint64_t 
                                  : s->pinned + p->offsets[k];
 }
 
-static void begin_filling(cuplug__pipeline *p, uint64_t i) {
+/* Between arrays and pinned memory. */
+static void begin_copies(cuplug__pipeline *p, uint64_t i, int to_host) {
   cuplug__slot *s = slot_of(p, i);
   for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
-    const uint64_t bytes = bytes_there(p, i, k);
+    const uint64_t bytes = bytes_of(p, i, k, to_host);
     if (bytes && !cuplug__is_direct(p, k))
-      cuplug__host_copy_read(&s->copies[k], &parcel_of(p, k)->view, place_of(p, i, k), bytes,
-                             s->pinned + p->offsets[k], p->n_helpers);
+      cuplug__host_copy_begin(&s->copies[k], to_host, &parcel_of(p, k)->view, place_of(p, i, k),
+                              bytes, s->pinned + p->offsets[k], p->n_helpers);
   }
 }
 
@@ -73,16 +73,17 @@ static void end_copies(cuplug__pipeline *p, uint64_t i) {
     cuplug__host_copy_end(&slot_of(p, i)->copies[k]);
 }
 
-static int send(cuplug__pipeline *p, uint64_t i) {
+/* Between the host and the device. */
+static int exchange(cuplug__pipeline *p, uint64_t i, int to_host) {
   const cuplug__slot *s = slot_of(p, i);
-  int code = 0;
-  for (uint32_t k = 0; k < p->shipment->n_parcels && !code; k++) {
-    const uint64_t bytes = bytes_there(p, i, k);
+  int status = CUPLUG_OK;
+  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) {
+    const uint64_t bytes = bytes_of(p, i, k, to_host);
     if (bytes)
-      code = cuplug__driver.cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)s->device + p->offsets[k],
-                                              on_host(p, s, i, k), bytes, s->lane->stream);
+      status = cuplug__driver_copy(to_host, on_host(p, s, i, k), s->device + p->offsets[k], bytes,
+                                   s->lane->stream, p->shipment->run->error);
   }
-  return cuplug__cuda_check(p->shipment->run->error, code, "copying to the device");
+  return status;
 }
 
 static int call_entry(cuplug__pipeline *p, uint64_t i) {
@@ -97,50 +98,36 @@ static int call_entry(cuplug__pipeline *p, uint64_t i) {
   return cuplug__call_entry(run);
 }
 
-static int request(cuplug__pipeline *p, uint64_t i) {
-  const cuplug__slot *s = slot_of(p, i);
-  int code = 0;
-  for (uint32_t k = 0; k < p->shipment->n_parcels && !code; k++) {
-    const uint64_t bytes = bytes_back(p, i, k);
-    if (bytes)
-      code = cuplug__driver.cuMemcpyDtoHAsync(on_host(p, s, i, k),
-                                              (CUdeviceptr)(uintptr_t)s->device + p->offsets[k],
-                                              bytes, s->lane->stream);
-  }
-  if (!code) code = cuplug__driver.cuEventRecord(s->event, s->lane->stream);
-  return cuplug__cuda_check(p->shipment->run->error, code, "copying to the host");
-}
-
 static int run_slice(cuplug__pipeline *p, uint64_t i) {
   const cuplug__run *run = p->shipment->run;
+  const cuplug__slot *s = slot_of(p, i);
   end_copies(p, i);
-  int status = cuplug__named(run, send(p, i));
+  int status = cuplug__named(run, exchange(p, i, 0));
   if (!status) status = call_entry(p, i);
-  return status ? status : cuplug__named(run, request(p, i));
+  if (status) return status;
+  status = exchange(p, i, 1);
+  if (!status)
+    status = cuplug__cuda_check(run->error, cuplug__driver.cuEventRecord(s->event, s->lane->stream),
+                                "copying to the host");
+  return cuplug__named(run, status);
 }
 
 static int begin_writing(cuplug__pipeline *p, uint64_t i) {
   const cuplug__run *run = p->shipment->run;
-  cuplug__slot *s = slot_of(p, i);
+  const cuplug__slot *s = slot_of(p, i);
   int code = cuplug__driver.cuEventSynchronize(s->event);
   if (code) return cuplug__named(run, cuplug__cuda_fail(run->error, code, "waiting for a slice"));
   cuplug__shipment_shift(p->shipment, s->fault, first_row_of(p, i));
   int status = cuplug__fault_take(s->fault, run->error);
-  if (status) return status;
-  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
-    const uint64_t bytes = bytes_back(p, i, k);
-    if (bytes && !cuplug__is_direct(p, k))
-      cuplug__host_copy_write(&s->copies[k], &parcel_of(p, k)->view, place_of(p, i, k), bytes,
-                              s->pinned + p->offsets[k], p->n_helpers);
-  }
-  return CUPLUG_OK;
+  if (!status) begin_copies(p, i, 1);
+  return status;
 }
 
 static int finish(cuplug__pipeline *p, uint64_t i) {
   uint64_t bytes = 0;
   end_copies(p, i);
   for (uint32_t k = 0; k < p->shipment->n_parcels; k++)
-    bytes += bytes_there(p, i, k) + bytes_back(p, i, k);
+    bytes += bytes_of(p, i, k, 0) + bytes_of(p, i, k, 1);
   return cuplug__watch_add(p->watch, bytes, p->shipment->run->error);
 }
 
@@ -154,7 +141,7 @@ static int run_all(cuplug__pipeline *p) {
   while (!status && n_done < p->n_slices) {
     if (n_filling < p->n_slices && n_filling - n_launched < N_FILLING &&
         n_filling - n_done < CUPLUG__N_SLOTS)
-      begin_filling(p, n_filling++);
+      begin_copies(p, n_filling++, 0);
     else if (n_launched < n_filling && n_launched - n_back < N_RUNNING)
       status = run_slice(p, n_launched++);
     else if (n_back < n_launched && n_back - n_done < N_WRITING)
@@ -174,7 +161,7 @@ static void begin_pages(cuplug__pipeline *p) {
   for (uint32_t k = s->run->frame->n_inputs; k < s->n_parcels; k++) {
     const cuplug__parcel *x = &s->parcels[k];
     const uint64_t bytes = cuplug__parcel_bytes(x, s->n_rows);
-    if (bytes_back(p, 0, k) && bytes >= FRESH_BYTES && !cuplug__is_direct(p, k))
+    if (bytes_of(p, 0, k, 1) && bytes >= FRESH_BYTES && !cuplug__is_direct(p, k))
       cuplug__host_pages_begin(&p->pages[k], x->view.data + place_of(p, 0, k), bytes);
   }
 }
