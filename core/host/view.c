@@ -3,7 +3,6 @@
 
 #include "base/layout.h"
 #include "host/move.h"
-#include "host/tiles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +166,7 @@ static void copy_units(const cuplug__view *v, int32_t near, const place *at, int
   const int64_t n_rows = unit_of(v, near) / v->shape[0];
   place row = *at;
   for (int64_t i = 0; i < n_rows; i++) {
-    cuplug__copy_tiles(to + i * row_bytes, n_rows * row_bytes, row.data, v->strides[near],
+    cuplug__move_tiles(to + i * row_bytes, n_rows * row_bytes, row.data, v->strides[near],
                        v->strides[0], n, v->shape[0], block);
     if (i + 1 < n_rows) advance(v, &row, 1, 1);
   }

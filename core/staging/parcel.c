@@ -2,6 +2,7 @@
 #include "staging/parcel.h"
 
 #include "base/layout.h"
+#include "base/status.h"
 #include "entry/run.h"
 #include "host/view.h"
 
@@ -12,7 +13,10 @@
 cuplug__shipment *cuplug__shipment_new(cuplug__run *run) {
   const uint32_t n = run->frame->n_tensors;
   cuplug__shipment *new = malloc(sizeof *new + n * sizeof *new->parcels);
-  if (!new) return NULL;
+  if (!new) {
+    cuplug__named(run, cuplug__no_memory(run->error, "describing a call's arrays"));
+    return NULL;
+  }
   new->run = run;
   new->is_share = 0;
   new->first_row = 0;

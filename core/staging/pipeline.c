@@ -11,6 +11,7 @@
 #include "staging/parcel.h"
 #include "staging/transfer.h"
 
+#define SLICED_BYTES ((uint64_t)1 << 20) /* less, of all arrays together, goes through at once */
 #define MIN_SLICES 8
 #define MIN_SLOT_BYTES ((uint64_t)512 << 10) /* smaller ones cost more than they overlap */
 #define MAX_SLOT_BYTES ((uint64_t)8 << 20)
@@ -25,8 +26,8 @@ _Static_assert(CUPLUG__SLOTS_OF_LANE <= CUPLUG__N_PINNED, "each slot has an even
 
 static uint64_t padding(const cuplug__shipment *s) { return s->n_parcels * (uint64_t)ALIGNMENT; }
 
-int cuplug__pipeline_suits(const cuplug__shipment *s, uint64_t min_bytes) {
-  return s->n_rows >= min_bytes / s->row_bytes && s->n_rows >= MIN_SLICES &&
+int cuplug__pipeline_suits(const cuplug__shipment *s) {
+  return s->n_rows >= SLICED_BYTES / s->row_bytes && s->n_rows >= MIN_SLICES &&
          s->row_bytes <= MAX_SLOT_BYTES - padding(s);
 }
 

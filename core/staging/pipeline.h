@@ -42,7 +42,7 @@ typedef struct cuplug__pipeline {
 } cuplug__pipeline;
 
 /* 1 for calls that are described in rows, of which there are enough, and some fit a slot. */
-int cuplug__pipeline_suits(const cuplug__shipment *shipment, uint64_t min_bytes);
+int cuplug__pipeline_suits(const cuplug__shipment *shipment);
 
 /* Takes all that a call needs, for `shipment` and `watch`, which are set, of a pipeline that is
  * zero otherwise; *fits becomes 0 where memory is not to be had. To be given in any case. */

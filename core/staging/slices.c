@@ -21,10 +21,6 @@
 
 _Static_assert(N_FILLING + N_RUNNING + N_WRITING <= CUPLUG__N_SLOTS, "each has a slot");
 
-int cuplug__is_worth_slicing(const cuplug__shipment *s) {
-  return cuplug__pipeline_suits(s, CUPLUG__SLICED_BYTES);
-}
-
 /* ---- One slice, step by step ----------------------------------------------------------------- */
 
 static cuplug__slot *slot_of(cuplug__pipeline *p, uint64_t i) {

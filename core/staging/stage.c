@@ -8,6 +8,7 @@
 #include "staging/packed.h"
 #include "staging/parcel.h"
 #include "staging/parts.h"
+#include "staging/pipeline.h"
 #include "staging/slices.h"
 #include "staging/turns.h"
 
@@ -29,7 +30,7 @@ static int run_shipment(cuplug__shipment *s, cuplug__watch *watch) {
   int is_done = 0, status = CUPLUG_OK;
   run->frame->staged = 1;
   if (!s->is_share) status = cuplug__run_packed(s, watch, &is_done);
-  if (!is_done && (s->is_share || cuplug__shipment_rows(s)) && cuplug__is_worth_slicing(s)) {
+  if (!is_done && (s->is_share || cuplug__shipment_rows(s)) && cuplug__pipeline_suits(s)) {
     cuplug__clear(run->error);
     status = run_slices(s, watch, &is_done);
   }
@@ -40,22 +41,19 @@ static int run_shipment(cuplug__shipment *s, cuplug__watch *watch) {
   return status ? status : cuplug__watch_end(watch, run->error);
 }
 
-int cuplug__run_staged(cuplug__run *run) {
+int cuplug__run_staged(cuplug__run *run, uint64_t first_row, uint64_t n_rows) {
   cuplug__watch watch;
-  cuplug__shipment *shipment = cuplug__shipment_new(run);
-  if (!shipment)
-    return cuplug__named(run, cuplug__no_memory(run->error, "describing a call's arrays"));
-  cuplug__watch_start(&watch, run->frame->progress, run->frame->user, cuplug__staged_bytes(run));
-  const int status = run_shipment(shipment, &watch);
-  free(shipment);
+  cuplug__shipment *s = cuplug__shipment_new(run);
+  if (!s) return CUPLUG_ERROR_MEMORY;
+  s->is_share = n_rows > 0;
+  if (s->is_share) {
+    cuplug__shipment_rows(s);
+    s->first_row = first_row;
+    s->n_rows = n_rows;
+  }
+  cuplug__watch_start(&watch, run->frame->progress, run->frame->user,
+                      s->is_share ? n_rows * s->row_bytes : cuplug__staged_bytes(run));
+  const int status = run_shipment(s, &watch);
+  free(s);
   return status;
-}
-
-int cuplug__run_share(cuplug__shipment *s, uint64_t first_row, uint64_t n_rows) {
-  cuplug__watch watch;
-  cuplug__watch_start(&watch, s->run->frame->progress, s->run->frame->user, n_rows * s->row_bytes);
-  s->is_share = 1;
-  s->first_row = first_row;
-  s->n_rows = n_rows;
-  return run_shipment(s, &watch);
 }
