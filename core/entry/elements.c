@@ -185,10 +185,6 @@ static int n_still(const cuplug_loop *loop, uint32_t k) {
   return n;
 }
 
-static int is_still(const cuplug_loop *loop, uint32_t k) {
-  return loop->ndim > 0 && n_still(loop, k) == loop->ndim;
-}
-
 static int is_half_type(const cuplug_tensor *t) {
   const uint32_t type = cuplug_type(t);
   return type == CUPLUG_FLOAT16 || type == CUPLUG_BFLOAT16;
@@ -200,7 +196,7 @@ uint64_t cuplug__elements_still(const cuplug_loop *loop, const cuplug_tensor *te
   if (loop->n < PARALLEL_FROM || loop->ndim < 2 || loop->sizes[loop->ndim - 1] < ROW_FROM) return 0;
   for (uint32_t k = 0; k < roles->n_inputs; k++) {
     const int is_plain = !((roles->inout | roles->raw) >> k & 1) && !is_half_type(&tensors[k]);
-    if (is_plain && !last_stride(loop, k) && !is_still(loop, k)) found |= 1ull << k;
+    if (is_plain && !last_stride(loop, k) && n_still(loop, k) < loop->ndim) found |= 1ull << k;
   }
   return found;
 }
@@ -222,7 +218,7 @@ static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cupl
   if (!is_half) x->load = NULL, x->store = NULL;
   x->is_read = !is_output;
   x->is_written = is_output || roles->inout >> k & 1;
-  x->is_still = !x->is_written && is_still(e->loop, k);
+  x->is_still = !x->is_written && e->loop->ndim > 0 && n_still(e->loop, k) == e->loop->ndim;
   const int flat = cuplug__view_is_contiguous(&x->view);
   x->is_together = flat || (e->row && last_stride(e->loop, k) == 1);
   x->is_past = is_output && flat && e->loop->n >= CUPLUG_NONTEMPORAL_FROM / x->bytes;

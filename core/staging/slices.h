@@ -7,6 +7,9 @@
 #include "host/watch.h"
 #include "staging/parcel.h"
 
+/* 1 for calls that are described in rows, of which there are enough, and some fit a slice. */
+int cuplug__suits_slices(const cuplug__shipment *shipment);
+
 /* Runs such a call. *fits becomes 0 where memory for slices and for what they share is not to be
  * had: then nothing has been run, and no error is left. After an error the outputs and in-out
  * arrays hold what the slices before had for them; pinned ones also what those under way had. The

@@ -8,7 +8,6 @@
 #include "staging/packed.h"
 #include "staging/parcel.h"
 #include "staging/parts.h"
-#include "staging/pipeline.h"
 #include "staging/slices.h"
 #include "staging/turns.h"
 
@@ -30,7 +29,7 @@ static int run_shipment(cuplug__shipment *s, cuplug__watch *watch) {
   int is_done = 0, status = CUPLUG_OK;
   run->frame->staged = 1;
   if (!s->is_share) status = cuplug__run_packed(s, watch, &is_done);
-  if (!is_done && (s->is_share || cuplug__shipment_rows(s)) && cuplug__pipeline_suits(s)) {
+  if (!is_done && (s->is_share || cuplug__shipment_rows(s)) && cuplug__suits_slices(s)) {
     cuplug__clear(run->error);
     status = run_slices(s, watch, &is_done);
   }
