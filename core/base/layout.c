@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/layout.h"
 
+static int is_empty(const cuplug_tensor *x) {
+  for (int32_t k = 0; k < x->ndim; k++)
+    if (x->shape[k] == 0) return 1;
+  return 0;
+}
+
+static uint64_t magnitude(int64_t x) { return x < 0 ? -(uint64_t)x : (uint64_t)x; }
+
 int cuplug__has_contiguous_strides(const cuplug_tensor *x) {
   int64_t expected = 1;
   int contiguous = 1;
@@ -14,9 +22,7 @@ int cuplug__has_contiguous_strides(const cuplug_tensor *x) {
 
 int cuplug__has_possible_strides(const cuplug_tensor *x) {
   int64_t reach, first = 0, last = 0;
-  if (!x->strides) return 1;
-  for (int32_t k = 0; k < x->ndim; k++)
-    if (x->shape[k] == 0) return 1;
+  if (!x->strides || is_empty(x)) return 1;
   for (int32_t k = 0; k < x->ndim; k++) {
     int64_t *end = x->strides[k] < 0 ? &first : &last;
     if (__builtin_mul_overflow(x->shape[k] - 1, x->strides[k], &reach) ||
@@ -32,8 +38,7 @@ cuplug__span cuplug__strided_span(const cuplug_tensor *x) {
   const uintptr_t data = (uintptr_t)cuplug__first_element(x);
   int64_t element = cuplug_element_bytes(x), first = 0, last = 0;
   /* First: without elements the other sizes may be of any product. */
-  for (int32_t k = 0; k < x->ndim; k++)
-    if (x->shape[k] == 0) return (cuplug__span){data, data};
+  if (is_empty(x)) return (cuplug__span){data, data};
   for (int32_t k = 0; k < x->ndim; k++) {
     int64_t reach = (x->shape[k] - 1) * x->strides[k];
     *(reach < 0 ? &first : &last) += reach;
@@ -42,26 +47,26 @@ cuplug__span cuplug__strided_span(const cuplug_tensor *x) {
                         data + (uintptr_t)((last + 1) * element)};
 }
 
-static uint64_t stride_of(const cuplug_tensor *x, int32_t k) {
-  return x->strides[k] < 0 ? -(uint64_t)x->strides[k] : (uint64_t)x->strides[k];
+/* Insertion: the dimensions are nearly always in order. */
+void cuplug__sort_dims(const cuplug_tensor *x, int32_t *dims) {
+  for (int32_t n = 0; n < x->ndim; n++) {
+    const int32_t d = x->ndim - 1 - n;
+    int32_t at = n;
+    for (; at && magnitude(x->strides[dims[at - 1]]) > magnitude(x->strides[d]); at--)
+      dims[at] = dims[at - 1];
+    dims[at] = d;
+  }
 }
 
 int cuplug__shares_elements(const cuplug_tensor *x) {
-  uint64_t left = 0, reach = 0;
-  if (!x->strides) return 0;
+  int32_t dims[CUPLUG_MAX_NDIM];
+  uint64_t reach = 0;
+  if (!x->strides || is_empty(x)) return 0;
+  cuplug__sort_dims(x, dims);
   for (int32_t k = 0; k < x->ndim; k++) {
-    if (x->shape[k] == 0) return 0;
-    if (x->shape[k] > 1) left |= (uint64_t)1 << k;
-  }
-  while (left) {
-    int32_t narrowest = __builtin_ctzll(left);
-    for (uint64_t rest = left; rest; rest &= rest - 1) {
-      const int32_t k = __builtin_ctzll(rest);
-      if (stride_of(x, k) < stride_of(x, narrowest)) narrowest = k;
-    }
-    if (stride_of(x, narrowest) <= reach) return 1;
-    reach += ((uint64_t)x->shape[narrowest] - 1) * stride_of(x, narrowest);
-    left &= ~((uint64_t)1 << narrowest);
+    const uint64_t stride = magnitude(x->strides[dims[k]]), n = (uint64_t)x->shape[dims[k]];
+    if (n > 1 && stride <= reach) return 1;
+    reach += (n - 1) * stride;
   }
   return 0;
 }

@@ -73,6 +73,9 @@ typedef struct cuplug__span {
   uintptr_t low, high;
 } cuplug__span;
 
+/* The numbers of the dimensions, from the narrowest stride to the widest. */
+void cuplug__sort_dims(const cuplug_tensor *x, int32_t *dims);
+
 /* 1 when elements share memory, or interleave as only strides made by hand do: when a dimension's
  * stride does not pass all that the narrower ones reach. */
 int cuplug__shares_elements(const cuplug_tensor *x);

@@ -27,7 +27,7 @@ static int run_prepared(cuplug__run *run) {
   cuplug__cuda_note_operator(f->op->name);
   if (f->home.type == CUPLUG_CPU) {
     cuplug__spread_inputs(f);
-    return cuplug__run_staged(run);
+    return cuplug__run_staged(run, 0, 0);
   }
   run->stream = CUPLUG__STREAM(f->stream);
   run->fault = atomic_load_explicit(&run->overload->faults[run->device.id], memory_order_relaxed);

@@ -29,8 +29,8 @@ static int check_code(const cuplug_operator *op, int32_t device, cuplug_error *e
                       (int)capability / 10, (int)capability % 10);
 }
 
-int cuplug__ready_overload(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
-                           cuplug_error *error) {
+static int ready_overload(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
+                          cuplug_error *error) {
   _Static_assert(CUPLUG__N_FAULTS == CUPLUG__MAX_GPUS, "one for each");
   cuplug_fault *fault, *none = NULL;
   cuplug_fault *_Atomic *mine = &overload->faults[device];
@@ -64,7 +64,7 @@ static int make_state(const cuplug_operator *op, cuplug__overload *overload, int
 int cuplug__ready_run(cuplug__run *run) {
   const uint64_t bit = 1ull << (run->device.id & 63);
   if (atomic_load_explicit(&run->overload->prepared, memory_order_acquire) & bit) return CUPLUG_OK;
-  int status = cuplug__ready_overload(run->frame->op, run->overload, run->device.id, run->error);
+  int status = ready_overload(run->frame->op, run->overload, run->device.id, run->error);
   if (!status) atomic_fetch_or_explicit(&run->overload->prepared, bit, memory_order_release);
   return status;
 }
@@ -96,7 +96,7 @@ static int prepare_entered(cuplug_operator *op, int32_t device, cuplug_error *er
   for (uint32_t k = 0; k < op->n_overloads && !status; k++) {
     if (!op->overloads[k].cuda) continue;
     has_entry = 1;
-    status = cuplug__ready_overload(op, &op->overloads[k], device, error);
+    status = ready_overload(op, &op->overloads[k], device, error);
     if (!status) status = make_state(op, &op->overloads[k], device, error);
   }
   if (!status && has_entry && (kernel = cuplug__any_kernel(op))) load_kernels(kernel);

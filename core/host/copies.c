@@ -82,11 +82,15 @@ static int copy_piece(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Pieces end at multiples of `piece`, of the array's address where it is fresh, else of the place
- * in the view. */
-static void divide(cuplug__host_copy *copy, uint64_t bytes, uint64_t piece) {
-  const uint64_t start = is_fresh(copy) ? (uint64_t)(uintptr_t)copy->view->data : 0;
-  copy->lead = (start + copy->first) % piece;
+/* In pieces of `wanted` bytes or more, that end at multiples of this: of the array's address where
+ * it is fresh, else of the place in the view. */
+static void describe(cuplug__host_copy *copy, int is_write, const cuplug__view *view,
+                     uint64_t first, uint64_t bytes, const void *packed, uint64_t wanted) {
+  const uint64_t best = is_write ? 1 : cuplug__view_piece(view);
+  const uint64_t piece = (wanted + best - 1) / best * best;
+  *copy = (cuplug__host_copy){
+      .view = view, .first = first, .packed = (char *)packed, .is_write = is_write};
+  copy->lead = ((is_fresh(copy) ? (uint64_t)(uintptr_t)view->data : 0) + first) % piece;
   if (!bytes) return;
   copy->loop = (cuplug__loop){.body = copy_piece,
                               .context = copy,
@@ -94,45 +98,24 @@ static void divide(cuplug__host_copy *copy, uint64_t bytes, uint64_t piece) {
                               .grain = (int64_t)piece};
 }
 
-static void begin(cuplug__host_copy *copy, int n_helpers) {
+/* Enough for some threads, whole pages. */
+static uint64_t piece_of(int is_write, const cuplug__view *view, uint64_t bytes) {
+  const uint64_t most = is_write && cuplug__view_is_contiguous(view) ? FRESH_PIECE : VIEW_PIECE;
+  const uint64_t wanted = bytes / 8 / LEAST_PIECE * LEAST_PIECE;
+  return wanted < LEAST_PIECE ? LEAST_PIECE : wanted < most ? wanted : most;
+}
+
+static void start(cuplug__host_copy *copy, int n_helpers) {
   const int most = CUPLUG__MAX_COPY_THREADS - 1;
   copy->loop.n_helpers = n_helpers < most ? n_helpers : most;
   if (copy->loop.n) copy->job = cuplug__team_begin(&copy->loop);
 }
 
-/* Enough for some threads, whole pages. */
-static uint64_t piece_of(uint64_t bytes, uint64_t most) {
-  const uint64_t wanted = bytes / 8 / LEAST_PIECE * LEAST_PIECE;
-  return wanted < LEAST_PIECE ? LEAST_PIECE : wanted < most ? wanted : most;
-}
-
-static void describe_reading(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
-                             uint64_t bytes, void *to, uint64_t wanted) {
-  const uint64_t best = cuplug__view_piece(view);
-  copy->view = view;
-  copy->first = first;
-  copy->packed = to;
-  divide(copy, bytes, (wanted + best - 1) / best * best);
-}
-
-static void describe_writing(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
-                             uint64_t bytes, const void *from) {
-  const uint64_t most = cuplug__view_is_contiguous(view) ? FRESH_PIECE : VIEW_PIECE;
-  *copy = (cuplug__host_copy){.view = view, .first = first, .packed = (char *)from, .is_write = 1};
-  divide(copy, bytes, piece_of(bytes, most));
-}
-
-void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
-                            uint64_t bytes, void *to, int n_helpers) {
-  *copy = (cuplug__host_copy){.is_for_dma = 1};
-  describe_reading(copy, view, first, bytes, to, piece_of(bytes, VIEW_PIECE));
-  begin(copy, n_helpers);
-}
-
-void cuplug__host_copy_write(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
-                             uint64_t bytes, const void *from, int n_helpers) {
-  describe_writing(copy, view, first, bytes, from);
-  begin(copy, n_helpers);
+void cuplug__host_copy_begin(cuplug__host_copy *copy, int is_write, const cuplug__view *view,
+                             uint64_t first, uint64_t bytes, const void *packed, int n_helpers) {
+  describe(copy, is_write, view, first, bytes, packed, piece_of(is_write, view, bytes));
+  copy->is_for_dma = !is_write;
+  start(copy, n_helpers);
 }
 
 void cuplug__host_copy_end(cuplug__host_copy *copy) {
@@ -171,28 +154,27 @@ void cuplug__host_pages_end(cuplug__host_pages *pages) {
 }
 
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to) {
-  cuplug__host_copy copy = {0};
+  cuplug__host_copy copy;
   if (bytes < CUPLUG__SHARED_BYTES) {
     cuplug__view_read(view, 0, bytes, to);
     return;
   }
-  describe_reading(&copy, view, 0, bytes, to, piece_of(bytes, VIEW_PIECE));
-  begin(&copy, CUPLUG__MAX_COPY_THREADS);
+  describe(&copy, 0, view, 0, bytes, to, piece_of(0, view, bytes));
+  start(&copy, CUPLUG__MAX_COPY_THREADS);
   cuplug__host_copy_end(&copy);
 }
 
 int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from) {
   const uint64_t bytes = (uint64_t)(cuplug_n_elements(from) * cuplug_element_bytes(from));
-  cuplug__host_copy copy = {0};
+  cuplug__host_copy copy;
   cuplug__view view;
   cuplug__view_array(&view, to);
   if (cuplug__view_is_contiguous(&view)) {
     cuplug__view_array(&view, from);
-    describe_reading(&copy, &view, 0, bytes, to->data,
-                     bytes < CACHED_BYTES ? SHARED_PIECE : VIEW_PIECE);
+    describe(&copy, 0, &view, 0, bytes, to->data, bytes < CACHED_BYTES ? SHARED_PIECE : VIEW_PIECE);
   } else {
     if (cuplug__shares_elements(to)) return 0;
-    describe_writing(&copy, &view, 0, bytes, from->data);
+    describe(&copy, 1, &view, 0, bytes, from->data, piece_of(1, &view, bytes));
   }
   if (bytes < STRIDED_BYTES)
     (void)cuplug__loop_alone(&copy.loop);

@@ -32,14 +32,12 @@ typedef struct cuplug__host_pages {
   _Atomic int is_over;
 } cuplug__host_pages;
 
-/* Both return at once; both memories, and the view, are in use until host_copy_end. Threads are
- * woken until n_helpers are awake. What is read goes past the caches: from those of several cores
- * the DMA gets it at half its rate. */
-void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
-                            uint64_t bytes, void *to, int n_helpers);
-/* The array may be fresh: pages of a contiguous one are made by the team. */
-void cuplug__host_copy_write(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
-                             uint64_t bytes, const void *from, int n_helpers);
+/* Reads a view into contiguous memory, or writes it from there. Returns at once; both memories, and
+ * the view, are in use until host_copy_end. Threads are woken until n_helpers are awake. What is
+ * read goes past the caches: from those of several cores the DMA gets it at half its rate. The
+ * array that is written may be fresh: pages of a contiguous one are made by the team. */
+void cuplug__host_copy_begin(cuplug__host_copy *copy, int is_write, const cuplug__view *view,
+                             uint64_t first, uint64_t bytes, const void *packed, int n_helpers);
 /* Reads a whole view, at once; small ones by the calling thread alone. */
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to);
 

@@ -26,6 +26,11 @@ static int read_numbers(const char *folder, const char *name, long long *a, long
   return n > 0;
 }
 
+/* Of two, none of which may be one: then it is not positive. */
+static long long lower_limit(long long a, long long b) {
+  return b > 0 && (a <= 0 || b < a) ? b : a;
+}
+
 /* Of one group; 0: no limit. */
 static long long limit_of(const char *folder) {
   long long quota = 0, period = 0, none;
@@ -38,10 +43,8 @@ static long long limit_of(const char *folder) {
 /* The least of a group and those that it is in. Containers see their own group at the top, under
  * whatever name: groups that are not there have no limit. */
 static long long limit_along(char *folder, size_t mount_bytes) {
-  long long least = 0;
-  for (;;) {
-    const long long limit = limit_of(folder);
-    if (limit && (!least || limit < least)) least = limit;
+  for (long long least = 0;;) {
+    least = lower_limit(least, limit_of(folder));
     char *slash = strrchr(folder + mount_bytes, '/');
     if (!slash) return least;
     *slash = 0;
@@ -77,24 +80,19 @@ int cuplug__cgroup_cores(const char *membership, const char *mount) {
   long long least = 0;
   FILE *file = fopen(membership, "re");
   if (!file) return 0;
-  while (fgets(line, sizeof line, file)) {
-    const long long limit = limit_of_line(line, mount);
-    if (limit && (!least || limit < least)) least = limit;
-  }
+  while (fgets(line, sizeof line, file)) least = lower_limit(least, limit_of_line(line, mount));
   fclose(file);
   return least < INT32_MAX ? (int)least : INT32_MAX;
 }
-
-static long least_positive(long a, long b) { return b > 0 && b < a ? b : a; }
 
 int cuplug__count_cores(void) {
   cpu_set_t cpus;
   const int kept = errno;
   const char *text = secure_getenv("OMP_NUM_THREADS");
-  long n =
+  long long n =
       sched_getaffinity(0, sizeof cpus, &cpus) ? sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&cpus);
-  n = least_positive(n, text ? strtol(text, NULL, 10) : 0);
-  n = least_positive(n, cuplug__cgroup_cores(MEMBERSHIP, MOUNT));
+  n = lower_limit(n, text ? strtol(text, NULL, 10) : 0);
+  n = lower_limit(n, cuplug__cgroup_cores(MEMBERSHIP, MOUNT));
   errno = kept;
   return n > 1 ? (int)n : 1;
 }

@@ -3,13 +3,17 @@
 
 #include "base/layout.h"
 #include "host/move.h"
-#include "host/tiles.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes one more dimension, outside of those before it. */
-static void add_dimension(cuplug__view *v, int64_t size, int64_t stride) {
+void cuplug__view_bytes(cuplug__view *v, const void *data, uint64_t bytes) {
+  v->data = (char *)data;
+  v->block_bytes = bytes;
+  v->ndim = 0;
+}
+
+void cuplug__view_add(cuplug__view *v, int64_t size, int64_t stride) {
   if (size == 1) return;
   if (!v->ndim && stride == (int64_t)v->block_bytes) {
     v->block_bytes *= (uint64_t)size;
@@ -21,42 +25,47 @@ static void add_dimension(cuplug__view *v, int64_t size, int64_t stride) {
   }
 }
 
-void cuplug__view_bytes(cuplug__view *v, const void *data, uint64_t bytes) {
-  v->data = (char *)data;
-  v->block_bytes = bytes;
-  v->ndim = 1;
-  v->shape[0] = 1;
-  v->strides[0] = 0;
-}
-
 void cuplug__view_array(cuplug__view *v, const cuplug_tensor *x) {
   const int64_t element = cuplug_element_bytes(x), n = cuplug_n_elements(x);
-  if (!x->strides || !n) {
-    cuplug__view_bytes(v, x->data, (uint64_t)(n * element));
-    return;
-  }
-  v->data = x->data;
-  v->block_bytes = (uint64_t)element;
-  v->ndim = 0;
-  for (int32_t d = x->ndim - 1; d >= 0; d--) add_dimension(v, x->shape[d], x->strides[d] * element);
-  if (!v->ndim) cuplug__view_bytes(v, v->data, v->block_bytes);
+  const int is_block = !x->strides || !n;
+  cuplug__view_bytes(v, x->data, (uint64_t)(is_block ? n * element : element));
+  for (int32_t d = is_block ? -1 : x->ndim - 1; d >= 0; d--)
+    cuplug__view_add(v, x->shape[d], x->strides[d] * element);
 }
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-/* A place in a view: a block, and its index in each dimension. */
+/* A block of a view, and its index in each dimension. */
 typedef struct place {
   char *data;
   int64_t index[CUPLUG_MAX_NDIM];
 } place;
 
-static void find_block(const cuplug__view *v, uint64_t block, place *at) {
+/* Whole blocks in so many bytes. Their size is mostly a power of two: divisions take long. */
+static inline uint64_t blocks_in(const cuplug__view *v, uint64_t bytes) {
+  const int shift = __builtin_ctzll(v->block_bytes);
+  return v->block_bytes >> shift == 1 ? bytes >> shift : bytes / v->block_bytes;
+}
+
+/* Finds the block with byte `first` of C order. Returns which of its bytes that is. */
+static inline uint64_t find_byte(const cuplug__view *v, uint64_t first, place *at) {
+  uint64_t block = blocks_in(v, first);
+  const uint64_t before = first - block * v->block_bytes;
   at->data = v->data;
   for (int32_t d = 0; d < v->ndim; d++) {
-    at->index[d] = (int64_t)(block % (uint64_t)v->shape[d]);
+    const uint64_t size = (uint64_t)v->shape[d], rest = d + 1 < v->ndim ? block / size : 0;
+    at->index[d] = (int64_t)(block - rest * size);
     at->data += at->index[d] * v->strides[d];
-    block /= (uint64_t)v->shape[d];
+    block = rest;
   }
+  return before;
+}
+
+char *cuplug__view_place(const cuplug__view *v, uint64_t first) {
+  place at;
+  if (cuplug__view_is_contiguous(v)) return v->data + first;
+  const uint64_t before = find_byte(v, first, &at);
+  return at.data + before;
 }
 
 /* Goes on by n in dimension d, not past its end; the dimensions inside of it are at 0. */
@@ -115,17 +124,19 @@ static void copy_columns(direction way, const cuplug__view *v, char *packed, cha
 
 #define MAX_PIECE ((int64_t)256 << 20) /* bytes; larger ones would be few, for many threads */
 
+#define LEAST_TILE 16 /* blocks; smaller ones cost more than they save */
+
 /* The dimension in which blocks lie nearest, where those of a row lie further apart, or 0. */
 static int32_t nearest(const cuplug__view *v) {
   int32_t near = 0;
   for (int32_t d = 1; d < v->ndim; d++)
     if (llabs(v->strides[d]) < llabs(v->strides[near])) near = d;
-  return near;
+  return near && v->shape[0] * v->shape[near] >= LEAST_TILE ? near : 0;
 }
 
 /* Whether blocks near in that dimension share lines where those of a row do not. */
 static int shares_lines(const cuplug__view *v, int32_t near) {
-  const int is_apt = has_small_blocks(v) && !is_narrow(v);
+  const int is_apt = near && has_small_blocks(v) && !is_narrow(v);
   return is_apt && llabs(v->strides[0]) >= CUPLUG__LINE && llabs(v->strides[near]) < CUPLUG__LINE;
 }
 
@@ -155,7 +166,7 @@ static void copy_units(const cuplug__view *v, int32_t near, const place *at, int
   const int64_t n_rows = unit_of(v, near) / v->shape[0];
   place row = *at;
   for (int64_t i = 0; i < n_rows; i++) {
-    cuplug__copy_tiles(to + i * row_bytes, n_rows * row_bytes, row.data, v->strides[near],
+    cuplug__move_tiles(to + i * row_bytes, n_rows * row_bytes, row.data, v->strides[near],
                        v->strides[0], n, v->shape[0], block);
     if (i + 1 < n_rows) advance(v, &row, 1, 1);
   }
@@ -172,19 +183,22 @@ uint64_t cuplug__view_piece(const cuplug__view *v) {
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
 /* Whole units from here on, in the dimension `near`, of the next n blocks. */
-static int64_t n_units(const cuplug__view *v, const place *at, int32_t near, int64_t n) {
+static int64_t n_units(const cuplug__view *v, const place *at, int32_t near, int64_t n,
+                       int64_t unit) {
+  if (!near || n < unit) return 0;
   for (int32_t d = 0; d < near; d++)
     if (at->index[d]) return 0;
-  return near ? cuplug__least(v->shape[near] - at->index[near], n / unit_of(v, near)) : 0;
+  return cuplug__least(v->shape[near] - at->index[near], n / unit);
 }
 
 /* The next n blocks. Only reads go by tiles. */
 static inline __attribute__((always_inline)) void copy_range(direction way, const cuplug__view *v,
                                                              place *at, int64_t n, char *packed) {
   const int32_t near = way == READ ? near_dimension(v) : 0;
+  const int64_t unit = unit_of(v, near);
   while (n) {
-    const int64_t units = n_units(v, at, near, n);
-    int64_t done = units * unit_of(v, near);
+    const int64_t units = n_units(v, at, near, n, unit);
+    int64_t done = units * unit;
     if (done) {
       copy_units(v, near, at, units, packed);
       advance(v, at, near, units);
@@ -212,16 +226,16 @@ copy_bytes(direction way, const cuplug__view *v, uint64_t first, uint64_t bytes,
     copy(way, packed, v->data + first, bytes);
     return;
   }
-  const uint64_t block = v->block_bytes, before = first % block;
-  find_block(v, first / block, &at);
+  const uint64_t before = find_byte(v, first, &at);
   if (before) {
-    const uint64_t rest = cuplug__least(block - before, bytes);
+    const uint64_t rest = cuplug__least(v->block_bytes - before, bytes);
     copy(way, packed, at.data + before, rest);
     advance(v, &at, 0, 1);
     packed += rest, bytes -= rest;
   }
-  copy_range(way, v, &at, (int64_t)(bytes / block), packed);
-  if (bytes % block) copy(way, packed + bytes / block * block, at.data, bytes % block);
+  const uint64_t n = blocks_in(v, bytes), done = n * v->block_bytes;
+  copy_range(way, v, &at, (int64_t)n, packed);
+  if (done < bytes) copy(way, packed + done, at.data, bytes - done);
 }
 
 void cuplug__view_read(const cuplug__view *v, uint64_t first, uint64_t bytes, char *to) {

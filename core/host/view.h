@@ -6,21 +6,25 @@
 
 #include <cuplug/host.h>
 
-/* Blocks of contiguous bytes at strides; dimensions that follow each other in memory are merged. */
+/* Blocks of contiguous bytes at strides. Dimensions of size 1 are left out, and those that follow
+ * each other in memory are merged. */
 typedef struct cuplug__view {
   char *data;
   uint64_t block_bytes;
-  int32_t ndim;                     /* at least 1 */
+  int32_t ndim;                     /* 0: all is one block */
   int64_t shape[CUPLUG_MAX_NDIM];   /* in blocks, innermost first */
   int64_t strides[CUPLUG_MAX_NDIM]; /* in bytes; 0 where the array is broadcast */
 } cuplug__view;
 
 void cuplug__view_array(cuplug__view *view, const cuplug_tensor *x);
 void cuplug__view_bytes(cuplug__view *view, const void *data, uint64_t bytes);
+/* Repeats what is there at a stride in bytes, as one more dimension outside of the others. */
+void cuplug__view_add(cuplug__view *view, int64_t size, int64_t stride);
 
-static inline int cuplug__view_is_contiguous(const cuplug__view *view) {
-  return view->ndim == 1 && view->shape[0] == 1;
-}
+static inline int cuplug__view_is_contiguous(const cuplug__view *view) { return !view->ndim; }
+
+/* Where byte `first` of C order lies. */
+char *cuplug__view_place(const cuplug__view *view, uint64_t first);
 
 /* 1 when a row's elements lie far apart, and next to those of other rows. */
 int cuplug__view_is_transposed(const cuplug__view *view);

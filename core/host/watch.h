@@ -9,7 +9,7 @@ typedef struct cuplug__watch {
   cuplug_progress *progress; /* NULL: nobody watches */
   void *user;
   uint64_t done_bytes, total_bytes;
-  int64_t next_us; /* when to report again */
+  int64_t next_ns; /* when to report again */
   int reported;
 } cuplug__watch;
 

@@ -14,15 +14,13 @@
 #include "staging/transfer.h"
 
 /* On a lane of its own, after what is on the caller's stream. */
-static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *from, uint64_t bytes,
+static int copy_on_lane(cuplug__lane *lane, int to_host, void *host, void *memory, uint64_t bytes,
                         void *stream, cuplug__watch *watch, cuplug_error *error) {
-  cuplug__view view; /* of what is on the host */
+  cuplug__view view;
+  cuplug__view_bytes(&view, host, bytes);
   int status = cuplug__stream_wait(lane->device, lane->stream, CUPLUG__STREAM(stream), error);
-  if (status) return status;
-  cuplug__view_bytes(&view, to_host ? to : from, bytes);
-  if (to_host) return cuplug__to_host(lane, &view, 0, from, bytes, watch, error);
-  status = cuplug__to_device(lane, to, &view, 0, bytes, watch, error);
-  return status ? status : cuplug__stream_synchronize(lane->stream, error);
+  if (!status) status = cuplug__transfer(lane, to_host, &view, 0, memory, bytes, watch, error);
+  return status || to_host ? status : cuplug__stream_synchronize(lane->stream, error);
 }
 
 /* Pinned memory needs no lane, nor do small copies to the device: the driver has buffers of its
@@ -37,27 +35,26 @@ static int is_direct(int to_host, const void *host, uint64_t bytes, void *stream
 /* Of large copies that somebody watches: between two of them a report may come. */
 #define WATCHED_BYTES ((uint64_t)64 << 20)
 
-static int copy_directly(int to_host, char *to, const char *from, uint64_t bytes, void *stream,
+static int copy_directly(int to_host, char *host, char *memory, uint64_t bytes, void *stream,
                          cuplug__watch *watch, cuplug_error *error) {
   int status = CUPLUG_OK;
   for (uint64_t at = 0, n; at < bytes && !status; at += n) {
     n = cuplug__least(bytes - at, WATCHED_BYTES);
-    status = cuplug__driver_copy(to_host, to + at, from + at, n, stream, error);
+    status = cuplug__driver_copy(to_host, host + at, memory + at, n, stream, error);
     if (!status) status = cuplug__stream_synchronize(stream, error);
     if (!status) status = cuplug__watch_add(watch, n, error);
   }
   return status;
 }
 
-static int copy(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
-                void *stream, cuplug__watch *watch, cuplug_error *error) {
+static int copy(int32_t device, int to_host, void *host, void *memory, uint64_t bytes, void *stream,
+                cuplug__watch *watch, cuplug_error *error) {
   cuplug__lane *lane;
-  int status;
-  if (is_direct(to_host, to_host ? to : from, bytes, CUPLUG__STREAM(stream)))
-    return copy_directly(to_host, to, from, bytes, CUPLUG__STREAM(stream), watch, error);
-  status = cuplug__lane_take(device, &lane, error);
+  if (is_direct(to_host, host, bytes, CUPLUG__STREAM(stream)))
+    return copy_directly(to_host, host, memory, bytes, CUPLUG__STREAM(stream), watch, error);
+  int status = cuplug__lane_take(device, &lane, error);
   if (status) return status;
-  status = copy_on_lane(lane, to_host, to, from, bytes, stream, watch, error);
+  status = copy_on_lane(lane, to_host, host, memory, bytes, stream, watch, error);
   cuplug__lane_give(lane);
   return status;
 }
@@ -70,7 +67,9 @@ int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from,
   CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
   if (context.status) return context.status;
   CUPLUG__RELAXED mode = cuplug__capture_relax();
-  int status = copy(device, to_host, to, from, bytes, stream, &watch, error);
+  void *source = (void *)(uintptr_t)from;
+  int status = copy(device, to_host, to_host ? to : source, to_host ? source : to, bytes, stream,
+                    &watch, error);
   if (!status) status = cuplug__watch_end(&watch, error);
   return status ? status : cuplug__fault_take_any(error);
 }

@@ -76,10 +76,9 @@ static void lay_out(pack *p) {
 
 /* One copy on the lane's stream. */
 static int copy(const pack *p, int to_host, char *host, uint64_t offset, uint64_t bytes) {
-  char *device = p->device + offset;
   if (!bytes) return CUPLUG_OK;
-  return cuplug__driver_copy(to_host, to_host ? host : device, to_host ? device : host, bytes,
-                             p->lane->stream, p->shipment->run->error);
+  return cuplug__driver_copy(to_host, host, p->device + offset, bytes, p->lane->stream,
+                             p->shipment->run->error);
 }
 
 static int copy_direct(const pack *p, int to_host) {

@@ -2,6 +2,7 @@
 #include "staging/parcel.h"
 
 #include "base/layout.h"
+#include "base/status.h"
 #include "entry/run.h"
 #include "host/view.h"
 
@@ -12,7 +13,10 @@
 cuplug__shipment *cuplug__shipment_new(cuplug__run *run) {
   const uint32_t n = run->frame->n_tensors;
   cuplug__shipment *new = malloc(sizeof *new + n * sizeof *new->parcels);
-  if (!new) return NULL;
+  if (!new) {
+    cuplug__named(run, cuplug__no_memory(run->error, "describing a call's arrays"));
+    return NULL;
+  }
   new->run = run;
   new->is_share = 0;
   new->first_row = 0;
@@ -61,40 +65,24 @@ static void take_span(cuplug__parcel *p, const cuplug_tensor *x, cuplug__span sp
   cuplug__view_bytes(&p->view, (void *)span.low, p->bytes);
 }
 
-/* The dimensions from the widest stride to the narrowest. */
-static void sort_dims(const cuplug_tensor *x, int32_t *dims) {
-  for (int32_t n = 0; n < x->ndim; n++) {
-    int32_t at = n;
-    for (; at && llabs(x->strides[dims[at - 1]]) < llabs(x->strides[n]); at--)
-      dims[at] = dims[at - 1];
-    dims[at] = n;
-  }
-}
-
 /* Without the gaps: its elements in the order of their addresses. Those that a stride of 0 repeats
  * travel once. */
 static void take_elements(cuplug__parcel *p, const cuplug_tensor *x, cuplug__span span) {
+  const int64_t element = cuplug_element_bytes(x);
   int32_t dims[CUPLUG_MAX_NDIM];
-  int64_t shape[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM], dense[CUPLUG_MAX_NDIM];
-  const uint64_t element = (uint64_t)cuplug_element_bytes(x);
-  const cuplug_tensor sorted = {.data = (void *)span.low,
-                                .ndim = x->ndim,
-                                .dtype = x->dtype,
-                                .shape = shape,
-                                .strides = strides};
-  sort_dims(x, dims);
-  for (int32_t d = 0; d < x->ndim; d++) {
-    strides[d] = llabs(x->strides[dims[d]]);
-    shape[d] = strides[d] ? x->shape[dims[d]] : 1;
+  int64_t n = 1; /* elements so far, from the narrowest dimension on */
+  cuplug__sort_dims(x, dims);
+  cuplug__view_bytes(&p->view, (void *)span.low, (uint64_t)element);
+  for (int32_t k = 0; k < x->ndim; k++) {
+    const int32_t d = dims[k];
+    const int64_t stride = x->strides[d];
+    p->strides[d] = stride < 0 ? -n : stride ? n : 0;
+    if (!stride) continue;
+    if (stride < 0) p->offset += (uint64_t)((x->shape[d] - 1) * n * element);
+    cuplug__view_add(&p->view, x->shape[d], llabs(stride) * element);
+    n *= x->shape[d];
   }
-  cuplug__contiguous_strides(x->ndim, shape, dense);
-  for (int32_t d = 0; d < x->ndim; d++) {
-    const int is_backwards = x->strides[dims[d]] < 0;
-    p->strides[dims[d]] = !strides[d] ? 0 : is_backwards ? -dense[d] : dense[d];
-    if (is_backwards) p->offset += (uint64_t)((shape[d] - 1) * dense[d]) * element;
-  }
-  cuplug__view_array(&p->view, &sorted);
-  p->bytes = (uint64_t)cuplug__n_bytes(&sorted);
+  p->bytes = (uint64_t)(n * element);
 }
 
 /* Where the entry takes strides, nothing is put into another order on the host. What lies between

@@ -41,7 +41,8 @@ typedef struct cuplug__shipment {
 /* Of all arrays of a run, there and back. */
 uint64_t cuplug__staged_bytes(const cuplug__run *run);
 
-/* Room for the arrays of a run, to be described and freed; NULL: there is no memory. */
+/* Room for the arrays of a run, to be described and freed; NULL: there is no memory, which the
+ * error says. */
 cuplug__shipment *cuplug__shipment_new(cuplug__run *run);
 
 /* Describes them for a run of the entry on all at once. */

@@ -7,11 +7,8 @@
 #include "host/watch.h"
 #include "staging/parcel.h"
 
-/* Less, of all arrays together, goes through at once. */
-#define CUPLUG__SLICED_BYTES ((uint64_t)1 << 20)
-
 /* 1 for calls that are described in rows, of which there are enough, and some fit a slice. */
-int cuplug__is_worth_slicing(const cuplug__shipment *shipment);
+int cuplug__suits_slices(const cuplug__shipment *shipment);
 
 /* Runs such a call. *fits becomes 0 where memory for slices and for what they share is not to be
  * had: then nothing has been run, and no error is left. After an error the outputs and in-out

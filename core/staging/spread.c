@@ -62,28 +62,17 @@ static int report(void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_
 
 /* ---- One share ------------------------------------------------------------------------------- */
 
-static int run_described(share *mine) {
-  cuplug__shipment *shipment = cuplug__shipment_new(&mine->run);
-  if (!shipment)
-    return cuplug__named(&mine->run,
-                         cuplug__no_memory(mine->run.error, "describing a call's arrays"));
-  cuplug__shipment_rows(shipment);
-  int status = cuplug__run_share(shipment, mine->first_row, mine->n_rows);
-  free(shipment);
-  return status;
-}
-
-static int run_share(share *mine) {
-  CUPLUG__ENTERED context = cuplug__cuda_enter(mine->run.device.id, mine->run.error);
-  if (context.status) return cuplug__named(&mine->run, context.status);
+static int run_rows(cuplug__run *run, uint64_t first_row, uint64_t n_rows) {
+  CUPLUG__ENTERED context = cuplug__cuda_enter(run->device.id, run->error);
+  if (context.status) return cuplug__named(run, context.status);
   CUPLUG__RELAXED mode = cuplug__capture_relax();
-  int status = cuplug__ready_run(&mine->run);
-  return status ? status : run_described(mine);
+  int status = cuplug__ready_run(run);
+  return status ? status : cuplug__run_staged(run, first_row, n_rows);
 }
 
 static void *run_in_thread(void *argument) {
   share *mine = argument;
-  mine->status = run_share(mine);
+  mine->status = run_rows(&mine->run, mine->first_row, mine->n_rows);
   return NULL;
 }
 
@@ -150,21 +139,11 @@ static int run_spread(const cuplug__run *run, uint32_t n_shares, uint64_t n_rows
   return status;
 }
 
-static int run_on_first(cuplug__run *run) {
-  run->device.id = 0;
-  CUPLUG__ENTERED context = cuplug__cuda_enter(0, run->error);
-  if (context.status) return cuplug__named(run, context.status);
-  CUPLUG__RELAXED mode = cuplug__capture_relax();
-  int status = cuplug__ready_run(run);
-  return status ? status : cuplug__run_staged(run);
-}
-
 /* Says so where it cannot be cut, however small it is. */
 static int count_shares(cuplug__run *run, uint32_t *n_shares, uint64_t *n_rows) {
   const uint64_t n_wanted = cuplug__staged_bytes(run) / CUPLUG__SHARE_BYTES;
   cuplug__shipment *shipment = cuplug__shipment_new(run);
-  if (!shipment)
-    return cuplug__named(run, cuplug__no_memory(run->error, "describing a call's arrays"));
+  if (!shipment) return CUPLUG_ERROR_MEMORY;
   int status = cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
                             "%s: device: seen cuda:*, wanted one GPU: ", run->frame->op->name);
   if (!cuplug__shipment_explain(shipment, run->error)) {
@@ -184,5 +163,7 @@ int cuplug__run_on_all(cuplug__run *run) {
   if (status) return cuplug__named(run, status);
   status = count_shares(run, &n_shares, &n_rows);
   if (status) return status;
-  return n_shares > 1 ? run_spread(run, n_shares, n_rows) : run_on_first(run);
+  if (n_shares > 1) return run_spread(run, n_shares, n_rows);
+  run->device.id = 0;
+  return run_rows(run, 0, 0);
 }

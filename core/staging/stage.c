@@ -1,17 +1,176 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host arrays through the GPU: described, then in slices where that pays, or whole, or in parts. */
+/* Host arrays through the GPU: described, then packed or in slices where that pays, or whole, or,
+ * where its memory has no room, in parts as large as fit. */
 #include "staging/stage.h"
 
+#include "base/layout.h"
 #include "base/status.h"
-#include "entry/run.h"
+#include "cuda/fault.h"
+#include "cuda/lane.h"
+#include "cuda/memory.h"
+#include "cuda/stream.h"
+#include "entry/entry.h"
+#include "entry/services.h"
 #include "host/watch.h"
 #include "staging/packed.h"
 #include "staging/parcel.h"
-#include "staging/parts.h"
 #include "staging/slices.h"
+#include "staging/transfer.h"
 #include "staging/turns.h"
 
 #include <stdlib.h>
+
+/* The part under way. */
+typedef struct part {
+  cuplug__shipment *shipment;
+  cuplug__watch *watch;
+  cuplug__lane *lane;
+  uint64_t first, n;                  /* rows */
+  void *blocks[CUPLUG_MAX_ARGUMENTS]; /* device memory */
+  int is_back;                        /* some of it may be: it must not be run again */
+} part;
+
+/* ---- One part, step by step ------------------------------------------------------------------ */
+
+/* All memory is taken before anything travels: where it does not suffice little is lost. */
+static int allocate(part *p) {
+  const cuplug__run *run = p->shipment->run;
+  int status = CUPLUG_OK;
+  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) {
+    const cuplug__parcel *x = &p->shipment->parcels[k];
+    if (x->is_known)
+      status = cuplug__device_allocate(run->device.id, cuplug__parcel_bytes(x, p->n), run->stream,
+                                       &p->blocks[k], run->error);
+  }
+  return status;
+}
+
+static int transfer(part *p, uint32_t k, int to_host) {
+  const cuplug__parcel *x = &p->shipment->parcels[k];
+  if (!(to_host ? x->is_received : x->is_sent)) return CUPLUG_OK;
+  return cuplug__transfer(p->lane, to_host, &x->view, cuplug__parcel_place(x, p->first),
+                          p->blocks[k], cuplug__parcel_bytes(x, p->n), p->watch,
+                          p->shipment->run->error);
+}
+
+static int send(part *p) {
+  int status = CUPLUG_OK;
+  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) status = transfer(p, k, 0);
+  return status;
+}
+
+static int run_entry(part *p) {
+  cuplug__run *run = p->shipment->run;
+  cuplug__shipment_show(p->shipment, p->n, p->blocks);
+  int status = cuplug__call_entry(run);
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) /* what it has asked for */
+    if (!p->shipment->parcels[k].is_known) p->blocks[k] = run->tensors[k].data;
+  if (status) return status;
+  status = cuplug__named(run, cuplug__stream_synchronize(run->stream, run->error));
+  if (status) return status;
+  cuplug__shipment_shift(p->shipment, run->fault, p->first);
+  return cuplug__fault_take(run->fault, run->error);
+}
+
+/* Memory on the host for an output whose size the run has found. */
+static int give_memory(part *p, uint32_t k) {
+  const cuplug__run *run = p->shipment->run;
+  cuplug__parcel *x = &p->shipment->parcels[k];
+  int status = cuplug__allocate_output(run, k, (cuplug_device){CUPLUG_CPU, 0});
+  x->bytes = (uint64_t)cuplug__n_bytes(&run->tensors[k]);
+  x->is_received = !status;
+  cuplug__view_bytes(&x->view, run->frame->tensors[k].data, x->bytes);
+  return status;
+}
+
+static int receive(part *p) {
+  int status = CUPLUG_OK;
+  p->is_back = 1;
+  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) {
+    if (!p->shipment->parcels[k].is_known && p->blocks[k]) status = give_memory(p, k);
+    if (!status) status = transfer(p, k, 1);
+  }
+  return status;
+}
+
+static int run_part(part *p) {
+  const cuplug__run *run = p->shipment->run;
+  p->is_back = 0;
+  int status = cuplug__named(run, allocate(p));
+  if (!status) status = cuplug__named(run, send(p));
+  if (!status) status = run_entry(p);
+  if (!status) status = cuplug__named(run, receive(p));
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
+    cuplug__device_free(p->blocks[k], run->stream, NULL);
+    p->blocks[k] = NULL;
+  }
+  return status;
+}
+
+/* ---- All parts ------------------------------------------------------------------------------- */
+
+CUPLUG__COLD static void explain_memory(const cuplug__shipment *s) {
+  const cuplug_frame *f = s->run->frame;
+  cuplug_error *error = s->run->error;
+  const char *before = "; the call needs";
+  for (uint32_t k = 0; k < f->n_tensors; k++) {
+    char name[CUPLUG__NAME_BYTES];
+    if (!s->parcels[k].is_known) continue;
+    cuplug__name_tensor(name, &s->run->overload->names, k, f->n_inputs);
+    cuplug__append(error, "%s %s (%lld bytes)", before, name,
+                   (long long)cuplug__n_bytes(&f->tensors[k]));
+    before = ",";
+  }
+  cuplug__append(error, " at once: %s",
+                 s->n_rows > 1 || s->is_share ? "one step of the loop dimensions is that large"
+                 : f->loop_ndim               ? "its loop dimensions cannot be cut"
+                                : "its signature has no loop dimensions to cut them by");
+}
+
+/* How many rows to try after n were too many; 0: it cannot be less. */
+static uint64_t fewer_rows(cuplug__shipment *s, uint64_t n) {
+  if (n > 1) return (n + 1) / 2;
+  return s->n_rows == 1 && !s->is_share && cuplug__shipment_rows(s) ? (s->n_rows + 1) / 2 : 0;
+}
+
+static int run_all(part *p) {
+  cuplug__shipment *s = p->shipment;
+  uint64_t n_done = 0;
+  int status = CUPLUG_OK;
+  if (!s->is_share) cuplug__shipment_whole(s);
+  uint64_t most = s->n_rows;
+  while (!status && n_done < s->n_rows) {
+    p->first = s->first_row + n_done;
+    p->n = cuplug__least(most, s->n_rows - n_done);
+    status = run_part(p);
+    if (!status) {
+      n_done += p->n;
+    } else if (status == CUPLUG_ERROR_MEMORY && !p->is_back) {
+      most = fewer_rows(s, p->n);
+      if (!most) return explain_memory(s), status;
+      cuplug__clear(s->run->error);
+      status = CUPLUG_OK;
+    }
+  }
+  return status;
+}
+
+/* Describes the arrays, and runs the call. After an error the outputs and in-out arrays hold what
+ * the parts before had for them. */
+static int run_parts(cuplug__shipment *s, cuplug__watch *watch) {
+  cuplug__run *run = s->run;
+  part p = {.shipment = s, .watch = watch};
+  int status = cuplug__lane_take(run->device.id, &p.lane, run->error);
+  if (status) return cuplug__named(run, status);
+  run->stream = p.lane->stream;
+  run->fault = p.lane->fault;
+  cuplug__fault_rename(run->fault, &run->overload->names);
+  status = run_all(&p);
+  cuplug__lane_give(p.lane);
+  return status;
+}
+
+/* ---- One way after the other ----------------------------------------------------------------- */
 
 static int run_slices(cuplug__shipment *s, cuplug__watch *watch, int *is_done) {
   const int32_t device = s->run->device.id;
@@ -23,39 +182,35 @@ static int run_slices(cuplug__shipment *s, cuplug__watch *watch, int *is_done) {
   return status;
 }
 
-/* Tries one way after the other. */
 static int run_shipment(cuplug__shipment *s, cuplug__watch *watch) {
   cuplug__run *run = s->run;
   int is_done = 0, status = CUPLUG_OK;
   run->frame->staged = 1;
   if (!s->is_share) status = cuplug__run_packed(s, watch, &is_done);
-  if (!is_done && (s->is_share || cuplug__shipment_rows(s)) && cuplug__is_worth_slicing(s)) {
+  if (!is_done && (s->is_share || cuplug__shipment_rows(s)) && cuplug__suits_slices(s)) {
     cuplug__clear(run->error);
     status = run_slices(s, watch, &is_done);
   }
   if (!is_done) {
     cuplug__clear(run->error);
-    status = cuplug__run_parts(s, watch);
+    status = run_parts(s, watch);
   }
   return status ? status : cuplug__watch_end(watch, run->error);
 }
 
-int cuplug__run_staged(cuplug__run *run) {
+int cuplug__run_staged(cuplug__run *run, uint64_t first_row, uint64_t n_rows) {
   cuplug__watch watch;
-  cuplug__shipment *shipment = cuplug__shipment_new(run);
-  if (!shipment)
-    return cuplug__named(run, cuplug__no_memory(run->error, "describing a call's arrays"));
-  cuplug__watch_start(&watch, run->frame->progress, run->frame->user, cuplug__staged_bytes(run));
-  const int status = run_shipment(shipment, &watch);
-  free(shipment);
+  cuplug__shipment *s = cuplug__shipment_new(run);
+  if (!s) return CUPLUG_ERROR_MEMORY;
+  s->is_share = n_rows > 0;
+  if (s->is_share) {
+    cuplug__shipment_rows(s);
+    s->first_row = first_row;
+    s->n_rows = n_rows;
+  }
+  cuplug__watch_start(&watch, run->frame->progress, run->frame->user,
+                      s->is_share ? n_rows * s->row_bytes : cuplug__staged_bytes(run));
+  const int status = run_shipment(s, &watch);
+  free(s);
   return status;
-}
-
-int cuplug__run_share(cuplug__shipment *s, uint64_t first_row, uint64_t n_rows) {
-  cuplug__watch watch;
-  cuplug__watch_start(&watch, s->run->frame->progress, s->run->frame->user, n_rows * s->row_bytes);
-  s->is_share = 1;
-  s->first_row = first_row;
-  s->n_rows = n_rows;
-  return run_shipment(s, &watch);
 }

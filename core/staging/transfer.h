@@ -14,17 +14,14 @@
 /* From here on it pays to ask whether memory is pinned. */
 #define CUPLUG__ASKED_BYTES ((uint64_t)32 << 10)
 
-/* On the lane's stream, of the bytes of a view from `first` on. to_device may return before the
- * last have arrived, and read the array until then; to_host returns when all have. `watch` may be
- * NULL.
+/* On the lane's stream, of the bytes of a view from `first` on. Returns when all have arrived on
+ * the host; on the device the last may arrive, and the array be read, later. `watch` may be NULL.
  */
-int cuplug__to_device(cuplug__lane *lane, void *to, const cuplug__view *from, uint64_t first,
-                      uint64_t bytes, cuplug__watch *watch, cuplug_error *error);
-int cuplug__to_host(cuplug__lane *lane, const cuplug__view *to, uint64_t first, const void *from,
-                    uint64_t bytes, cuplug__watch *watch, cuplug_error *error);
+int cuplug__transfer(cuplug__lane *lane, int to_host, const cuplug__view *view, uint64_t first,
+                     void *device, uint64_t bytes, cuplug__watch *watch, cuplug_error *error);
 
-/* By the driver, on a stream that is not captured. May return before all is done, as to_device. */
-int cuplug__driver_copy(int to_host, void *to, const void *from, uint64_t bytes, void *stream,
+/* By the driver, on a stream that is not captured. May return before all is done. */
+int cuplug__driver_copy(int to_host, void *host, void *device, uint64_t bytes, void *stream,
                         cuplug_error *error);
 
 #endif

@@ -113,7 +113,7 @@ static void check_written(const array *a, const cuplug__view *view, uint64_t fir
   memcpy(kept, a->memory, a->memory_bytes);
   make_written(a, first, bytes, from, wanted);
   if (by_threads) {
-    cuplug__host_copy_write(&copy, view, first, bytes, from, CUPLUG__MAX_COPY_THREADS);
+    cuplug__host_copy_begin(&copy, 1, view, first, bytes, from, CUPLUG__MAX_COPY_THREADS);
     cuplug__host_copy_end(&copy);
   } else {
     cuplug__view_write(view, first, bytes, from);
@@ -152,7 +152,7 @@ static void check_by_threads(void) {
   char *to = malloc(bytes + 1);
   CHECK(to);
   cuplug__view_array(&view, &a.x);
-  cuplug__host_copy_read(&copy, &view, first, bytes, to, CUPLUG__MAX_COPY_THREADS);
+  cuplug__host_copy_begin(&copy, 0, &view, first, bytes, to, CUPLUG__MAX_COPY_THREADS);
   cuplug__host_copy_end(&copy);
   CHECK(!memcmp(to, wanted + first, bytes));
   if (!cuplug__shares_elements(&a.x)) check_written(&a, &view, first, bytes, 1);

@@ -57,13 +57,13 @@ static void check_bytes(const uint8_t *bytes, uint64_t n, unsigned seed) {
 static int copy_to_device(cuplug__lane *lane, void *to, const void *from, uint64_t n) {
   cuplug__view view;
   cuplug__view_bytes(&view, from, n);
-  return cuplug__to_device(lane, to, &view, 0, n, NULL, &error);
+  return cuplug__transfer(lane, 0, &view, 0, to, n, NULL, &error);
 }
 
-static int copy_to_host(cuplug__lane *lane, void *to, const void *from, uint64_t n) {
+static int copy_to_host(cuplug__lane *lane, void *to, void *from, uint64_t n) {
   cuplug__view view;
   cuplug__view_bytes(&view, to, n);
-  return cuplug__to_host(lane, &view, 0, from, n, NULL, &error);
+  return cuplug__transfer(lane, 1, &view, 0, from, n, NULL, &error);
 }
 
 static void round_trip(int32_t device, uint64_t n, uint64_t shift, unsigned seed) {
@@ -142,8 +142,8 @@ static void check_written_apart(cuplug__lane *lane, void *from, const uint8_t *b
   memset(wanted, 77, 2 * n + 1);
   spread(wanted, bytes, n);
   const cuplug__view view = {(char *)to + 1, 1, 1, {(int64_t)n}, {2}};
-  CHECK(!cuplug__to_host(lane, &view, 0, from, first, NULL, &error));
-  CHECK(!cuplug__to_host(lane, &view, first, (char *)from + first, n - first, NULL, &error));
+  CHECK(!cuplug__transfer(lane, 1, &view, 0, from, first, NULL, &error));
+  CHECK(!cuplug__transfer(lane, 1, &view, first, (char *)from + first, n - first, NULL, &error));
   CHECK(!memcmp(to, wanted, 2 * n + 1));
   free(to);
   free(wanted);
@@ -163,13 +163,14 @@ static void on_a_lane(void) {
     cuplug__view view;
     cuplug__view_bytes(&view, from, n);
     CHECK(to && !cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
-    CHECK(!cuplug__to_device(lane, pointer, &view, 0, first, NULL, &error));
-    CHECK(!cuplug__to_device(lane, (char *)pointer + first, &view, first, n - first, NULL, &error));
+    CHECK(!cuplug__transfer(lane, 0, &view, 0, pointer, first, NULL, &error));
+    CHECK(
+        !cuplug__transfer(lane, 0, &view, first, (char *)pointer + first, n - first, NULL, &error));
     CHECK(!copy_to_host(lane, to, pointer, n));
     check_bytes(to, n, i);
     every_other(to, from, n / 2);
     view = (cuplug__view){(char *)from, 1, 1, {(int64_t)(n / 2)}, {2}};
-    CHECK(!cuplug__to_device(lane, pointer, &view, 0, n / 2, NULL, &error));
+    CHECK(!cuplug__transfer(lane, 0, &view, 0, pointer, n / 2, NULL, &error));
     CHECK(!copy_to_host(lane, from, pointer, n / 2));
     CHECK(!memcmp(from, to, n / 2));
     check_written_apart(lane, pointer, to, n / 2);

@@ -73,7 +73,7 @@ static void none_for_ever(void) {
   cuplug__watch watch;
   for (int k = 0; k <= CUPLUG__TURNS; k++) CHECK(!cuplug__turn_take(0, &unwatched, NULL));
   cuplug__watch_start(&watch, end, NULL, 100);
-  watch.next_us = 0;
+  watch.next_ns = 0;
   CHECK((intptr_t)one_more(&watch) == CUPLUG_ERROR_VALUE);
   CHECK(!one_more(&unwatched));
   for (int k = 0; k <= CUPLUG__TURNS; k++) cuplug__turn_give(0);
