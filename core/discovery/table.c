@@ -136,12 +136,12 @@ static int take_once(const char **to, const field *f, cuplug_error *error) {
 }
 
 static int check_symbol(const char *key, const char *symbol, cuplug_error *error) {
-  if (!*symbol || cuplug__is_identifier(symbol)) return CUPLUG_OK;
+  if (cuplug__is_identifier(symbol)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: \"%s\", an identifier is wanted", key,
                       symbol);
 }
 
-/* 1: the field is about a state. */
+/* 1: the field names the function that makes a state. */
 static int is_state(const field *f) {
   return !strcmp(f->key, "state") || !strcmp(f->key, "exclusive_state");
 }
@@ -149,9 +149,6 @@ static int is_state(const field *f) {
 static int take_state(cuplug__state_key *state, const field *f, cuplug_error *error) {
   const int status = take_once(&state->symbol, f, error);
   state->is_exclusive = *f->key == 'e';
-  if (!status && !*f->value)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%s: got no name, expected that of an exported function", f->key);
   return status ? status : check_symbol(f->key, f->value, error);
 }
 
@@ -226,8 +223,8 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cup
                       .text = text,
                       .text_bytes = text_bytes};
   int status = read_text(text, text_bytes, take_row_field, row, error);
-  if (!status) status = check_symbol("host", row->host_entry, error);
-  if (!status) status = check_symbol("cuda", row->cuda_entry, error);
+  if (!status && *row->host_entry) status = check_symbol("host", row->host_entry, error);
+  if (!status && *row->cuda_entry) status = check_symbol("cuda", row->cuda_entry, error);
   if (status) return status;
   if (!*row->cuda_entry && !*row->host_entry && !row->has_other_entry)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no entry, a CUDA or a host entry is wanted");
