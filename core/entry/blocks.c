@@ -99,6 +99,7 @@ int cuplug__call_for_blocks(cuplug__run *run) {
     if (k < f->n_inputs) roles.inout |= (uint64_t)cuplug__is_written(run, k) << k;
   }
   const cuplug_loop_call call = {.data = data, .loop = &b.loop, .n_parts = 1};
-  if (b.loop.n) cuplug__elements_run(&call, run_block, f->tensors, &roles, 0);
-  return atomic_load(&b.status);
+  int status = CUPLUG_OK;
+  if (b.loop.n) status = cuplug__elements_run(&call, run_block, f->tensors, &roles, 0, run->error);
+  return status ? status : atomic_load(&b.status);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "entry/elements.h"
 
+#include "base/status.h"
 #include "host/move.h"
 #include "host/team.h"
 #include "host/view.h"
@@ -8,6 +9,7 @@
 #include <cuplug/halves.h>
 #include <cuplug/nontemporal.h>
 #include <cuplug/walk.h>
+#include <stdlib.h>
 
 /* Elements; below, threads cost more than they save. Less than in the stock operators: an
  * expression may take much longer for each. */
@@ -263,11 +265,9 @@ static void choose_blocks(elements *e, int is_dear) {
   if (e->is_past) e->step = least(e->room, past > CUPLUG_GROUP ? past : CUPLUG_GROUP);
 }
 
-void cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
-                          const cuplug_tensor *tensors, const cuplug__roles *roles,
-                          int wants_groups) {
+static void run(const cuplug_loop_call *call, cuplug_loop_part *code, const cuplug_tensor *tensors,
+                const cuplug__roles *roles, int wants_groups, operand *of) {
   const cuplug_loop *loop = call->loop;
-  operand of[loop->n_arrays];
   elements e = {.call = call,
                 .loop = loop,
                 .code = code,
@@ -282,4 +282,16 @@ void cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
     run_range(&e, 0, loop->n);
   else
     (void)cuplug__team_run(loop->n, e.grain, run_range, &e);
+}
+
+int cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
+                         const cuplug_tensor *tensors, const cuplug__roles *roles, int wants_groups,
+                         cuplug_error *error) {
+  operand few[8]; /* an operand has a kilobyte, and stacks may be small */
+  const uint32_t n = call->loop->n_arrays;
+  operand *of = n <= sizeof few / sizeof *few ? few : malloc(n * sizeof *of);
+  if (!of) return cuplug__no_memory(error, "an element-wise call");
+  run(call, code, tensors, roles, wants_groups, of);
+  if (of != few) free(of);
+  return CUPLUG_OK;
 }

@@ -25,9 +25,9 @@ uint64_t cuplug__elements_still(const cuplug_loop *loop, const cuplug_tensor *te
 
 /* Calls the code, a cuplug_loop_part, for all elements of the call's loop. `tensors` are the
  * arrays as the call has them. With `wants_groups` the code gets elements in groups of
- * CUPLUG_GROUP, the last one filled up with copies. */
-void cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
-                          const cuplug_tensor *tensors, const cuplug__roles *roles,
-                          int wants_groups);
+ * CUPLUG_GROUP, the last one filled up with copies. Returns a status. */
+int cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
+                         const cuplug_tensor *tensors, const cuplug__roles *roles, int wants_groups,
+                         cuplug_error *error);
 
 #endif

@@ -134,7 +134,7 @@ static inline int is_plain(const cuplug_loop *loop, const cuplug_code *code) {
 
 /* Through blocks, by several threads: what is done with the arrays. */
 static cuplug__roles roles_of(const cuplug_call *call, const cuplug_source *source) {
-  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
+  const uint32_t n_inputs = call->n_inputs;
   return (cuplug__roles){.n_inputs = n_inputs, .inout = inout_mask(call), .raw = source->raw};
 }
 
@@ -168,7 +168,9 @@ static inline int run_code(const cuplug_call *call, cuplug_source *source, const
   } else {
     if (flat) roles = roles_of(call, source);
     roles.is_of_bits = wants(code, CUPLUG_CODE_OF_BITS);
-    core->elements_run(&arguments, part, call->tensors, &roles, wants(code, CUPLUG_CODE_OF_GROUPS));
+    status = core->elements_run(&arguments, part, call->tensors, &roles,
+                                wants(code, CUPLUG_CODE_OF_GROUPS), cuplug__error_of(call));
+    if (status) return status;
   }
   if (!division.claimed) return CUPLUG_OK;
   return core->fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE, "%s", division.message);
@@ -190,7 +192,7 @@ static inline int run_loop(const cuplug_call *call, cuplug_source *source, const
 }
 
 static __attribute__((noinline)) int run_strided(const cuplug_call *call, cuplug_source *source) {
-  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
+  const uint32_t n_inputs = call->n_inputs;
   void *data[CUPLUG_MAX_LOOP_ARRAYS], *copies[CUPLUG_MAX_LOOP_ARRAYS];
   CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
@@ -230,7 +232,7 @@ static int stores_little(const cuplug_call *call, uint32_t n_inputs, uint32_t wi
  * its way, as long as the blocks fill the GPU; more packs were slower by up to 3 % on an H100. */
 static uint32_t packs_of_thread(const cuplug_call *call, const cuplug_source *source, long long n,
                                 uint32_t width) {
-  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
+  const uint32_t n_inputs = call->n_inputs;
   const int is_long = source->work > (width == OF_FLOATS ? 2 : 1);
   const long long wave = (long long)core->gpus[call->device.id].n_processors * N_HELD;
   const int fills = n / (2 * width) >= wave;
@@ -241,7 +243,7 @@ static uint32_t packs_of_thread(const cuplug_call *call, const cuplug_source *so
  * unless all arrays are contiguous: then the loop has no dimensions. */
 static void choose_walk(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                         cuplug_variant *v, cuplug_cut *cut) {
-  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
+  const uint32_t n_inputs = call->n_inputs;
   const uint32_t width = cuplug__pack_width(call, call->n_tensors);
   const uint64_t outputs = cuplug__bits_from_to(n_inputs, call->n_tensors);
   const uint32_t side = CUPLUG__TILE_SIDE(input_bytes(call, n_inputs));

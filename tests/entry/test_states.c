@@ -1,8 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sanitizers: address,undefined | thread */
 /* fixture: states.c */
 /* fake-cuda */
 /* ldflags: -pthread -rdynamic */
-/* SPDX-License-Identifier: Apache-2.0 */
 /* States: made once for each device however many threads come first, of each call's own where they
  * are exclusive, made again after a failure, and by a forked child for itself. */
 #include "check.h"

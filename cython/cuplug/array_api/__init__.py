@@ -29,7 +29,7 @@ _MODULES = {
     """,
     "indexing": "repeat take take_along_axis",
     "inspection": "__array_namespace_info__",
-    "concat": "concat roll stack tile",
+    "concatenation": "concat roll stack tile",
     "manipulation": "broadcast_arrays broadcast_shapes meshgrid moveaxis unstack",
     "scans": "cumulative_prod cumulative_sum diff",
     "searching": "argmax argmin nonzero searchsorted where",

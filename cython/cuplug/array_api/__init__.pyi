@@ -7,10 +7,10 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.make import empty as empty
-from cuplug.array_api.concat import concat as concat
-from cuplug.array_api.concat import roll as roll
-from cuplug.array_api.concat import stack as stack
-from cuplug.array_api.concat import tile as tile
+from cuplug.array_api.concatenation import concat as concat
+from cuplug.array_api.concatenation import roll as roll
+from cuplug.array_api.concatenation import stack as stack
+from cuplug.array_api.concatenation import tile as tile
 from cuplug.array_api.conversion import asarray as asarray
 from cuplug.array_api.conversion import from_dlpack as from_dlpack
 from cuplug.array_api.creation import arange as arange

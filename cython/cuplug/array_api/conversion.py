@@ -12,7 +12,7 @@ from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import to_dtype
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.base.public import public
-from cuplug.array_api.concat import stack
+from cuplug.array_api.concatenation import stack
 from cuplug.array_api.dtypes import astype, flag
 from cuplug.array_api.filled import copied
 

@@ -14,7 +14,7 @@ from cuplug._engine.array.keys import are_along_first, axis_of_positions, is_mas
 from cuplug._engine.array.promotion import kind_of, name_of
 from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.element_wise import elementwise
-from cuplug.array_api.concat import repeated
+from cuplug.array_api.concatenation import repeated
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer

@@ -9,7 +9,7 @@ from typing import Any
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of, to_dtype
 from cuplug._engine.call.operator import Operator
-from cuplug.array_api.concat import concat
+from cuplug.array_api.concatenation import concat
 from cuplug.array_api.dtypes import checked, in_dtype, integer
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.functions import of_all

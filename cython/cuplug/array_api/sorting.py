@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
-from cuplug.array_api.concat import concat
+from cuplug.array_api.concatenation import concat
 from cuplug.array_api.dtypes import checked, flag
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import full, zeros_like

@@ -32,7 +32,7 @@ def _register() -> None:
 
 def _joined(arrays: Any, axis: int = 0) -> Any:
     """Return blocks as one array; some may be of NumPy, as zeros that dask puts before others."""
-    from cuplug.array_api.concat import concat
+    from cuplug.array_api.concatenation import concat
 
     device = _device_of(arrays)
     return concat([_own(x, device) for x in arrays], axis=axis)
