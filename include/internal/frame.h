@@ -52,7 +52,7 @@ struct cuplug_frame {
   cuplug_scalar scalars[CUPLUG_MAX_ARGUMENTS];
   uint64_t none_mask;     /* bit k: scalar k is None */
   uint64_t supplied_mask; /* bit k: output k was given by cuplug_set_output */
-  int32_t loop_ndim;  /* the broadcast shape of `...` */
+  int32_t loop_ndim;      /* the broadcast shape of `...` */
   int64_t loop_shape[CUPLUG_MAX_NDIM];
   uint32_t n_stored;                  /* words of `storage` in use */
   int64_t storage[CUPLUG_MAX_STORED]; /* shapes and strides made here */

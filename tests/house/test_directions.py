@@ -210,7 +210,8 @@ def test_public_headers():
         assert (used[name], len(includes[name])) == (wanted, len(wanted))
     for name in ("abi.h", "entry.h", "table.h", *parts["host.h"]):
         assert includes[name] <= STANDARD | {"cuplug/abi", "cuplug/entry", "cuplug/operators"}
-    assert "cuplug/abi" in includes["entry.h"] and "cuplug/entry" in includes["operators.h"]
+    assert "cuplug/abi" in includes["entry.h"]
+    assert "cuplug/entry" in includes["operators.h"]
     internal = {
         "formula": {"stdint"},
         "signature": {"cuplug/host", "internal/formula"},
