@@ -243,9 +243,7 @@ LIES = {
         "ROW": '"!upwards\\0host=raw_host\\0signature=raw(x: float32[n])"'
     },
     'operator raw: keeps_whole: "n", no value is wanted': {"EXTRA": '"\\0!keeps_whole=n"'},
-    'operator raw: state: "", an identifier is wanted': {
-        "EXTRA": '"\\0!state="'
-    },
+    'operator raw: state: "", an identifier is wanted': {"EXTRA": '"\\0!state="'},
     'operator raw: exclusive_state: "a b", an identifier is wanted': {
         "EXTRA": '"\\0!exclusive_state=a b"'
     },
