@@ -5,9 +5,8 @@
 #define CUPLUG_KERNELS_H
 
 #include <cuda_runtime_api.h>
-#include <cuplug/entry.h>
 #include <cuplug/fault.h>
-#include <stdio.h>
+#include <cuplug/format.h>
 
 /* Reports an error of the CUDA runtime, `what` being what met it; CUPLUG_OK where there is none. */
 static inline int cuplug__cuda_status(const cuplug_call *call, cudaError_t code, const char *what) {
