@@ -6,14 +6,15 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from cuplug._engine import provider
+from cuplug._engine import PROVIDERS, provider
 
 __all__ = ["hand_on"]
 
 
 def hand_on(library: str, operator: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Return what `cuplug.<library>` makes of a call; NotImplemented where it does not take it."""
-    if library not in sys.modules:  # the argument only looks like one of that library
+    # An argument may only look like one of that library, or come from one that has no module.
+    if library not in sys.modules or library not in PROVIDERS:
         return NotImplemented
     try:
         module: Any = provider(library)
