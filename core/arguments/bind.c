@@ -272,6 +272,8 @@ static inline void start_frame(cuplug_operator *op, cuplug_frame *frame, cuplug_
   frame->stream = NULL;
   frame->allocate = NULL;
   frame->progress = NULL;
+  frame->n_origins = 0;
+  frame->origin = 0;
   frame->keep_scratch = NULL;
   frame->user = NULL;
   frame->staged = 0;

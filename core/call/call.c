@@ -6,10 +6,10 @@
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
+#include "cuda/calls.h"
 #include "cuda/capture.h"
 #include "cuda/context.h"
 #include "cuda/error.h"
-#include "cuda/fault.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
 #include "entry/blocks.h"
@@ -30,12 +30,14 @@ static int run_prepared(cuplug__run *run) {
     return cuplug__run_staged(run, 0, 0);
   }
   run->stream = CUPLUG__STREAM(f->stream);
-  run->fault = atomic_load_explicit(&run->overload->faults[run->device.id], memory_order_relaxed);
-  int status = cuplug__call_entry(run);
+  int status = cuplug__calls_begin(&run->overload->names, run->device.id, run->stream, f->origins,
+                                   f->n_origins, &run->fault, &f->origin, run->error);
+  if (status) return cuplug__named(run, status);
+  status = cuplug__call_entry(run);
   if (status || f->home.type || f->stream) return status;
   /* Without arrays and a stream there is nothing that later work could be ordered by: wait. */
   status = cuplug__stream_synchronize(run->stream, run->error);
-  return status ? status : cuplug__fault_take(run->fault, run->error);
+  return status ? status : cuplug__calls_check(run->error);
 }
 
 /* The first run, which pins memory and loads code, and those that wait. */
@@ -66,7 +68,7 @@ static __attribute__((noinline)) int run_cuda(cuplug__run *run) {
     return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
                         "%s: it was to run on %s but %s has no CUDA entry for it", f->op->name,
                         cuplug__describe_device(run->device).s, cuplug_operator_path(f->op));
-  if ((status = cuplug__fault_take_any(run->error))) return status;
+  if ((status = cuplug__calls_check(run->error))) return status;
   if (run->device.id == CUPLUG_ALL_GPUS) return run_on_all(run);
   CUPLUG__ENTERED context = cuplug__cuda_enter(run->device.id, run->error);
   return context.status ? cuplug__named(run, context.status) : run_entered(run);

@@ -11,7 +11,7 @@
 #include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
-#include "cuda/fault.h"
+#include "cuda/calls.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
@@ -45,7 +45,8 @@
   X(cuda_fail)               \
   X(cuda_note_operator)      \
   X(driver_launch)           \
-  X(fault_take_any)          \
+  X(calls_check)             \
+  X(calls_again)             \
   X(device_allocate)         \
   X(device_free)             \
   X(stream_synchronize)      \

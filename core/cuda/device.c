@@ -2,11 +2,11 @@
 /* The public functions on devices: enter, do, leave. */
 #include "base/status.h"
 #include "base/structs.h"
+#include "cuda/calls.h"
 #include "cuda/capture.h"
 #include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
-#include "cuda/fault.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
@@ -148,8 +148,12 @@ int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_er
   cuplug__clear(error);
   CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
   if (context.status) return context.status;
+  const uint64_t moment = cuplug__calls_moment();
   int status = whole_device ? cuplug__cuda_check(error, cuplug__driver.cuCtxSynchronize(),
                                                  "waiting for the device")
                             : cuplug__stream_synchronize(CUPLUG__STREAM(stream), error);
-  return status ? status : cuplug__fault_take_any(error);
+  if (status) return status;
+  if (!whole_device) return cuplug__calls_check(error);
+  cuplug__calls_note_idle(device, moment);
+  return cuplug__calls_check_all(error);
 }

@@ -8,18 +8,35 @@
 #include <cuplug/fault.h>
 #include <cuplug/host.h>
 
-/* A fault record for calls of one overload, in pinned memory mapped to host and devices; never
- * freed. The names for its report are borrowed for ever. A device has been entered. */
-int cuplug__fault_record(const cuplug__names *names, cuplug_fault **fault, cuplug_error *error);
-/* A record that fault_take_any leaves alone, for one call at a time: named before each by
- * fault_rename, and given back. */
-int cuplug__fault_private(cuplug_fault **fault, cuplug_error *error);
-void cuplug__fault_rename(cuplug_fault *fault, const cuplug__names *names);
-void cuplug__fault_release(cuplug_fault *fault);
+#define CUPLUG__N_RECORDS 63 /* in a block of 4 KiB, behind its head */
 
-/* Reports and clears the fault of one record; of any record (one word is read when there is none).
+/* Pinned memory that host and devices share: both see it at the same address. */
+typedef struct cuplug__fault_block {
+  uint32_t summary; /* nonzero: a record that points here has a fault */
+  uint32_t reserved[15];
+  cuplug_fault records[CUPLUG__N_RECORDS];
+} cuplug__fault_block;
+
+/* A cleared block, never freed, whose records point to its own summary. A device has been entered.
  */
-int cuplug__fault_take(cuplug_fault *fault, cuplug_error *error);
-int cuplug__fault_take_any(cuplug_error *error);
+int cuplug__fault_block_make(cuplug__fault_block **block, cuplug_error *error);
+
+/* A record for one call at a time. A device has been entered. */
+int cuplug__fault_make(cuplug_fault **fault, cuplug_error *error);
+/* Clears it, for the next that makes one. */
+void cuplug__fault_release(cuplug_fault *fault);
+/* Raises and clears its fault, if it has one. */
+int cuplug__fault_take(cuplug_fault *fault, const cuplug__names *names, cuplug_error *error);
+
+static inline int cuplug__fault_is_claimed(const cuplug_fault *fault) {
+  return __atomic_load_n(&fault->claimed, __ATOMIC_ACQUIRE) != 0;
+}
+/* Whether it is complete: its claim is visible first. */
+static inline int cuplug__fault_is_told(const cuplug_fault *fault) {
+  return __atomic_load_n(&fault->status, __ATOMIC_ACQUIRE) != 0;
+}
+void cuplug__fault_clear(cuplug_fault *fault);
+/* The error that a complete fault becomes. */
+int cuplug__fault_raise(const cuplug_fault *fault, const cuplug__names *names, cuplug_error *error);
 
 #endif

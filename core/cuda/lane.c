@@ -66,7 +66,7 @@ static int create_lane(int32_t device, cuplug__lane **lane, cuplug_error *error)
   cuplug__lane *new = calloc(1, sizeof *new);
   if (!new) return cuplug__no_memory(error, "making a staging lane");
   new->device = device;
-  int status = cuplug__fault_private(&new->fault, error);
+  int status = cuplug__fault_make(&new->fault, error);
   if (status) goto destroy;
   int code = cuplug__driver.cuStreamCreate(&stream, CUPLUG__STREAM_NON_BLOCKING);
   new->stream = stream;
@@ -99,7 +99,7 @@ int cuplug__lane_take(int32_t device, cuplug__lane **lane, cuplug_error *error) 
 void cuplug__lane_give(cuplug__lane *lane) {
   int32_t device = lane->device;
   int code = cuplug__driver.cuStreamSynchronize(lane->stream);
-  cuplug__fault_take(lane->fault, NULL);
+  cuplug__fault_clear(lane->fault);
   pthread_mutex_lock(&lock);
   int kept = !code && n_free_lanes[device] < CUPLUG__MAX_FREE_LANES;
   if (kept) {

@@ -15,7 +15,7 @@
 #define CUPLUG__MAX_FREE_LANES 16 /* of one device; more are made when needed, and destroyed */
 
 /* A staging lane: a non-blocking stream of its own, pinned buffers, and a fault record that no
- * other call uses (name it with cuplug__fault_rename). Taken from a bounded free list and given
+ * other call uses. Taken from a bounded free list and given
  * back, which waits for its stream and drops a fault that was not taken. */
 typedef struct cuplug__lane {
   int32_t device;

@@ -7,7 +7,6 @@
 #include "cuda/capture.h"
 #include "cuda/context.h"
 #include "cuda/driver.h"
-#include "cuda/fault.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
 #include "entry/run.h"
@@ -29,23 +28,6 @@ static int check_code(const cuplug_operator *op, int32_t device, cuplug_error *e
                       (int)capability / 10, (int)capability % 10);
 }
 
-static int ready_overload(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
-                          cuplug_error *error) {
-  _Static_assert(CUPLUG__N_FAULTS == CUPLUG__MAX_GPUS, "one for each");
-  cuplug_fault *fault, *none = NULL;
-  cuplug_fault *_Atomic *mine = &overload->faults[device];
-  int status = check_code(op, device, error);
-  if (status || atomic_load_explicit(mine, memory_order_acquire)) return status;
-  status = cuplug__fault_record(&overload->names, &fault, error);
-  if (status) {
-    cuplug__prefix(error, "%s: ", op->name);
-    return status;
-  }
-  /* Another thread may have been faster: its record serves both. */
-  atomic_compare_exchange_strong(mine, &none, fault);
-  return CUPLUG_OK;
-}
-
 /* Makes the state that the first call would make. */
 static int make_state(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
                       cuplug_error *error) {
@@ -64,7 +46,7 @@ static int make_state(const cuplug_operator *op, cuplug__overload *overload, int
 int cuplug__ready_run(cuplug__run *run) {
   const uint64_t bit = 1ull << (run->device.id & 63);
   if (atomic_load_explicit(&run->overload->prepared, memory_order_acquire) & bit) return CUPLUG_OK;
-  int status = ready_overload(run->frame->op, run->overload, run->device.id, run->error);
+  int status = check_code(run->frame->op, run->device.id, run->error);
   if (!status) atomic_fetch_or_explicit(&run->overload->prepared, bit, memory_order_release);
   return status;
 }
@@ -96,7 +78,7 @@ static int prepare_entered(cuplug_operator *op, int32_t device, cuplug_error *er
   for (uint32_t k = 0; k < op->n_overloads && !status; k++) {
     if (!op->overloads[k].cuda) continue;
     has_entry = 1;
-    status = ready_overload(op, &op->overloads[k], device, error);
+    status = check_code(op, device, error);
     if (!status) status = make_state(op, &op->overloads[k], device, error);
   }
   if (!status && has_entry && (kernel = cuplug__any_kernel(op))) load_kernels(kernel);

@@ -29,7 +29,7 @@ typedef struct cuplug__names {
 void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *names, uint32_t tensor,
                          uint32_t n_inputs);
 
-#define CUPLUG__N_FAULTS 64 /* GPUs at most */
+#define CUPLUG__N_GPUS 64 /* at most */
 
 /* A state that one call has at a time. */
 typedef struct cuplug__held {
@@ -53,7 +53,7 @@ typedef struct cuplug__states {
   const char *symbol;
   cuplug__create_state *create; /* NULL before the code is loaded */
   int is_exclusive;
-  cuplug__state_slot slots[1 + CUPLUG__N_FAULTS];
+  cuplug__state_slot slots[1 + CUPLUG__N_GPUS];
 } cuplug__states;
 
 /* One row of the table, ready to be matched and called. */
@@ -72,10 +72,7 @@ typedef struct cuplug__overload {
   uint32_t prefers_host;    /* 1: arrays of the host are not taken to a GPU unasked */
   uint32_t keeps_rounding;  /* 1: the host entry cannot change how its thread computes */
   cuplug_reshape *reshape;
-  cuplug__states *states; /* the plugin's, or its own; NULL: none */
-  /* Of asynchronous calls on each GPU: two of them could not claim one. Made at the first. Apart
-   * from the rest, so that memory is only taken where there are calls on GPUs. */
-  cuplug_fault *_Atomic *faults;
+  cuplug__states *states;    /* the plugin's, or its own; NULL: none */
   _Atomic uint64_t prepared; /* bit d: checked and ready for GPU d */
   cuplug__names names;       /* of its tensors */
 } cuplug__overload;

@@ -65,7 +65,6 @@ static int make_overloads(cuplug__plugin *plugin, const uint32_t *owners, cuplug
     cuplug__overload *overload = &op->overloads[op->n_overloads++];
     cuplug__make_overload(overload, row, tensors);
     tensors += count_tensors(row);
-    overload->faults = plugin->faults + (overload - plugin->overloads) * CUPLUG__N_FAULTS;
     overload->brief_bytes = is_brief(row) ? BRIEF_BYTES : -1;
     overload->states = plugin->states;
     if (*row->state.symbol) status = cuplug__make_states(&row->state, &overload->states, error);
@@ -90,8 +89,7 @@ int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
   plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
   plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
   plugin->tensors = calloc(n_tensors, sizeof(*plugin->tensors));
-  plugin->faults = calloc(n_rows, CUPLUG__N_FAULTS * sizeof(*plugin->faults));
-  int status = owners && plugin->operators && plugin->overloads && plugin->tensors && plugin->faults
+  int status = owners && plugin->operators && plugin->overloads && plugin->tensors
                    ? fill(plugin, owners, error)
                    : cuplug__no_memory(error, doing);
   free(owners);
@@ -110,7 +108,6 @@ void cuplug__plugin_free(cuplug__plugin *plugin) {
   free(plugin->operators);
   free(plugin->overloads);
   free(plugin->tensors);
-  free(plugin->faults);
   free(plugin);
 }
 

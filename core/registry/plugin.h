@@ -30,14 +30,13 @@ struct cuplug__plugin {
   cuplug__table table;
   uint32_t n_operators;
   cuplug_operator *operators;
-  cuplug__index names;           /* of the operators */
-  cuplug__overload *overloads;   /* table.n_rows of them, those of one operator together */
-  const char **tensors;          /* the names of all tensors of all overloads */
-  cuplug_fault *_Atomic *faults; /* CUPLUG__N_FAULTS of each overload */
-  _Atomic uint64_t named;        /* cuplug__registry_moment when its name led to it; 0: never */
-  _Atomic uint64_t rank;         /* counts cuplug_load: the greatest is searched first; 0 without */
-  void *_Atomic library;         /* NULL until the code is loaded */
-  cuplug__states *states;        /* of the overloads without their own; NULL: none */
+  cuplug__index names;         /* of the operators */
+  cuplug__overload *overloads; /* table.n_rows of them, those of one operator together */
+  const char **tensors;        /* the names of all tensors of all overloads */
+  _Atomic uint64_t named;      /* cuplug__registry_moment when its name led to it; 0: never */
+  _Atomic uint64_t rank;       /* counts cuplug_load: the greatest is searched first; 0 without */
+  void *_Atomic library;       /* NULL until the code is loaded */
+  cuplug__states *states;      /* of the overloads without their own; NULL: none */
   int has_digest;
   uint8_t digest[32]; /* of the file, where it was asked for */
   int is_in_place;    /* 1: it was loaded from the file itself, not from a copy */

@@ -2,9 +2,9 @@
 /* The public copies between the host and a GPU. */
 #include "base/layout.h"
 #include "base/status.h"
+#include "cuda/calls.h"
 #include "cuda/capture.h"
 #include "cuda/context.h"
-#include "cuda/fault.h"
 #include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
@@ -71,7 +71,7 @@ int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from,
   int status = copy(device, to_host, to_host ? to : source, to_host ? source : to, bytes, stream,
                     &watch, error);
   if (!status) status = cuplug__watch_end(&watch, error);
-  return status ? status : cuplug__fault_take_any(error);
+  return status ? status : cuplug__calls_check(error);
 }
 
 int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t bytes, void *stream,

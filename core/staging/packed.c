@@ -132,7 +132,7 @@ static int run_pack(const pack *p, cuplug__watch *watch) {
   int status = cuplug__named(run, send(p));
   if (!status) status = call_entry(p);
   if (!status) status = receive(p);
-  if (!status) status = cuplug__fault_take(run->fault, run->error);
+  if (!status) status = cuplug__fault_take(run->fault, &run->overload->names, run->error);
   if (status) return status;
   write_back(p);
   return cuplug__watch_add(watch, cuplug__staged_bytes(run), run->error);
@@ -176,7 +176,6 @@ int cuplug__run_packed(cuplug__shipment *s, cuplug__watch *watch, int *fits) {
   if (!status) {
     run->stream = p.lane->stream;
     run->fault = p.lane->fault;
-    cuplug__fault_rename(run->fault, &run->overload->names);
     status = run_pack(&p, watch);
   }
   if (!p.lane) return *fits ? status : CUPLUG_OK;

@@ -168,14 +168,11 @@ static int send_shared(pipeline *p) {
   return status ? status : cuplug__stream_synchronize(lane->stream, run->error);
 }
 
-static int take_faults(pipeline *p) {
+static int make_faults(pipeline *p) {
   const cuplug__run *run = p->shipment->run;
   int status = CUPLUG_OK;
-  for (uint64_t i = 0; i < cuplug__least(N_SLOTS, p->n_slices) && !status; i++) {
-    cuplug_fault **fault = &p->slots[i].fault;
-    status = cuplug__fault_private(fault, run->error);
-    if (!status) cuplug__fault_rename(*fault, &run->overload->names);
-  }
+  for (uint64_t i = 0; i < cuplug__least(N_SLOTS, p->n_slices) && !status; i++)
+    status = cuplug__fault_make(&p->slots[i].fault, run->error);
   return status;
 }
 
@@ -203,7 +200,7 @@ static int take_all(pipeline *p) {
   if (status || !measure(p)) return status;
   status = allocate_slots(p);
   if (!status) status = send_shared(p);
-  if (!status) status = take_faults(p);
+  if (!status) status = make_faults(p);
   if (!status) divide_slots(p);
   return status;
 }
@@ -309,7 +306,7 @@ static int begin_writing(pipeline *p, uint64_t i) {
   int code = cuplug__driver.cuEventSynchronize(s->event);
   if (code) return cuplug__named(run, cuplug__cuda_fail(run->error, code, "waiting for a slice"));
   cuplug__shipment_shift(p->shipment, s->fault, first_row_of(p, i));
-  int status = cuplug__fault_take(s->fault, run->error);
+  int status = cuplug__fault_take(s->fault, &run->overload->names, run->error);
   if (!status) begin_copies(p, i, 1);
   return status;
 }

@@ -69,7 +69,7 @@ static int run_entry(part *p) {
   status = cuplug__named(run, cuplug__stream_synchronize(run->stream, run->error));
   if (status) return status;
   cuplug__shipment_shift(p->shipment, run->fault, p->first);
-  return cuplug__fault_take(run->fault, run->error);
+  return cuplug__fault_take(run->fault, &run->overload->names, run->error);
 }
 
 /* Memory on the host for an output whose size the run has found. */
@@ -164,7 +164,6 @@ static int run_parts(cuplug__shipment *s, cuplug__watch *watch) {
   if (status) return cuplug__named(run, status);
   run->stream = p.lane->stream;
   run->fault = p.lane->fault;
-  cuplug__fault_rename(run->fault, &run->overload->names);
   status = run_all(&p);
   cuplug__lane_give(p.lane);
   return status;

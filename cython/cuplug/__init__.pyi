@@ -12,11 +12,11 @@ from cuplug._engine.array.texture import Texture as Texture
 from cuplug._engine.base.flags import get_cmake_path as get_cmake_path
 from cuplug._engine.base.flags import get_include as get_include
 from cuplug._engine.base.flags import get_pkg_config_path as get_pkg_config_path
+from cuplug._engine.call.last_call import LastCall as LastCall
+from cuplug._engine.call.last_call import last_call as last_call
 from cuplug._engine.call.operator import Operator as Operator
 from cuplug._engine.call.output_tuples import named_outputs as named_outputs
 from cuplug._engine.call.pickled import PickledOperator as PickledOperator
-from cuplug._engine.call.run import LastCall as LastCall
-from cuplug._engine.call.run import last_call as last_call
 from cuplug._engine.cuda.devices import devices as devices
 from cuplug._engine.cuda.devices import is_available as is_available
 from cuplug._engine.cuda.devices import synchronize as synchronize

@@ -60,14 +60,14 @@ typedef void cuplug_reclaim(int32_t device, char held[CUPLUG_HELD_BYTES]);
 CUPLUG_API void cuplug_set_reclaim(cuplug_reclaim *reclaim);
 
 /** Does what the first call of an operator on a GPU would do: loads its code, starts CUDA, makes
- * the context, the pool and the fault records, looks for code for the GPU, and has the driver load
- * the kernels. Other than these are loaded at their first launch: of drivers before CUDA 12.5, of
+ * the context and the pool, looks for code for the GPU, and has the driver load the kernels.
+ * Other than these are loaded at their first launch: of drivers before CUDA 12.5, of
  * plugins compiled by CUDA before 12.1 or with the kernels in several files, and those that are
  * compiled at run time. ERROR_VALUE: the operator has no CUDA entry. [thread-safe] [loads] */
 CUPLUG_API int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error);
 
 /** Copies between host memory and a device, through pinned staging where it is pageable, after the
- * work already on the stream. Reports faults of earlier calls. [thread-safe] [syncs] */
+ * work already on the stream. Raises faults of this thread's earlier calls. [thread-safe] [syncs] */
 CUPLUG_API int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t bytes,
                                      void *stream, cuplug_error *error);
 CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes,
@@ -102,8 +102,8 @@ CUPLUG_API int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug
 CUPLUG_API int cuplug_order_streams(int32_t device, void *waiting, void *stream,
                                     cuplug_error *error);
 
-/** Waits for a stream, or with `whole_device` for all of them, and reports faults of earlier calls.
- * [thread-safe] [syncs] */
+/** Waits for a stream, or with `whole_device` for all of them. Raises faults of earlier calls that
+ * were not raised before: of this thread, or with `whole_device` of all threads. [thread-safe] [syncs] */
 CUPLUG_API int cuplug_synchronize(int32_t device, void *stream, int whole_device,
                                   cuplug_error *error);
 

@@ -254,8 +254,8 @@ static inline cuplug_options cuplug_default_options(void) {
  *
  * On the host the outputs are written when it returns. Arrays of the host that go through a GPU
  * too [syncs]; with arrays of a GPU the work is on the stream then [stream-ordered], and the arrays
- * must live until it is done. A fault of an earlier asynchronous call is reported here, with the
- * name of its operator, before anything is run. [thread-safe] [loads] */
+ * must live until it is done. A fault of an earlier call of this thread on a GPU is raised here,
+ * with the name of its operator, before anything is run. [thread-safe] [loads] */
 CUPLUG_API int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                              const cuplug_options *options, cuplug_error *error);
 

@@ -44,7 +44,10 @@ struct cuplug_frame {
   cuplug_progress *progress; /* (set) while host arrays go through the GPU; NULL: not wanted */
   cuplug_keep_scratch *keep_scratch; /* (set) NULL: the pool gives it */
   void *user;                        /* (set) the first argument of these */
-  int32_t staged;                    /* after the run: 1 when host arrays went through the GPU */
+  const uint64_t *origins; /* (set) of the arrays that are read: see cuplug_check_origin */
+  uint32_t n_origins;
+  uint64_t origin;   /* after the run on a GPU: of what it has written */
+  int32_t staged;    /* after the run: 1 when host arrays went through the GPU */
   uint32_t is_brief; /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
   uint8_t parameter[CUPLUG_MAX_ARGUMENTS];     /* parameter number of each tensor */
   cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* outputs: (set) data; shape and dtype are filled */
@@ -104,8 +107,8 @@ int cuplug_set_output(cuplug_frame *frame, uint32_t k, const cuplug_argument *gi
 
 /* Runs a bound frame whose outputs have memory. Host arrays with frame->device set to CUDA are
  * staged through the GPU [syncs]; host arrays otherwise run on the host entry before it returns;
- * device arrays are [stream-ordered]. A fault of an earlier asynchronous call is reported here,
- * with the name of its operator, before anything is run. [thread-safe] */
+ * device arrays are [stream-ordered]. A fault of an earlier call of this thread on a GPU is raised
+ * here, with the name of its operator, before anything is run. [thread-safe] */
 int cuplug_run(cuplug_frame *frame, cuplug_error *error);
 
 /* How often an entry, or a body of a loop on a thread of the team, came back with another rounding

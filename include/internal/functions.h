@@ -37,7 +37,8 @@ CUPLUG__BEGIN_C
   X(sha256)                 \
   X(used_gpus)              \
   X(query_attribute)        \
-  X(release_device)
+  X(release_device)         \
+  X(check_origin)
 
 typedef struct cuplug_functions {
   const struct cuplug__core *core; /* for the runtime: core/call/functions.h */

@@ -19,5 +19,9 @@ int cuplug_query_attribute(int32_t device, int32_t attribute, int32_t *value, in
  * many. [thread-safe] [stream-ordered] */
 int cuplug_release_device(int32_t device, void *pointer, uint64_t bytes, void *stream);
 
+/* Raises the fault of the call of that origin, or of a call whose results it read, every time.
+ * 0: unknown. What the call wrote has been waited for. [thread-safe] */
+int cuplug_check_origin(uint64_t origin, cuplug_error *error);
+
 CUPLUG__END_C
 #endif

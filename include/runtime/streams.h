@@ -22,7 +22,7 @@ CUPLUG_API int cuplug_free_event(int32_t device, void *event, cuplug_error *erro
 CUPLUG_API int cuplug_record_event(int32_t device, void *event, void *stream, cuplug_error *error);
 CUPLUG_API int cuplug_wait_for_event(int32_t device, void *stream, void *event,
                                      cuplug_error *error);
-/* Reports faults of earlier calls, too. [thread-safe] [syncs] */
+/* Raises faults of this thread's earlier calls, too. [thread-safe] [syncs] */
 CUPLUG_API int cuplug_synchronize_event(int32_t device, void *event, cuplug_error *error);
 /* Whether the work on a stream, or before an event, one of them NULL, is done. [thread-safe] */
 CUPLUG_API int cuplug_query_work(int32_t device, void *stream, void *event, int32_t *is_done,
@@ -36,7 +36,8 @@ CUPLUG_API int cuplug_elapsed_time(int32_t device, void *start, void *end, float
 CUPLUG_API int cuplug_begin_capture(int32_t device, void *stream, cuplug_error *error);
 CUPLUG_API int cuplug_end_capture(int32_t device, void *stream, void **graph, cuplug_error *error);
 /* [thread-safe] [stream-ordered] */
-CUPLUG_API int cuplug_launch_graph(int32_t device, void *graph, void *stream, cuplug_error *error);
+CUPLUG_API int cuplug_launch_graph(int32_t device, void *graph, const void *captured_on,
+                                   void *stream, cuplug_error *error);
 /* Launches that are under way are still done. [thread-safe] */
 CUPLUG_API int cuplug_free_graph(int32_t device, void *graph, cuplug_error *error);
 

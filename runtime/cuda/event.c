@@ -62,7 +62,7 @@ int cuplug_synchronize_event(int32_t device, void *event, cuplug_error *error) {
   if (context.status) return context.status;
   int code = core->driver->cuEventSynchronize(event);
   int status = core->cuda_check(error, code, "waiting for an event");
-  return status ? status : core->fault_take_any(error);
+  return status ? status : core->calls_check(error);
 }
 
 int cuplug_query_work(int32_t device, void *stream, void *event, int32_t *is_done,

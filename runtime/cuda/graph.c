@@ -22,13 +22,16 @@ int cuplug_end_capture(int32_t device, void *stream, void **graph, cuplug_error 
   int code = core->driver->cuStreamEndCapture(stream, &captured);
   if (!code && graph) code = core->driver->cuGraphInstantiate(&made, captured, 0);
   if (captured) core->driver->cuGraphDestroy(captured);
+  core->calls_again(stream);
   if (graph) *graph = made;
   return core->cuda_check(error, code, "capturing a graph");
 }
 
-int cuplug_launch_graph(int32_t device, void *graph, void *stream, cuplug_error *error) {
-  int status = core->fault_take_any(error);
+int cuplug_launch_graph(int32_t device, void *graph, const void *captured_on, void *stream,
+                        cuplug_error *error) {
+  int status = core->calls_check(error);
   if (status) return status;
+  core->calls_again(captured_on);
   ENTERED context = core->cuda_enter(device, error);
   if (context.status) return context.status;
   int code = core->driver->cuGraphLaunch(graph, CUPLUG__STREAM(stream));

@@ -282,7 +282,7 @@ int cuplug_launch_kernel(cuplug_kernel *kernel, int32_t device, const cuplug_gri
                          void *stream, void *const *parameters, cuplug_error *error) {
   const uint32_t *blocks = grid->blocks;
   CUfunction function;
-  int status = core->fault_take_any(error);
+  int status = core->calls_check(error);
   if (status) return status;
   ENTERED context = enter(kernel, device, &function, error);
   if (context.status || !blocks[0] || !blocks[1] || !blocks[2]) return context.status;

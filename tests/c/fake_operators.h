@@ -17,7 +17,6 @@
 static cuplug_error error;
 static cuplug_row rows[MAX_ROWS];
 static cuplug__overload overloads[MAX_ROWS];
-static cuplug_fault *_Atomic fault_records[MAX_ROWS][CUPLUG__N_FAULTS];
 static cuplug_operator operators[MAX_ROWS];
 static size_t n_rows;
 static char plugin_path[] = "libfake_gpu.so";
@@ -48,7 +47,7 @@ static void make_operator(const char *text, uint32_t text_bytes) {
   CHECK(!cuplug__row_read(text, text_bytes, row, &error));
   static const char *tensors[MAX_ROWS][2 * CUPLUG_MAX_ARGUMENTS];
   cuplug__make_overload(overload, row, tensors[overload - overloads]);
-  overload->brief_bytes = -1, overload->faults = fault_records[overload - overloads];
+  overload->brief_bytes = -1;
   overload->cuda = entry_of(row->cuda_entry), overload->host = entry_of(row->host_entry);
   op->plugin = &plugin, op->name = overload->signature->name, op->n_overloads = 1;
   op->overloads = overload, op->loaded = 1;

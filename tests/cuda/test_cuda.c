@@ -7,7 +7,7 @@
 #include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
-#include "cuda/fault.h"
+#include "cuda/calls.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
 #include "scenarios.h"
@@ -27,7 +27,7 @@ static void check_start_fails(const char *sentence) {
   CHECK(cuplug_n_devices(&n, NULL, NULL) == CUPLUG_ERROR_CUDA);
   CHECK(n == 0);
   CHECK(!cuplug__driver_ready());
-  CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
+  CHECK(cuplug__calls_check(&error) == CUPLUG_OK);
 }
 
 static void no_driver(void) {
@@ -115,7 +115,7 @@ static void use_in_child(void) {
   CHECK_MESSAGE(&error, "\"spawn\" or \"forkserver\"");
   CHECK(cuplug__cuda_enter(0, &error).status == CUPLUG_ERROR_CUDA);
   CHECK(cuplug_copy_to_host(0, &byte, &byte, 1, NULL, &error) == CUPLUG_ERROR_CUDA);
-  CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
+  CHECK(cuplug__calls_check(&error) == CUPLUG_OK);
 }
 
 static void fork_after_start(void) {

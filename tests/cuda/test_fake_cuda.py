@@ -203,7 +203,7 @@ def test_fault_of_a_staged_call(run_fake):
 
 @pytest.mark.parametrize(
     "later",
-    ["gpu.triple(a)", "gpu.triple(x, device='cuda')", "b.numpy()", "cuplug.synchronize()"],
+    ["gpu.triple(a)", "gpu.triple(x, device='cuda')", "a.numpy()", "cuplug.synchronize()"],
 )
 def test_fault_of_an_asynchronous_call(run_fake, later):
     body = f"""
@@ -215,6 +215,9 @@ def test_fault_of_an_asynchronous_call(run_fake, later):
         {later}
     {later}
     assert gpu.pick(a, good).numpy().tolist() == [5, 7]
+    for _ in range(2):
+        with Raises(IndexError, {STAGED_FAULT!r}):
+            b.numpy()
     """
     # Another operator's call does not wait for the kernel: it must have run to be told.
     run_fake(body, FAKE_CUDA_LAZY="0" if "gpu" in later else "1")

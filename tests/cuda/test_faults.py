@@ -4,8 +4,11 @@
 import textwrap
 
 import cuplug
+import fault_program
+import numpy as np
 import pytest
 from cuplug.ops import gather, relu, scale
+from places import TESTS
 
 PICK = "pick: index: index 1000 at position 2 is out of bounds for size 1000"
 DIVIDE = "divide: y: index 0 at position 1 is out of range, wanted 1 <= value < 9"
@@ -13,7 +16,8 @@ DIVIDE = "divide: y: index 0 at position 1 is out of range, wanted 1 <= value < 
 
 @pytest.mark.parametrize("lazy", ["0", "1"])
 def test_two_operators_with_faults(run_streams, lazy):
-    """Each is told once, whatever is called in between, on whichever stream."""
+    """Calls raise each once, whatever is called in between, on whichever stream; reads of what a
+    bad call wrote always do."""
     run_streams(f"""
     wrong = cuplug.asarray(np.array([0, 1, 1000]))
     zeros = cuplug.asarray(np.array([1, 0, 1], np.float32))
@@ -29,6 +33,12 @@ def test_two_operators_with_faults(run_streams, lazy):
             except IndexError as error:
                 seen.append(str(error))
 
+    def fault_of_read(array):
+        try:
+            array.numpy()
+        except IndexError as error:
+            return str(error)
+
     for first, second in (None, None), (s, None), (s, t), (t, s):
         picked = gpu.pick(a, wrong, stream=first)
         seen = fault_of(gpu.triple, a, stream=second)
@@ -36,10 +46,99 @@ def test_two_operators_with_faults(run_streams, lazy):
         seen += fault_of(gpu.triple, a, stream=first)
         seen += fault_of(cuplug.synchronize)
         assert sorted(seen) == sorted([{PICK!r}, {DIVIDE!r}]), seen
-        assert picked.numpy()[:2].tolist() == [0, 1]
+        for _ in range(2):
+            assert fault_of_read(picked) == fault_of_read(gpu.triple(picked)) == {PICK!r}
         assert np.array_equal(gpu.triple(a, stream=first).numpy(), 3 * x)
     assert counts().misuses == 0
     """, FAKE_CUDA_LAZY=lazy)  # fmt: skip
+
+
+@pytest.mark.parametrize("lazy", ["0", "1"])
+def test_threads_are_told_of_their_own_faults(run_streams, lazy):
+    run_streams(f"""
+    import sys
+
+    sys.path.insert(0, {str(TESTS)!r})
+    import fault_program
+
+    fault_program.run(gpu.pick, gpu.triple, a, make_stream)
+    """, FAKE_CUDA_LAZY=lazy)  # fmt: skip
+
+
+def test_the_fault_of_a_thread_that_ended(run_fake):
+    """It is raised by reads, and by cuplug.synchronize."""
+    run_fake("""
+    import threading
+
+    a = cuplug.asarray(x, device="cuda")
+    results = []
+    wrong = cuplug.asarray(np.array([1000]), device="cuda")
+    thread = threading.Thread(target=lambda: results.append(gpu.pick(a, wrong)))
+    thread.start(), thread.join()
+    assert np.array_equal(gpu.triple(a).numpy(), 3 * x)
+    for _ in range(2):
+        with Raises(IndexError, "pick: index: index 1000 at position 0"):
+            results[0].numpy()
+    with Raises(IndexError, "pick: index: index 1000 at position 0"):
+        cuplug.synchronize()
+    cuplug.synchronize()
+    """)
+
+
+@pytest.mark.parametrize("lazy", ["0", "1"])
+def test_launches_of_a_graph_with_and_without_faults(run_fake, lazy):
+    run_fake("""
+    a = cuplug.asarray(x, device="cuda")
+    index = cuplug.asarray(np.array([0, 1]), device="cuda")
+    gpu.triple(gpu.pick(a, index)).numpy()
+    graph = cuplug.Graph()
+    with graph:
+        picked = gpu.pick(a, index)
+        tripled = gpu.triple(picked)
+    for k in range(3):
+        index.set(np.array([0, 1000 + k]))
+        graph.launch()
+        for array in (picked, tripled, picked):
+            with Raises(IndexError, f"pick: index: index {1000 + k} at position 1"):
+                array.numpy()
+        index.set(np.array([k, k]))
+        graph.launch()
+        assert tripled.numpy().tolist() == [3 * k, 3 * k]
+    """, FAKE_CUDA_LAZY=lazy)  # fmt: skip
+
+
+def test_memory_that_is_written_again(run_fake):
+    """What overwrites all of a bad array makes it good; what writes a part of it does not."""
+    run_fake("""
+    a = cuplug.asarray(x, device="cuda")
+    wrong = cuplug.asarray(np.array([0, 1000]), device="cuda")
+    fault = "pick: index: index 1000"
+
+    def bad():
+        picked = gpu.pick(a, wrong)
+        with Raises(IndexError, fault):
+            picked.numpy()
+        return picked
+
+    one = bad()
+    gpu.triple(a[:2], out=one)
+    assert one.numpy().tolist() == [0, 3]
+    one = bad()
+    gpu.triple(a[:1], out=one[:1])
+    with Raises(IndexError, fault):
+        one.numpy()
+    with Raises(IndexError, fault):
+        one[:1].numpy()
+    one = bad()
+    gpu.increase(one, 1)
+    with Raises(IndexError, fault):
+        one.numpy()
+    one = bad()
+    one.set(np.array([5, 6]))
+    assert one.numpy().tolist() == [5, 6]
+    with Raises(IndexError, fault):
+        str(bad())
+    """)
 
 
 def test_sticky_error_names_the_operator_before(run_streams):
@@ -73,6 +172,32 @@ def seen_by(function) -> list[str]:
 
 
 @pytest.mark.gpu
+def test_threads_on_a_gpu_are_told_of_their_own_faults():
+    source = cuplug.asarray(np.arange(1000, dtype=np.float32), device="cuda")
+    fault_program.run(gather, relu, source, cuplug.Stream)
+
+
+@pytest.mark.gpu
+def test_launches_of_a_graph_on_a_gpu_with_and_without_faults():
+    x = cuplug.asarray(np.arange(1000, dtype=np.float32), device="cuda")
+    index = cuplug.asarray(np.array([0, 1]), device="cuda")
+    relu(gather(x, index)).numpy()
+    graph = cuplug.Graph()
+    with graph:
+        gathered = gather(x, index)
+        positive = relu(gathered)
+    for k in range(3):
+        index.set(np.array([0, 1000 + k]))
+        graph.launch()
+        for array in (gathered, positive, gathered):
+            with pytest.raises(IndexError, match=f"index {1000 + k} at position 1"):
+                array.numpy()
+        index.set(np.array([k, k]))
+        graph.launch()
+        assert positive.numpy().tolist() == [k, k]
+
+
+@pytest.mark.gpu
 def test_fault_among_other_operators_on_several_streams():
     torch = pytest.importorskip("torch")
     x = torch.arange(10.0, device="cuda") - 5
@@ -96,7 +221,7 @@ def test_fault_among_other_operators_on_several_streams():
 
 
 @pytest.mark.gpu
-def test_first_of_two_faults_of_one_operator_is_told():
+def test_both_faults_of_one_operator_are_told():
     torch = pytest.importorskip("torch")
     x = torch.arange(4.0, device="cuda")
     first, second = torch.tensor([5], device="cuda"), torch.tensor([6], device="cuda")
@@ -105,8 +230,10 @@ def test_first_of_two_faults_of_one_operator_is_told():
         torch.cuda._sleep(500_000_000)  # neither has run when the other is called
         gather(x, first)
         gather(x, second)
-    sentences = seen_by(cuplug.synchronize)
-    assert sentences == ["gather: index: index 5 at position 0 is out of bounds for size 4"]
+    assert seen_by(cuplug.synchronize) == [
+        "gather: index: index 5 at position 0 is out of bounds for size 4",
+        "gather: index: index 6 at position 0 is out of bounds for size 4",
+    ]
 
 
 WRECK = """

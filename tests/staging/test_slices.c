@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of which slices go through the fake GPU: all elements, faults with their positions, errors
  * at any driver call, arrays larger than the GPU's memory. */
-#include "cuda/fault.h"
+#include "cuda/calls.h"
 #include "fake_operators.h"
 
 #include <pthread.h>
@@ -104,7 +104,7 @@ static void faults(void) {
   for (int k = 0; k < 6; k++) a.y[positions[k]] = 2;
   CHECK(!divide(&a, 1, gpu0, &error));
   check_quotients(&a, 1);
-  CHECK(!cuplug__fault_take_any(&error));
+  CHECK(!cuplug__calls_check(&error));
   free_arrays(&a);
   check_all_given_back();
 }

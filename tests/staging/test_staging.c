@@ -6,7 +6,7 @@
  * call failing in turn. The plugin is compiled in; its kernels run when they are waited for. */
 #include "cuda/context.h"
 #include "cuda/driver.h"
-#include "cuda/fault.h"
+#include "cuda/calls.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
 #include "fake_operators.h"
@@ -159,7 +159,7 @@ static void staged_fault(void) {
     CHECK_MESSAGE(&error, " at position 1 is out of bounds for size 10");
     CHECK(!pick_staged(i, &error));
   }
-  CHECK(!cuplug__fault_take_any(&error));
+  CHECK(!cuplug__calls_check(&error));
   check_all_given_back();
 }
 
@@ -182,6 +182,7 @@ static void asynchronous(void) {
   CHECK(fake_counts().n_synchronizations == n_waits);
   CHECK(cuplug_copy_to_host(0, source, out, sizeof(float), NULL, &error) == CUPLUG_ERROR_INDEX);
   CHECK_MESSAGE(&error, "pick: index: index -7 at position 1 is out of bounds for size 4");
+  CHECK(cuplug_invoke(find("pick"), args, 3, NULL, &error) == CUPLUG_ERROR_INDEX);
   CHECK(!cuplug_invoke(find("pick"), args, 3, NULL, &error));
   const cuplug__context context = cuplug__cuda_enter(0, &error);
   CHECK(!context.status);

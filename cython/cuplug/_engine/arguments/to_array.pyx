@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t
 
 from cuplug._engine.arguments.inputs cimport read_argument
 from cuplug._engine.array.array cimport Array, empty_like_tensor, share_memory
-from cuplug._engine.array.buffer cimport is_on_gpu
+from cuplug._engine.array.buffer cimport is_on_gpu, origin_of
 from cuplug._engine.array.copies cimport host_values
 from cuplug._engine.array.make cimport from_numpy, place_for
 from cuplug._engine.interop.kinds cimport BUFFER, DLPACK, EXCHANGE, NUMPY, OWN, TORCH, array_kind
@@ -120,6 +120,7 @@ cdef Array to_other_gpu(Array x, cuplug_device place):
     copy_between(
         place.id, <size_t>result.tensor.data, x.tensor.device.id, <size_t>x.tensor.data, x.nbytes
     )
+    origin_of(result)[0] = origin_of(x)[0]
     return result
 
 

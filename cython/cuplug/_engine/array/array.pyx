@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t, uint64_t
 
 from cuplug._engine.array.arithmetic cimport as_float, changing, functions, is_apart, is_number
 from cuplug._engine.array.arithmetic cimport stock, wrote_number
-from cuplug._engine.array.buffer cimport FEW, are_positions, check_request, is_contiguous, is_on_gpu
-from cuplug._engine.array.buffer cimport n_elements
+from cuplug._engine.array.buffer cimport FEW, are_positions, check_origin, check_request
+from cuplug._engine.array.buffer cimport is_contiguous, is_on_gpu, n_elements
 from cuplug._engine.array.copies cimport copy_brief, host_values, seen_by_numpy, take_numpy
 from cuplug._engine.array.copies cimport to_numpy
 from cuplug._engine.array.layout cimport may_overlap, repeats_elements, select
@@ -170,6 +170,7 @@ cdef class Array(Methods):
     def __array__(self, dtype=None, copy=None):
         if self.tensor.device.type == CUPLUG_CUDA_MANAGED:
             wait_for_work(&self.tensor)
+            check_origin(self)
         elif is_on_gpu(&self.tensor):
             raise TypeError(
                 "cuplug.Array: it is in GPU memory; copy it to a NumPy array with x.numpy()"
@@ -290,10 +291,9 @@ cdef Array field_of(Array x, str name):
 cdef int wait_for_work(const cuplug_tensor *x) except -1:
     cdef cuplug_error error
     cdef void *stream = work_stream(x.device.id)
-    cdef int status
     with nogil:
-        status = cuplug_synchronize(x.device.id, stream, 0, &error)
-    return raise_error(&error) if status else 0
+        cuplug_synchronize(x.device.id, stream, 0, &error)
+    return raise_error(&error) if error.status else 0
 
 
 cdef Array empty_like_tensor(cuplug_tensor *x):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from cuplug._engine.base.core cimport cuplug_tensor
 from cuplug._engine.base.numpy_api cimport PyDataMemAllocator
@@ -13,11 +13,16 @@ cdef class Buffer(DeviceMemory):
     cdef cuplug_tensor tensor  # shape and strides are its own; strides NULL: C-contiguous
     cdef readonly object dtype  # a numpy.dtype
     cdef object owner  # of memory that is not its own: an array
+    cdef uint64_t origin  # the call on a GPU that wrote it last: what owns the memory has it
     cdef const PyDataMemAllocator *allocator  # of memory of the host that is its own
     cdef int64_t few[2 * FEW]  # shape and strides of few dimensions
     cdef object __weakref__
 
 
+# The origin of what an array's memory holds: see cuplug_check_origin.
+cdef uint64_t *origin_of(Buffer x) noexcept
+# Raises the fault of the call that wrote an array of a GPU, or of one before, every time.
+cdef int check_origin(Buffer x) except -1
 cdef int64_t n_elements(const cuplug_tensor *x) noexcept
 cdef bint is_contiguous(const cuplug_tensor *x) noexcept nogil
 # What the array interfaces of NumPy and CUDA tell alike.

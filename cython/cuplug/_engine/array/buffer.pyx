@@ -5,16 +5,19 @@ from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND
 from cpython.mem cimport PyMem_RawFree
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from cuplug._engine.base.core cimport (
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
     CUPLUG_MAX_NDIM,
     cuplug_element_bytes,
+    cuplug_error,
     cuplug_tensor,
 )
+from cuplug._engine.base.core_gpus cimport cuplug_check_origin
 from cuplug._engine.base.dlpack cimport DLPACK_INT, DLPACK_UINT
+from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.array.layout cimport contiguous_strides
 from cuplug._engine.cuda.memory cimport DeviceMemory
 
@@ -98,6 +101,16 @@ cdef class Buffer(DeviceMemory):
 
     def __dlpack_device__(self):
         return self.tensor.device.type, self.tensor.device.id
+
+
+cdef uint64_t *origin_of(Buffer x) noexcept:
+    return &(<Buffer>x.owner).origin if isinstance(x.owner, Buffer) else &x.origin
+
+
+cdef int check_origin(Buffer x) except -1:
+    cdef uint64_t origin = origin_of(x)[0]
+    cdef cuplug_error error
+    return raise_error(&error) if origin and cuplug_check_origin(origin, &error) else 0
 
 
 cdef int check_request(Buffer x, int flags) except -1:

@@ -7,7 +7,8 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memmove
 
-from cuplug._engine.array.buffer cimport Buffer, is_contiguous, is_on_gpu, n_elements
+from cuplug._engine.array.buffer cimport Buffer, check_origin, is_contiguous, is_on_gpu
+from cuplug._engine.array.buffer cimport n_elements, origin_of
 from cuplug._engine.array.layout cimport may_overlap, repeats_elements
 from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 from cuplug._engine.base.core_call cimport cuplug_copy_array
@@ -147,6 +148,7 @@ cdef object to_numpy(Buffer x, object out, object stream):
     result = out if is_direct else empty_array(&x.tensor, is_large(&x.tensor)).view(x.dtype)
     cdef void *to = PyArray_DATA(<PyArrayObject *>result)
     copy_watched("numpy", x.tensor.device.id, True, to, x.tensor.data, x.nbytes, after)
+    check_origin(x)
     if out is None or is_direct:
         return result
     out[...] = result
@@ -177,4 +179,7 @@ cdef int take_numpy(Buffer x, object values, object stream) except -1:
         refuse_capture("set", after, "wanted a stream whose work is done")
     host = numpy.ascontiguousarray(values)
     cdef void *source = PyArray_DATA(<PyArrayObject *>host)
-    return copy_watched("set", x.tensor.device.id, False, x.tensor.data, source, x.nbytes, after)
+    copy_watched("set", x.tensor.device.id, False, x.tensor.data, source, x.nbytes, after)
+    if x.owner is None:
+        origin_of(x)[0] = 0
+    return 0

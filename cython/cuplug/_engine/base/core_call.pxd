@@ -103,6 +103,9 @@ cdef extern from "internal/core.h" nogil:
         cuplug_allocate *allocate
         cuplug_progress *progress
         void *user
+        const uint64_t *origins
+        uint32_t n_origins
+        uint64_t origin
         int32_t staged
         uint8_t parameter[64]
         cuplug_tensor tensors[64]

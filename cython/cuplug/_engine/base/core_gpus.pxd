@@ -12,3 +12,4 @@ cdef extern from "internal/core.h" nogil:
     int cuplug_release_device "cuplug_core->release_device"(
         int32_t device, void *pointer, uint64_t n_bytes, void *stream
     )
+    int cuplug_check_origin "cuplug_core->check_origin"(uint64_t origin, cuplug_error *error)

@@ -22,7 +22,9 @@ cdef extern from "runtime/streams.h" nogil:
     )
     int cuplug_begin_capture(int32_t device, void *stream, cuplug_error *error)
     int cuplug_end_capture(int32_t device, void *stream, void **graph, cuplug_error *error)
-    int cuplug_launch_graph(int32_t device, void *graph, void *stream, cuplug_error *error)
+    int cuplug_launch_graph(
+        int32_t device, void *graph, const void *captured_on, void *stream, cuplug_error *error
+    )
     int cuplug_free_graph(int32_t device, void *graph, cuplug_error *error)
 
 cdef extern from "runtime/gpus.h" nogil:

@@ -13,7 +13,3 @@ cdef object run_operator(
 )
 # What is done to arguments once all are read, and n_given outputs behind them.
 cdef int settle_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given) except -1
-# CUPLUG_VERBOSE: each run is printed.
-cdef bint is_verbose
-# Keep what `last_call` tells of this thread.
-cdef void note_last(const cuplug_frame *frame) noexcept nogil

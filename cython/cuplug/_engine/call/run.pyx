@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One call, from arguments that were read to outputs."""
 
-import os
-import sys
-from collections import namedtuple
-
 from cpython.object cimport PyObject
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
@@ -13,12 +9,12 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from cuplug._engine.arguments.channels_last cimport flatten, restore
 from cuplug._engine.arguments.inputs cimport read_again, read_argument, read_arguments
 from cuplug._engine.arguments.outputs cimport allocate_output, copy_arguments, count_writes
+from cuplug._engine.arguments.origins cimport MAX_ORIGINS, note_origin, set_origins
 from cuplug._engine.arguments.outputs cimport finish_output
 from cuplug._engine.base.core cimport (
     CUPLUG_ALL_GPUS, CUPLUG_ARGUMENT_ARRAY, CUPLUG_ARGUMENT_NONE, CUPLUG_CPU, CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED, cuplug_argument, cuplug_device, cuplug_error, cuplug_operator,
-    cuplug_operator_name, cuplug_operator_path, cuplug_operator_row, cuplug_row_entry,
-    cuplug_tensor,
+    cuplug_operator_name, cuplug_operator_row, cuplug_row_entry, cuplug_tensor,
 )
 from cuplug._engine.base.core_call cimport (
     CUPLUG_PARAMETER_SCALAR, cuplug_bind, cuplug_bind_row, cuplug_check_place, cuplug_frame,
@@ -26,6 +22,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_signature, cuplug_wanted_copies,
 )
 from cuplug._engine.base.status cimport raise_error, raise_later
+from cuplug._engine.call.last_call cimport note_run
 from cuplug._engine.cuda.placement cimport default_device, has_default, parse_places
 from cuplug._engine.host.progress cimport report_progress, watched
 from cuplug._engine.interop.kinds cimport DLPACK
@@ -34,25 +31,8 @@ from cuplug._engine.interop.stream_order cimport enter_stream, leave_stream
 
 import numpy
 
-from cuplug._engine.base import environment
-from cuplug._engine.base.public import public
 from cuplug._engine.call.output_tuples import outputs_class
 from cuplug.errors import PluginError
-
-cdef extern from *:
-    """
-    typedef struct {
-      void *op;
-      int32_t device_type, device_id, staged;
-    } cuplug_last_run;
-    static __thread cuplug_last_run cuplug_last;
-    """
-    ctypedef struct cuplug_last_run:
-        void *op
-        int32_t device_type
-        int32_t device_id
-        int32_t staged
-    cuplug_last_run cuplug_last
 
 # What the core's calls back need: reports of progress, and requests for the memory of outputs of
 # unknown size.
@@ -63,44 +43,9 @@ ctypedef struct late_outputs:
 
 cdef dict result_types = {}  # by the addresses of signatures, which live as long as the process
 
-is_verbose = environment.variable("CUPLUG_VERBOSE", "0") not in ("", "0")
-
-
-LastCall = public(namedtuple("LastCall", "operator device staged path"))
-LastCall.__doc__ = """What this thread's last call did.
-
-The operator's name; where it ran, "cpu", "cuda:0" or `"cuda:*"`; whether arrays of the host went
-through the GPU; the plugin's file.
-"""
-
-
 def n_rounding_changes():
     """Return how often entries came back with another rounding direction, flushing or traps."""
     return cuplug_n_rounding_changes()
-
-
-@public
-def last_call():
-    """Say what this thread's last call did.
-
-    Returns
-    -------
-    LastCall or None
-        Operator, device ("cpu", "cuda:0" or `"cuda:*"`), whether host arrays were staged through
-        the GPU, and the plugin's file. None before the first call.
-    """
-    cdef const cuplug_operator *op = <cuplug_operator *>cuplug_last.op
-    if op == NULL:
-        return None
-    device = place_name(cuplug_last.device_type, cuplug_last.device_id)
-    name, path = cuplug_operator_name(op).decode(), os.fsdecode(cuplug_operator_path(op))
-    return LastCall(name, device, cuplug_last.staged != 0, path)
-
-
-cdef str place_name(int32_t device_type, int32_t number):
-    if device_type != CUPLUG_CUDA:
-        return "cpu"
-    return "cuda:*" if number == CUPLUG_ALL_GPUS else f"cuda:{number}"
 
 
 cdef object run_operator(
@@ -109,6 +54,7 @@ cdef object run_operator(
     cdef cuplug_frame frame
     cdef cuplug_error error
     cdef late_outputs late
+    cdef uint64_t origins[MAX_ORIGINS]
     cdef uint32_t n_outputs, n_given = 0
     cdef cuplug_device place
     cdef bint is_single
@@ -150,6 +96,8 @@ cdef object run_operator(
         count_writes(r, &frame, n, out != NULL)
     if r.device_kind != NULL or r.given_stream != NULL:
         enter_stream(r, &frame)
+    if frame.home.type == CUPLUG_CUDA:
+        set_origins(r, &frame, n, n_given, origins)
     if frame.is_brief and frame.device.type != CUPLUG_CUDA:
         status = cuplug_run(&frame, &error)
     else:
@@ -163,6 +111,8 @@ cdef object run_operator(
         raise_error(&error)
     if frame.device.type == CUPLUG_CUDA and r.n_streams:
         leave_stream(r, &frame)
+    if frame.origin:
+        note_origin(r, &frame, result)
     note_run(&frame)
     if r.first_kind != NULL and r.first_kind.protocol == DLPACK:
         result = finish_outputs(r, frame.signature.name, result, n, out)
@@ -366,27 +316,4 @@ cdef int find_first(reading *r, uint32_t n) except -1:
             r.first = r.objects[i]
             r.first_kind = kind_of(r, r.objects[i])
             return 0
-    return 0
-
-
-cdef void note_last(const cuplug_frame *frame) noexcept nogil:
-    cuplug_last.op = frame.op
-    cuplug_last.device_type = frame.device.type
-    cuplug_last.device_id = frame.device.id
-    cuplug_last.staged = frame.staged
-
-
-cdef inline int note_run(const cuplug_frame *frame) except -1:
-    note_last(frame)
-    if is_verbose:
-        print_run(frame)
-    return 0
-
-
-cdef int print_run(const cuplug_frame *frame) except -1:
-    place = place_name(frame.device.type, frame.device.id)
-    staged = ", staged through pinned memory" if frame.staged else ""
-    name = cuplug_operator_name(frame.op).decode()
-    path = os.fsdecode(cuplug_operator_path(frame.op))
-    print(f"cuplug: {name}: ran on {place}{staged} ({path})", file=sys.stderr)
     return 0

@@ -63,7 +63,7 @@ def driver_version():
 
 @public
 def synchronize(device=None):
-    """Wait for all work on a GPU, and raise what earlier asynchronous calls found.
+    """Wait for all work on a GPU, and raise the faults of calls that were not raised before.
 
     Parameters
     ----------

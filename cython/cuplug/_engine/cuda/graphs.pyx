@@ -91,7 +91,7 @@ cdef class Graph:
             on = work_stream(self.device)
         if self.graph == NULL:
             raise ValueError("Graph: seen one without work, wanted `with graph: ...` before")
-        if cuplug_launch_graph(self.device, self.graph, on, &error):
+        if cuplug_launch_graph(self.device, self.graph, self.stream.stream, on, &error):
             raise_error(&error)
 
 

@@ -26,7 +26,7 @@ from cuplug._engine.base.core cimport (
 from cuplug._engine.base.core_call cimport cuplug_bind, cuplug_frame, cuplug_run
 from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.call.operator cimport Operator
-from cuplug._engine.call.run cimport is_verbose, note_last
+from cuplug._engine.call.last_call cimport is_verbose, note_last
 from cuplug._engine.cuda.placement cimport has_default
 from cuplug._integration.frameworks.torch_functions cimport (
     boxed,

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+from libc.stdint cimport uint32_t, uint64_t
+
+from cuplug._engine.base.core_call cimport cuplug_frame
+from cuplug._engine.interop.reading cimport reading
+
+
+cdef enum:
+    MAX_ORIGINS = 64  # more are kept with the reading
+
+# Tells a bound frame which calls have written what it reads: cuplug's arrays among the first n
+# arguments, and of the n_given outputs behind them those that it writes in part.
+cdef int set_origins(
+    reading *r, cuplug_frame *frame, uint32_t n, uint32_t n_given, uint64_t *few
+) except -1
+# After the run: notes which call has written its outputs and in-out arrays.
+cdef int note_origin(reading *r, const cuplug_frame *frame, object outputs) except -1

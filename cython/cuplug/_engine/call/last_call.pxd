@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+from cuplug._engine.base.core_call cimport cuplug_frame
+
+
+# CUPLUG_VERBOSE: each run is printed.
+cdef bint is_verbose
+# Keep what `last_call` tells of this thread.
+cdef void note_last(const cuplug_frame *frame) noexcept nogil
+# The same, and prints it if that is wanted.
+cdef int note_run(const cuplug_frame *frame) except -1

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the last call of a thread did."""
+
+import os
+import sys
+from collections import namedtuple
+
+from libc.stdint cimport int32_t
+
+from cuplug._engine.base.core cimport (
+    CUPLUG_ALL_GPUS, CUPLUG_CUDA, cuplug_operator, cuplug_operator_name, cuplug_operator_path,
+)
+from cuplug._engine.base.core_call cimport cuplug_frame
+
+from cuplug._engine.base import environment
+from cuplug._engine.base.public import public
+
+cdef extern from *:
+    """
+    typedef struct {
+      void *op;
+      int32_t device_type, device_id, staged;
+    } cuplug_last_run;
+    static __thread cuplug_last_run cuplug_last;
+    """
+    ctypedef struct cuplug_last_run:
+        void *op
+        int32_t device_type
+        int32_t device_id
+        int32_t staged
+    cuplug_last_run cuplug_last
+
+is_verbose = environment.variable("CUPLUG_VERBOSE", "0") not in ("", "0")
+
+
+LastCall = public(namedtuple("LastCall", "operator device staged path"))
+LastCall.__doc__ = """What this thread's last call did.
+
+The operator's name; where it ran, "cpu", "cuda:0" or `"cuda:*"`; whether arrays of the host went
+through the GPU; the plugin's file.
+"""
+
+
+@public
+def last_call():
+    """Say what this thread's last call did.
+
+    Returns
+    -------
+    LastCall or None
+        Operator, device ("cpu", "cuda:0" or `"cuda:*"`), whether host arrays were staged through
+        the GPU, and the plugin's file. None before the first call.
+    """
+    cdef const cuplug_operator *op = <cuplug_operator *>cuplug_last.op
+    if op == NULL:
+        return None
+    device = place_name(cuplug_last.device_type, cuplug_last.device_id)
+    name, path = cuplug_operator_name(op).decode(), os.fsdecode(cuplug_operator_path(op))
+    return LastCall(name, device, cuplug_last.staged != 0, path)
+
+
+cdef str place_name(int32_t device_type, int32_t number):
+    if device_type != CUPLUG_CUDA:
+        return "cpu"
+    return "cuda:*" if number == CUPLUG_ALL_GPUS else f"cuda:{number}"
+
+
+cdef void note_last(const cuplug_frame *frame) noexcept nogil:
+    cuplug_last.op = frame.op
+    cuplug_last.device_type = frame.device.type
+    cuplug_last.device_id = frame.device.id
+    cuplug_last.staged = frame.staged
+
+
+cdef int note_run(const cuplug_frame *frame) except -1:
+    note_last(frame)
+    if is_verbose:
+        print_run(frame)
+    return 0
+
+
+cdef int print_run(const cuplug_frame *frame) except -1:
+    place = place_name(frame.device.type, frame.device.id)
+    staged = ", staged through pinned memory" if frame.staged else ""
+    name = cuplug_operator_name(frame.op).decode()
+    path = os.fsdecode(cuplug_operator_path(frame.op))
+    print(f"cuplug: {name}: ran on {place}{staged} ({path})", file=sys.stderr)
+    return 0
