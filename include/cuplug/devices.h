@@ -67,7 +67,8 @@ CUPLUG_API void cuplug_set_reclaim(cuplug_reclaim *reclaim);
 CUPLUG_API int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error);
 
 /** Copies between host memory and a device, through pinned staging where it is pageable, after the
- * work already on the stream. Raises faults of this thread's earlier calls. [thread-safe] [syncs] */
+ * work already on the stream. Raises faults of this thread's earlier calls. [thread-safe]
+ * [syncs] */
 CUPLUG_API int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t bytes,
                                      void *stream, cuplug_error *error);
 CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes,
@@ -103,7 +104,8 @@ CUPLUG_API int cuplug_order_streams(int32_t device, void *waiting, void *stream,
                                     cuplug_error *error);
 
 /** Waits for a stream, or with `whole_device` for all of them. Raises faults of earlier calls that
- * were not raised before: of this thread, or with `whole_device` of all threads. [thread-safe] [syncs] */
+ * were not raised before: of this thread, or with `whole_device` of all threads. [thread-safe]
+ * [syncs] */
 CUPLUG_API int cuplug_synchronize(int32_t device, void *stream, int whole_device,
                                   cuplug_error *error);
 
