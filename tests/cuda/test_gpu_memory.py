@@ -116,9 +116,9 @@ def test_fault_of_an_asynchronous_call():
     bad = cuplug.asarray(np.array([3, -11], np.int32), device="cuda")
     message = "gather: index: index -11 at position 1 is out of bounds for size 10"
     out = gather(source, bad)
-    with pytest.raises(IndexError, match=message):
-        out.numpy()
-    assert out.numpy()[0] == 3
+    for _ in range(2):
+        with pytest.raises(IndexError, match=message):
+            out.numpy()
     out = gather(source, bad)
     with pytest.raises(IndexError, match=message):
         cuplug.synchronize()
