@@ -168,6 +168,7 @@ def test_extensions_may_use_typed_functions_and_files_from_anywhere(beside_cytho
     build("wheel", beside_cython / "unpacked" / "ours-1.0", installed)
 
 
+@pytest.mark.slow
 def test_cmake_builds_cython_modules_that_use_typed_functions(beside_cython, tmp_path):
     if not shutil.which("cmake"):
         pytest.skip("needs cmake")
