@@ -3,7 +3,7 @@
 
 #include "base/index.h"
 #include "base/status.h"
-#include "discovery/dynamic.h"
+#include "discovery/elf.h"
 #include "discovery/owner.h"
 #include "discovery/table.h"
 #include "discovery/trust.h"
@@ -113,18 +113,10 @@ int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
 int cuplug__check_listed(int fd, const cuplug__trust *trust, cuplug_error *error) {
   if (!trust->has_list) return CUPLUG_OK;
   int status = cuplug__trust_check_digest(trust, fd, error);
-  if (status || !(cuplug__dynamic_places(fd) & CUPLUG__HAS_PATHS)) return status;
+  if (status || !(cuplug__elf_places(fd) & CUPLUG__HAS_PATHS)) return status;
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                       "looks for libraries in places of its own (RPATH, RUNPATH, or a path), which "
                       "CUPLUG_ALLOW_LIST does not cover: link it without -rpath");
-}
-
-/* The dynamic linker would make the stacks of all threads executable, or refuse the library. */
-static int check_stack(int fd, cuplug_error *error) {
-  if (!cuplug__dynamic_needs_stack(fd)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "got a library that needs an executable stack, expected none; link it with "
-                      "-z noexecstack");
 }
 
 int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
@@ -140,7 +132,7 @@ int cuplug__candidate_read(int directory, const char *path, const cuplug__trust 
   result = cuplug__table_read(candidate->fd, (uint64_t)status.st_size, &candidate->table, error);
   if (!result)
     result = cuplug__owner_check_status(&trust->rules, candidate->fd, &status, path, error);
-  return result ? result : check_stack(candidate->fd, error);
+  return result ? result : cuplug__check_stack(candidate->table.notes.needs_stack, error);
 }
 
 int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cuplug_error *error) {

@@ -169,7 +169,7 @@ static int describe(cuplug_file *file, cuplug__candidate *candidate, int result,
   *table = candidate->table;
   cuplug__table_start(&candidate->table);
   int state = CUPLUG_STATE_REJECTED;
-  if (table->notes.sound && !table->notes.n_notes) state = CUPLUG_STATE_NO_PLUGIN;
+  if (table->notes.is_sound && !table->notes.n_notes) state = CUPLUG_STATE_NO_PLUGIN;
   if (result == CUPLUG_ERROR_NOT_FOUND) state = CUPLUG_STATE_MISSING;
   if (!result) return CUPLUG_OK;
   if (!table->n_rows && table->notes.bytes && !shorten(table))

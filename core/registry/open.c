@@ -5,7 +5,7 @@
 #include "base/library.h"
 #include "base/status.h"
 #include "discovery/candidate.h"
-#include "discovery/dynamic.h"
+#include "discovery/elf.h"
 #include "discovery/note.h"
 #include "discovery/trust.h"
 #include "registry/claims.h"
@@ -26,7 +26,7 @@ static const char doing[] = "loading a plugin";
 static int is_copied(const cuplug__trust *trust, int fd, off_t bytes) {
   if (trust->has_list) return 1;
   return !trust->in_place && bytes <= MAX_COPIED_BYTES &&
-         !(cuplug__dynamic_places(fd) & CUPLUG__HAS_ORIGIN) && cuplug__copy_is_possible();
+         !(cuplug__elf_places(fd) & CUPLUG__HAS_ORIGIN) && cuplug__copy_is_possible();
 }
 
 /* The name that the file itself is loaded by, and that debuggers know a copy by. The real path was
