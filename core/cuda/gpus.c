@@ -2,7 +2,6 @@
 #include "cuda/gpus.h"
 
 #include "base/status.h"
-#include "cuda/driver.h"
 #include "cuda/error.h"
 
 #include <pthread.h>

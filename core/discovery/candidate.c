@@ -5,10 +5,7 @@
 #include "base/status.h"
 #include "discovery/elf.h"
 #include "discovery/owner.h"
-#include "discovery/table.h"
-#include "discovery/trust.h"
 
-#include <cuplug/host.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <internal/files.h>

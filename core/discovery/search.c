@@ -3,7 +3,6 @@
 
 #include "base/status.h"
 #include "discovery/owner.h"
-#include "discovery/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>

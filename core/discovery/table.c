@@ -2,9 +2,7 @@
 #include "discovery/table.h"
 
 #include "base/status.h"
-#include "discovery/note.h"
 
-#include <internal/signature.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 
 #include "base/sha256.h"
 #include "base/status.h"
-#include "discovery/owner.h"
 
 #include <errno.h>
 #include <fcntl.h>
