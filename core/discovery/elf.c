@@ -42,10 +42,6 @@ static const char *machine_name(unsigned number) {
   return "unknown";
 }
 
-static int fail(cuplug_error *error, const char *reason) {
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s", reason);
-}
-
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
 int cuplug__fits(uint64_t offset, uint64_t bytes, uint64_t limit) {
@@ -57,9 +53,9 @@ static int read_range(int fd, uint64_t offset, void *to, uint64_t bytes, cuplug_
   while (done < bytes) {
     ssize_t n = pread(fd, (char *)to + done, bytes - done, (off_t)(offset + done));
     if (n > 0) done += (uint64_t)n;
-    if (n == 0) return fail(error, "truncated while it was read");
+    if (n == 0) return cuplug__reject(error, "truncated while it was read");
     if (n < 0 && errno != EINTR)
-      return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
+      return cuplug__reject(error, "cannot be read: %s", strerror(errno));
   }
   return CUPLUG_OK;
 }
@@ -67,10 +63,9 @@ static int read_range(int fd, uint64_t offset, void *to, uint64_t bytes, cuplug_
 int cuplug__elf_copy(const cuplug__elf *elf, uint64_t offset, void *to, uint64_t bytes,
                      cuplug_error *error) {
   if (!cuplug__fits(offset, bytes, elf->file_bytes))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "truncated: %" PRIu64 " bytes at byte %" PRIu64
-                        " are wanted, the file has %" PRIu64,
-                        bytes, offset, elf->file_bytes);
+    return cuplug__reject(
+        error, "truncated: %" PRIu64 " bytes at byte %" PRIu64 " are wanted, the file has %" PRIu64,
+        bytes, offset, elf->file_bytes);
   if (!cuplug__fits(offset, bytes, elf->head_bytes))
     return read_range(elf->fd, offset, to, bytes, error);
   memcpy(to, elf->head + offset, bytes);
@@ -83,25 +78,25 @@ static int fail_no_elf(const cuplug__elf *elf, cuplug_error *error) {
   char shown[13] = {0};
   for (size_t k = 0; k + 1 < sizeof(shown) && k < elf->head_bytes; k++)
     shown[k] = elf->head[k] >= ' ' && elf->head[k] <= '~' ? (char)elf->head[k] : '.';
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "not an ELF file: it begins with \"%s\", a shared object is wanted", shown);
+  return cuplug__reject(error, "not an ELF file: it begins with \"%s\", a shared object is wanted",
+                        shown);
 }
 
 /* Checks the first 16 bytes, which are the same in all ELF files. */
 static int check_identity(const cuplug__elf *elf, cuplug_error *error) {
   const uint8_t *head = elf->head;
   uint64_t n = elf->head_bytes;
-  if (!n) return fail(error, "empty file, a shared object is wanted");
+  if (!n) return cuplug__reject(error, "empty file, a shared object is wanted");
   if (memcmp(head, ELFMAG, n < SELFMAG ? n : SELFMAG)) return fail_no_elf(elf, error);
-  if (n < EI_NIDENT) return fail(error, "truncated: the file ends in its ELF header");
+  if (n < EI_NIDENT) return cuplug__reject(error, "truncated: the file ends in its ELF header");
   if (head[EI_CLASS] == ELFCLASS32)
-    return fail(error, "32-bit object, a 64-bit shared object is wanted");
+    return cuplug__reject(error, "32-bit object, a 64-bit shared object is wanted");
   if (head[EI_CLASS] != ELFCLASS64)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "ELF class %u, class 2 (64-bit) is wanted",
-                        head[EI_CLASS]);
+    return cuplug__reject(error, "ELF class %u, class 2 (64-bit) is wanted", head[EI_CLASS]);
   if (head[EI_DATA] != THIS_BYTE_ORDER)
-    return fail(error, "object of the other byte order, this machine's is wanted");
-  if (n < sizeof(Elf64_Ehdr)) return fail(error, "truncated: the file ends in its ELF header");
+    return cuplug__reject(error, "object of the other byte order, this machine's is wanted");
+  if (n < sizeof(Elf64_Ehdr))
+    return cuplug__reject(error, "truncated: the file ends in its ELF header");
   return CUPLUG_OK;
 }
 
@@ -109,22 +104,20 @@ static int check_header(const Elf64_Ehdr *header, cuplug_error *error) {
   static const char *const types[] = {"no type", "relocatable object (.o)", "executable",
                                       "shared object", "core dump"};
   if (header->e_machine != THIS_MACHINE)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "compiled for %s (ELF machine %u), %s (%u) is wanted",
-                        machine_name(header->e_machine), header->e_machine,
-                        machine_name(THIS_MACHINE), (unsigned)THIS_MACHINE);
+    return cuplug__reject(error, "compiled for %s (ELF machine %u), %s (%u) is wanted",
+                          machine_name(header->e_machine), header->e_machine,
+                          machine_name(THIS_MACHINE), (unsigned)THIS_MACHINE);
   if (header->e_type == ET_REL)
-    return fail(error, "got an object file, as compilers write with -c, expected a shared object; "
-                       "link it with -shared");
+    return cuplug__reject(
+        error, "got an object file, as compilers write with -c, expected a shared object; "
+               "link it with -shared");
   if (header->e_type != ET_DYN)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "ELF type %u (%s), a shared object (type 3) is wanted", header->e_type,
-                        header->e_type < 5 ? types[header->e_type] : "unknown");
+    return cuplug__reject(error, "ELF type %u (%s), a shared object (type 3) is wanted",
+                          header->e_type, header->e_type < 5 ? types[header->e_type] : "unknown");
   if (!header->e_phnum || header->e_phnum > CUPLUG__MAX_SEGMENTS ||
       header->e_phentsize != sizeof(Elf64_Phdr))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%u program headers of %u bytes, 1 to %d of 56 are wanted", header->e_phnum,
-                        header->e_phentsize, CUPLUG__MAX_SEGMENTS);
+    return cuplug__reject(error, "%u program headers of %u bytes, 1 to %d of 56 are wanted",
+                          header->e_phnum, header->e_phentsize, CUPLUG__MAX_SEGMENTS);
   return CUPLUG_OK;
 }
 
@@ -143,8 +136,7 @@ int cuplug__elf_read(cuplug__elf *elf, int fd, uint64_t file_bytes, cuplug_error
 
 int cuplug__elf_read_open(cuplug__elf *elf, int fd, cuplug_error *error) {
   struct stat status;
-  if (fstat(fd, &status))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
+  if (fstat(fd, &status)) return cuplug__reject(error, "cannot be read: %s", strerror(errno));
   return cuplug__elf_read(elf, fd, (uint64_t)status.st_size, error);
 }
 
@@ -153,19 +145,19 @@ int cuplug__elf_check_whole(const cuplug__elf *elf, cuplug_error *error) {
   for (int k = 0; k < header->e_phnum; k++) {
     const Elf64_Phdr *s = &elf->segments[k];
     if (s->p_type == PT_LOAD && s->p_filesz > s->p_memsz)
-      return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                          "corrupt: segment %d has more bytes in the file than in memory", k);
+      return cuplug__reject(error, "corrupt: segment %d has more bytes in the file than in memory",
+                            k);
     if (s->p_type != PT_NULL && !cuplug__fits(s->p_offset, s->p_filesz, elf->file_bytes))
-      return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                          "truncated: segment %d has %" PRIu64 " bytes at byte %" PRIu64
-                          ", the file has %" PRIu64,
-                          k, s->p_filesz, s->p_offset, elf->file_bytes);
+      return cuplug__reject(error,
+                            "truncated: segment %d has %" PRIu64 " bytes at byte %" PRIu64
+                            ", the file has %" PRIu64,
+                            k, s->p_filesz, s->p_offset, elf->file_bytes);
   }
   const uint64_t bytes = (uint64_t)header->e_shnum * header->e_shentsize;
   if (header->e_shoff && !cuplug__fits(header->e_shoff, bytes, elf->file_bytes))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "truncated: section headers at byte %" PRIu64 ", the file has %" PRIu64,
-                        header->e_shoff, elf->file_bytes);
+    return cuplug__reject(error,
+                          "truncated: section headers at byte %" PRIu64 ", the file has %" PRIu64,
+                          header->e_shoff, elf->file_bytes);
   return CUPLUG_OK;
 }
 
@@ -182,9 +174,10 @@ int cuplug__elf_needs_stack(const cuplug__elf *elf) {
 
 /* The dynamic linker would make the stacks of all threads executable, or refuse the library. */
 int cuplug__check_stack(int needs_stack, cuplug_error *error) {
-  return needs_stack ? fail(error, "got a library that needs an executable stack, expected none; "
-                                   "link it with -z noexecstack")
-                     : CUPLUG_OK;
+  return needs_stack
+             ? cuplug__reject(error, "got a library that needs an executable stack, expected none; "
+                                     "link it with -z noexecstack")
+             : CUPLUG_OK;
 }
 
 /* ---- The dynamic section --------------------------------------------------------------------- */

@@ -63,9 +63,8 @@ static int has_notes(const cuplug__elf *elf, int k) {
 static int add_note(cuplug__notes *notes, const Elf64_Nhdr *header, const walk *w,
                     cuplug_error *error) {
   if (header->n_descsz > w->left)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "symbol table: note of %u bytes, its segment has %llu left",
-                        header->n_descsz, (unsigned long long)w->left);
+    return cuplug__reject(error, "symbol table: note of %u bytes, its segment has %llu left",
+                          header->n_descsz, (unsigned long long)w->left);
   if (!(notes->n_notes & (notes->n_notes - 1))) {
     const size_t room = notes->n_notes ? 2 * (size_t)notes->n_notes : 1;
     cuplug__note *grown = realloc(notes->notes, room * sizeof *grown);
@@ -96,8 +95,8 @@ static int read_segments(const cuplug__elf *elf, cuplug__notes *notes, cuplug_er
     if (has_notes(elf, k) && __builtin_add_overflow(room, elf->segments[k].p_filesz, &room))
       room = UINT64_MAX;
   if (room > CUPLUG__MAX_NOTE_BYTES)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "notes of %llu bytes, at most %u are wanted",
-                        (unsigned long long)room, CUPLUG__MAX_NOTE_BYTES);
+    return cuplug__reject(error, "notes of %llu bytes, at most %u are wanted",
+                          (unsigned long long)room, CUPLUG__MAX_NOTE_BYTES);
   notes->bytes = malloc(room + 1);
   if (!notes->bytes) return cuplug__no_memory(error, doing);
   for (int k = 0; k < n; k++) {
@@ -122,7 +121,7 @@ int cuplug__notes_read(int fd, uint64_t file_bytes, cuplug__notes *notes, cuplug
   notes->is_sound = 1;
   notes->needs_stack = cuplug__elf_needs_stack(&elf);
   if (notes->n_notes) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no symbol table (no ELF note of owner cuplug)");
+  return cuplug__reject(error, "no symbol table (no ELF note of owner cuplug)");
 }
 
 void cuplug__notes_end(cuplug__notes *notes) {

@@ -132,9 +132,9 @@ static int check_name(int directory, const cuplug_file *file, cuplug_error *erro
   if (directory == AT_FDCWD) return CUPLUG_OK;
   snprintf(wanted, sizeof(wanted), "lib%s.so", file->table.name);
   if (!strcmp(strrchr(file->path, '/') + 1, wanted)) return CUPLUG_OK;
-  return cuplug__fail(
-      error, CUPLUG_ERROR_PLUGIN, "it holds the plugin \"%s\", so its file must be called %s%s",
-      file->table.name, wanted,
+  return cuplug__reject(
+      error, "it holds the plugin \"%s\", so its file must be called %s%s", file->table.name,
+      wanted,
       fstatat(directory, wanted, &status, 0) ? "" : ", which is in the same directory, too");
 }
 
@@ -144,7 +144,7 @@ static int judge(builder *b, cuplug_file *file, int directory, const cuplug__can
   cuplug_error reason;
   const cuplug_file *earlier = same_file(b, &candidate->identity);
   if (earlier) {
-    cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "the same file as %s", earlier->path);
+    cuplug__reject(&reason, "the same file as %s", earlier->path);
     return give_reason(file, CUPLUG_STATE_DUPLICATE, reason.message, error);
   }
   int status = check_name(directory, file, &reason);
@@ -152,7 +152,7 @@ static int judge(builder *b, cuplug_file *file, int directory, const cuplug__can
   if (status) return give_reason(file, CUPLUG_STATE_REJECTED, reason.message, error);
   earlier = same_name(b, file->table.name);
   if (!earlier) return CUPLUG_OK;
-  cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "shadowed by %s", earlier->path);
+  cuplug__reject(&reason, "shadowed by %s", earlier->path);
   return give_reason(file, CUPLUG_STATE_SHADOWED, reason.message, error);
 }
 

@@ -51,10 +51,10 @@ static int rank(cuplug__candidate *candidate, const char *path, cuplug__plugin *
   int status = cuplug__registry_take(candidate, path, plugin, error);
   if (status) return status;
   if (!cuplug__identity_equal(&(*plugin)->identity, &candidate->identity))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%s: replaced on disk after its code was loaded: reload it, restart the "
-                        "process, or give the new file another path",
-                        path);
+    return cuplug__reject(error,
+                          "%s: replaced on disk after its code was loaded: reload it, restart the "
+                          "process, or give the new file another path",
+                          path);
   cuplug__registry_rank(*plugin);
   return CUPLUG_OK;
 }
@@ -98,8 +98,7 @@ static int is_copied(const cuplug__trust *trust, int fd, off_t bytes) {
 static int name_file(const cuplug__plugin *plugin, char **name, cuplug_error *error) {
   char *real = realpath(plugin->path, NULL);
   if (!real && errno != ENOMEM)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: removed since its table was read",
-                        plugin->path);
+    return cuplug__reject(error, "%s: removed since its table was read", plugin->path);
   const int is_first = !cuplug__registry_loaded_from(plugin->path);
   *name = real && !is_first ? cuplug__respell(real) : real;
   if (*name != real) free(real);
@@ -119,18 +118,18 @@ static int choose_source(const cuplug__plugin *plugin, const cuplug__trust *trus
     source->fd = cuplug__copy_to_memory(strrchr(plugin->path, '/') + 1, fd, bytes);
   if (source->fd < 0 && !trust->has_list) return name_file(plugin, &source->name, error);
   if (source->fd < 0)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%s: cannot be copied to memory, which CUPLUG_ALLOW_LIST wants: %s",
-                        plugin->path, strerror(errno));
+    return cuplug__reject(error,
+                          "%s: cannot be copied to memory, which CUPLUG_ALLOW_LIST wants: %s",
+                          plugin->path, strerror(errno));
   int status = cuplug__check_listed(source->fd, trust, error);
   if (status && status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", plugin->path);
   return status ? status : name_copy(plugin, source, error);
 }
 
 static int fail_replaced(const cuplug__plugin *plugin, cuplug_error *error) {
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: replaced on disk since its table was read: find the operator again",
-                      plugin->path);
+  return cuplug__reject(error,
+                        "%s: replaced on disk since its table was read: find the operator again",
+                        plugin->path);
 }
 
 /* Opens the file, which must be the one whose table was read. */
@@ -139,8 +138,7 @@ static int open_unchanged(const cuplug__plugin *plugin, const cuplug__trust *tru
   cuplug__identity now;
   int status = cuplug__open_file(plugin->path, trust, fd, &now, error);
   if (status == CUPLUG_ERROR_NOT_FOUND)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: removed since its table was read",
-                        plugin->path);
+    return cuplug__reject(error, "%s: removed since its table was read", plugin->path);
   if (status && status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", plugin->path);
   if (status || cuplug__identity_equal(&now, &plugin->identity)) return status;
   return fail_replaced(plugin, error);
@@ -209,16 +207,16 @@ static int load(const cuplug__plugin *plugin, void **library, cuplug_error *erro
   cuplug_error reason;
   *library = cuplug__library_open(name, &reason);
   if (!*library && !strncmp(reason.message, name, n))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s%s", plugin->path, reason.message + n);
+    return cuplug__reject(error, "%s%s", plugin->path, reason.message + n);
   if (!*library)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: cannot be loaded: %s", plugin->path,
-                        reason.message);
+    return cuplug__reject(error, "%s: cannot be loaded: %s", plugin->path, reason.message);
   if (cuplug__notes_in_memory(&plugin->table.notes, *library)) return CUPLUG_OK;
   *library = NULL;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: the table in memory is not that of the file: other code was loaded from "
-                      "this path before, or the file was changed meanwhile",
-                      plugin->path);
+  return cuplug__reject(
+      error,
+      "%s: the table in memory is not that of the file: other code was loaded from "
+      "this path before, or the file was changed meanwhile",
+      plugin->path);
 }
 
 /* Opens the library, which must have the table that was read from the file. All threads get the
@@ -249,20 +247,19 @@ static int resolve(const cuplug__plugin *plugin, void *library, const char *what
   if (!*symbol) return CUPLUG_OK;
   void *address = cuplug__library_symbol(library, symbol);
   if (!address)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%s: does not export %s, %s that its table names", plugin->path, symbol,
-                        what);
+    return cuplug__reject(error, "%s: does not export %s, %s that its table names", plugin->path,
+                          symbol, what);
   if (cuplug__library_holds(library, address, 1, CUPLUG__CODE)) {
     memcpy(function, &address, sizeof(address));
     return CUPLUG_OK;
   }
   if (cuplug__library_holds(library, address, 1, CUPLUG__DATA))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: %s is no function, %s is wanted",
-                        plugin->path, symbol, what);
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: %s, %s that its table names, was found only in %s, it is wanted in this "
-                      "very file",
-                      plugin->path, symbol, what, cuplug__library_of(address));
+    return cuplug__reject(error, "%s: %s is no function, %s is wanted", plugin->path, symbol, what);
+  return cuplug__reject(
+      error,
+      "%s: %s, %s that its table names, was found only in %s, it is wanted in this "
+      "very file",
+      plugin->path, symbol, what, cuplug__library_of(address));
 }
 
 /* The entries of one overload. */
