@@ -199,8 +199,7 @@ static int keep_folder(const cuplug__rules *rules, const char *path, size_t n,
   return 0;
 }
 
-/* What the link at `path` leads to, which begins with the link's own folder where it is relative.
- */
+/* Reads where the link at `path` leads; a relative one begins with the link's own folder. */
 static int read_link(int directory, const char *path, char *target, size_t room) {
   const char *name = strrchr(path, '/') + 1;
   const size_t above = (size_t)(name - path);

@@ -83,8 +83,7 @@ static char *find_in(const char *list, const char *of, const char *name) {
   return NULL;
 }
 
-/* As the dynamic linker looks: RPATH counts without RUNPATH alone, and RUNPATH after the variable.
- */
+/* As the dynamic linker: RPATH counts only without RUNPATH, and RUNPATH after the variable. */
 static char *find_private(const needs *n, const char *of, const char *name) {
   if (!n->runpath) return find_in(n->rpath, of, name);
   char *shared = find_in(secure_getenv("LD_LIBRARY_PATH"), of, name);

@@ -66,8 +66,7 @@ static int take_table(const cuplug_definition *from, cuplug__table *table, cuplu
   return read_rows(table, table->version + strlen(table->version) + 1, from->n_rows, error);
 }
 
-/* Outputs that are reshaped must have shapes of their own, not those of inputs that they are like.
- */
+/* Outputs that are reshaped have shapes of their own, not those of inputs like them. */
 static void take_reshape(cuplug__overload *overload, cuplug_reshape *reshape) {
   overload->reshape = reshape;
   for (uint8_t k = 0; reshape && k < CUPLUG_MAX_ARGUMENTS; k++) overload->like[k] = k;
