@@ -322,15 +322,6 @@ static int read_each(cuplug__table *table, uint32_t kind, read_note *read, cuplu
   return status;
 }
 
-/* Some compilers emit what a source has from its end on. */
-static void turn_rows(cuplug__table *table) {
-  for (uint32_t k = 0, last = table->n_rows - 1; k < last; k++, last--) {
-    const cuplug_row row = table->rows[k];
-    table->rows[k] = table->rows[last];
-    table->rows[last] = row;
-  }
-}
-
 static int is_sorted(const cuplug__table *table) {
   uint32_t k = 1;
   while (k < table->n_rows && compare_rows(&table->rows[k - 1], &table->rows[k]) < 0) k++;
@@ -348,7 +339,6 @@ static int read_notes(cuplug__table *table, cuplug_error *error) {
   if (!table->abi_version)
     return cuplug__reject(error, "no note of the plugin: CUPLUG_PLUGIN is wanted");
   if (!table->n_rows) return cuplug__reject(error, "no operator");
-  if (compare_rows(&table->rows[0], &table->rows[table->n_rows - 1]) > 0) turn_rows(table);
   if (!is_sorted(table)) qsort(table->rows, table->n_rows, sizeof(*table->rows), compare_rows);
   return CUPLUG_OK;
 }
