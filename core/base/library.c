@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 #include <dlfcn.h>
+#include <internal/files.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,6 +19,11 @@ void *cuplug__library_open(const char *name, cuplug_error *error) {
   const char *reason = dlerror();
   cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s", reason ? reason : "unknown reason");
   return NULL;
+}
+
+void *cuplug_open_library(const char *path, cuplug_error *error) {
+  cuplug__clear(error);
+  return cuplug__library_open(path, error);
 }
 
 void *cuplug__library_symbol(void *library, const char *symbol) { return dlsym(library, symbol); }
