@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/copied.h"
 
-#include "base/library.h"
-#include "base/status.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <internal/files.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL /* Linux 6.3: mapped code needs no right to be executed as a program */
@@ -64,35 +59,4 @@ char *cuplug__copy_path(int copy) {
   process[n > 0 ? n : 0] = 0;
   snprintf(path, sizeof path, "/proc/%s/fd/%d", n > 0 ? process : "self", copy);
   return cuplug__respell(path);
-}
-
-static void *open_copy(const char *path, int copy, cuplug_error *error) {
-  char *name = cuplug__copy_path(copy), *shown = strdup(path);
-  void *library = name && shown ? cuplug__library_open(name, error) : NULL;
-  if (!name || !shown) cuplug__no_memory(error, "loading a library");
-  if (library) cuplug__library_rename(library, shown);
-  free(name);
-  if (!library) free(shown);
-  return library;
-}
-
-static void *copy_and_open(const char *path, cuplug_error *error) {
-  struct stat status;
-  void *library = NULL;
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  const int copy =
-      fd >= 0 && !fstat(fd, &status) ? cuplug__copy_to_memory("cuplug", fd, status.st_size) : -1;
-  if (copy >= 0)
-    library = open_copy(path, copy, error);
-  else
-    cuplug__fail(error, CUPLUG_ERROR_COMPILE, "%s: cannot be copied to memory: %s", path,
-                 strerror(errno));
-  if (fd >= 0) close(fd);
-  if (copy >= 0) close(copy);
-  return library;
-}
-
-void *cuplug_open_library(const char *path, int is_copied, cuplug_error *error) {
-  cuplug__clear(error);
-  return is_copied ? copy_and_open(path, error) : cuplug__library_open(path, error);
 }

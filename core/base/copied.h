@@ -13,8 +13,7 @@ int cuplug__copy_is_possible(void);
 int cuplug__copy_to_memory(const char *name, int fd, off_t bytes);
 
 /* Returns a path of a copy, to be freed, that the dynamic linker has not seen before; NULL without
- * memory. It leads to the copy in this process and in debuggers, as long as the descriptor is open.
- */
+ * memory. It leads to the copy in this process and in debuggers while the descriptor is open. */
 char *cuplug__copy_path(int copy);
 
 /* Returns another spelling of an absolute path, to be freed, that the dynamic linker has not seen

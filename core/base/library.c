@@ -5,9 +5,9 @@
 #include "base/status.h"
 
 #include <dlfcn.h>
+#include <internal/files.h>
 #include <link.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,25 +21,12 @@ void *cuplug__library_open(const char *name, cuplug_error *error) {
   return NULL;
 }
 
-void *cuplug__library_symbol(void *library, const char *symbol) { return dlsym(library, symbol); }
-
-int cuplug__library_functions(const char *path, const char *called,
-                              const cuplug__function *functions, size_t n, cuplug_error *error) {
-  void *library = cuplug__library_open(path, error);
-  if (!library) {
-    cuplug__prefix(error, "%s cannot be loaded: ", called);
-    if (error) error->status = CUPLUG_ERROR_COMPILE;
-    return CUPLUG_ERROR_COMPILE;
-  }
-  for (size_t i = 0; i < n; i++) {
-    void *address = cuplug__library_symbol(library, functions[i].symbol);
-    if (!address)
-      return cuplug__fail(error, CUPLUG_ERROR_COMPILE, "%s has no %s: it is too old or damaged",
-                          path, functions[i].symbol);
-    memcpy(functions[i].slot, &address, sizeof address);
-  }
-  return CUPLUG_OK;
+void *cuplug_open_library(const char *path, cuplug_error *error) {
+  cuplug__clear(error);
+  return cuplug__library_open(path, error);
 }
+
+void *cuplug__library_symbol(void *library, const char *symbol) { return dlsym(library, symbol); }
 
 /* Identifies a loaded library. A path does not: the file behind it may change. */
 typedef struct identity {
@@ -203,23 +190,4 @@ int cuplug__library_read_names(void *library, cuplug__library_names *names) {
   return strings && names->n_bytes &&
          cuplug__library_holds(library, strings, names->n_bytes, CUPLUG__DATA) &&
          !strings[names->n_bytes - 1];
-}
-
-typedef struct name_search {
-  const char *start;
-  char *path;
-  size_t room;
-} name_search;
-
-static int visit_name(struct dl_phdr_info *info, size_t size, void *data) {
-  (void)size;
-  name_search *s = data;
-  const char *slash = strrchr(info->dlpi_name, '/');
-  if (!slash || strncmp(slash + 1, s->start, strlen(s->start))) return 0;
-  return snprintf(s->path, s->room, "%s", info->dlpi_name) < (int)s->room;
-}
-
-int cuplug__library_loaded(const char *start, char *path, size_t room) {
-  name_search s = {start, path, room};
-  return dl_iterate_phdr(visit_name, &s) > 0;
 }

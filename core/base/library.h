@@ -20,17 +20,6 @@ void cuplug__library_rename(void *library, char *name);
 /* The address of a symbol in the library or its dependencies; NULL when none has it. */
 void *cuplug__library_symbol(void *library, const char *symbol);
 
-/* Where the address of a function is to be written. */
-typedef struct cuplug__function {
-  const char *symbol;
-  void *slot;
-} cuplug__function;
-
-/* Opens a library that must have all these functions, as the compilers of CUDA: ERROR_COMPILE, with
- * what it is called in the message. */
-int cuplug__library_functions(const char *path, const char *called,
-                              const cuplug__function *functions, size_t n, cuplug_error *error);
-
 /* 1 when `bytes` bytes at `address` lie within one segment of this very library. */
 int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind);
 
@@ -56,8 +45,5 @@ int cuplug__library_read_names(void *library, cuplug__library_names *names);
 /* The file that holds an address, as the dynamic linker knows it, or "/proc/self/exe"; "" when none
  * does. Waits for no thread that loads a library. */
 const char *cuplug__library_of(const void *address);
-
-/* 1 when the process has a library whose file name begins with `start`; its path is filled in. */
-int cuplug__library_loaded(const char *start, char *path, size_t room);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/sha256.h"
 
-#include <internal/files.h>
 #include <string.h>
 
 static const uint32_t round_constants[64] = {
@@ -76,11 +75,4 @@ void cuplug__sha256_end(cuplug__sha256 *sha, uint8_t digest[CUPLUG__DIGEST_BYTES
   cuplug__sha256_add(sha, length, sizeof(length));
   for (int k = 0; k < CUPLUG__DIGEST_BYTES; k++)
     digest[k] = (uint8_t)(sha->state[k / 4] >> (24 - 8 * (k % 4)));
-}
-
-void cuplug_sha256(const void *data, uint64_t bytes, uint8_t digest[32]) {
-  cuplug__sha256 sha;
-  cuplug__sha256_start(&sha);
-  cuplug__sha256_add(&sha, data, bytes);
-  cuplug__sha256_end(&sha, digest);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/status.h"
 
-#include <cuplug/host.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

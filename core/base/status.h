@@ -23,6 +23,9 @@ static inline void cuplug__clear(cuplug_error *error) {
 CUPLUG__COLD CUPLUG__FORMAT(3, 4) int cuplug__fail(cuplug_error *error, int status,
                                                    const char *format, ...);
 
+/* The same with ERROR_PLUGIN. */
+#define cuplug__reject(error, ...) cuplug__fail(error, CUPLUG_ERROR_PLUGIN, __VA_ARGS__)
+
 /* "out of memory while ...", as ERROR_MEMORY. */
 int cuplug__no_memory(cuplug_error *error, const char *doing);
 

@@ -29,8 +29,6 @@
   X(prefix)                  \
   X(own_for)                 \
   X(own_grow)                \
-  X(library_functions)       \
-  X(library_loaded)          \
   X(library_of)              \
   X(library_open)            \
   X(library_symbol)          \

@@ -20,4 +20,11 @@ typedef struct cuplug__context {
 cuplug__context cuplug__cuda_enter(int32_t device, cuplug_error *error);
 void cuplug__cuda_leave(const cuplug__context *context);
 
+/* For the begin of a function: empties the record, and declares such a `context`. The function
+ * returns the status where there is none. */
+#define CUPLUG__ENTER_OR_RETURN(device, error)                 \
+  cuplug__clear(error);                                        \
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error); \
+  if (context.status) return context.status
+
 #endif

@@ -57,17 +57,13 @@ int cuplug_query_attribute(int32_t device, int32_t attribute, int32_t *value, in
 
 int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stream, void **pointer,
                            cuplug_error *error) {
-  cuplug__clear(error);
   *pointer = NULL;
-  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
-  if (context.status) return context.status;
+  CUPLUG__ENTER_OR_RETURN(device, error);
   return cuplug__device_allocate(device, bytes, CUPLUG__STREAM(stream), pointer, error);
 }
 
 int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error) {
-  cuplug__clear(error);
-  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
-  if (context.status) return context.status;
+  CUPLUG__ENTER_OR_RETURN(device, error);
   return cuplug__device_free(pointer, CUPLUG__STREAM(stream), error);
 }
 
@@ -78,10 +74,8 @@ int cuplug_release_device(int32_t device, void *pointer, uint64_t bytes, void *s
 }
 
 int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error) {
-  cuplug__clear(error);
   cuplug_memory_info found;
-  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
-  if (context.status) return context.status;
+  CUPLUG__ENTER_OR_RETURN(device, error);
   int status = cuplug__memory_query(device, &found, error);
   return status ? status
                 : cuplug__struct_give(info, &found, sizeof found, MEMORY_INFO_BYTES,
@@ -90,17 +84,13 @@ int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *
 
 int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
   uint64_t freed;
-  cuplug__clear(error);
-  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
-  if (context.status) return context.status;
+  CUPLUG__ENTER_OR_RETURN(device, error);
   CUPLUG__RELAXED mode = cuplug__capture_relax();
   return cuplug__memory_trim(device, freed_bytes ? freed_bytes : &freed, error);
 }
 
 int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error) {
-  cuplug__clear(error);
-  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
-  if (context.status) return context.status;
+  CUPLUG__ENTER_OR_RETURN(device, error);
   return cuplug__stream_wait(device, CUPLUG__STREAM(waiting), CUPLUG__STREAM(stream), error);
 }
 
@@ -145,9 +135,7 @@ int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *err
 }
 
 int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error) {
-  cuplug__clear(error);
-  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
-  if (context.status) return context.status;
+  CUPLUG__ENTER_OR_RETURN(device, error);
   const uint64_t moment = cuplug__calls_moment();
   int status = whole_device ? cuplug__cuda_check(error, cuplug__driver.cuCtxSynchronize(),
                                                  "waiting for the device")

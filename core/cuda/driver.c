@@ -32,7 +32,10 @@ static int fail_no_driver(cuplug_error *error, const cuplug_error *reason) {
 
 static int find_functions(void *library, cuplug_error *error) {
   const char *missing = NULL;
-  const cuplug__function functions[] = {
+  const struct {
+    const char *symbol;
+    void *slot;
+  } functions[] = {
 #define CUPLUG__X(function, symbol, parameters) {symbol, &cuplug__driver.function},
       CUPLUG__DRIVER_LIST(CUPLUG__X) CUPLUG__LIBRARY_LIST(CUPLUG__X) CUPLUG__NEWER_LIST(CUPLUG__X)
           CUPLUG__TEXTURE_LIST(CUPLUG__X)

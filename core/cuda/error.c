@@ -22,8 +22,7 @@ static int is_sticky(int code) {
   return 0;
 }
 
-/* Written when it changes: threads that call one operator share no line of cache that is written.
- */
+/* Written when it changes: threads that call one operator write to no line that they share. */
 void cuplug__cuda_note_operator(const char *name) {
   const char *last = atomic_load_explicit(&last_launched, memory_order_relaxed);
   if (last == name) return;

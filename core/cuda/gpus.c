@@ -2,7 +2,6 @@
 #include "cuda/gpus.h"
 
 #include "base/status.h"
-#include "cuda/driver.h"
 #include "cuda/error.h"
 
 #include <pthread.h>
@@ -31,40 +30,33 @@ static int fail_forked(cuplug_error *error) {
                       "processes with the method \"spawn\" or \"forkserver\" instead of \"fork\"");
 }
 
+static const struct {
+  int code;
+  const char *advice;
+} failures[] = {
+    {CUPLUG__CU_NO_DEVICE, "the NVIDIA driver found no GPU: see what nvidia-smi lists and whether "
+                           "CUDA_VISIBLE_DEVICES hides it"},
+    {CUPLUG__CU_STUB_LIBRARY, "libcuda.so.1 is the toolkit's stub, not the NVIDIA driver: take the "
+                              "toolkit's directory of stubs out of LD_LIBRARY_PATH"},
+    {CUPLUG__CU_SYSTEM_NOT_READY, "the GPU system is not ready: see that the NVIDIA fabric manager "
+                                  "or persistence daemon runs"},
+    {CUPLUG__CU_SYSTEM_DRIVER_MISMATCH, "the NVIDIA kernel module and libcuda.so.1 are of "
+                                        "different versions: reboot after the driver's update"}};
+
 static int fail_init(cuplug_error *error, int code) {
-  const char *advice = NULL;
-  switch (code) {
-  case CUPLUG__CU_NOT_INITIALIZED:
-    return fail_forked(error);
-  case CUPLUG__CU_NO_DEVICE:
-    advice = "the NVIDIA driver found no GPU: see what nvidia-smi lists and whether "
-             "CUDA_VISIBLE_DEVICES hides it";
-    break;
-  case CUPLUG__CU_STUB_LIBRARY:
-    advice = "libcuda.so.1 is the toolkit's stub, not the NVIDIA driver: take the toolkit's "
-             "directory of stubs out of LD_LIBRARY_PATH";
-    break;
-  case CUPLUG__CU_SYSTEM_NOT_READY:
-    advice =
-        "the GPU system is not ready: see that the NVIDIA fabric manager or persistence daemon "
-        "runs";
-    break;
-  case CUPLUG__CU_SYSTEM_DRIVER_MISMATCH:
-    advice =
-        "the NVIDIA kernel module and libcuda.so.1 are of different versions: reboot after the "
-        "driver's update";
-    break;
-  default:
-    return cuplug__cuda_fail(error, code, "starting the NVIDIA driver");
+  if (code == CUPLUG__CU_NOT_INITIALIZED) return fail_forked(error);
+  for (size_t k = 0; k < sizeof failures / sizeof *failures; k++) {
+    if (failures[k].code != code) continue;
+    cuplug__fail(error, CUPLUG_ERROR_CUDA, "%s", failures[k].advice);
+    if (error) error->cuda_code = code;
+    return CUPLUG_ERROR_CUDA;
   }
-  cuplug__fail(error, CUPLUG_ERROR_CUDA, "%s", advice);
-  if (error) error->cuda_code = code;
-  return CUPLUG_ERROR_CUDA;
+  return cuplug__cuda_fail(error, code, "starting the NVIDIA driver");
 }
 
 static int list_gpu(int32_t id) {
   cuplug__gpu *gpu = &cuplug__gpus[id];
-  int major = 0, minor = 0, n_processors = 0;
+  int major = 0, minor = 0;
   size_t bytes = 0;
   int code = cuplug__driver.cuDeviceGet(&gpu->handle, id);
   if (!code)
@@ -72,11 +64,10 @@ static int list_gpu(int32_t id) {
   if (!code)
     code = cuplug__driver.cuDeviceGetAttribute(&minor, CUPLUG__CAPABILITY_MINOR, gpu->handle);
   if (!code)
-    code =
-        cuplug__driver.cuDeviceGetAttribute(&n_processors, CUPLUG__N_MULTIPROCESSORS, gpu->handle);
+    code = cuplug__driver.cuDeviceGetAttribute(&gpu->n_processors, CUPLUG__N_MULTIPROCESSORS,
+                                               gpu->handle);
   if (!code) code = cuplug__driver.cuDeviceTotalMem(&bytes, gpu->handle);
   gpu->capability = major * 10 + minor;
-  gpu->n_processors = n_processors;
   gpu->memory_bytes = bytes;
   return code;
 }

@@ -28,8 +28,7 @@ int cuplug__cuda_start(cuplug_error *error);
 /* ERROR_VALUE unless there is a GPU of that number; the driver has been started. */
 int cuplug__cuda_check_device(int32_t device, cuplug_error *error);
 
-/* 1 when the GPU can run code for one of the capabilities in "750,800", as machine code or as PTX.
- */
+/* 1 if the GPU can run code for one of the capabilities in "750,800": machine code or PTX. */
 int cuplug__cuda_can_run(int32_t device, const char *architectures, int32_t *capability);
 
 /* 1 in a process that started CUDA and was not forked since: its pinned memory may be touched. */

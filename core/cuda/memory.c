@@ -277,8 +277,7 @@ int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *err
   return status;
 }
 
-/* ---- Pinned memory of the host ------------------------------------------------------------------
- */
+/* ---- Pinned memory of the host --------------------------------------------------------------- */
 
 /* The block of memory that an address lies in. */
 typedef struct block {

@@ -3,12 +3,9 @@
 
 #include "base/index.h"
 #include "base/status.h"
-#include "discovery/dynamic.h"
+#include "discovery/elf.h"
 #include "discovery/owner.h"
-#include "discovery/table.h"
-#include "discovery/trust.h"
 
-#include <cuplug/host.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <internal/files.h>
@@ -49,10 +46,10 @@ static int fail_to_open(const char *path, int code, cuplug_error *error) {
   struct stat status;
   if (code == ENOMEM) return cuplug__no_memory(error, "opening a file");
   if (code == ENOENT && !lstat(path, &status) && S_ISLNK(status.st_mode))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "dangling link: its target does not exist");
+    return cuplug__reject(error, "dangling link: its target does not exist");
   if (code == ENOENT || code == ENOTDIR)
     return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "no such file");
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be opened: %s", strerror(code));
+  return cuplug__reject(error, "cannot be opened: %s", strerror(code));
 }
 
 static const char *kind_of(mode_t mode) {
@@ -71,11 +68,9 @@ static const char *kind_of(mode_t mode) {
 }
 
 static int stat_open(int fd, struct stat *status, cuplug_error *error) {
-  if (fstat(fd, status))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
+  if (fstat(fd, status)) return cuplug__reject(error, "cannot be read: %s", strerror(errno));
   if (!S_ISREG(status->st_mode))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s, a regular file is wanted",
-                        kind_of(status->st_mode));
+    return cuplug__reject(error, "%s, a regular file is wanted", kind_of(status->st_mode));
   return CUPLUG_OK;
 }
 
@@ -113,18 +108,10 @@ int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
 int cuplug__check_listed(int fd, const cuplug__trust *trust, cuplug_error *error) {
   if (!trust->has_list) return CUPLUG_OK;
   int status = cuplug__trust_check_digest(trust, fd, error);
-  if (status || !(cuplug__dynamic_places(fd) & CUPLUG__HAS_PATHS)) return status;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "looks for libraries in places of its own (RPATH, RUNPATH, or a path), which "
-                      "CUPLUG_ALLOW_LIST does not cover: link it without -rpath");
-}
-
-/* The dynamic linker would make the stacks of all threads executable, or refuse the library. */
-static int check_stack(int fd, cuplug_error *error) {
-  if (!cuplug__dynamic_needs_stack(fd)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "got a library that needs an executable stack, expected none; link it with "
-                      "-z noexecstack");
+  if (status || !(cuplug__elf_places(fd) & CUPLUG__HAS_PATHS)) return status;
+  return cuplug__reject(
+      error, "looks for libraries in places of its own (RPATH, RUNPATH, or a path), which "
+             "CUPLUG_ALLOW_LIST does not cover: link it without -rpath");
 }
 
 int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
@@ -140,7 +127,7 @@ int cuplug__candidate_read(int directory, const char *path, const cuplug__trust 
   result = cuplug__table_read(candidate->fd, (uint64_t)status.st_size, &candidate->table, error);
   if (!result)
     result = cuplug__owner_check_status(&trust->rules, candidate->fd, &status, path, error);
-  return result ? result : check_stack(candidate->fd, error);
+  return result ? result : cuplug__check_stack(candidate->table.notes.needs_stack, error);
 }
 
 int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cuplug_error *error) {
@@ -152,15 +139,6 @@ int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cup
   if (!result) result = cuplug__check_listed(candidate->fd, &trust, error);
   if (result && result != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", path);
   cuplug__trust_end(&trust);
-  return result;
-}
-
-static int check_trust(const char *path, const cuplug__trust *trust, cuplug_error *error) {
-  int fd;
-  cuplug__identity identity;
-  int result = cuplug__open_file(path, trust, &fd, &identity, error);
-  if (!result) result = cuplug__check_listed(fd, trust, error);
-  if (fd >= 0) close(fd);
   return result;
 }
 
@@ -177,9 +155,12 @@ int cuplug_check_owner(const char *path, cuplug_error *error) {
 
 int cuplug_check_trust(const char *path, cuplug_error *error) {
   cuplug__trust trust;
+  cuplug__identity identity;
   cuplug__clear(error);
-  int status = cuplug__trust_start(&trust, error);
-  if (!status) status = check_trust(path, &trust, error);
+  int fd = -1, status = cuplug__trust_start(&trust, error);
+  if (!status) status = cuplug__open_file(path, &trust, &fd, &identity, error);
+  if (!status) status = cuplug__check_listed(fd, &trust, error);
+  if (fd >= 0) close(fd);
   cuplug__trust_end(&trust);
   return status;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The notes of a plugin, found through the ELF program headers: in its file, where nothing is
- * mapped or run and a file that shrinks meanwhile is an error, not a signal; and in memory. */
+/* The notes of a plugin, found through the ELF program headers: in its file, and in memory. */
 #ifndef CUPLUG_CORE_DISCOVERY_NOTE_H
 #define CUPLUG_CORE_DISCOVERY_NOTE_H
 
@@ -22,7 +21,8 @@ typedef struct cuplug__notes {
   uint64_t n_bytes;
   cuplug__note *notes; /* owned; each points into `bytes` */
   uint32_t n_notes;
-  int sound; /* 1: the file is a whole shared object for this machine */
+  int is_sound;    /* 1: the file is a whole shared object for this machine */
+  int needs_stack; /* 1: the file needs an executable stack */
 } cuplug__notes;
 
 /* Checks that an open file of `file_bytes` bytes is a whole shared object for this machine, and

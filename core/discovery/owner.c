@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -97,32 +96,33 @@ static int check_group(const cuplug__rules *rules, int fd, const struct stat *s,
                        cuplug_error *error) {
   if (!(s->st_mode & S_IWGRP) || rules->allow_group) return CUPLUG_OK;
   if (is_private(s->st_gid) && !has_access_list(fd)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "group %u may write it (mode %03o): take that right away with chmod g-w, or "
-                      "set CUPLUG_ALLOW_GROUP=1",
-                      (unsigned)s->st_gid, (unsigned)s->st_mode & 0777u);
+  return cuplug__reject(
+      error,
+      "group %u may write it (mode %03o): take that right away with chmod g-w, or "
+      "set CUPLUG_ALLOW_GROUP=1",
+      (unsigned)s->st_gid, (unsigned)s->st_mode & 0777u);
 }
 
 static int check_status(const cuplug__rules *rules, int fd, const struct stat *s, int is_above,
                         cuplug_error *error) {
   if (s->st_uid != 0 && s->st_uid != geteuid() && !is_trusted(rules, s->st_uid))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "owned by user %u, root or user %u is wanted; CUPLUG_TRUSTED_OWNERS=%u "
-                        "or CUPLUG_ALLOW_UNSAFE=1 allows it",
-                        (unsigned)s->st_uid, (unsigned)geteuid(), (unsigned)s->st_uid);
+    return cuplug__reject(error,
+                          "owned by user %u, root or user %u is wanted; CUPLUG_TRUSTED_OWNERS=%u "
+                          "or CUPLUG_ALLOW_UNSAFE=1 allows it",
+                          (unsigned)s->st_uid, (unsigned)geteuid(), (unsigned)s->st_uid);
   if (is_above && s->st_mode & S_ISVTX) return CUPLUG_OK;
   if (s->st_mode & S_IWOTH)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "anyone may write it (mode %03o): take that right away with chmod o-w, or "
-                        "set CUPLUG_ALLOW_UNSAFE=1",
-                        (unsigned)s->st_mode & 0777u);
+    return cuplug__reject(
+        error,
+        "anyone may write it (mode %03o): take that right away with chmod o-w, or "
+        "set CUPLUG_ALLOW_UNSAFE=1",
+        (unsigned)s->st_mode & 0777u);
   return check_group(rules, fd, s, error);
 }
 
 static int check(const cuplug__rules *rules, int fd, int is_above, cuplug_error *error) {
   struct stat s;
-  if (fstat(fd, &s))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
+  if (fstat(fd, &s)) return cuplug__reject(error, "cannot be read: %s", strerror(errno));
   return check_status(rules, fd, &s, is_above, error);
 }
 
@@ -199,8 +199,7 @@ static int keep_folder(const cuplug__rules *rules, const char *path, size_t n,
   return 0;
 }
 
-/* What the link at `path` leads to, which begins with the link's own folder where it is relative.
- */
+/* Reads where the link at `path` leads; a relative one begins with the link's own folder. */
 static int read_link(int directory, const char *path, char *target, size_t room) {
   const char *name = strrchr(path, '/') + 1;
   const size_t above = (size_t)(name - path);

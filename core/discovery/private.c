@@ -3,10 +3,9 @@
 
 #include "base/sha256.h"
 #include "base/status.h"
-#include "discovery/dynamic.h"
+#include "discovery/elf.h"
 #include "discovery/trust.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +30,9 @@ static void replace(char **kept, const char *text) {
   *kept = strdup(text);
 }
 
-static void take_text(long tag, const char *text, void *data) {
+static void take_text(Elf64_Sxword tag, const char *text, void *data) {
   needs *n = data;
+  if (!text) return;
   if (tag == DT_SONAME) replace(&n->soname, text);
   if (tag == DT_RPATH) replace(&n->rpath, text);
   if (tag == DT_RUNPATH) replace(&n->runpath, text);
@@ -83,8 +83,7 @@ static char *find_in(const char *list, const char *of, const char *name) {
   return NULL;
 }
 
-/* As the dynamic linker looks: RPATH counts without RUNPATH alone, and RUNPATH after the variable.
- */
+/* As the dynamic linker: RPATH counts only without RUNPATH, and RUNPATH after the variable. */
 static char *find_private(const needs *n, const char *of, const char *name) {
   if (!n->runpath) return find_in(n->rpath, of, name);
   char *shared = find_in(secure_getenv("LD_LIBRARY_PATH"), of, name);
@@ -117,9 +116,12 @@ static int add(cuplug__privates *found, const char *needed, char *path, cuplug_e
 
 static int add_needed(int fd, const char *path, cuplug__privates *found, char **soname,
                       cuplug_error *error) {
+  cuplug__elf elf;
   needs n = {0};
-  int status = CUPLUG_OK;
-  cuplug__dynamic_visit(fd, take_text, &n);
+  if (cuplug__elf_read_open(&elf, fd, NULL)) return CUPLUG_OK;
+  int status = cuplug__check_stack(cuplug__elf_needs_stack(&elf), error);
+  if (status) cuplug__prefix(error, "%s: ", path);
+  if (!status) cuplug__elf_visit_texts(&elf, take_text, &n);
   for (size_t k = 0; k < n.n_needed && !status && found->n_files < MAX_FILES; k++) {
     char *file = find_private(&n, path, n.needed[k]);
     if (!file) continue;
@@ -143,12 +145,7 @@ int cuplug__privates_find(int fd, const char *path, cuplug__privates *found, cup
     char *own = found->files[k].path, *soname = NULL;
     const int next = open(own, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (next < 0) continue;
-    if (cuplug__dynamic_needs_stack(next))
-      status = cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                            "%s: got a library that needs an executable stack, expected none; link "
-                            "it with -z noexecstack",
-                            own);
-    if (!status) status = add_needed(next, own, found, &soname, error);
+    status = add_needed(next, own, found, &soname, error);
     found->files[k].soname = soname;
     close(next);
   }

@@ -3,7 +3,6 @@
 
 #include "base/status.h"
 #include "discovery/owner.h"
-#include "discovery/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +54,7 @@ static int take_opened(const cuplug__search *search, cuplug__place *place, int f
     return CUPLUG_OK;
   }
   close(fd);
-  cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "the same directory as %s", same->directory.path);
+  cuplug__reject(&reason, "the same directory as %s", same->directory.path);
   return refuse(place, CUPLUG_STATE_DUPLICATE, reason.message, error);
 }
 
@@ -174,7 +173,7 @@ int cuplug__search_names(const cuplug__place *place, struct dirent ***names, siz
   if (n >= 0) return CUPLUG_OK;
   *names = NULL;
   if (errno == ENOMEM) return cuplug__no_memory(error, doing);
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
+  return cuplug__reject(error, "cannot be read: %s", strerror(errno));
 }
 
 char *cuplug__join(const char *directory, const char *name) {

@@ -2,9 +2,7 @@
 #include "discovery/table.h"
 
 #include "base/status.h"
-#include "discovery/note.h"
 
-#include <internal/signature.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,9 +65,8 @@ static int check_line(const char *key, const char *text, size_t n, cuplug_error 
   for (size_t k = shown_bytes(text, n); text[k];) {
     size_t step = character_bytes((const unsigned char *)text + k);
     if (!step)
-      return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                          "%s: byte 0x%02x at %zu, one line of UTF-8 is wanted", key,
-                          (unsigned char)text[k], k);
+      return cuplug__reject(error, "%s: byte 0x%02x at %zu, one line of UTF-8 is wanted", key,
+                            (unsigned char)text[k], k);
     k += step;
   }
   return CUPLUG_OK;
@@ -93,8 +90,7 @@ static int read_field(const char *string, size_t n_bytes, field *f, cuplug_error
   const char *key = string + f->is_critical;
   while (in_keys[(unsigned char)key[n]]) n++;
   if (!n || n >= sizeof(f->key) || (key[n] && key[n] != '='))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "\"%.40s\": a key of a to z, 0 to 9, _ and . is wanted", string);
+    return cuplug__reject(error, "\"%.40s\": a key of a to z, 0 to 9, _ and . is wanted", string);
   memcpy(f->key, key, n);
   f->key[n] = 0;
   f->value = key[n] ? key + n + 1 : key + n;
@@ -106,16 +102,15 @@ typedef int take_field(void *to, const field *f, cuplug_error *error);
 
 static int skip_field(const field *f, cuplug_error *error) {
   if (!f->is_critical) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: a property that this core does not know and must: update cuplug",
-                      f->key);
+  return cuplug__reject(
+      error, "%s: a property that this core does not know and must: update cuplug", f->key);
 }
 
 static int read_text(const char *text, uint32_t n_bytes, take_field *take, void *to,
                      cuplug_error *error) {
   field f;
   if (!n_bytes || text[n_bytes - 1])
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "its text does not end with a zero");
+    return cuplug__reject(error, "its text does not end with a zero");
   for (const char *at = text, *end; at < text + n_bytes; at = end + 1) {
     end = at + strlen(at);
     if (at == end) continue;
@@ -129,16 +124,14 @@ static int read_text(const char *text, uint32_t n_bytes, take_field *take, void 
 const char cuplug__unsaid[1] = "";
 
 static int take_once(const char **to, const field *f, cuplug_error *error) {
-  if (*to != cuplug__unsaid)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: stands twice", f->key);
+  if (*to != cuplug__unsaid) return cuplug__reject(error, "%s: stands twice", f->key);
   *to = f->value;
   return CUPLUG_OK;
 }
 
 static int check_symbol(const char *key, const char *symbol, cuplug_error *error) {
   if (cuplug__is_identifier(symbol)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: \"%s\", an identifier is wanted", key,
-                      symbol);
+  return cuplug__reject(error, "%s: \"%s\", an identifier is wanted", key, symbol);
 }
 
 /* 1: the field names the function that makes a state. */
@@ -177,9 +170,7 @@ static int is_key(const field *f, const char *key) {
 
 /* A value may come to mean something: who writes it does not mean this flag as it is today. */
 static int take_flag(cuplug_row *row, uint32_t flag, const field *f, cuplug_error *error) {
-  if (*f->value)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: \"%s\", no value is wanted", f->key,
-                        f->value);
+  if (*f->value) return cuplug__reject(error, "%s: \"%s\", no value is wanted", f->key, f->value);
   row->flags |= flag;
   return CUPLUG_OK;
 }
@@ -187,8 +178,7 @@ static int take_flag(cuplug_row *row, uint32_t flag, const field *f, cuplug_erro
 static int take_number(cuplug_row *row, const field *f, cuplug_error *error) {
   const size_t n = strspn(f->value, "0123456789");
   if (!n || n > 9 || f->value[n])
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "row: \"%s\", at most 9 digits are wanted",
-                        f->value);
+    return cuplug__reject(error, "row: \"%s\", at most 9 digits are wanted", f->value);
   row->number = strtoul(f->value, NULL, 10);
   return CUPLUG_OK;
 }
@@ -227,7 +217,7 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cup
   if (!status && *row->cuda_entry) status = check_symbol("cuda", row->cuda_entry, error);
   if (status) return status;
   if (!*row->cuda_entry && !*row->host_entry && !row->has_other_entry)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no entry, a CUDA or a host entry is wanted");
+    return cuplug__reject(error, "no entry, a CUDA or a host entry is wanted");
   return parse(row, error);
 }
 
@@ -264,19 +254,18 @@ static int read_abi(const char *text, uint32_t *version) {
 
 static int fail_abi(uint32_t version, cuplug_error *error) {
   const int is_old = version >> 16 < CUPLUG_ABI_MAJOR;
-  return cuplug__fail(
-      error, CUPLUG_ERROR_PLUGIN, "too %s: compiled for ABI %u.%u, this core has ABI %u.%u; %s",
-      is_old ? "old" : "new", version >> 16, version & 65535, CUPLUG_ABI_MAJOR, CUPLUG_ABI_MINOR,
-      is_old ? "compile the plugin with this core's header" : "update cuplug");
+  return cuplug__reject(error, "too %s: compiled for ABI %u.%u, this core has ABI %u.%u; %s",
+                        is_old ? "old" : "new", version >> 16, version & 65535, CUPLUG_ABI_MAJOR,
+                        CUPLUG_ABI_MINOR,
+                        is_old ? "compile the plugin with this core's header" : "update cuplug");
 }
 
 static int take_plugin_field(void *to, const field *f, cuplug_error *error) {
   cuplug__table *table = to;
   if (!strcmp(f->key, "abi")) {
-    if (table->abi_version) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "abi: stands twice");
+    if (table->abi_version) return cuplug__reject(error, "abi: stands twice");
     if (!read_abi(f->value, &table->abi_version))
-      return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "abi: \"%s\", such as 2.0 is wanted",
-                          f->value);
+      return cuplug__reject(error, "abi: \"%s\", such as 2.0 is wanted", f->value);
     return table->abi_version >> 16 == CUPLUG_ABI_MAJOR ? CUPLUG_OK
                                                         : fail_abi(table->abi_version, error);
   }
@@ -288,15 +277,13 @@ static int take_plugin_field(void *to, const field *f, cuplug_error *error) {
 }
 
 static int read_plugin(cuplug__table *table, const cuplug__note *note, cuplug_error *error) {
-  if (table->abi_version)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "two plugins in one file");
+  if (table->abi_version) return cuplug__reject(error, "two plugins in one file");
   int status = read_text(note->text, note->text_bytes, take_plugin_field, table, error);
   if (status) return status;
-  if (!table->abi_version) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "abi: not told");
+  if (!table->abi_version) return cuplug__reject(error, "abi: not told");
   if (strlen(table->name) < CUPLUG_MAX_NAME && cuplug__is_identifier(table->name)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "name: \"%.80s\", an identifier of at most %d characters is wanted",
-                      table->name, CUPLUG_MAX_NAME - 1);
+  return cuplug__reject(error, "name: \"%.80s\", an identifier of at most %d characters is wanted",
+                        table->name, CUPLUG_MAX_NAME - 1);
 }
 
 /* Looks for the signature behind what was wrong, for the name of the operator. */
@@ -335,15 +322,6 @@ static int read_each(cuplug__table *table, uint32_t kind, read_note *read, cuplu
   return status;
 }
 
-/* Some compilers emit what a source has from its end on. */
-static void turn_rows(cuplug__table *table) {
-  for (uint32_t k = 0, last = table->n_rows - 1; k < last; k++, last--) {
-    const cuplug_row row = table->rows[k];
-    table->rows[k] = table->rows[last];
-    table->rows[last] = row;
-  }
-}
-
 static int is_sorted(const cuplug__table *table) {
   uint32_t k = 1;
   while (k < table->n_rows && compare_rows(&table->rows[k - 1], &table->rows[k]) < 0) k++;
@@ -359,10 +337,8 @@ static int read_notes(cuplug__table *table, cuplug_error *error) {
   if (!status) status = read_each(table, CUPLUG_NOTE_OPERATOR, read_row, error);
   if (status) return status;
   if (!table->abi_version)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "no note of the plugin: CUPLUG_PLUGIN is wanted");
-  if (!table->n_rows) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no operator");
-  if (compare_rows(&table->rows[0], &table->rows[table->n_rows - 1]) > 0) turn_rows(table);
+    return cuplug__reject(error, "no note of the plugin: CUPLUG_PLUGIN is wanted");
+  if (!table->n_rows) return cuplug__reject(error, "no operator");
   if (!is_sorted(table)) qsort(table->rows, table->n_rows, sizeof(*table->rows), compare_rows);
   return CUPLUG_OK;
 }

@@ -3,7 +3,6 @@
 
 #include "base/sha256.h"
 #include "base/status.h"
-#include "discovery/owner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,8 +47,7 @@ static int parse_list(cuplug__trust *trust, char *text, cuplug_error *error) {
     line += strspn(line, " \t");
     if (!*line || *line == '#') continue;
     if (!parse_digest(line, trust->digests[trust->n_digests]))
-      return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                          "line %zu: no SHA-256 digest of 64 hexadecimal digits", number);
+      return cuplug__reject(error, "line %zu: no SHA-256 digest of 64 hexadecimal digits", number);
     trust->n_digests++;
   }
   return CUPLUG_OK;
@@ -58,7 +56,7 @@ static int parse_list(cuplug__trust *trust, char *text, cuplug_error *error) {
 static int read_list(cuplug__trust *trust, int fd, cuplug_error *error) {
   struct stat status;
   if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size > MAX_LIST_BYTES)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no regular file of at most 16 MiB");
+    return cuplug__reject(error, "no regular file of at most 16 MiB");
   size_t room = (size_t)status.st_size, n = 0;
   char *text = malloc(room + 1);
   if (!text) return cuplug__no_memory(error, "reading the allow-list");
@@ -66,18 +64,17 @@ static int read_list(cuplug__trust *trust, int fd, cuplug_error *error) {
     step = read(fd, text + n, room - n);
   text[n] = 0;
   int result = n == room ? parse_list(trust, text, error)
-                         : cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read to its end");
+                         : cuplug__reject(error, "cannot be read to its end");
   free(text);
   return result;
 }
 
 static int open_list(cuplug__trust *trust, const char *path, cuplug_error *error) {
-  if (*path != '/') return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "relative path");
+  if (*path != '/') return cuplug__reject(error, "relative path");
   int fd = cuplug__owner_open(&trust->rules, path, O_RDONLY | O_NONBLOCK, error);
   if (fd == CUPLUG__REFUSED) return CUPLUG_ERROR_PLUGIN;
   if (fd < 0 && errno == ENOMEM) return cuplug__no_memory(error, "reading the allow-list");
-  if (fd < 0)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be opened: %s", strerror(errno));
+  if (fd < 0) return cuplug__reject(error, "cannot be opened: %s", strerror(errno));
   int result = cuplug__owner_check(&trust->rules, fd, path, error);
   if (!result) result = read_list(trust, fd, error);
   close(fd);
@@ -123,7 +120,7 @@ int cuplug__digest_file(int fd, int64_t max_bytes, uint8_t digest[CUPLUG__DIGEST
     cuplug__sha256_add(&sha, block, (size_t)n);
     at += n;
   }
-  if (n < 0) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
+  if (n < 0) return cuplug__reject(error, "cannot be read: %s", strerror(errno));
   cuplug__sha256_end(&sha, digest);
   return CUPLUG_OK;
 }
@@ -131,16 +128,14 @@ int cuplug__digest_file(int fd, int64_t max_bytes, uint8_t digest[CUPLUG__DIGEST
 static int digest_bounded(int fd, uint8_t digest[CUPLUG__DIGEST_BYTES], cuplug_error *error) {
   struct stat status;
   if (!fstat(fd, &status) && status.st_size > CUPLUG__MAX_LISTED_BYTES)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%lld bytes, at most 1 GiB are wanted with CUPLUG_ALLOW_LIST",
-                        (long long)status.st_size);
+    return cuplug__reject(error, "%lld bytes, at most 1 GiB are wanted with CUPLUG_ALLOW_LIST",
+                          (long long)status.st_size);
   return cuplug__digest_file(fd, CUPLUG__MAX_LISTED_BYTES, digest, error);
 }
 
 int cuplug__trust_check_digest(const cuplug__trust *trust, int fd, cuplug_error *error) {
   if (!trust->has_list) return CUPLUG_OK;
-  if (trust->fault.status)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s", trust->fault.message);
+  if (trust->fault.status) return cuplug__reject(error, "%s", trust->fault.message);
   uint8_t digest[CUPLUG__DIGEST_BYTES];
   int status = digest_bounded(fd, digest, error);
   if (status) return status;
@@ -148,6 +143,6 @@ int cuplug__trust_check_digest(const cuplug__trust *trust, int fd, cuplug_error 
     if (!memcmp(trust->digests[k], digest, sizeof(digest))) return CUPLUG_OK;
   char text[2 * CUPLUG__DIGEST_BYTES + 1];
   for (size_t k = 0; k < CUPLUG__DIGEST_BYTES; k++) sprintf(text + 2 * k, "%02x", digest[k]);
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "not on the allow-list of CUPLUG_ALLOW_LIST: its SHA-256 is %s", text);
+  return cuplug__reject(error, "not on the allow-list of CUPLUG_ALLOW_LIST: its SHA-256 is %s",
+                        text);
 }

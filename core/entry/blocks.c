@@ -18,8 +18,7 @@ typedef struct blocks {
   cuplug_error *error;
 } blocks;
 
-/* ---- Which calls --------------------------------------------------------------------------------
- */
+/* ---- Which calls ----------------------------------------------------------------------------- */
 
 static int has_loop_alone(const cuplug_frame *f, uint32_t k) {
   const cuplug_parameter *x = &f->signature->parameters[f->parameter[k]];
@@ -49,8 +48,7 @@ int cuplug__takes_blocks(const cuplug_frame *f) {
   return 1;
 }
 
-/* ---- The calls ----------------------------------------------------------------------------------
- */
+/* ---- The calls ------------------------------------------------------------------------------- */
 
 /* Calls the entry for elements that lie together. */
 static int call_for_block(const cuplug__run *shared, void *const *data, int64_t n,

@@ -177,8 +177,7 @@ static int run_range(void *context, int64_t from, int64_t to) {
   return CUPLUG_OK;
 }
 
-/* ---- What is known before the loop begins -----------------------------------------------------
- */
+/* ---- Before the loop begins ------------------------------------------------------------------ */
 
 /* Along how many dimensions an array is broadcast. */
 static int n_still(const cuplug_loop *loop, uint32_t k) {

@@ -16,8 +16,7 @@ void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step
 int64_t cuplug__square_side(int64_t block);
 
 /* n_rows x n_blocks blocks of 1, 2, 4, 8 or 16 bytes, which come to lie together in rows. For
- * transposed arrays: a row's blocks lie far apart, and those next to them belong to the next rows.
- */
+ * transposed arrays: a row's blocks are far apart, and blocks next to them belong to other rows. */
 void cuplug__move_tiles(char *to, int64_t to_stride, const char *from, int64_t row_stride,
                         int64_t stride, int64_t n_rows, int64_t n_blocks, int64_t block);
 

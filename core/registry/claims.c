@@ -41,11 +41,11 @@ static int check(const cuplug__plugin *plugin, cuplug_error *error) {
     const cuplug__private *rival = find_rival(plugin, own, &other);
     if (!rival || !cuplug__privates_differ(own, rival)) continue;
     if (!strcmp(own->path, rival->path))
-      return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                          "%s: %s: replaced on disk after it was loaded; restart the process",
-                          plugin->path, own->path);
-    return cuplug__fail(
-        error, CUPLUG_ERROR_PLUGIN,
+      return cuplug__reject(error,
+                            "%s: %s: replaced on disk after it was loaded; restart the process",
+                            plugin->path, own->path);
+    return cuplug__reject(
+        error,
         "%s: %s: got %s, which %s has loaded, expected %s (a process has one "
         "library of a name); give one of them another SONAME, or link it statically",
         plugin->path, own->needed, rival->path, other->path, own->path);

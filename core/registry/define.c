@@ -11,11 +11,10 @@
 
 static const char doing[] = "defining an operator";
 
-/* The note that a plugin would have for row k, at the end of `stream`: flags are properties there,
- * so that whoever reads properties sees them. */
-static void write_row(FILE *stream, const cuplug_definition *from, uint32_t k) {
-  const cuplug_definition_row *row = &from->rows[k];
-  fprintf(stream, "signature=%s%cdoc=%s%c", row->signature, 0, from->doc ? from->doc : "", 0);
+/* The note that a plugin would have for a row, at the end of `stream`, and an empty string: flags
+ * are properties there, so that the reader of properties sees them. */
+static void write_row(FILE *stream, const cuplug_definition_row *row, const char *doc) {
+  fprintf(stream, "signature=%s%cdoc=%s%c", row->signature, 0, doc ? doc : "", 0);
   if (row->host) fprintf(stream, "host=in_memory%c", 0);
   if (row->cuda) fprintf(stream, "cuda=in_memory%c", 0);
   if (row->reshape) fprintf(stream, "reduces%c", 0);
@@ -24,58 +23,50 @@ static void write_row(FILE *stream, const cuplug_definition *from, uint32_t k) {
   const char *key;
   for (uint32_t at = 0; (key = cuplug__flag_key(at, &flag)); at++)
     if (row->flags & flag) fprintf(stream, "%s%c", key, 0);
+  fputc(0, stream);
 }
 
-/* Writes all text of the table: name, version, rows, at these places of it. */
-static int write_text(cuplug__table *table, const cuplug_definition *from, size_t *places,
-                      cuplug_error *error) {
-  size_t n_bytes = 0;
+/* Writes all text of the table: name, version, rows. */
+static int write_text(cuplug__table *table, const cuplug_definition *from, cuplug_error *error) {
+  size_t n_bytes;
   FILE *stream = open_memstream(&table->made, &n_bytes);
   if (!stream) return cuplug__no_memory(error, doing);
   fprintf(stream, "%s%c%s%c", from->plugin, 0, from->version ? from->version : "", 0);
-  for (uint32_t k = 0; k < from->n_rows; k++) {
-    places[k] = (size_t)ftell(stream);
-    write_row(stream, from, k);
-  }
-  places[from->n_rows] = (size_t)ftell(stream);
+  for (uint32_t k = 0; k < from->n_rows; k++) write_row(stream, &from->rows[k], from->doc);
   return fclose(stream) ? cuplug__no_memory(error, doing) : CUPLUG_OK;
 }
 
-static int read_rows(cuplug__table *table, const cuplug_definition *from, const size_t *places,
-                     cuplug_error *error) {
-  table->name = table->made;
-  table->version = table->name + strlen(table->name) + 1;
-  table->architectures = "";
-  table->state.symbol = cuplug__unsaid;
-  for (; table->n_rows < from->n_rows; table->n_rows++) {
-    const uint32_t k = table->n_rows;
-    cuplug_row *row = &table->rows[k];
-    int status = cuplug__row_read(table->made + places[k], (uint32_t)(places[k + 1] - places[k]),
-                                  row, error);
-    if (!status) continue;
-    cuplug__prefix(error, "row %u: ", k);
-    return status;
+static int read_rows(cuplug__table *table, const char *text, uint32_t n, cuplug_error *error) {
+  for (; table->n_rows < n; table->n_rows++) {
+    const char *end = text;
+    while (*end) end += strlen(end) + 1;
+    int status = cuplug__row_read(text, (uint32_t)(end - text), &table->rows[table->n_rows], error);
+    if (status) {
+      cuplug__prefix(error, "row %u: ", table->n_rows);
+      return status;
+    }
+    text = end + 1;
   }
   return CUPLUG_OK;
 }
 
 static int take_table(const cuplug_definition *from, cuplug__table *table, cuplug_error *error) {
+  cuplug__table_start(table);
   if (!from->plugin || strlen(from->plugin) >= CUPLUG_MAX_NAME ||
       !cuplug__is_identifier(from->plugin))
     return cuplug__fail(error, CUPLUG_ERROR_VALUE, "plugin: \"%.80s\", an identifier is wanted",
                         from->plugin ? from->plugin : "");
   if (!from->n_rows) return cuplug__fail(error, CUPLUG_ERROR_VALUE, "n_rows: 0, no operator");
-  size_t *places = calloc(from->n_rows + (size_t)1, sizeof *places);
   table->rows = calloc(from->n_rows, sizeof(*table->rows));
-  int status = places && table->rows ? write_text(table, from, places, error)
-                                     : cuplug__no_memory(error, doing);
-  if (!status) status = read_rows(table, from, places, error);
-  free(places);
-  return status;
+  if (!table->rows) return cuplug__no_memory(error, doing);
+  int status = write_text(table, from, error);
+  if (status) return status;
+  table->name = table->made;
+  table->version = table->name + strlen(table->name) + 1;
+  return read_rows(table, table->version + strlen(table->version) + 1, from->n_rows, error);
 }
 
-/* Outputs that are reshaped must have shapes of their own, not those of inputs that they are like.
- */
+/* Outputs that are reshaped have shapes of their own, not those of inputs like them. */
 static void take_reshape(cuplug__overload *overload, cuplug_reshape *reshape) {
   overload->reshape = reshape;
   for (uint8_t k = 0; reshape && k < CUPLUG_MAX_ARGUMENTS; k++) overload->like[k] = k;

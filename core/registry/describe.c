@@ -13,13 +13,9 @@
 #include <unistd.h>
 
 const char *cuplug_operator_name(const cuplug_operator *op) { return op->name; }
-
 const char *cuplug_operator_plugin(const cuplug_operator *op) { return op->plugin->table.name; }
-
 const char *cuplug_operator_version(const cuplug_operator *op) { return op->plugin->table.version; }
-
 const char *cuplug_operator_path(const cuplug_operator *op) { return op->plugin->path; }
-
 const char *cuplug_operator_architectures(const cuplug_operator *op) {
   return op->plugin->table.architectures;
 }
@@ -33,10 +29,10 @@ static int digest_plugin(const cuplug__plugin *plugin, uint8_t digest[32], cuplu
                       cuplug__identity_equal(&after, &plugin->identity);
   if (fd >= 0) close(fd);
   if (is_same) return status;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: not the file whose table was read any more: reload it, or find the "
-                      "operator again",
-                      plugin->path);
+  return cuplug__reject(error,
+                        "%s: not the file whose table was read any more: reload it, or find the "
+                        "operator again",
+                        plugin->path);
 }
 
 int cuplug_operator_digest(const cuplug_operator *op, uint8_t digest[32], cuplug_error *error) {
@@ -67,7 +63,6 @@ const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k) {
 }
 
 const char *cuplug_row_signature(const cuplug_row *row) { return row->signature; }
-
 const char *cuplug_row_doc(const cuplug_row *row) { return row->doc; }
 
 static const char *entry_for(const cuplug_row *row, int32_t device_type) {
@@ -90,11 +85,9 @@ const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uin
 }
 
 const char *cuplug_signature_text(const cuplug_signature *s) { return s->text; }
-
 uint32_t cuplug_signature_n_parameters(const cuplug_signature *s) {
   return (uint32_t)s->n_parameters;
 }
-
 uint32_t cuplug_signature_n_outputs(const cuplug_signature *s) { return (uint32_t)s->n_outputs; }
 
 /* NULL past the last. */

@@ -3,10 +3,6 @@
 
 #include "base/index.h"
 #include "base/status.h"
-#include "discovery/candidate.h"
-#include "discovery/search.h"
-#include "discovery/table.h"
-#include "discovery/trust.h"
 #include "registry/registry.h"
 
 #include <fcntl.h>
@@ -136,9 +132,9 @@ static int check_name(int directory, const cuplug_file *file, cuplug_error *erro
   if (directory == AT_FDCWD) return CUPLUG_OK;
   snprintf(wanted, sizeof(wanted), "lib%s.so", file->table.name);
   if (!strcmp(strrchr(file->path, '/') + 1, wanted)) return CUPLUG_OK;
-  return cuplug__fail(
-      error, CUPLUG_ERROR_PLUGIN, "it holds the plugin \"%s\", so its file must be called %s%s",
-      file->table.name, wanted,
+  return cuplug__reject(
+      error, "it holds the plugin \"%s\", so its file must be called %s%s", file->table.name,
+      wanted,
       fstatat(directory, wanted, &status, 0) ? "" : ", which is in the same directory, too");
 }
 
@@ -148,7 +144,7 @@ static int judge(builder *b, cuplug_file *file, int directory, const cuplug__can
   cuplug_error reason;
   const cuplug_file *earlier = same_file(b, &candidate->identity);
   if (earlier) {
-    cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "the same file as %s", earlier->path);
+    cuplug__reject(&reason, "the same file as %s", earlier->path);
     return give_reason(file, CUPLUG_STATE_DUPLICATE, reason.message, error);
   }
   int status = check_name(directory, file, &reason);
@@ -156,7 +152,7 @@ static int judge(builder *b, cuplug_file *file, int directory, const cuplug__can
   if (status) return give_reason(file, CUPLUG_STATE_REJECTED, reason.message, error);
   earlier = same_name(b, file->table.name);
   if (!earlier) return CUPLUG_OK;
-  cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "shadowed by %s", earlier->path);
+  cuplug__reject(&reason, "shadowed by %s", earlier->path);
   return give_reason(file, CUPLUG_STATE_SHADOWED, reason.message, error);
 }
 
@@ -169,7 +165,7 @@ static int describe(cuplug_file *file, cuplug__candidate *candidate, int result,
   *table = candidate->table;
   cuplug__table_start(&candidate->table);
   int state = CUPLUG_STATE_REJECTED;
-  if (table->notes.sound && !table->notes.n_notes) state = CUPLUG_STATE_NO_PLUGIN;
+  if (table->notes.is_sound && !table->notes.n_notes) state = CUPLUG_STATE_NO_PLUGIN;
   if (result == CUPLUG_ERROR_NOT_FOUND) state = CUPLUG_STATE_MISSING;
   if (!result) return CUPLUG_OK;
   if (!table->n_rows && table->notes.bytes && !shorten(table))
@@ -319,4 +315,40 @@ void cuplug_free_file(cuplug_file *file) {
   if (!file) return;
   end_file(file);
   free(file);
+}
+
+/* ---- What is told of a listing, its directories and its files ------------------------------- */
+
+size_t cuplug_listing_n_directories(const cuplug_listing *x) { return x->n_directories; }
+
+const cuplug_directory *cuplug_listing_directory(const cuplug_listing *x, size_t k) {
+  return k < x->n_directories ? &x->directories[k] : NULL;
+}
+
+size_t cuplug_listing_n_files(const cuplug_listing *x) { return x->n_files; }
+
+const cuplug_file *cuplug_listing_file(const cuplug_listing *x, size_t k) {
+  return k < x->n_files ? &x->files[k] : NULL;
+}
+
+const char *cuplug_directory_path(const cuplug_directory *x) { return x->path; }
+int32_t cuplug_directory_origin(const cuplug_directory *x) { return x->origin; }
+int32_t cuplug_directory_state(const cuplug_directory *x) { return x->state; }
+const char *cuplug_directory_reason(const cuplug_directory *x) {
+  return x->reason ? x->reason : "";
+}
+
+const char *cuplug_file_path(const cuplug_file *x) { return x->path; }
+int32_t cuplug_file_origin(const cuplug_file *x) { return x->origin; }
+int32_t cuplug_file_state(const cuplug_file *x) { return x->state; }
+const char *cuplug_file_reason(const cuplug_file *x) { return x->reason ? x->reason : ""; }
+int cuplug_file_is_loaded(const cuplug_file *x) { return x->loaded; }
+const char *cuplug_file_name(const cuplug_file *x) { return x->table.name; }
+const char *cuplug_file_version(const cuplug_file *x) { return x->table.version; }
+const char *cuplug_file_architectures(const cuplug_file *x) { return x->table.architectures; }
+uint32_t cuplug_file_abi_version(const cuplug_file *x) { return x->table.abi_version; }
+uint32_t cuplug_file_n_rows(const cuplug_file *x) { return x->table.n_rows; }
+
+const cuplug_row *cuplug_file_row(const cuplug_file *x, uint32_t k) {
+  return k < x->table.n_rows ? &x->table.rows[k] : NULL;
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins by path, and the code of plugins. */
+/* Plugins by path, and the code of plugins: opened from a copy in memory, as writing over the file
+ * of a loaded library crashes the process, and as what was checked is then what runs. */
 #include "registry/load.h"
 
+#include "base/copied.h"
 #include "base/library.h"
 #include "base/rounding_scan.h"
 #include "base/status.h"
 #include "discovery/candidate.h"
+#include "discovery/elf.h"
+#include "discovery/note.h"
 #include "discovery/owner.h"
-#include "registry/open.h"
-#include "registry/operator.h"
+#include "discovery/trust.h"
+#include "registry/claims.h"
 #include "registry/registry.h"
 
 #include <errno.h>
@@ -17,11 +21,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MAX_COPIED_BYTES (256ll << 20) /* memory that no other process shares */
+
+static const char doing[] = "loading a plugin";
+
+/* ---- By path --------------------------------------------------------------------------------- */
+
 /* An absolute path, to be freed. */
 static int make_absolute(const char *path, char **absolute, cuplug_error *error) {
   if (*path == '/') {
     *absolute = strdup(path);
-    return *absolute ? CUPLUG_OK : cuplug__no_memory(error, "loading a plugin");
+    return *absolute ? CUPLUG_OK : cuplug__no_memory(error, doing);
   }
   char *directory = getcwd(NULL, 0);
   if (!directory && errno != ENOMEM)
@@ -29,7 +39,7 @@ static int make_absolute(const char *path, char **absolute, cuplug_error *error)
                         strerror(errno));
   if (!directory || asprintf(absolute, "%s/%s", directory, path) < 0) {
     free(directory);
-    return cuplug__no_memory(error, "loading a plugin");
+    return cuplug__no_memory(error, doing);
   }
   free(directory);
   return CUPLUG_OK;
@@ -41,10 +51,10 @@ static int rank(cuplug__candidate *candidate, const char *path, cuplug__plugin *
   int status = cuplug__registry_take(candidate, path, plugin, error);
   if (status) return status;
   if (!cuplug__identity_equal(&(*plugin)->identity, &candidate->identity))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%s: replaced on disk after its code was loaded: reload it, restart the "
-                        "process, or give the new file another path",
-                        path);
+    return cuplug__reject(error,
+                          "%s: replaced on disk after its code was loaded: reload it, restart the "
+                          "process, or give the new file another path",
+                          path);
   cuplug__registry_rank(*plugin);
   return CUPLUG_OK;
 }
@@ -74,6 +84,162 @@ int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t
   return CUPLUG_OK;
 }
 
+/* ---- What is loaded -------------------------------------------------------------------------- */
+
+/* The dynamic linker finds what lies beside a library by the folder that it loads it from. */
+static int is_copied(const cuplug__trust *trust, int fd, off_t bytes) {
+  if (trust->has_list) return 1;
+  return !trust->in_place && bytes <= MAX_COPIED_BYTES &&
+         !(cuplug__elf_places(fd) & CUPLUG__HAS_ORIGIN) && cuplug__copy_is_possible();
+}
+
+/* The name that the file itself is loaded by, and that debuggers know a copy by. The real path was
+ * checked: nobody else can put another file there. */
+static int name_file(const cuplug__plugin *plugin, char **name, cuplug_error *error) {
+  char *real = realpath(plugin->path, NULL);
+  if (!real && errno != ENOMEM)
+    return cuplug__reject(error, "%s: removed since its table was read", plugin->path);
+  const int is_first = !cuplug__registry_loaded_from(plugin->path);
+  *name = real && !is_first ? cuplug__respell(real) : real;
+  if (*name != real) free(real);
+  return *name ? CUPLUG_OK : cuplug__no_memory(error, doing);
+}
+
+static int name_copy(const cuplug__plugin *plugin, cuplug__source *source, cuplug_error *error) {
+  source->process = getpid();
+  source->name = cuplug__copy_path(source->fd);
+  return source->name ? name_file(plugin, &source->shown, error) : cuplug__no_memory(error, doing);
+}
+
+static int choose_source(const cuplug__plugin *plugin, const cuplug__trust *trust, int fd,
+                         cuplug__source *source, cuplug_error *error) {
+  const off_t bytes = plugin->identity.bytes;
+  if (is_copied(trust, fd, bytes))
+    source->fd = cuplug__copy_to_memory(strrchr(plugin->path, '/') + 1, fd, bytes);
+  if (source->fd < 0 && !trust->has_list) return name_file(plugin, &source->name, error);
+  if (source->fd < 0)
+    return cuplug__reject(error,
+                          "%s: cannot be copied to memory, which CUPLUG_ALLOW_LIST wants: %s",
+                          plugin->path, strerror(errno));
+  int status = cuplug__check_listed(source->fd, trust, error);
+  if (status && status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", plugin->path);
+  return status ? status : name_copy(plugin, source, error);
+}
+
+static int fail_replaced(const cuplug__plugin *plugin, cuplug_error *error) {
+  return cuplug__reject(error,
+                        "%s: replaced on disk since its table was read: find the operator again",
+                        plugin->path);
+}
+
+/* Opens the file, which must be the one whose table was read. */
+static int open_unchanged(const cuplug__plugin *plugin, const cuplug__trust *trust, int *fd,
+                          cuplug_error *error) {
+  cuplug__identity now;
+  int status = cuplug__open_file(plugin->path, trust, fd, &now, error);
+  if (status == CUPLUG_ERROR_NOT_FOUND)
+    return cuplug__reject(error, "%s: removed since its table was read", plugin->path);
+  if (status && status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", plugin->path);
+  if (status || cuplug__identity_equal(&now, &plugin->identity)) return status;
+  return fail_replaced(plugin, error);
+}
+
+static int find_source(cuplug__plugin *plugin, cuplug__source *source, cuplug_error *error) {
+  cuplug__trust trust;
+  cuplug__identity after;
+  int fd = -1;
+  int status = cuplug__trust_start(&trust, error);
+  if (status) return status;
+  status = open_unchanged(plugin, &trust, &fd, error);
+  if (!status) status = choose_source(plugin, &trust, fd, source, error);
+  if (!status &&
+      !(cuplug__identity_of_open(fd, &after) && cuplug__identity_equal(&after, &plugin->identity)))
+    status = fail_replaced(plugin, error);
+  if (!status)
+    status =
+        cuplug__claim_privates(plugin, fd, source->shown ? source->shown : source->name, error);
+  if (fd >= 0) close(fd);
+  cuplug__trust_end(&trust);
+  return status;
+}
+
+static void drop_source(cuplug__source *source) {
+  if (source->fd >= 0) close(source->fd);
+  free(source->name);
+  free(source->shown);
+  *source = (cuplug__source){.fd = -1};
+}
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+/* Says what all threads load: what the first of them found, but for a thread of the process that
+ * this one was forked from. The library, where it is there. */
+static void *join(cuplug__plugin *plugin, cuplug__source *own) {
+  cuplug__registry_lock();
+  void *library = plugin->library;
+  if (plugin->source.fd >= 0 && plugin->source.process != getpid()) drop_source(&plugin->source);
+  if (!library && !plugin->source.name) {
+    plugin->source = *own;
+    *own = (cuplug__source){.fd = -1};
+  }
+  plugin->source.n_users += !library;
+  cuplug__registry_unlock();
+  drop_source(own);
+  return library;
+}
+
+static void leave(cuplug__plugin *plugin, void *library) {
+  cuplug__registry_lock();
+  if (library && !plugin->library) {
+    plugin->is_in_place = plugin->source.fd < 0;
+    if (plugin->source.shown) cuplug__library_rename(library, plugin->source.shown);
+    plugin->source.shown = NULL;
+    plugin->library = library;
+  }
+  if (!--plugin->source.n_users) drop_source(&plugin->source);
+  cuplug__registry_unlock();
+}
+
+/* Loads the library; messages of the dynamic linker may begin with the name that it was given. */
+static int load(const cuplug__plugin *plugin, void **library, cuplug_error *error) {
+  const char *name = plugin->source.name;
+  const size_t n = strlen(name);
+  cuplug_error reason;
+  *library = cuplug__library_open(name, &reason);
+  if (!*library && !strncmp(reason.message, name, n))
+    return cuplug__reject(error, "%s%s", plugin->path, reason.message + n);
+  if (!*library)
+    return cuplug__reject(error, "%s: cannot be loaded: %s", plugin->path, reason.message);
+  if (cuplug__notes_in_memory(&plugin->table.notes, *library)) return CUPLUG_OK;
+  *library = NULL;
+  return cuplug__reject(
+      error,
+      "%s: the table in memory is not that of the file: other code was loaded from "
+      "this path before, or the file was changed meanwhile",
+      plugin->path);
+}
+
+/* Opens the library, which must have the table that was read from the file. All threads get the
+ * same. The caller does not hold the registry's lock. */
+static int open_code(cuplug__plugin *plugin, void **library, cuplug_error *error) {
+  cuplug__source own = {.fd = -1};
+  *library = plugin->library;
+  if (*library) return CUPLUG_OK;
+  int status = find_source(plugin, &own, error);
+  if (status) {
+    drop_source(&own);
+    return status;
+  }
+  *library = join(plugin, &own);
+  if (*library) return CUPLUG_OK;
+  status = load(plugin, library, error);
+  leave(plugin, *library);
+  if (status) cuplug__unclaim_privates(plugin);
+  return status;
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
 /* An exported function, *function, a pointer of any type; `what` it is in messages. */
 static int resolve(const cuplug__plugin *plugin, void *library, const char *what,
                    const char *symbol, void *function, cuplug_error *error) {
@@ -81,20 +247,19 @@ static int resolve(const cuplug__plugin *plugin, void *library, const char *what
   if (!*symbol) return CUPLUG_OK;
   void *address = cuplug__library_symbol(library, symbol);
   if (!address)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%s: does not export %s, %s that its table names", plugin->path, symbol,
-                        what);
+    return cuplug__reject(error, "%s: does not export %s, %s that its table names", plugin->path,
+                          symbol, what);
   if (cuplug__library_holds(library, address, 1, CUPLUG__CODE)) {
     memcpy(function, &address, sizeof(address));
     return CUPLUG_OK;
   }
   if (cuplug__library_holds(library, address, 1, CUPLUG__DATA))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: %s is no function, %s is wanted",
-                        plugin->path, symbol, what);
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: %s, %s that its table names, was found only in %s, it is wanted in this "
-                      "very file",
-                      plugin->path, symbol, what, cuplug__library_of(address));
+    return cuplug__reject(error, "%s: %s is no function, %s is wanted", plugin->path, symbol, what);
+  return cuplug__reject(
+      error,
+      "%s: %s, %s that its table names, was found only in %s, it is wanted in this "
+      "very file",
+      plugin->path, symbol, what, cuplug__library_of(address));
 }
 
 /* The entries of one overload. */
@@ -139,11 +304,10 @@ static int keeps_rounding(const cuplug__plugin *plugin, void *library) {
 
 static int load_operator(cuplug_operator *op, cuplug_error *error) {
   void *library;
-  int status = cuplug__open_code((cuplug__plugin *)op->plugin, &library, error);
+  int status = open_code((cuplug__plugin *)op->plugin, &library, error);
   entries *found = status ? NULL : calloc(op->n_overloads, sizeof *found);
   if (!status)
-    status = found ? resolve_all(op, library, found, error)
-                   : cuplug__no_memory(error, "loading a plugin");
+    status = found ? resolve_all(op, library, found, error) : cuplug__no_memory(error, doing);
   if (!status) take_entries(op, found, keeps_rounding(op->plugin, library));
   free(found);
   if (status) cuplug__prefix(error, "%s: ", op->name);

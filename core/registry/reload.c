@@ -16,15 +16,14 @@ static int check_successor(const cuplug__plugin *old, const cuplug__candidate *f
                            cuplug_error *error) {
   const cuplug__identity *a = &old->identity, *b = &fresh->identity;
   if (old->is_in_place && a->device == b->device && a->inode == b->inode)
-    return cuplug__fail(
-        error, CUPLUG_ERROR_PLUGIN,
+    return cuplug__reject(
+        error,
         "%s: written over in place while its code is loaded: restart the process, and "
         "replace files by renaming new ones, as `cuplug build` does",
         old->path);
   if (!strcmp(old->table.name, fresh->table.name)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: it held the plugin \"%s\", and now holds \"%s\"", old->path,
-                      old->table.name, fresh->table.name);
+  return cuplug__reject(error, "%s: it held the plugin \"%s\", and now holds \"%s\"", old->path,
+                        old->table.name, fresh->table.name);
 }
 
 /* Has the registry know a plugin that was loaded; another thread may have been faster. */

@@ -62,10 +62,8 @@ static int copy(int32_t device, int to_host, void *host, void *memory, uint64_t 
 int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
                         void *stream, cuplug_progress *progress, void *user, cuplug_error *error) {
   cuplug__watch watch;
-  cuplug__clear(error);
   cuplug__watch_start(&watch, progress, user, bytes);
-  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
-  if (context.status) return context.status;
+  CUPLUG__ENTER_OR_RETURN(device, error);
   CUPLUG__RELAXED mode = cuplug__capture_relax();
   void *source = (void *)(uintptr_t)from;
   int status = copy(device, to_host, to_host ? to : source, to_host ? source : to, bytes, stream,

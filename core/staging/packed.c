@@ -7,10 +7,6 @@
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "entry/entry.h"
-#include "entry/run.h"
-#include "host/view.h"
-#include "host/watch.h"
-#include "staging/parcel.h"
 #include "staging/transfer.h"
 
 #define ALIGNMENT 256 /* of arrays in the block, as of memory from the driver */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small calls: all arrays behind each other in one block, so that there is one copy to the device,
- * one back, and one wait, which cost more than the bytes. Pinned arrays have a copy of their own.
+ * one back, and one wait, which cost more than the bytes. Pinned arrays have copies of their own.
  */
 #ifndef CUPLUG_CORE_STAGING_PACKED_H
 #define CUPLUG_CORE_STAGING_PACKED_H

@@ -3,8 +3,6 @@
 
 #include "base/layout.h"
 #include "base/status.h"
-#include "entry/run.h"
-#include "host/view.h"
 
 #include <cuplug/fault.h>
 #include <stdlib.h>

@@ -4,12 +4,9 @@
 #include "base/layout.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
-#include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "host/copies.h"
-#include "host/view.h"
-#include "host/watch.h"
 
 #define N_COPYING 4 /* chunks on their way between arrays and buffers; the DMA has the others */
 

@@ -15,8 +15,7 @@
 #define CUPLUG__ASKED_BYTES ((uint64_t)32 << 10)
 
 /* On the lane's stream, of the bytes of a view from `first` on. Returns when all have arrived on
- * the host; on the device the last may arrive, and the array be read, later. `watch` may be NULL.
- */
+ * the host; on the device the last may arrive, and the array be read, later. `watch`: or NULL. */
 int cuplug__transfer(cuplug__lane *lane, int to_host, const cuplug__view *view, uint64_t first,
                      void *device, uint64_t bytes, cuplug__watch *watch, cuplug_error *error);
 

@@ -11,13 +11,9 @@ CUPLUG__BEGIN_C
  * cache. ERROR_PLUGIN: the reason; ERROR_NOT_FOUND: there is nothing. [thread-safe] [no-cuda] */
 int cuplug_check_owner(const char *path, cuplug_error *error);
 
-/* Loads a library that is no plugin, never closed; the thread's rounding stays as it is.
- * `is_copied`: through a copy in memory, for a file system that forbids execution. Returns the
- * handle of dlopen, or NULL. [thread-safe] [no-cuda] */
-void *cuplug_open_library(const char *path, int is_copied, cuplug_error *error);
-
-/* SHA-256, the digest by which the cache of compiled code is kept. [thread-safe] [no-cuda] */
-void cuplug_sha256(const void *data, uint64_t bytes, uint8_t digest[32]);
+/* Loads a library that is not a plugin, never closed; the thread's rounding stays as it is. Returns
+ * the handle of dlopen, or NULL. [thread-safe] [no-cuda] */
+void *cuplug_open_library(const char *path, cuplug_error *error);
 
 CUPLUG__END_C
 #endif

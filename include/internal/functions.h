@@ -34,7 +34,6 @@ CUPLUG__BEGIN_C
   X(find_loaded)            \
   X(check_owner)            \
   X(open_library)           \
-  X(sha256)                 \
   X(used_gpus)              \
   X(query_attribute)        \
   X(release_device)         \

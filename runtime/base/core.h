@@ -9,7 +9,7 @@
 extern const cuplug_functions *cuplug_core;
 extern const cuplug__core *core;
 
-/* As CUPLUG__RELAXED and CUPLUG__ENTERED, for code that is not the core's. */
+/* As the core's CUPLUG__RELAXED, CUPLUG__ENTERED and CUPLUG__ENTER_OR_RETURN. */
 static inline void cuplug__end_relaxed(const int *mode) { core->capture_restore(mode); }
 #define RELAXED __attribute__((unused, cleanup(cuplug__end_relaxed))) int
 
@@ -17,5 +17,9 @@ static inline void cuplug__end_entered(const cuplug__context *context) {
   core->cuda_leave(context);
 }
 #define ENTERED __attribute__((cleanup(cuplug__end_entered))) cuplug__context
+#define ENTER_OR_RETURN(device, error)               \
+  cuplug__clear(error);                              \
+  ENTERED context = core->cuda_enter(device, error); \
+  if (context.status) return context.status
 
 #endif

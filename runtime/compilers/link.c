@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiled parts -> machine code, optimised as a whole by nvJitLink. */
 #include "base/core.h"
+#include "compilers/nvrtc.h"
 
-#include <runtime/jit.h>
 #include <stdlib.h>
 
 #define ANY_INPUT 10 /* NVJITLINK_INPUT_ANY: the library looks what a part is */
@@ -34,8 +34,8 @@ static int open_linker(const char *path, linker *l, cuplug_error *error) {
       LINKER_LIST(CUPLUG__X)
 #undef CUPLUG__X
   };
-  return core->library_functions(path, "nvJitLink", functions, sizeof functions / sizeof *functions,
-                                 error);
+  return cuplug__open_compiler(path, "nvJitLink", functions, sizeof functions / sizeof *functions,
+                               error);
 }
 
 /* What the linker says of a refusal is the message. */

@@ -3,6 +3,7 @@
 
 #include "base/core.h"
 
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,6 +16,32 @@ enum { PATH_BYTES = 4096, NEWEST = 19, OLDEST = 12 }; /* major versions that are
 static cuplug__nvrtc opened;
 static _Atomic(const cuplug__nvrtc *) ready; /* &opened, once it is filled */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int cuplug__open_compiler(const char *path, const char *name, const cuplug__function *functions,
+                          size_t n, cuplug_error *error) {
+  cuplug_error reason;
+  void *library = core->library_open(path, &reason);
+  if (!library)
+    return core->fail(error, CUPLUG_ERROR_COMPILE, "%s cannot be loaded: %s", name, reason.message);
+  for (size_t i = 0; i < n; i++) {
+    void *address = core->library_symbol(library, functions[i].symbol);
+    if (!address)
+      return core->fail(error, CUPLUG_ERROR_COMPILE, "%s has no %s: it is too old or damaged", path,
+                        functions[i].symbol);
+    memcpy(functions[i].slot, &address, sizeof address);
+  }
+  return CUPLUG_OK;
+}
+
+/* ---- Found ----------------------------------------------------------------------------------- */
+
+static int take_loaded(struct dl_phdr_info *info, size_t size, void *path) {
+  static const char start[] = "/libnvrtc.so.";
+  (void)size;
+  const char *name = strrchr(info->dlpi_name, '/');
+  if (!name || strncmp(name, start, sizeof start - 1)) return 0;
+  return snprintf(path, PATH_BYTES, "%s", info->dlpi_name) < PATH_BYTES;
+}
 
 /* The newest library in a directory of `length` bytes, with `below` put behind it. */
 static int find_in(const char *directory, size_t length, const char *below, char *path) {
@@ -56,7 +83,7 @@ static int find_by_linker(char *path) {
 
 int cuplug_find_compiler(const char *directories, char path[PATH_BYTES], cuplug_error *error) {
   cuplug__clear(error);
-  if (core->library_loaded("libnvrtc.so.", path, PATH_BYTES)) return CUPLUG_OK;
+  if (dl_iterate_phdr(take_loaded, path)) return CUPLUG_OK;
   if (find_in_home(secure_getenv("CUDA_HOME"), path)) return CUPLUG_OK;
   if (find_in_home(secure_getenv("CUDA_PATH"), path)) return CUPLUG_OK;
   if (find_in_list(directories, path)) return CUPLUG_OK;
@@ -71,6 +98,8 @@ int cuplug_find_compiler(const char *directories, char path[PATH_BYTES], cuplug_
                     OLDEST);
 }
 
+/* ---- Opened ---------------------------------------------------------------------------------- */
+
 /* Under the lock. */
 static int fill(const char *path, cuplug_error *error) {
   const cuplug__function functions[] = {
@@ -78,8 +107,8 @@ static int fill(const char *path, cuplug_error *error) {
       CUPLUG__NVRTC_LIST(CUPLUG__X)
 #undef CUPLUG__X
           {"nvrtcGetErrorString", &opened.nvrtcGetErrorString}};
-  int status = core->library_functions(path, "NVRTC", functions,
-                                       sizeof functions / sizeof *functions, error);
+  int status =
+      cuplug__open_compiler(path, "NVRTC", functions, sizeof functions / sizeof *functions, error);
   if (status) return status;
   int major = 0, minor = 0, n = 0;
   opened.nvrtcVersion(&major, &minor);

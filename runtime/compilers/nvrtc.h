@@ -5,6 +5,16 @@
 
 #include <runtime/jit.h>
 
+/* Where the address of a function is written. */
+typedef struct cuplug__function {
+  const char *symbol;
+  void *slot;
+} cuplug__function;
+
+/* Opens a library that must have all these functions: ERROR_COMPILE, with its name in messages. */
+int cuplug__open_compiler(const char *path, const char *name, const cuplug__function *functions,
+                          size_t n, cuplug_error *error);
+
 typedef struct _nvrtcProgram *nvrtcProgram;
 
 /* X(function, parameters): all return an nvrtcResult. */

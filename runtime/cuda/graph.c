@@ -6,9 +6,7 @@
 
 /* Relaxed: what others allocate or load in the meantime does no harm to what is captured. */
 int cuplug_begin_capture(int32_t device, void *stream, cuplug_error *error) {
-  cuplug__clear(error);
-  ENTERED context = core->cuda_enter(device, error);
-  if (context.status) return context.status;
+  ENTER_OR_RETURN(device, error);
   int code = core->driver->cuStreamBeginCapture(stream, CUPLUG__CAPTURE_RELAXED);
   return core->cuda_check(error, code, "capturing a graph");
 }
@@ -16,9 +14,7 @@ int cuplug_begin_capture(int32_t device, void *stream, cuplug_error *error) {
 int cuplug_end_capture(int32_t device, void *stream, void **graph, cuplug_error *error) {
   CUgraph captured = NULL;
   CUgraphExec made = NULL;
-  cuplug__clear(error);
-  ENTERED context = core->cuda_enter(device, error);
-  if (context.status) return context.status;
+  ENTER_OR_RETURN(device, error);
   int code = core->driver->cuStreamEndCapture(stream, &captured);
   if (!code && graph) code = core->driver->cuGraphInstantiate(&made, captured, 0);
   if (captured) core->driver->cuGraphDestroy(captured);
@@ -39,8 +35,6 @@ int cuplug_launch_graph(int32_t device, void *graph, const void *captured_on, vo
 }
 
 int cuplug_free_graph(int32_t device, void *graph, cuplug_error *error) {
-  cuplug__clear(error);
-  ENTERED context = core->cuda_enter(device, error);
-  if (context.status) return context.status;
+  ENTER_OR_RETURN(device, error);
   return core->cuda_check(error, core->driver->cuGraphExecDestroy(graph), "freeing a graph");
 }

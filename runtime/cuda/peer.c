@@ -19,9 +19,7 @@ int cuplug_allocate_shared(int32_t device, int is_managed, uint64_t bytes, void 
                            cuplug_error *error) {
   const char *what = is_managed ? "allocating managed memory" : "allocating pinned memory";
   *pointer = NULL;
-  cuplug__clear(error);
-  ENTERED context = core->cuda_enter(device, error);
-  if (context.status) return context.status;
+  ENTER_OR_RETURN(device, error);
   RELAXED mode = core->capture_relax();
   int code = allocate(is_managed, bytes ? bytes : 1, pointer);
   if (code != CUPLUG__CU_OUT_OF_MEMORY) return core->cuda_check(error, code, what);
@@ -30,9 +28,7 @@ int cuplug_allocate_shared(int32_t device, int is_managed, uint64_t bytes, void 
 }
 
 int cuplug_free_shared(int32_t device, int is_managed, void *pointer, cuplug_error *error) {
-  cuplug__clear(error);
-  ENTERED context = core->cuda_enter(device, error);
-  if (context.status) return context.status;
+  ENTER_OR_RETURN(device, error);
   RELAXED mode = core->capture_relax();
   int code = is_managed ? (int)core->driver->cuMemFree(ADDRESS(pointer))
                         : (int)core->driver->cuMemFreeHost(pointer);

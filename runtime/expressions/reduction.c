@@ -96,7 +96,7 @@ static void add_dims(cuplug__reduction *r, const cuplug_tensor *tensors, uint64_
     r->reduced.ndim = 0;
 }
 
-static int read_loops(cuplug__reduction *r) {
+int cuplug__reduction_loops(cuplug__reduction *r) {
   const cuplug_call *call = r->call;
   const uint32_t n = call->n_tensors, n_inputs = cuplug__reduction_inputs(r);
   const int32_t ndim = call->tensors[0].ndim;
@@ -116,6 +116,14 @@ static int read_loops(cuplug__reduction *r) {
         call, CUPLUG_ERROR_VALUE,
         "seen nothing along axis, wanted at least one element: there is no identity");
   return CUPLUG_OK;
+}
+
+void cuplug__reduction_cut(cuplug__reduction *r, long long wanted, long long least) {
+  const long long n = r->reduced.n, most = n / least > 1 ? n / least : 1;
+  if (wanted > most) wanted = most;
+  if (wanted < 1) wanted = 1;
+  r->part = (n + wanted - 1) / wanted;
+  r->n_parts = r->part ? (n + r->part - 1) / r->part : 0;
 }
 
 int cuplug__reduction_partials(cuplug__reduction *r) {
@@ -142,7 +150,8 @@ int cuplug__reduction_by_columns(const cuplug__reduction *r) {
   return kept && (!reduced || kept < reduced);
 }
 
-int cuplug__reduction_run(cuplug__reducer *reduce, const cuplug_call *call) {
+int cuplug__reduction_run(cuplug__read_loops *read, cuplug__reducer *reduce,
+                          const cuplug_call *call) {
   CUPLUG__LOOP_STRIDES(kept, call->tensors[0].ndim);
   CUPLUG__LOOP_STRIDES(reduced, call->tensors[0].ndim);
   cuplug__reduction r;
@@ -151,22 +160,13 @@ int cuplug__reduction_run(cuplug__reducer *reduce, const cuplug_call *call) {
   r.source = call->context;
   cuplug__loop_start(&r.kept, call->n_tensors, kept);
   cuplug__loop_start(&r.reduced, call->n_tensors, reduced);
-  int status = read_loops(&r);
+  int status = read(&r);
   if (status || !r.kept.n) return status;
   cuplug__variant_start(&variant, call);
   return reduce(&r, &variant);
 }
 
 /* ---- The host -------------------------------------------------------------------------------- */
-
-/* As many parts as are wanted, none of them empty, of at least `least` elements. */
-static void cut(cuplug__reduction *r, long long wanted, long long least) {
-  const long long n = r->reduced.n, most = n / least > 1 ? n / least : 1;
-  if (wanted > most) wanted = most;
-  if (wanted < 1) wanted = 1;
-  r->part = (n + wanted - 1) / wanted;
-  r->n_parts = r->part ? (n + r->part - 1) / r->part : 0;
-}
 
 /* Of the reduced loop, so that there is work for many threads, whatever their number. */
 static void cut_for_threads(cuplug__reduction *r, int by_columns) {
@@ -175,7 +175,7 @@ static void cut_for_threads(cuplug__reduction *r, int by_columns) {
   const long long rows = (N_HOST_BESIDE + beside - 1) / beside;
   const long long alone = N_HOST_LEAST / cuplug_element_bytes(&r->call->tensors[0]);
   const long long least = by_columns ? (rows < N_HOST_ROWS ? N_HOST_ROWS : rows) : alone;
-  cut(r, (N_HOST_ITEMS + items - 1) / items, least);
+  cuplug__reduction_cut(r, (N_HOST_ITEMS + items - 1) / items, least);
 }
 
 /* Room for what parts come to, and whether outputs are stopped. */
@@ -210,5 +210,5 @@ static int reduce_on_host(cuplug__reduction *r, cuplug_variant *v) {
 }
 
 int cuplug_reduction_host(const cuplug_call *call) {
-  return cuplug__reduction_run(reduce_on_host, call);
+  return cuplug__reduction_run(cuplug__reduction_loops, reduce_on_host, call);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions that are compiled from expressions. Each output is that of a loop over the reduced
- * dimensions. By rows, threads share an output; by columns, each has outputs of its own that lie
- * side by side. Where outputs are few the reduced loop is cut into parts, whose values are put
- * together in their order: results do not depend on the number of threads. */
+/* Reductions that are compiled from expressions, and what scans share with them. Each output is
+ * that of a loop over the reduced dimensions. By rows, threads share an output; by columns, each
+ * has outputs of its own that lie side by side. Where outputs are few the reduced loop is cut into
+ * parts, whose values are put together in their order: results do not depend on the number of
+ * threads. */
 #ifndef CUPLUG_RUNTIME_EXPRESSIONS_REDUCTION_H
 #define CUPLUG_RUNTIME_EXPRESSIONS_REDUCTION_H
 
@@ -10,6 +11,7 @@
 
 #include <runtime/expressions.h>
 
+/* A call: of a scan, the loops are over its lines and along one of them. */
 typedef struct cuplug__reduction {
   const cuplug_call *call;
   cuplug_source *source;
@@ -30,8 +32,16 @@ int cuplug__reduction_by_columns(const cuplug__reduction *r);
 /* Memory for a value of each part and output, where there are parts. */
 int cuplug__reduction_partials(cuplug__reduction *r);
 
-/* What one side does about a call that has outputs; and runs it. */
+/* As many parts as are wanted, none of them empty, of at least `least` elements. */
+void cuplug__reduction_cut(cuplug__reduction *r, long long wanted, long long least);
+
+/* Reads the loops of a call, and runs it on one side, unless it has no outputs. */
+typedef int cuplug__read_loops(cuplug__reduction *r);
 typedef int cuplug__reducer(cuplug__reduction *r, cuplug_variant *variant);
-int cuplug__reduction_run(cuplug__reducer *reduce, const cuplug_call *call);
+int cuplug__reduction_run(cuplug__read_loops *read, cuplug__reducer *reduce,
+                          const cuplug_call *call);
+
+/* cuplug__read_loops of reductions. */
+int cuplug__reduction_loops(cuplug__reduction *r);
 
 #endif

@@ -334,5 +334,5 @@ static int reduce_on_cuda(cuplug__reduction *r, cuplug_variant *v) {
 }
 
 int cuplug_reduction_cuda(const cuplug_call *call) {
-  return cuplug__reduction_run(reduce_on_cuda, call);
+  return cuplug__reduction_run(cuplug__reduction_loops, reduce_on_cuda, call);
 }

@@ -6,8 +6,8 @@
  * else by rows, of all lines one behind the other. Many short columns are a thread's each. */
 #include "base/core.h"
 #include "entry/run.h"
-#include "expressions/loop.h"
 #include "expressions/packs.h"
+#include "expressions/reduction.h"
 #include "expressions/variant.h"
 
 #include <inttypes.h>
@@ -27,17 +27,7 @@
 #define N_BUSY 128        /* of these strips */
 #define N_MOST_BYTES 64   /* of what is put together there */
 
-typedef struct scan {
-  const cuplug_call *call;
-  cuplug_source *source;
-  cuplug_loop lines, scanned;
-  void *data[CUPLUG_MAX_LOOP_ARRAYS];
-  long long n_parts, part;
-  void *partials;
-  const cuplug_code *code;
-} scan;
-
-static int read_loops(scan *s) {
+static int read_loops(cuplug__reduction *s) {
   const cuplug_call *call = s->call;
   const int32_t ndim = call->tensors[0].ndim;
   const int64_t given = call->scalars[call->n_scalars - 1].i;
@@ -45,78 +35,56 @@ static int read_loops(scan *s) {
   if (axis < 0 || axis >= ndim)
     return core->fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
                       "axis: got %" PRId64 ", expected %d <= axis < %d", given, -ndim, ndim);
+  memset(s->reduced.strides, 0, sizeof *s->reduced.strides); /* of a line of one element, too */
   for (int32_t d = 0; d < ndim; d++)
-    cuplug__loop_add(d == axis ? &s->scanned : &s->lines, call->tensors, d, 0);
+    cuplug__loop_add(d == axis ? &s->reduced : &s->kept, call->tensors, d, 0);
   for (uint32_t k = 0; k < call->n_tensors; k++) s->data[k] = call->tensors[k].data;
-  if (s->lines.n) cuplug__loop_collapse(&s->lines, 1);
+  if (s->kept.n) cuplug__loop_collapse(&s->kept, 1);
+  if (!s->reduced.n) s->kept.n = 0;
   return CUPLUG_OK;
 }
 
 /* Whether the outputs of neighbouring lines lie side by side, and those of a line do not. */
-static int is_by_columns(const scan *s) {
-  const int last = s->lines.ndim - 1;
+static int is_by_columns(const cuplug__reduction *s) {
+  const int last = s->kept.ndim - 1;
   for (uint32_t k = s->call->n_tensors - s->source->n_outputs; k < s->call->n_tensors; k++)
-    if (last < 0 || s->lines.strides[last][k] != 1 || s->scanned.strides[0][k] == 1) return 0;
+    if (last < 0 || s->kept.strides[last][k] != 1 || s->reduced.strides[0][k] == 1) return 0;
   return 1;
 }
 
-static int cut(scan *s, long long wanted, long long least) {
-  const long long n = s->scanned.n, most = n / least > 1 ? n / least : 1;
-  if (wanted > most) wanted = most;
-  s->part = (n + wanted - 1) / wanted;
+static int cut(cuplug__reduction *s, long long wanted, long long least) {
+  cuplug__reduction_cut(s, wanted, least);
   if (s->part >= N_HOST_APART) s->part |= 272; /* or all parts begin in the same sets of caches */
-  s->n_parts = (n + s->part - 1) / s->part;
-  s->partials = NULL;
-  if (s->n_parts < 2) return CUPLUG_OK;
-  s->partials = cuplug_workspace(s->call, (uint64_t)s->source->accumulator_bytes *
-                                              (uint64_t)(s->lines.n * s->n_parts));
-  return s->partials ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
-}
-
-typedef int scanner(scan *s, cuplug_variant *variant);
-
-static int run(scanner *go, const cuplug_call *call) {
-  CUPLUG__LOOP_STRIDES(lines, call->tensors[0].ndim);
-  CUPLUG__LOOP_STRIDES(scanned, 1);
-  scan s;
-  cuplug_variant variant;
-  s.call = call;
-  s.source = call->context;
-  cuplug__loop_start(&s.lines, call->n_tensors, lines);
-  cuplug__loop_start(&s.scanned, call->n_tensors, scanned);
-  memset(scanned, 0, sizeof(scanned)); /* of a line of one element, too */
-  int status = read_loops(&s);
-  if (status || !s.lines.n || !s.scanned.n) return status;
-  cuplug__variant_start(&variant, call);
-  return go(&s, &variant);
+  s->n_parts = (s->reduced.n + s->part - 1) / s->part;
+  return cuplug__reduction_partials(s);
 }
 
 /* How many blocks of lines of the last dimension are walked by columns, or one short line after the
  * other; 0: rows are better. */
-static long long n_blocks_of(const scan *s, int by_columns) {
-  const long long last = s->lines.ndim ? s->lines.sizes[s->lines.ndim - 1] : 0;
-  if (last < N_HOST_FEW || !(by_columns || s->scanned.n < N_HOST_SHORT)) return 0;
-  return s->lines.n / last * ((last + HOST_BLOCK - 1) / HOST_BLOCK);
+static long long n_blocks_of(const cuplug__reduction *s, int by_columns) {
+  const long long last = s->kept.ndim ? s->kept.sizes[s->kept.ndim - 1] : 0;
+  if (last < N_HOST_FEW || !(by_columns || s->reduced.n < N_HOST_SHORT)) return 0;
+  return s->kept.n / last * ((last + HOST_BLOCK - 1) / HOST_BLOCK);
 }
 
 /* Elements of a part. */
-static long long least_of(const scan *s, long long n_blocks, int by_columns) {
+static long long least_of(const cuplug__reduction *s, long long n_blocks, int by_columns) {
   if (!n_blocks) return N_HOST_LEAST;
-  return by_columns ? (N_HOST_LEAST + s->lines.n - 1) / s->lines.n : s->scanned.n;
+  return by_columns ? (N_HOST_LEAST + s->kept.n - 1) / s->kept.n : s->reduced.n;
 }
 
-static int scan_on_host(scan *s, cuplug_variant *v) {
+static int scan_on_host(cuplug__reduction *s, cuplug_variant *v) {
   const int by_columns = is_by_columns(s);
   const long long n_blocks = n_blocks_of(s, by_columns);
   int status = cuplug__variant_find(s->source, v, &s->code, cuplug__error_of(s->call));
   if (status) return status;
-  const long long items = n_blocks ? n_blocks : s->lines.n;
+  const long long items = n_blocks ? n_blocks : s->kept.n;
   status = cut(s, (N_HOST_ITEMS + items - 1) / items, least_of(s, n_blocks, by_columns));
   if (status) return status;
   cuplug_loop_call arguments = {.data = s->data,
                                 .scalars = s->call->scalars,
-                                .loop = &s->lines,
-                                .reduced = &s->scanned,
+                                .loop = &s->kept,
+                                .reduced = &s->reduced,
                                 .partials = s->partials,
                                 .n_parts = s->n_parts,
                                 .part = s->part,
@@ -124,32 +92,34 @@ static int scan_on_host(scan *s, cuplug_variant *v) {
   return cuplug__variant_run(s->call, s->code, &arguments);
 }
 
-int cuplug_scan_host(const cuplug_call *call) { return run(scan_on_host, call); }
+int cuplug_scan_host(const cuplug_call *call) {
+  return cuplug__reduction_run(read_loops, scan_on_host, call);
+}
 
 /* ---- CUDA ------------------------------------------------------------------------------------ */
 
 /* Columns of a tile, a power of two: they fill a sector, if there are as many. */
-static long long side_of(const scan *s) {
+static long long side_of(const cuplug__reduction *s) {
   const long long bytes = cuplug_element_bytes(&s->call->outputs[0]);
   long long side = 1;
-  while (side * bytes < N_SECTOR_BYTES && side < s->lines.n) side *= 2;
+  while (side * bytes < N_SECTOR_BYTES && side < s->kept.n) side *= 2;
   return side;
 }
 
 /* Whether all arrays go through memory element after element: line behind line, or by columns that
  * are as many as a tile has. */
-static int is_flat(const scan *s, int by_columns) {
+static int is_flat(const cuplug__reduction *s, int by_columns) {
   const long long beside = by_columns ? side_of(s) : 1;
-  if (s->lines.ndim > 1 || (by_columns && s->lines.n != beside)) return 0;
+  if (s->kept.ndim > 1 || (by_columns && s->kept.n != beside)) return 0;
   for (uint32_t k = 0; k < s->call->n_tensors; k++)
-    if (s->scanned.strides[0][k] != beside ||
-        (s->lines.ndim && s->lines.strides[0][k] != (by_columns ? 1 : s->scanned.n)))
+    if (s->reduced.strides[0][k] != beside ||
+        (s->kept.ndim && s->kept.strides[0][k] != (by_columns ? 1 : s->reduced.n)))
       return 0;
   return 1;
 }
 
 /* The elements of a thread, a power of two: of integers 64 bits are put together. */
-static uint32_t items_of(const scan *s) {
+static uint32_t items_of(const cuplug__reduction *s) {
   int64_t widest = 4;
   for (uint32_t k = s->call->n_tensors - s->source->n_outputs; k < s->call->n_tensors; k++) {
     const cuplug_tensor *x = &s->call->tensors[k];
@@ -168,8 +138,8 @@ typedef struct tiles {
   long long side, n_strips, n_states, n_blocks;
 } tiles;
 
-static tiles tiles_of(const scan *s, const cuplug_variant *v) {
-  const long long n_lines = s->lines.n, n = s->scanned.n;
+static tiles tiles_of(const cuplug__reduction *s, const cuplug_variant *v) {
+  const long long n_lines = s->kept.n, n = s->reduced.n;
   tiles t = {v->columns ? side_of(s) : 1, 1, 0, 0};
   const long long of_tile = CUPLUG__N_THREADS / t.side * v->unroll;
   if (v->columns) t.n_strips = (n_lines + t.side - 1) / t.side;
@@ -184,50 +154,52 @@ static tiles tiles_of(const scan *s, const cuplug_variant *v) {
 }
 
 /* What tiles say: a ticket, and for each state as many words of 64 bits as it has of 32. */
-static int take_words(scan *s, const tiles *t, void **words, cuplug_grid *g) {
+static int take_words(cuplug__reduction *s, const tiles *t, void **words, cuplug_grid *g) {
   const long long n_words = 1 + t->n_states * ((s->source->accumulator_bytes + 3) / 4);
   *words = cuplug_workspace(s->call, (uint64_t)n_words * 8);
   g->blocks[0] = (uint32_t)((n_words + CUPLUG__N_THREADS - 1) / CUPLUG__N_THREADS);
   return *words ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
 }
 
-static int launch(scan *s, const cuplug_variant *v) {
+static int launch(cuplug__reduction *s, const cuplug_variant *v) {
   struct {
     void *data[CUPLUG_MAX_LOOP_ARRAYS];
   } arrays;
-  cuplug_divisor lines[s->lines.ndim + 1], length = cuplug__divisor(s->scanned.n, v->wide);
-  long long steps[(uint32_t)(s->lines.ndim + 1) * s->lines.n_arrays];
+  cuplug_divisor lines[s->kept.ndim + 1], length = cuplug__divisor(s->reduced.n, v->wide);
+  long long steps[(uint32_t)(s->kept.ndim + 1) * s->kept.n_arrays];
   tiles t = tiles_of(s, v);
   void *words = NULL;
   int status = CUPLUG_OK;
   if (t.n_blocks > INT32_MAX)
     return core->fail(cuplug__error_of(s->call), CUPLUG_ERROR_VALUE,
-                      "seen %lld lines of %lld elements, wanted fewer", s->lines.n, s->scanned.n);
+                      "seen %lld lines of %lld elements, wanted fewer", s->kept.n, s->reduced.n);
   memcpy(arrays.data, s->data, sizeof(s->data));
-  cuplug__loop_pack(&s->lines, v->wide, lines, steps);
+  cuplug__loop_pack(&s->kept, v->wide, lines, steps);
   cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {CUPLUG__N_THREADS, 1, 1}};
   void *arguments[] = {
-      &arrays, (void *)s->call->scalars, &s->lines.n, &s->scanned.n, &length,     lines,
-      steps,   s->scanned.strides[0],    &words,      &t.n_states,   &t.n_strips, &t.side};
+      &arrays, (void *)s->call->scalars, &s->kept.n, &s->reduced.n, &length,     lines,
+      steps,   s->reduced.strides[0],    &words,     &t.n_states,   &t.n_strips, &t.side};
   if (v->few && !(status = take_words(s, &t, &words, &g)))
     status = s->call->services->launch(s->call, s->code->function, &g, arguments);
   g.blocks[0] = (uint32_t)t.n_blocks;
   return status ? status : s->call->services->launch(s->call, s->code->finish, &g, arguments);
 }
 
-static int scan_on_cuda(scan *s, cuplug_variant *v) {
+static int scan_on_cuda(cuplug__reduction *s, cuplug_variant *v) {
   v->columns = (uint8_t)is_by_columns(s);
-  v->alone = v->columns && s->scanned.n < N_SHORT;
-  v->few = !v->alone && (!v->columns || s->lines.n <= (N_BUSY - 1) * N_WARP ||
+  v->alone = v->columns && s->reduced.n < N_SHORT;
+  v->few = !v->alone && (!v->columns || s->kept.n <= (N_BUSY - 1) * N_WARP ||
                          s->source->accumulator_bytes > N_MOST_BYTES);
   v->flat = v->few && is_flat(s, v->columns);
   v->width = 1;
   v->unroll = (uint8_t)items_of(s);
   if (!v->few && v->unroll > 1) v->unroll /= 2; /* as many are on their way */
-  v->ndim = (uint8_t)s->lines.ndim;
-  v->wide = s->lines.n >= (1ll << 30) / s->scanned.n;
+  v->ndim = (uint8_t)s->kept.ndim;
+  v->wide = s->kept.n >= (1ll << 30) / s->reduced.n;
   int status = cuplug__variant_find(s->source, v, &s->code, cuplug__error_of(s->call));
   return status ? status : launch(s, v);
 }
 
-int cuplug_scan_cuda(const cuplug_call *call) { return run(scan_on_cuda, call); }
+int cuplug_scan_cuda(const cuplug_call *call) {
+  return cuplug__reduction_run(read_loops, scan_on_cuda, call);
+}

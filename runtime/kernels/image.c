@@ -110,9 +110,7 @@ int cuplug_find_global(cuplug_image *image, const char *lowered, const char *nam
                        void **pointer, uint64_t *bytes, cuplug_error *error) {
   CUdeviceptr address = 0;
   size_t size = 0;
-  cuplug__clear(error);
-  ENTERED context = core->cuda_enter(device, error);
-  if (context.status) return context.status;
+  ENTER_OR_RETURN(device, error);
   RELAXED mode = core->capture_relax();
   int code = core->driver->cuLibraryGetGlobal(&address, &size, image->library, lowered);
   if (code == CUPLUG__CU_NOT_FOUND)

@@ -35,10 +35,8 @@ static void destroy(const cuplug_texture *texture) {
 
 int cuplug_make_texture(int32_t device, const cuplug_texture_form *form, cuplug_texture *texture,
                         cuplug_error *error) {
-  cuplug__clear(error);
   memset(texture, 0, sizeof *texture);
-  ENTERED context = core->cuda_enter(device, error);
-  if (context.status) return context.status;
+  ENTER_OR_RETURN(device, error);
   RELAXED mode = core->capture_relax();
   const cuplug__texels texels = {
       .width = form->sizes[0],
@@ -59,9 +57,7 @@ int cuplug_make_texture(int32_t device, const cuplug_texture_form *form, cuplug_
 }
 
 int cuplug_free_texture(int32_t device, const cuplug_texture *texture, cuplug_error *error) {
-  cuplug__clear(error);
-  ENTERED context = core->cuda_enter(device, error);
-  if (context.status) return context.status;
+  ENTER_OR_RETURN(device, error);
   RELAXED mode = core->capture_relax();
   int code = (int)core->driver->cuCtxSynchronize();
   if (!code) destroy(texture);
@@ -71,9 +67,7 @@ int cuplug_free_texture(int32_t device, const cuplug_texture *texture, cuplug_er
 int cuplug_copy_texture(int32_t device, const cuplug_texture *texture,
                         const cuplug_texture_form *form, void *memory, int is_out, void *stream,
                         cuplug_error *error) {
-  cuplug__clear(error);
-  ENTERED context = core->cuda_enter(device, error);
-  if (context.status) return context.status;
+  ENTER_OR_RETURN(device, error);
   const uint64_t *sizes = form->sizes;
   const size_t height = sizes[1] ? sizes[1] : 1, row_bytes = sizes[0] * form->texel_bytes;
   const cuplug__copy_end linear = {.memory_type = CUPLUG__COPY_DEVICE,

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 static void check_accepted(const cuplug__table *table) {
   cuplug_signature *signature;
   char name[CUPLUG_MAX_NAME];
-  require(table->notes.sound && table->notes.n_notes && table->n_rows);
+  require(table->notes.is_sound && table->notes.n_notes && table->n_rows);
   require(cuplug__is_identifier(table->name) && strlen(table->name) < CUPLUG_MAX_NAME);
   for (uint32_t k = 0; k < table->n_rows; k++) {
     const cuplug_row *row = &table->rows[k];

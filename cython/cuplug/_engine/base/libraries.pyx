@@ -9,8 +9,8 @@ from cuplug._engine.base.core cimport cuplug_error
 from cuplug._engine.base.core_call cimport cuplug_open_library
 
 
-def open_library(path, bint copied=False):
-    """Load a library, or a copy of it in memory; return its handle, as that of ctypes.CDLL.
+def open_library(path):
+    """Load a library; return its handle, as that of ctypes.CDLL.
 
     The thread computes afterwards as before, whatever the library's constructors do.
     """
@@ -19,7 +19,7 @@ def open_library(path, bint copied=False):
     cdef const char *text = encoded
     cdef void *handle
     with nogil:  # constructors run
-        handle = cuplug_open_library(text, copied, &error)
+        handle = cuplug_open_library(text, &error)
     if not handle:
         raise OSError(error.message.decode(errors="replace"))
     return <uintptr_t>handle

@@ -17,11 +17,11 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 
 from cuplug._engine.base import environment
 from cuplug._engine.discovery.fields import check_owner
 from cuplug._source.compilers import temporary
-from cuplug._source.compilers.program import sha256
 from cuplug.errors import NotFoundError, PluginError
 
 FORMAT = "cuplug cache 1"  # another one when entries change their form or meaning
@@ -39,7 +39,7 @@ def key(*parts: str | bytes) -> str:
         for part in (FORMAT, *parts)
     ]
     lengths = " ".join(str(len(part)) for part in encoded).encode()
-    return sha256(b"".join([lengths, b"\n", *encoded])).hex()
+    return sha256(b"".join([lengths, b"\n", *encoded])).hexdigest()
 
 
 def directory() -> str:
@@ -132,7 +132,7 @@ def _path(key: str, kind: str) -> str:
 
 
 def _trailer(data: bytes) -> bytes:
-    return len(data).to_bytes(8, "little") + sha256(data) + MAGIC
+    return len(data).to_bytes(8, "little") + sha256(data).digest() + MAGIC
 
 
 def _read(key: str, kind: str) -> tuple[str, bytes] | None:

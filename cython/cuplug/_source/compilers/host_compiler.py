@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
 import platform
 import re
 import shlex
+import shutil
 from functools import cache
 from typing import NamedTuple
 
@@ -215,14 +217,22 @@ def _compile(job: Job, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
     return library, key
 
 
+_n_copies = itertools.count(1)
+
+
 def _open(path: str) -> ctypes.CDLL:
-    """Load a library: through a file in memory where those of its file system cannot be run."""
+    """Load a library: from a copy in memory if files of its file system cannot be run."""
     try:
         return ctypes.CDLL(path)
     except OSError as error:
         if "failed to map segment" not in str(error):
             raise
-    return ctypes.CDLL(path, handle=open_library(path, copied=True))
+    with open(path, "rb") as file, open(os.memfd_create("cuplug"), "wb", buffering=0) as copy:
+        shutil.copyfileobj(file, copy)
+        # Each in another spelling: the dynamic linker takes a known name for the library it has.
+        slashes = f"{next(_n_copies):b}".replace("0", "/").replace("1", "/./")
+        name = f"/proc/{os.readlink('/proc/self')}/fd{slashes}{copy.fileno()}"
+        return ctypes.CDLL(path, handle=open_library(name))
 
 
 def compile_object(

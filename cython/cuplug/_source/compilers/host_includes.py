@@ -12,10 +12,10 @@ import os
 import re
 import time
 from functools import lru_cache
+from hashlib import sha256
 from typing import NamedTuple
 
 from cuplug._source.compilers import cache as disk
-from cuplug._source.compilers.program import sha256
 
 LIST = "code.d"  # where the compiler writes the list, as a rule of make
 _KIND = "included"
@@ -73,4 +73,4 @@ def _read(file: _File) -> _File:
 @lru_cache(maxsize=4096)
 def _digest_of(path: str, looks: str) -> str:
     with open(path, "rb") as file:
-        return sha256(file.read()).hex()
+        return sha256(file.read()).hexdigest()

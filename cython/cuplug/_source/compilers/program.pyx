@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core's compiler for Python: NVRTC found and called, its linker, digests."""
+"""The core's compiler for Python: NVRTC found and called, and its linker."""
 
 import os
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from cuplug._engine.base.core cimport (
     CUPLUG_ERROR_COMPILE,
@@ -13,7 +13,6 @@ from cuplug._engine.base.core cimport (
     cuplug_error,
     cuplug_query_device,
 )
-from cuplug._engine.base.core_call cimport cuplug_sha256
 from cuplug._engine.base.runtime_jit cimport (
     cuplug_binary,
     cuplug_compile_program,
@@ -26,16 +25,6 @@ from cuplug._engine.base.runtime_jit cimport (
 from cuplug._engine.base.status cimport raise_error
 
 from cuplug.errors import CompileError
-
-
-def sha256(bytes data):
-    """Return the SHA-256 of bytes."""
-    cdef uint8_t[32] digest
-    cdef const char *start = data
-    cdef size_t n_bytes = len(data)
-    with nogil:
-        cuplug_sha256(start, n_bytes, digest)
-    return PyBytes_FromStringAndSize(<const char *>digest, 32)
 
 
 def find_compiler(directories):
