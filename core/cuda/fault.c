@@ -8,7 +8,9 @@
 #include "cuda/error.h"
 #include "cuda/gpus.h"
 
+#include <cuplug/describe.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 _Static_assert(sizeof(cuplug_fault) == 64, "a record is one cache line");
@@ -52,6 +54,7 @@ int cuplug__fault_make(cuplug_fault **fault, cuplug_error *error) {
 /* Ready for the next fault: `claimed` last, since a kernel that sees it 0 writes the rest. */
 void cuplug__fault_clear(cuplug_fault *fault) {
   __atomic_store_n(&fault->status, 0, __ATOMIC_RELAXED);
+  fault->text = 0;
   __atomic_store_n(&fault->claimed, 0, __ATOMIC_RELEASE);
 }
 
@@ -60,6 +63,36 @@ void cuplug__fault_release(cuplug_fault *fault) {
   pthread_mutex_lock(&lock);
   put_unused(fault);
   pthread_mutex_unlock(&lock);
+}
+
+/* Appends a text of a table, with numbers for what stands in braces. */
+static void append_text(const char *text, const cuplug_fault *fault, cuplug_error *error) {
+  static const char position[] = "{position}", value[] = "{value}";
+  while (*text) {
+    const size_t n = strcspn(text, "{") + (*text == '{');
+    if (!strncmp(text, position, sizeof position - 1)) {
+      cuplug__append(error, "%lld", (long long)fault->position);
+      text += sizeof position - 1;
+    } else if (!strncmp(text, value, sizeof value - 1)) {
+      cuplug__append(error, "%lld", (long long)fault->value);
+      text += sizeof value - 1;
+    } else {
+      cuplug__append(error, "%.*s", (int)n, text);
+      text += n;
+    }
+  }
+}
+
+static int raise_own(const cuplug_fault *fault, const cuplug__names *names, const char *tensor,
+                     cuplug_error *error) {
+  char key[32];
+  snprintf(key, sizeof key, "fault.%u", fault->text);
+  const char *text = names->row ? cuplug_row_property(names->row, key) : NULL;
+  cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: ", names->operator_name, tensor);
+  if (!error) return CUPLUG_ERROR_VALUE;
+  append_text(text ? text : "bad at position {position}: {value}", fault, error);
+  if (!text) cuplug__append(error, "; the table has no text for %s", key);
+  return CUPLUG_ERROR_VALUE;
 }
 
 /* Whether low <= value < high is what NumPy calls a size: from 0, or from -size for wrapped ones.
@@ -72,6 +105,7 @@ int cuplug__fault_raise(const cuplug_fault *fault, const cuplug__names *names,
                         cuplug_error *error) {
   char tensor[CUPLUG__NAME_BYTES];
   cuplug__name_tensor(tensor, names, fault->tensor, UINT32_MAX);
+  if (fault->text) return raise_own(fault, names, tensor, error);
   if (fault->status == CUPLUG_ERROR_VALUE)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: %s: seen a smaller number at position %lld, wanted ascending ones",

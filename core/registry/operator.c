@@ -52,6 +52,7 @@ int cuplug__make_states(const cuplug__state_key *key, cuplug__states **states,
 void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const char **tensors) {
   o->row = row;
   o->names.tensors = tensors;
+  o->names.row = row;
   o->signature = row->parsed;
   o->prefers_host = *row->host_entry && !(*row->cuda_entry && row->flags & CUPLUG_ROW_PREFERS_CUDA);
   read_tensors(o);

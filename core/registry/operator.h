@@ -16,6 +16,7 @@ typedef struct cuplug__row_sets cuplug__row_sets;
 /* What an operator and its arrays are called in reports. */
 typedef struct cuplug__names {
   const char *operator_name;
+  const cuplug_row *row; /* has the texts of its own faults; NULL: none */
   uint32_t n_tensors;
   const char **tensors; /* without those in lists; "" where the signature has no name */
   const char *list;     /* of arrays, the last one: they come after the n_single others */

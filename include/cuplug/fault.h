@@ -9,10 +9,10 @@
  * range, and the host raises the error afterwards. Written by cuplug_fault_index and the like, in
  * memory that host and devices share. The first fault wins. */
 typedef struct cuplug_fault {
-  uint32_t claimed; /* 1 from the first fault on */
-  int32_t status;   /* written last; nonzero: the record is complete */
-  uint32_t tensor;  /* number of the offending tensor in call->tensors */
-  uint32_t reserved;
+  uint32_t claimed;  /* 1 from the first fault on */
+  int32_t status;    /* written last; nonzero: the record is complete */
+  uint32_t tensor;   /* number of the offending tensor in call->tensors */
+  uint32_t text;     /* the number of a text of the table, CUPLUG_FAULT; 0: none */
   int64_t position;  /* flat element number in that tensor */
   int64_t value;     /* the offending value */
   int64_t low, high; /* values allowed: low <= value < high */

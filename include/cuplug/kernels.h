@@ -85,10 +85,11 @@ int cuplug_launch(const cuplug_call *call, const cuplug_grid &grid, A... argumen
 }
 #endif
 
-__device__ static inline void cuplug__fault(cuplug_fault *fault, int32_t status, uint32_t tensor,
-                                            int64_t position, int64_t value, int64_t low,
-                                            int64_t high) {
+__device__ static inline void cuplug__fault(cuplug_fault *fault, int32_t status, uint32_t text,
+                                            uint32_t tensor, int64_t position, int64_t value,
+                                            int64_t low, int64_t high) {
   if (atomicCAS(&fault->claimed, 0u, 1u) != 0u) return;
+  fault->text = text;
   fault->tensor = tensor;
   fault->position = position;
   fault->value = value;
@@ -105,14 +106,22 @@ __device__ static inline void cuplug__fault(cuplug_fault *fault, int32_t status,
 __device__ static inline void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,
                                                  int64_t position, int64_t value, int64_t low,
                                                  int64_t high) {
-  cuplug__fault(fault, CUPLUG_ERROR_INDEX, tensor, position, value, low, high);
+  cuplug__fault(fault, CUPLUG_ERROR_INDEX, 0, tensor, position, value, low, high);
 }
 
 /** In a kernel: records that element `position` of tensor number `tensor`, whose elements are to
  * ascend, is smaller than the one before it. The call then ends in ValueError. */
 __device__ static inline void cuplug_fault_order(cuplug_fault *fault, uint32_t tensor,
                                                  int64_t position) {
-  cuplug__fault(fault, CUPLUG_ERROR_VALUE, tensor, position, 0, 0, 0);
+  cuplug__fault(fault, CUPLUG_ERROR_VALUE, 0, tensor, position, 0, 0, 0);
+}
+
+/** In a kernel: records that element `position` of tensor number `tensor` is bad for a reason of
+ * the operator's own: the one that CUPLUG_FAULT(text, ...) words. The call then ends in ValueError.
+ */
+__device__ static inline void cuplug_fault_text(cuplug_fault *fault, uint32_t text, uint32_t tensor,
+                                                int64_t position, int64_t value) {
+  cuplug__fault(fault, CUPLUG_ERROR_VALUE, text, tensor, position, value, 0, 0);
 }
 
 #endif

@@ -25,6 +25,11 @@ CUPLUG__BEGIN_C
 /** Arithmetic over dimensions: floating-point operations, and bytes that must move. */
 #define CUPLUG_COST(flops, bytes) "\0flops=" #flops "\0bytes=" #bytes
 
+/** The sentence of a fault that kernels report by cuplug_fault_text with this number, from 1 on.
+ * {position} and {value} stand for what they report:
+ *     CUPLUG_FAULT(1, "element {position} is {value}, which is no weekday") */
+#define CUPLUG_FAULT(number, text) "\0fault." #number "=" text
+
 /** A state, call->state, that an exported function makes at the first call on the host, and at the
  * first on each GPU: a handle of a library, a table, a cache. Of an operator, or of all operators
  * of the plugin: then it follows the plugin's version, without a comma.

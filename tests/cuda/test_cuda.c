@@ -4,10 +4,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting the driver, contexts, streams, errors. */
 #include "base/status.h"
+#include "cuda/calls.h"
 #include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
-#include "cuda/calls.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
 #include "scenarios.h"

@@ -53,7 +53,7 @@ static void sentences(void) {
 static void order(void) {
   enter();
   cuplug_fault *fault = make_record();
-  raise_fault_of(fault, CUPLUG_ERROR_VALUE, 1, 7, 0, 0, 0);
+  raise_fault_of(fault, CUPLUG_ERROR_VALUE, 0, 1, 7, 0, 0, 0);
   CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_ERROR_VALUE);
   CHECK_MESSAGE(&error, "op: index: seen a smaller number at position 7, wanted ascending ones");
   CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_OK);

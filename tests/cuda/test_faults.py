@@ -65,6 +65,22 @@ def test_threads_are_told_of_their_own_faults(run_streams, lazy):
     """, FAKE_CUDA_LAZY=lazy)  # fmt: skip
 
 
+def test_texts_of_the_plugin(run_fake):
+    """They stand for what its kernels find; staged calls count positions in the whole array."""
+    run_fake("""
+    z = np.ones(3_000_000, np.float32)
+    z[2_999_990] = -1
+    text = "element {} is -1: {{values}} are to be {{positive}}, {{"
+    with Raises(ValueError, "divide: y: " + text.format(2999990)):
+        gpu.divide(z.astype(float), z)
+    with Raises(ValueError, "divide: y: " + text.format(1)):
+        gpu.divide(cuplug.asarray(np.ones(2)), cuplug.asarray(np.float32([1, -1]))).numpy()
+    message = "divide: y: bad at position 0: -5; the table has no text for fault.2"
+    with Raises(ValueError, message):
+        gpu.divide(np.ones(2), np.float32([-5, 1]), device="cuda")
+    """)
+
+
 def test_the_fault_of_a_thread_that_ended(run_fake):
     """It is raised by reads, and by cuplug.synchronize."""
     run_fake("""
@@ -234,6 +250,38 @@ def test_both_faults_of_one_operator_are_told():
         "gather: index: index 5 at position 0 is out of bounds for size 4",
         "gather: index: index 6 at position 0 is out of bounds for size 4",
     ]
+
+
+ODD = """
+#include <cuplug/plugin.h>
+__global__ void find_odd(const int *x, int *out, int64_t n, cuplug_fault *fault) {
+  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+    if (x[i] % 2) cuplug_fault_text(fault, 3, 0, i, x[i]);
+    out[i] = x[i];
+  }
+}
+CUPLUG_ENTRY int even_cuda(const cuplug_call *call) {
+  const cuplug_tensor *x = call->tensors;
+  find_odd<<<1, 64, 0, (cudaStream_t)call->stream>>>(
+      (const int *)x[0].data, (int *)x[1].data, cuplug_n_elements(x), call->fault);
+  return cuplug_launched(call);
+}
+CUPLUG_CUDA_OPERATOR(even_cuda, "even(x: int32[n]) -> int32[n]",
+                     "x, if all are even." CUPLUG_FAULT(3, "element {position}, {value}, is odd"));
+CUPLUG_PLUGIN(even, "1.0.0");
+"""
+
+
+@pytest.mark.gpu
+def test_texts_of_a_plugin_on_a_gpu(build_plugin):
+    even = cuplug.load(build_plugin(ODD, "even", cuda=True)).even
+    x = np.arange(0, 200, 2, dtype=np.int32)
+    assert even(cuplug.asarray(x, device="cuda")).numpy().tolist() == x.tolist()
+    x[70] = 99
+    bad = even(cuplug.asarray(x, device="cuda"))
+    for read in (bad.numpy, bad.numpy, lambda: even(x)):
+        with pytest.raises(ValueError, match=r"^even: x: element 70, 99, is odd$"):
+            read()
 
 
 WRECK = """

@@ -39,7 +39,7 @@ typedef long long cuplug_int64;
 struct cuplug_fault {
   unsigned claimed;
   int status;
-  unsigned tensor, reserved;
+  unsigned tensor, text;
   cuplug_int64 position, value, low, high;
   unsigned *summary;
   cuplug_int64 reserved_tail;
