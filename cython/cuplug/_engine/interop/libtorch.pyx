@@ -93,8 +93,6 @@ cdef bint find_all(object module):
 
 
 cdef bint find_functions():
-    cdef void *library = dlopen(b"libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD)
-    cdef void **to = <void **>&torch
     names = (
         b"aoti_torch_get_dtype",
         b"aoti_torch_get_device_type",
@@ -107,10 +105,15 @@ cdef bint find_functions():
         b"_ZNK3c1010TensorImpl11has_storageEv",  # no C functions tell these two
         b"_ZNK3c1010TensorImpl13requires_gradEv",
     )
-    if library == NULL:
+    return find_symbols(b"libtorch_cpu.so", names, <void **>&torch)
+
+
+cdef bint find_symbols(const char *library, tuple names, void **to) except -1:
+    cdef void *opened = dlopen(library, RTLD_LAZY | RTLD_NOLOAD)
+    if opened == NULL:
         return False
     for k, name in enumerate(names):
-        to[k] = dlsym(library, name)
+        to[k] = dlsym(opened, name)
         if to[k] == NULL:
             return False
     return True
