@@ -33,7 +33,7 @@ cdef bint search() noexcept with gil:
         b"aoti_torch_cuda_caching_allocator_raw_delete",
     )
     cdef functions found
-    if not is_searched and find_symbols(b"libtorch_cuda.so", names, <void **>&found):
+    if not is_searched and find_symbols((b"libtorch_cuda.so",), names, <void **>&found):
         torch.current_stream, torch.alloc = found.current_stream, found.alloc
         torch.free = found.free
     is_searched = True
