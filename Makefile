@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test bench gallery pictures site site-test instructions lint format fuzz hostile wheels wheel-test sdist release-check install clean help core runtime plugins python
+.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help core runtime plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 runtime: ## Build libcuplug_runtime, which the Python package uses
@@ -113,6 +113,21 @@ format: ## Format all sources
 	$(C_FILES) | xargs $(CLANG_FORMAT) -i
 	$(PY) -m ruff check --fix-only -q
 	$(PY) -m ruff format
+
+# Types come from debug information, which the library itself does not have.
+define DUMP_ABI
+	@$(MAKE) -s core NVCC= CFLAGS="-g -O1" BUILD=$(BUILD)/abi
+	@abidw --suppressions core/libcuplug.abignore --headers-dir include/cuplug --drop-private-types \
+	  --exported-interfaces-only --no-show-locs --no-comp-dir-path --no-corpus-path --no-architecture \
+	  --out-file $(1) $(BUILD)/abi/python/cuplug/lib/libcuplug.so.1
+endef
+abi-test: ## Compare the ABI of libcuplug with tests/golden/libcuplug.abi; needs abigail-tools
+	$(call DUMP_ABI,$(BUILD)/abi/libcuplug.abi)
+	@abidiff tests/golden/libcuplug.abi $(BUILD)/abi/libcuplug.abi || \
+	  { echo "the ABI differs from tests/golden/libcuplug.abi; \`make abi\` accepts an addition"; exit 1; }
+
+abi: ## Write the ABI of libcuplug to tests/golden/libcuplug.abi
+	$(call DUMP_ABI,tests/golden/libcuplug.abi)
 
 FUZZ_SECONDS ?= 60
 FUZZ_FLAGS = -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all

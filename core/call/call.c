@@ -170,6 +170,7 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   run.fault = NULL;
   run.tensors = f->tensors;
   atomic_flag_clear_explicit(&run.is_failing, memory_order_relaxed);
+  run.second = NULL;
   run.n_workspaces = 0;
   if (wants_strides(&run)) cuplug__write_strides(f);
   f->device = run.device;

@@ -35,16 +35,25 @@ static void keep_event(int32_t device, CUevent event) {
   cuplug__driver.cuEventDestroy(event);
 }
 
-int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_error *error) {
+static int order(int32_t device, void *waiting, void *stream) {
   CUevent event;
+  int code = take_event(device, &event);
+  if (code) return code;
+  code = cuplug__driver.cuEventRecord(event, stream);
+  if (!code) code = cuplug__driver.cuStreamWaitEvent(waiting, event, 0);
+  keep_event(device, event);
+  return code;
+}
+
+int cuplug__stream_order(int32_t device, void *waiting, void *stream, cuplug_error *error) {
+  return cuplug__cuda_check(error, order(device, waiting, stream), "ordering two streams");
+}
+
+int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_error *error) {
   int parted;
   if (waiting == stream) return CUPLUG_OK;
   int code = cuplug__capture_parts(waiting, stream, &parted);
   if (parted) return CUPLUG_OK;
-  if (!code) code = take_event(device, &event);
-  if (code) return cuplug__cuda_fail(error, code, "ordering two streams");
-  code = cuplug__driver.cuEventRecord(event, stream);
-  if (!code) code = cuplug__driver.cuStreamWaitEvent(waiting, event, 0);
-  keep_event(device, event);
+  if (!code) code = order(device, waiting, stream);
   return cuplug__cuda_check(error, code, "ordering two streams");
 }

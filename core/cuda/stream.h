@@ -14,5 +14,8 @@
  * they are. */
 int cuplug__stream_synchronize(void *stream, cuplug_error *error);
 int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_error *error);
+/* Orders them whether captured or not: a stream that waits for one that is captured takes part in
+ * the capture from there on. */
+int cuplug__stream_order(int32_t device, void *waiting, void *stream, cuplug_error *error);
 
 #endif

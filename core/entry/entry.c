@@ -71,6 +71,13 @@ static int call_with_state(const cuplug__run *run, cuplug_call *call) {
   return status;
 }
 
+/* What the entry has reported is kept: it is more to the point. */
+static void join_second(cuplug__run *run) {
+  cuplug_error error, *to = run->error->status ? &error : run->error;
+  cuplug__second_join(run->second, run->stream, to);
+  run->second = NULL;
+}
+
 int cuplug__call_entry(cuplug__run *run) {
   const cuplug_frame *f = run->frame;
   const cuplug__overload *o = run->overload;
@@ -94,6 +101,7 @@ int cuplug__call_entry(cuplug__run *run) {
                       .supplied_mask = f->supplied_mask,
                       .context = o->context};
   int status = o->states ? call_with_state(run, &call) : call_entry(run, &call);
+  if (run->second) join_second(run);
   if (run->n_workspaces) cuplug__free_workspaces(run);
   if (!status) status = run->error->status; /* whatever was reported is an error */
   return status ? finish(run, status) : CUPLUG_OK;

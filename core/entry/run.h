@@ -4,6 +4,7 @@
 #define CUPLUG_CORE_ENTRY_RUN_H
 
 #include "base/status.h"
+#include "cuda/second.h"
 #include "registry/operator.h"
 
 #include <internal/frame.h>
@@ -12,7 +13,7 @@
 #define CUPLUG__MAX_WORKSPACES 16
 
 typedef struct cuplug__run {
-  cuplug_frame *frame;
+  cuplug_frame *frame; /* NULL while a state is made */
   cuplug__overload *overload;
   cuplug_error *error;    /* never NULL */
   cuplug_device device;   /* where the entry runs */
@@ -20,6 +21,7 @@ typedef struct cuplug__run {
   cuplug_fault *fault;    /* NULL on the host */
   cuplug_tensor *tensors; /* what the entry sees: the frame's, or device copies of them */
   atomic_flag is_failing; /* while an error is reported */
+  cuplug__second *second; /* NULL: the entry did not ask for another stream */
   uint32_t n_workspaces;
   void *workspaces[CUPLUG__MAX_WORKSPACES];
   uint64_t workspace_bytes[CUPLUG__MAX_WORKSPACES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the host does for an entry while it runs: scratch memory, outputs of unknown size,
- * launches, threads, the GPU's properties. */
+ * launches, a second stream, threads, the GPU's properties. */
 #include "entry/services.h"
 
 #include "base/describe.h"
@@ -9,6 +9,7 @@
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/memory.h"
+#include "cuda/second.h"
 #include "entry/run.h"
 #include "host/team.h"
 
@@ -26,9 +27,17 @@ static int device_workspace(cuplug__run *run, uint64_t bytes, void **pointer, vo
   return cuplug__device_allocate(run->device.id, bytes, run->stream, pointer, run->error);
 }
 
+/* The functions that make states are given these services, too: their runs have no frame. */
 static void *workspace(const cuplug_call *call, uint64_t bytes) {
   cuplug__run *run = call->run;
   void *pointer = NULL, *kept = NULL;
+  if (!run->frame) {
+    cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
+                 "workspace: got a request for %" PRIu64 " bytes while a state is made, which has "
+                 "no call to keep them for; allocate them",
+                 bytes);
+    return NULL;
+  }
   if (run->n_workspaces == CUPLUG__MAX_WORKSPACES) {
     cuplug__fail(run->error, CUPLUG_ERROR_MEMORY, "workspace: at most %d blocks in one call",
                  CUPLUG__MAX_WORKSPACES);
@@ -92,6 +101,10 @@ int cuplug__allocate_output(const cuplug__run *run, uint32_t k, cuplug_device de
 static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
   cuplug__run *run = call->run;
   cuplug_frame *f = run->frame;
+  if (!f)
+    return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
+                        "output: got a request for output %u while a state is made, which has none",
+                        k);
   if (k < f->n_inputs || k >= f->n_tensors || run->tensors[k].data)
     return cuplug__fail(
         run->error, CUPLUG_ERROR_PLUGIN,
@@ -162,19 +175,15 @@ static int device_attribute(const cuplug_call *call, int32_t attribute, int64_t 
   return CUPLUG_OK;
 }
 
-static void *no_workspace(const cuplug_call *call, uint64_t bytes) {
-  cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_PLUGIN,
-               "workspace: got a request for %" PRIu64 " bytes while a state is made, which has no "
-               "call to keep them for; allocate them",
-               bytes);
-  return NULL;
-}
-
-static int no_output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
-  (void)shape;
-  return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_PLUGIN,
-                      "output: got a request for output %u while a state is made, which has none",
-                      k);
+static void *second_stream(const cuplug_call *call) {
+  cuplug__run *run = call->run;
+  int status;
+  if (call->stream)
+    status = cuplug__second_fork(call->device.id, call->stream, &run->second, run->error);
+  else
+    status = cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
+                          "second_stream: got a call without a stream, expected one on a GPU");
+  return status ? NULL : run->second->stream;
 }
 
 const cuplug_services cuplug__services = {.struct_bytes = sizeof(cuplug_services),
@@ -185,14 +194,5 @@ const cuplug_services cuplug__services = {.struct_bytes = sizeof(cuplug_services
                                           .parallel = parallel,
                                           .threads = threads,
                                           .interrupted = interrupted,
-                                          .device_attribute = device_attribute};
-
-const cuplug_services cuplug__state_services = {.struct_bytes = sizeof(cuplug_services),
-                                                .fail = fail,
-                                                .workspace = no_workspace,
-                                                .output = no_output,
-                                                .launch = launch,
-                                                .parallel = parallel,
-                                                .threads = threads,
-                                                .interrupted = interrupted,
-                                                .device_attribute = device_attribute};
+                                          .device_attribute = device_attribute,
+                                          .second_stream = second_stream};

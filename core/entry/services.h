@@ -5,8 +5,8 @@
 
 #include "entry/run.h"
 
-/* What an entry may ask for; and what a function that makes a state may. */
-extern const cuplug_services cuplug__services, cuplug__state_services;
+/* What an entry may ask for, and a function that makes a state. */
+extern const cuplug_services cuplug__services;
 
 void cuplug__free_workspaces(cuplug__run *run);
 /* Memory from the caller for output k, whose size the entry has found. */

@@ -24,7 +24,7 @@ static int make_entered(const cuplug__states *states, const cuplug_call *call, c
   const cuplug_call asked = {.struct_bytes = sizeof asked,
                              .abi_version = call->abi_version,
                              .device = call->device,
-                             .services = &cuplug__state_services,
+                             .services = &cuplug__services,
                              .run = &run,
                              .max_threads = call->max_threads};
   const cuplug__rounding before = cuplug__rounding_read();

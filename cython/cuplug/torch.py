@@ -31,7 +31,7 @@ class Function(_OperatorFunction):
     Attributes
     ----------
     operator : Operator
-    packet : torch._ops.OpOverloadPacket
+    packet : OpOverloadPacket
         What it is in PyTorch: `torch.ops.cuplug.gather`.
     """
 

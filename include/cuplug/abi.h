@@ -160,6 +160,7 @@ typedef struct cuplug_services {
   int (*threads)(const cuplug_call *call);
   int (*interrupted)(const cuplug_call *call);
   int (*device_attribute)(const cuplug_call *call, int32_t attribute, int64_t *value);
+  void *(*second_stream)(const cuplug_call *call);
 } cuplug_services;
 
 /** One call of an entry. Everything is borrowed until the entry returns. */

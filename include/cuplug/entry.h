@@ -77,6 +77,15 @@ CUPLUG__MUST_USE static inline int cuplug_interrupted(const cuplug_call *call) {
   return call->services->interrupted(call);
 }
 
+/** Another stream of the call's GPU (CUstream or cudaStream_t), for work beside that of
+ * call->stream: it waits for what is on call->stream now, workspaces included, and call->stream
+ * waits for it when the entry returns, whatever it returns. Asked again, it is the same stream,
+ * which then waits for what was put on call->stream in the meantime. NULL on failure: the error is
+ * reported, return CUPLUG_ERROR_CUDA. Safe under graph capture. [stream-ordered] */
+static inline void *cuplug_second_stream(const cuplug_call *call) {
+  return call->services->second_stream(call);
+}
+
 /** A property of the call's GPU by its CUdevice_attribute, 16 for the number of multiprocessors.
  * Returns CUPLUG_OK or an error that the entry returns. [thread-safe] */
 CUPLUG__MUST_USE static inline int cuplug_device_attribute(const cuplug_call *call,

@@ -134,6 +134,11 @@ public:
 
 #ifdef __CUDACC__
   cudaStream_t stream() const { return static_cast<cudaStream_t>(call_->stream); }
+  /* Another stream, after what is on `stream()` now and before what comes after the call:
+   * cuplug_second_stream. nullptr: the error is reported, return CUPLUG_ERROR_CUDA. */
+  cudaStream_t second_stream() const {
+    return static_cast<cudaStream_t>(cuplug_second_stream(call_));
+  }
   /* What a function of the CUDA runtime, or of CUB, returned: reported if it is an error. */
   CUPLUG__MUST_USE int check(cudaError_t code) const {
     if (code != cudaSuccess) cudaGetLastError(); /* later launches tell of their own errors alone */

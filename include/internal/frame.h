@@ -14,9 +14,10 @@ typedef struct cuplug_frame cuplug_frame;
  * tensor->device. Returns a status. Called on the thread that called cuplug_run. */
 typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error);
 
-/* Gives the entry scratch memory of a GPU, its `number`-th in this call, that stays until whoever
- * calls lets it go; *pointer stays NULL where the pool is to give it for the time of the call.
- * Returns a status. The GPU has been entered. */
+/* Allocates a workspace on a GPU, the `number`-th of this call, which the caller frees after the
+ * run; *pointer remains NULL if the pool is to provide it. Returns a status. The GPU has been
+ * entered.
+ */
 typedef int cuplug_keep_scratch(void *user, const cuplug_frame *frame, uint32_t number,
                                 uint64_t bytes, void **pointer, cuplug_error *error);
 

@@ -96,7 +96,7 @@ FIELD(cuplug_call, supplied_mask, 96, 8);
 FIELD(cuplug_call, state, 104, 8);
 FIELD(cuplug_call, context, 112, 8);
 
-SIZE(cuplug_services, 72);
+SIZE(cuplug_services, 80);
 FIELD(cuplug_services, struct_bytes, 0, 4);
 FIELD(cuplug_services, reserved, 4, 4);
 FIELD(cuplug_services, fail, 8, 8);
@@ -107,6 +107,7 @@ FIELD(cuplug_services, parallel, 40, 8);
 FIELD(cuplug_services, threads, 48, 8);
 FIELD(cuplug_services, interrupted, 56, 8);
 FIELD(cuplug_services, device_attribute, 64, 8);
+FIELD(cuplug_services, second_stream, 72, 8);
 
 /* host.h */
 

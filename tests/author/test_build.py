@@ -302,30 +302,6 @@ def test_without_nvcc_and_host_part(tmp_path, without_nvcc):
         cuplug.build(tmp_path / "third.cu")
 
 
-def test_nvcc_is_looked_for_in_order(tmp_path, monkeypatch):
-    def place(name):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True)
-        path.write_text("#!/bin/sh\n")
-        path.chmod(0o755)
-        return str(path)
-
-    wheel, home = place("site/nvidia/cu13/bin/nvcc"), place("home/bin/nvcc")
-    on_path, named = place("path/nvcc"), place("named/my-nvcc")
-    for name in ("NVCC", "CUDACXX", "CUDA_HOME", "CUDA_PATH"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(toolkit, "DIRECTORIES", ())
-    monkeypatch.setattr(toolkit.sysconfig, "get_path", lambda name: str(tmp_path / "site"))
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert toolkit.find_nvcc() == wheel
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
-    assert toolkit.find_nvcc() == home
-    monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    assert toolkit.find_nvcc() == on_path
-    monkeypatch.setenv("CUDACXX", named)
-    assert toolkit.find_nvcc() == named
-
-
 def test_flags_are_those_of_the_makefile():
     files = (ROOT / "build_backend" / name for name in ("build.mk", "settings.mk"))
     words = set(re.findall(r"[\w+=.-]+", "".join(file.read_text() for file in files)))

@@ -33,7 +33,8 @@ static cuplug_entry *entry_of(const char *name) {
                  {"advance_cuda", advance_cuda},   {"positive_cuda", positive_cuda},
                  {"refuse_cuda", refuse_cuda},     {"crash_cuda", crash_cuda},
                  {"divide_cuda", divide_cuda},     {"too_new_cuda", too_new_cuda},
-                 {"stack_cuda", stack_cuda}};
+                 {"stack_cuda", stack_cuda},       {"aside_cuda", aside_cuda},
+                 {"aside_host", aside_host}};
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
     if (!strcmp(entries[i].name, name)) return entries[i].entry;
   return NULL;

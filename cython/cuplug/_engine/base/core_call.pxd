@@ -87,6 +87,11 @@ cdef extern from "internal/core.h" nogil:
         void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
     ) noexcept
 
+    ctypedef int cuplug_keep_scratch(
+        void *user, const cuplug_frame *frame, uint32_t number, uint64_t n_bytes, void **pointer,
+        cuplug_error *error
+    ) noexcept
+
     ctypedef struct cuplug_frame:
         cuplug_operator *op
         const cuplug_signature *signature
@@ -102,6 +107,7 @@ cdef extern from "internal/core.h" nogil:
         void *stream
         cuplug_allocate *allocate
         cuplug_progress *progress
+        cuplug_keep_scratch *keep_scratch
         void *user
         const uint64_t *origins
         uint32_t n_origins

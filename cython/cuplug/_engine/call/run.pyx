@@ -7,37 +7,38 @@ from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from cuplug._engine.arguments.channels_last cimport flatten, restore
-from cuplug._engine.arguments.inputs cimport read_again, read_argument, read_arguments
+from cuplug._engine.arguments.inputs cimport read_again, read_arguments
 from cuplug._engine.arguments.outputs cimport allocate_output, copy_arguments, count_writes
 from cuplug._engine.arguments.origins cimport MAX_ORIGINS, note_origin, set_origins
 from cuplug._engine.arguments.outputs cimport finish_output
+from cuplug._engine.arguments.scalar_arrays cimport unwrap_scalar_arrays
 from cuplug._engine.base.core cimport (
-    CUPLUG_ALL_GPUS, CUPLUG_ARGUMENT_ARRAY, CUPLUG_ARGUMENT_NONE, CUPLUG_CPU, CUPLUG_CUDA,
+    CUPLUG_ALL_GPUS, CUPLUG_ARGUMENT_NONE, CUPLUG_CPU, CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED, cuplug_argument, cuplug_device, cuplug_error, cuplug_operator,
     cuplug_operator_name, cuplug_operator_row, cuplug_row_entry, cuplug_tensor,
 )
 from cuplug._engine.base.core_call cimport (
-    CUPLUG_PARAMETER_SCALAR, cuplug_bind, cuplug_bind_row, cuplug_check_place, cuplug_frame,
-    cuplug_operator_signature, cuplug_n_rounding_changes, cuplug_run, cuplug_set_output,
-    cuplug_signature, cuplug_wanted_copies,
+    cuplug_bind, cuplug_bind_row, cuplug_check_place, cuplug_frame, cuplug_n_rounding_changes,
+    cuplug_run, cuplug_set_output, cuplug_signature, cuplug_wanted_copies,
 )
 from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.call.last_call cimport note_run
 from cuplug._engine.cuda.placement cimport default_device, has_default, parse_places
+from cuplug._engine.cuda.streams cimport in_graph
 from cuplug._engine.host.progress cimport report_progress, watched
 from cuplug._engine.interop.kinds cimport DLPACK
-from cuplug._engine.interop.reading cimport MAX_READ, keep, kind_of, note_code, reading
+from cuplug._engine.interop.reading cimport MAX_READ, note_code, reading
 from cuplug._engine.interop.stream_order cimport enter_stream, leave_stream
-
-import numpy
+from cuplug._engine.interop.torch_scratch cimport free_scratch, lend_scratch, torch_scratch
 
 from cuplug._engine.call.output_tuples import outputs_class
 from cuplug.errors import PluginError
 
-# What the core's calls back need: reports of progress, and requests for the memory of outputs of
-# unknown size.
+# What the core's calls back need: reports of progress, requests for workspaces, and for the memory
+# of outputs of unknown size.
 ctypedef struct late_outputs:
     watched watched  # first: the reports see this alone
+    torch_scratch scratch
     reading *r
     PyObject *outputs  # a list, borrowed
 
@@ -103,10 +104,15 @@ cdef object run_operator(
     else:
         late.watched.what = frame.signature.name
         late.watched.task = -1
+        late.scratch.n = 0
         frame.progress = report_progress
         frame.user = &late
+        if r.device_kind != NULL and r.device_kind.is_torch and frame.home.type == CUPLUG_CUDA:
+            if not in_graph(frame.home.id):  # what our own graphs use is not PyTorch's to reuse
+                frame.keep_scratch = lend
         with nogil:
             status = cuplug_run(&frame, &error)
+            free_scratch(&late.scratch)
     if status:
         raise_error(&error)
     if frame.device.type == CUPLUG_CUDA and r.n_streams:
@@ -272,6 +278,15 @@ cdef int allocate_late(
         return raise_later(raised, error)
 
 
+cdef int lend(
+    void *user, const cuplug_frame *frame, uint32_t number, uint64_t n_bytes, void **pointer,
+    cuplug_error *error
+) noexcept nogil:
+    return lend_scratch(
+        &(<late_outputs *>user).scratch, frame, number, n_bytes, pointer, error
+    )
+
+
 cdef object finish_outputs(
     reading *r, const char *name, object result, uint32_t n, const PyObject *out
 ):
@@ -285,35 +300,4 @@ cdef object finish_outputs(
     return result
 
 
-cdef int unwrap_scalar_arrays(cuplug_operator *op, reading *r, uint32_t n) except -1:
-    """NumPy arrays without dimensions stand for scalars where the parameter is one."""
-    cdef const cuplug_signature *s = cuplug_operator_signature(op, <uint32_t>max(r.row, 0))
-    cdef uint32_t i
-    for i in range(min(n, <uint32_t>s.n_parameters)):
-        if (
-            s.parameters[i].kind == CUPLUG_PARAMETER_SCALAR
-            and r.args[i].kind == CUPLUG_ARGUMENT_ARRAY
-            and not r.args[i].tensor.ndim
-            and isinstance(<object>r.objects[i], numpy.ndarray)
-        ):
-            note_code(r)
-            value = (<object>r.objects[i])[()]
-            keep(r, value)
-            was_first = r.first == r.objects[i]
-            r.objects[i] = <PyObject *>value
-            read_argument(r.objects[i], r, &r.args[i])
-            if was_first:
-                find_first(r, n)
-    return 0
-
-
-cdef int find_first(reading *r, uint32_t n) except -1:
-    cdef uint32_t i
-    r.first = NULL
-    r.first_kind = NULL
-    for i in range(n):
-        if r.args[i].kind == CUPLUG_ARGUMENT_ARRAY:
-            r.first = r.objects[i]
-            r.first_kind = kind_of(r, r.objects[i])
-            return 0
     return 0

@@ -14,6 +14,9 @@ cdef size_t find_tensor(object obj, object cls)
 # Whether a tensor was read: strided, requires no grad, and of a dtype and device already learnt.
 # Where these alone are not known, a.kind is CUPLUG_ARGUMENT_ARRAY all the same.
 cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept
+# Fills `to` with the addresses of functions, each of the first library that is loaded and has it.
+# Returns whether all were found. Names of C++ are the keys of MANGLED.
+cdef bint find_symbols(tuple libraries, tuple names, void **to) except -1
 # Learn the dtype and device of a tensor that DLPack has read, if all that is read agrees.
 cdef int learn_tensor(PyObject *obj, size_t place, const cuplug_tensor *x) except -1
 

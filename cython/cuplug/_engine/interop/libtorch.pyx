@@ -6,6 +6,10 @@
 numbers of dtypes and devices are not promised: what they mean is learnt from DLPack. Nothing is
 taken on trust: a dtype is read here once both readings of a tensor of it were the same. A process
 of a few calls does without.
+
+`MANGLED` has all names of C++ that cuplug calls in PyTorch. This module also has the engine's uses
+of private Python names. None is promised: the functions are first called with tensors whose results
+are known. Without them, DLPack and PyTorch's public functions in Python do the work.
 """
 
 import sys
@@ -38,6 +42,20 @@ cdef enum:
     N_EXPORTED = 16  # tensors that DLPack reads before: the search takes as long as many of these
     N_DTYPES = 64
     N_DEVICE_TYPES = 32
+
+MANGLED = {
+    b"TensorImpl::has_storage": b"_ZNK3c1010TensorImpl11has_storageEv",
+    b"TensorImpl::requires_grad": b"_ZNK3c1010TensorImpl13requires_gradEv",
+    b"TensorImpl::_fw_grad": b"_ZNK3c1010TensorImpl8_fw_gradEmRKN2at10TensorBaseE",
+    b"at::_ops::alias": b"_ZN2at4_ops5alias4callERKNS_6TensorE",
+    b"autograd::version_counter": b"_ZN5torch8autograd4impl15version_counterERKN2at6TensorE",
+    b"autograd::bump_version": b"_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE",
+    b"tls_is_dispatch_key_included":
+        b"_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE",
+    b"operator delete": b"_ZdlPv",  # these two of libstdc++: stable
+    b"std::__throw_runtime_error": b"_ZSt21__throw_runtime_errorPKc",
+    b"THPVariable_Wrap": b"_Z16THPVariable_WrapRKN2at10TensorBaseE",
+}
 
 # They return 0, or an error.
 ctypedef int (*get_number)(void **tensor, int32_t *number) noexcept
@@ -93,8 +111,6 @@ cdef bint find_all(object module):
 
 
 cdef bint find_functions():
-    cdef void *library = dlopen(b"libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD)
-    cdef void **to = <void **>&torch
     names = (
         b"aoti_torch_get_dtype",
         b"aoti_torch_get_device_type",
@@ -104,16 +120,31 @@ cdef bint find_functions():
         b"aoti_torch_get_strides",
         b"aoti_torch_get_data_ptr",
         b"aoti_torch_get_storage_offset",
-        b"_ZNK3c1010TensorImpl11has_storageEv",  # no C functions tell these two
-        b"_ZNK3c1010TensorImpl13requires_gradEv",
+        b"TensorImpl::has_storage",  # no C functions tell these two
+        b"TensorImpl::requires_grad",
     )
-    if library == NULL:
-        return False
+    return find_symbols((b"libtorch_cpu.so",), names, <void **>&torch)
+
+
+cdef bint find_symbols(tuple libraries, tuple names, void **to) except -1:
+    cdef void *opened
     for k, name in enumerate(names):
-        to[k] = dlsym(library, name)
+        symbol = MANGLED.get(name, name)
+        to[k] = NULL
+        for library in libraries:
+            opened = dlopen(library, RTLD_LAZY | RTLD_NOLOAD)
+            if opened != NULL and to[k] == NULL:
+                to[k] = dlsym(opened, symbol)
         if to[k] == NULL:
             return False
     return True
+
+
+def is_of_transform(tensor, name):
+    """Call a predicate of `torch._C._functorch`, if there is one."""
+    functorch = getattr(getattr(sys.modules.get("torch"), "_C", None), "_functorch", None)
+    predicate = getattr(functorch, name, None)
+    return predicate is not None and predicate(tensor) is True
 
 
 cdef bint are_predicates(object module):

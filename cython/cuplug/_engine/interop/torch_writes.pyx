@@ -11,17 +11,17 @@ import sys
 from cpython.object cimport PyObject
 
 from cuplug._engine.interop.kinds cimport array_kind, type_of
-
-cdef extern from "dlfcn.h":
-    const int RTLD_LAZY, RTLD_NOLOAD
-    void *dlopen(const char *path, int flags)
-    void *dlsym(void *library, const char *symbol)
+from cuplug._engine.interop.libtorch cimport find_symbols
 
 cdef enum:
     MAX_IMPL_BYTES = 512  # of a c10::TensorImpl, which at::Tensor points to
 
 ctypedef void (*bump_function)(void *tensor) noexcept
 ctypedef void *(*counter_function)(void *tensor) noexcept
+
+ctypedef struct functions:
+    counter_function counter
+    bump_function bump
 
 cdef bump_function bump = NULL
 cdef size_t counter_offset  # of the pointer to the counter in a c10::TensorImpl
@@ -68,22 +68,14 @@ def write_nothing(x):
 
 cdef int find_functions(object torch, size_t place) except -1:
     global bump, counter_offset
-    cdef void *library = dlopen(b"libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD)
-    cdef counter_function counter
-    if library == NULL:
-        return 0
-    counter = <counter_function>dlsym(
-        library, b"_ZN5torch8autograd4impl15version_counterERKN2at6TensorE"
-    )
-    found = <bump_function>dlsym(
-        library, b"_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE"
-    )
-    if counter == NULL or found == NULL:
+    cdef functions found
+    names = (b"autograd::version_counter", b"autograd::bump_version")
+    if not find_symbols((b"libtorch_cpu.so",), names, <void **>&found):
         return 0
     try:
-        offset = offset_of_counter(torch, place, counter)
-        if offset and counts_right(torch, place, found):
-            counter_offset, bump = offset, found
+        offset = offset_of_counter(torch, place, found.counter)
+        if offset and counts_right(torch, place, found.bump):
+            counter_offset, bump = offset, found.bump
     except Exception:  # a PyTorch that lacks some of it: its Python function counts
         return 0
     return 0

@@ -6,6 +6,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from cuplug._engine.interop.libtorch import is_of_transform
+
 __all__ = ["advice_on", "advice_on_freed", "advice_on_tensor"]
 
 _COMPILED = "(cuplug.torch takes it, with PyTorch 2.4 or newer)"
@@ -54,10 +56,8 @@ def advice_on(x: Any) -> tuple[str, str] | None:
 
 def _of_transform(x: Any) -> str | None:
     """Tensors inside of torch.vmap and torch.func.grad are of PyTorch's own type."""
-    functorch = getattr(getattr(sys.modules.get("torch"), "_C", None), "_functorch", None)
     for name, text in _TRANSFORMED.items():
-        is_of_it = getattr(functorch, name, None)
-        if is_of_it is not None and is_of_it(x) is True:
+        if is_of_transform(x, name):
             return text
     return None
 

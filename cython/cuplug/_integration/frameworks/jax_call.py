@@ -15,12 +15,11 @@ from typing import Any
 
 import jax
 import numpy
-from jax._src import dispatch
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import Primitive, mapped_aval
-from jax.interpreters import batching, mlir, xla
 from jax.sharding import NamedSharding, PartitionSpec
 
+from cuplug._engine.interop.jax_private import batching, dispatch, mlir, xla
 from cuplug._engine.lookup.find import find
 from cuplug._engine.signature.parallel_dims import is_kept_whole
 from cuplug._engine.signature.spec import Inferred

@@ -15,8 +15,8 @@ from typing import Any
 
 import jax
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir, xla
 
+from cuplug._engine.interop.jax_private import ad, batching, mlir, xla
 from cuplug._engine.lookup.gradient import find_gradient
 from cuplug._engine.signature.gradient import Gradient, linear_names
 from cuplug._integration.frameworks.jax_arguments import ABSENT, Call, rows_of

@@ -28,6 +28,7 @@ from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.call.operator cimport Operator
 from cuplug._engine.call.last_call cimport is_verbose, note_last
 from cuplug._engine.cuda.placement cimport has_default
+from cuplug._engine.interop.torch_scratch cimport free_scratch, lend_scratch, torch_scratch
 from cuplug._integration.frameworks.torch_functions cimport (
     boxed,
     cuda,
@@ -137,8 +138,11 @@ cdef answer run_plain(slot *s, uint64_t *stack, uint64_t *outputs) noexcept nogi
     cdef cuplug_argument args[64]
     cdef cuplug_frame frame
     cdef cuplug_error error
+    cdef torch_scratch scratch
     cdef int32_t device_type = 0, device_index = 0
     cdef uint32_t k
+    cdef int status
+    scratch.n = 0
     if has_default or is_verbose:
         return DECLINED
     for k in range(s.n):
@@ -152,7 +156,12 @@ cdef answer run_plain(slot *s, uint64_t *stack, uint64_t *outputs) noexcept nogi
         return DECLINED
     if not allocate(&frame, device_type, device_index, outputs):
         return DECLINED
-    if cuplug_run(&frame, &error):
+    if device_type == cuda:
+        frame.keep_scratch = lend_scratch
+        frame.user = &scratch
+    status = cuplug_run(&frame, &error)
+    free_scratch(&scratch)
+    if status:
         drop_all(outputs, s.n_outputs)
         wait_to_raise(&error)
         return RAISED

@@ -22,14 +22,10 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.status cimport raise_pending
 from cuplug._engine.call.operator cimport Operator
-from cuplug._engine.interop.libtorch cimport MAX_FREED, drop_strides, find_tensor
+from cuplug._engine.interop.libtorch cimport MAX_FREED, drop_strides, find_symbols, find_tensor
 
 from cuplug._engine.base.dtypes import DTYPES
-
-cdef extern from "dlfcn.h":
-    const int RTLD_LAZY, RTLD_NOLOAD
-    void *dlopen(const char *path, int flags)
-    void *dlsym(void *library, const char *symbol)
+from cuplug._engine.interop import torch_private
 
 ctypedef int32_t (*get_number)() noexcept nogil
 
@@ -55,15 +51,16 @@ cdef tuple NAMES = (  # in the order of the structure
     b"torch_string_c_str",
     b"torch_delete_string",
     b"aoti_torch_grad_mode_is_enabled",
-    b"_ZN2at4_ops5alias4callERKNS_6TensorE",
-    b"_ZNK3c1010TensorImpl13requires_gradEv",
-    b"_ZNK3c1010TensorImpl8_fw_gradEmRKN2at10TensorBaseE",
-    b"_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE",
-    b"_ZdlPv",  # of what is optional
-    b"_ZSt21__throw_runtime_errorPKc",
-    b"_Z16THPVariable_WrapRKN2at10TensorBaseE",
+    b"at::_ops::alias",
+    b"TensorImpl::requires_grad",
+    b"TensorImpl::_fw_grad",
+    b"tls_is_dispatch_key_included",
+    b"operator delete",  # of what is optional
+    b"std::__throw_runtime_error",
+    b"THPVariable_Wrap",
 )
 LIBRARIES = (b"libtorch_cpu.so", b"libtorch_python.so", b"libc10.so", b"libstdc++.so.6")
+CUDA_LIBRARIES = (b"libtorch_cuda.so",)
 
 cdef size_t place_of_keys  # of the set of keys in a c10::TensorImpl
 cdef uint64_t plain_keys[2]  # of tensors on the CPU, on a GPU
@@ -195,22 +192,9 @@ cdef bint find_all(object module):
 
 
 cdef bint find_functions():
-    global cuda_stream
-    cdef void **to = <void **>&torch
-    cdef void *handles[4]
-    cdef void *library
-    for k, path in enumerate(LIBRARIES):
-        handles[k] = dlopen(path, RTLD_LAZY | RTLD_NOLOAD)
-    for k, name in enumerate(NAMES):
-        to[k] = NULL
-        for place in range(4):
-            if handles[place] != NULL and to[k] == NULL:
-                to[k] = dlsym(handles[place], name)
-        if to[k] == NULL:
-            return False
-    library = dlopen(b"libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD)
-    if library != NULL:
-        (<void **>&cuda_stream)[0] = dlsym(library, b"aoti_torch_get_current_cuda_stream")
+    if not find_symbols(LIBRARIES, NAMES, <void **>&torch):
+        return False
+    find_symbols(CUDA_LIBRARIES, (b"aoti_torch_get_current_cuda_stream",), <void **>&cuda_stream)
     return True
 
 
@@ -240,13 +224,11 @@ cdef void *forward_gradient_of(object x):
 cdef bint learn_numbers():
     global cpu, cuda
     cdef get_number number = NULL
-    cdef void *library = dlopen(b"libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD)
     memset(dtypes, 0, sizeof(dtypes))
     found = {}
     for name in ("device_type_cpu", "device_type_cuda", *[f"dtype_{name}" for name in DTYPES]):
         symbol = f"aoti_torch_{name}".encode()
-        (<void **>&number)[0] = dlsym(library, symbol)
-        if number == NULL:
+        if not find_symbols(LIBRARIES, (symbol,), <void **>&number):
             return False
         found[name] = number()
     cpu, cuda = found["device_type_cpu"], found["device_type_cuda"]
@@ -262,11 +244,10 @@ cdef bint learn_numbers():
 cdef bint learn_keys(object module, object plain):
     """Where a tensor's set of keys is; the sets of plain tensors; which keys trace."""
     global place_of_keys, n_tracing_keys
-    C = module._C
     z = module.zeros(2, dtype=module.complex64, device="cpu")
     samples = [plain, z.conj(), z.conj().imag, module.eye(2).to_sparse()]
     samples.append(module.empty(2, device="meta"))
-    wanted = [C._dispatch_keys(x).raw_repr() for x in samples]
+    wanted = [torch_private.keys_of(x) for x in samples]
     places = [
         place
         for place in range(0, MOST_TENSOR_BYTES, sizeof(uint64_t))
@@ -276,13 +257,11 @@ cdef bint learn_keys(object module, object plain):
         return False
     place_of_keys = places[0]
     for k, name in enumerate(("CPU", "CUDA")):
-        keys = C.DispatchKeySet(getattr(C.DispatchKey, name))
-        for other in (f"Autograd{name}", f"Autocast{name}", "ADInplaceOrView"):
-            keys = keys | C.DispatchKeySet(getattr(C.DispatchKey, other))
-        plain_keys[k] = keys.raw_repr()
+        others = (f"Autograd{name}", f"Autocast{name}", "ADInplaceOrView")
+        plain_keys[k] = torch_private.set_of((name, *others))
     names = ("Python", "Functionalize", "FuncTorchDynamicLayerBackMode", "PythonDispatcher")
     for name in names:
-        tracing_keys[n_tracing_keys] = int(getattr(C.DispatchKey, name))
+        tracing_keys[n_tracing_keys] = torch_private.number_of(name)
         n_tracing_keys += 1
     return plain_keys[0] == wanted[0]
 
@@ -293,16 +272,12 @@ cdef bint are_methods(object module, object plain):
         leaf = module.empty(2, device="cpu", requires_grad=True)
         if not torch.requires_grad(impl_of(leaf)) or torch.requires_grad(impl_of(plain)):
             return False
-    level = module._C._enter_dual_level()  # forward_ad itself imports much
-    try:
-        x = module._VF._make_dual(module.zeros(2, device="cpu"), plain.new_zeros(2), level=level)
+    with torch_private.dual_number(module.zeros(2, device="cpu"), plain.new_zeros(2)) as x:
         if forward_gradient_of(x) == undefined:
             return False
-    finally:
-        module._C._exit_dual_level(level=level)
     if torch.is_included(tracing_keys[1]):
         return False
-    with module._C._IncludeDispatchKeyGuard(module._C.DispatchKey.Functionalize):
+    with torch_private.key_included("Functionalize"):
         return torch.is_included(tracing_keys[1])
 
 
@@ -310,4 +285,4 @@ cdef object new_raiser(object Tensor):
     """A tensor on which each operation raises what waits."""
     members = {"__torch_dispatch__": classmethod(lambda cls, *args: raise_waiting())}
     cls = type("Raiser", (Tensor,), members)
-    return Tensor._make_wrapper_subclass(cls, (0,))
+    return torch_private.wrapper(cls)

@@ -8,10 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._functorch.utils import enable_single_level_autograd_function
-from torch.autograd import forward_ad
-from torch.autograd.function import _SingleLevelFunction
 
+from cuplug._engine.interop.torch_private import (
+    SingleLevelFunction,
+    after_writes,
+    base_of,
+    below_autograd,
+    has_dual_level,
+    is_forward,
+    is_transformed,
+    set_forward,
+    single_level,
+)
 from cuplug._engine.lookup.gradient import find_gradient
 from cuplug._engine.signature.gradient import Gradient, linear_names
 from cuplug._engine.signature.signature import Signature
@@ -22,7 +30,6 @@ __all__ = ["autograd_kernel", "count_writes"]
 
 _GRADIENT = "gradient"  # the kind of what comes from one
 _is_enabled = torch.is_grad_enabled
-_is_transformed = torch._C._are_functorch_transforms_active
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,7 @@ def count_writes(entry: Entry) -> Callable[..., Any]:
         for k in mutated:
             if args[k] is not None:
                 torch.autograd.graph.increment_version(args[k])
-        return entry.call.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args)
+        return entry.call.redispatch(after_writes(keyset), *args)
 
     return kernel
 
@@ -137,7 +144,7 @@ def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
         x = args[k]
         if x is None or not x.requires_grad:
             continue
-        base = x if x._base is None else x._base
+        base = base_of(x)
         if base.is_leaf and base.requires_grad:
             kind = "a leaf Variable" if base is x else "a view of a leaf Variable"
             raise RuntimeError(
@@ -147,9 +154,7 @@ def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
 
 
 def _is_recorded(args: Sequence[Any]) -> bool:
-    return (_is_enabled() and _requires_grad(args)) or (
-        forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled()
-    )
+    return (_is_enabled() and _requires_grad(args)) or is_forward()
 
 
 def _requires_grad(args: Sequence[Any]) -> bool:
@@ -164,19 +169,14 @@ def _requires_grad(args: Sequence[Any]) -> bool:
 
 def _apply(function: Any, *args: Any) -> Any:
     """Record a call. Of nested transforms, as grad(grad(f)), the dispatcher calls once for each."""
-    if not _is_transformed():
+    if not is_transformed():
         return function.apply(*args)
-    with enable_single_level_autograd_function():
+    with single_level():
         return function.apply(*args)
-
-
-def _is_forward() -> bool:
-    """Say whether derivatives are computed in forward mode."""
-    return forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled()
 
 
 def _below(entry: Entry, args: Sequence[Any]) -> Any:
-    with torch._C._AutoDispatchBelowAutograd():
+    with below_autograd():
         return entry.call(*args)
 
 
@@ -213,7 +213,7 @@ def _function(entry: Entry, plans: _Plans) -> Any:
         plan = plans.only or plans.of(args)
         before = _before(plan, args, mutated) if mutated else args
         # Gradients are off here: what is called is not recorded again.
-        results = _run(entry, args) if _is_transformed() else call(*args)
+        results = _run(entry, args) if is_transformed() else call(*args)
         if mutated:
             written = [args[k] for k in mutated if args[k] is not None]
             ctx.mark_dirty(*written)
@@ -235,17 +235,17 @@ def _function(entry: Entry, plans: _Plans) -> Any:
         args, results = ctx.call
         tangents = _unflatten(ctx.record[1], flat)
         del ctx.call
-        with forward_ad._set_fwd_grad_enabled(False):
+        with set_forward(False):
             return _along(entry, plans, args, results, tangents)
 
     members = {"forward": forward, "backward": backward, "jvp": jvp}
     functions = {key: staticmethod(value) for key, value in members.items()}
-    return type(f"{entry.whole.operator.name}_of_cuplug", (_SingleLevelFunction,), functions)
+    return type(f"{entry.whole.operator.name}_of_cuplug", (SingleLevelFunction,), functions)
 
 
 def _run(entry: Entry, args: Sequence[Any]) -> Any:
     """Run a call inside of transforms of torch.func, of which the others may record it, too."""
-    with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+    with torch.enable_grad(), set_forward(True):
         return _below(entry, args)
 
 
@@ -259,11 +259,7 @@ def _before(plan: Any, args: Sequence[Any], mutated: list[int]) -> list[Any]:
     """Return the arguments, those that are changed and wanted as they were copied."""
     origins = plan.gradient.arguments.values() if isinstance(plan, _Plan) else ()
     wanted = {origin.number for origin in origins if origin.kind == "argument"}
-    copied = {
-        k
-        for k in mutated
-        if args[k] is not None and (forward_ad._current_level >= 0 or k in wanted)
-    }
+    copied = {k for k in mutated if args[k] is not None and (has_dual_level() or k in wanted)}
     return [x.clone() if k in copied else x for k, x in enumerate(args)]
 
 
@@ -279,7 +275,7 @@ def _save(ctx: Any, plan: Any, lengths: Any, args: Sequence[Any], results: tuple
                 others[name] = x
         ctx.save_for_backward(*tensors)
     ctx.record = plan, lengths, len(args), names, others, _shapes(plan, args)
-    if forward_ad._current_level >= 0:
+    if has_dual_level():
         ctx.call = args, results
 
 

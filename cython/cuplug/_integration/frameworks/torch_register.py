@@ -11,10 +11,15 @@ from typing import Any
 import numpy
 import torch
 from torch import library
-from torch.autograd import forward_ad
 
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.call.output_tuples import named_outputs
+from cuplug._engine.interop.torch_private import (
+    OpNamespace,
+    add_kernel,
+    has_dual_level,
+    is_transformed,
+)
 from cuplug._engine.lookup.find import find
 from cuplug._engine.signature.call_signature import are_alike, by_name
 from cuplug._engine.signature.signature import signatures_of
@@ -46,10 +51,10 @@ def register(operator: Operator) -> Registered:
     return known
 
 
-class _Namespace(torch._ops._OpNamespace):  # type: ignore[misc]
+class _Namespace(OpNamespace):  # type: ignore[misc]
     """`torch.ops.cuplug`, which makes an operator when its name is first used."""
 
-    __module__ = "torch._ops"  # part of the names that exported programs have
+    __module__ = OpNamespace.__module__  # part of the names that exported programs have
 
     def __getattr__(self, name: str) -> Any:
         with _lock:  # what another thread makes is whole then
@@ -141,7 +146,7 @@ def _implement(name: str, entry: Entry) -> None:
         for key in (f"Autograd{key}" for key in keys):
             # Where sizes are symbols: handed to a boxed kernel, integers would become numbers.
             if _implement_boxed(name, key, entry, recording):
-                entry.call.py_impl(getattr(torch._C.DispatchKey, key))(recording)
+                add_kernel(entry.call, key, recording)
     if entry.overload.mutated:
         _library.impl(name, count_writes(entry), "ADInplaceOrView", with_keyset=True)
     qualified = f"{NAMESPACE}::{name}"
@@ -226,9 +231,7 @@ def _is_unrecorded(x: Any) -> bool:
     """Say whether tensors that require grad are as any other now: inside torch.no_grad()."""
     if isinstance(x, (list, tuple)):
         return all(map(_is_unrecorded, x))
-    if torch.is_grad_enabled() or forward_ad._current_level >= 0:
-        return False
-    if torch._C._are_functorch_transforms_active():
+    if torch.is_grad_enabled() or has_dual_level() or is_transformed():
         return False
     return not isinstance(x, torch.Tensor) or type(x) in (torch.Tensor, torch.nn.Parameter)
 

@@ -11,11 +11,13 @@ from functools import cache, cached_property
 
 from cuplug._engine.base import environment, flags
 from cuplug._source.compilers.program import find_compiler
+from cuplug._source.compilers.toolkit import ask_pathfinder
 
 # In nvidia/ of the packages' directory: of CUDA 13, 14 and so on; of CUDA 12.
 LIBRARIES = ("cu{major}/lib", "cuda_nvrtc/lib")
 HEADERS = ("cuda_runtime/include", "cuda_cccl/include")
 MAJORS = range(19, 12, -1)
+FIND_HEADERS = "find_nvidia_header_directory"  # of cuda-pathfinder
 # Headers that stand for the C and C++ standard library, and for <cub/cub.cuh>.
 _STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
 STANDARD_C, STANDARD_CPP = (os.path.join(_STANDARD, name) for name in ("c", "cpp"))
@@ -83,8 +85,10 @@ def _headers_beside(path: str) -> list[str]:
     places = [os.path.join(above, "include"), *(os.path.join(packages, h) for h in HEADERS)]
     places += [os.path.join(home, "include") for home in (*homes, "/usr/local/cuda") if home]
     runtime = next((p for p in places if os.path.exists(os.path.join(p, "cuda_fp16.h"))), None)
+    runtime = runtime or ask_pathfinder(FIND_HEADERS, "cudart")
     libraries = [p for place in places for p in (os.path.join(place, "cccl"), place)]
     cccl = next((p for p in libraries if os.path.exists(os.path.join(p, "cuda/std"))), None)
+    cccl = cccl or ask_pathfinder(FIND_HEADERS, "cccl")
     return [directory for directory in dict.fromkeys((runtime, cccl)) if directory]
 
 

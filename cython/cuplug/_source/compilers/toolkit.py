@@ -32,13 +32,38 @@ def find_toolkit() -> Toolkit | None:
 
 
 def find_nvcc() -> str | None:
-    """Return the path of nvcc: $CUDACXX, $NVCC, PATH, $CUDA_HOME, the usual places, the wheels."""
+    """Return the path of nvcc.
+
+    It is searched in $CUDACXX, $NVCC, PATH, $CUDA_HOME, the usual places, the wheels, and where
+    cuda-pathfinder finds it.
+    """
     homes = [environment.variable(name) for name in ("CUDA_HOME", "CUDA_PATH")]
     directories = [os.path.join(home, "bin") for home in homes if home]
     named = environment.variable("CUDACXX") or environment.variable("NVCC") or "nvcc"
-    return shutil.which(named, path=environment.path()) or shutil.which(
-        "nvcc", path=os.pathsep.join([*directories, *DIRECTORIES, *_wheel_directories()])
+    return (
+        shutil.which(named, path=environment.path())
+        or shutil.which(
+            "nvcc", path=os.pathsep.join([*directories, *DIRECTORIES, *_wheel_directories()])
+        )
+        or ask_pathfinder("find_nvidia_binary_utility", "nvcc")
     )
+
+
+def ask_pathfinder(function: str, name: str) -> str | None:
+    """Return what a function of cuda-pathfinder finds, such as in Conda environments.
+
+    It is None without the package, and with raised privileges, as the package reads the
+    environment. The package's search for libraries loads them, and is not used.
+    """
+    if environment.privileged:
+        return None
+    try:
+        from cuda import pathfinder
+
+        found = getattr(pathfinder, function)(name)
+    except Exception:
+        return None
+    return None if found is None else str(found)
 
 
 def _wheel_directories() -> list[str]:
