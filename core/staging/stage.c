@@ -6,7 +6,6 @@
 #include "base/layout.h"
 #include "base/status.h"
 #include "cuda/fault.h"
-#include "cuda/gpus.h"
 #include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
@@ -17,10 +16,9 @@
 #include "staging/parcel.h"
 #include "staging/slices.h"
 #include "staging/transfer.h"
+#include "staging/turns.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* The part under way. */
 typedef struct part {
@@ -171,69 +169,15 @@ static int run_parts(cuplug__shipment *s, cuplug__watch *watch) {
   return status;
 }
 
-/* ---- Turns ----------------------------------------------------------------------------------- */
-
-/* Large calls of several threads go through one GPU a few at a time: each keeps the bus and the
- * memory of the host busy by itself, and all at once would be in each other's way. */
-#define TURNS 2             /* at once on one GPU: while one begins or ends, another has the bus */
-#define PERIOD_NS 100000000 /* after which a waiting thread reports */
-#define N_PERIODS 20        /* after which it goes on, come what may */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t is_given = PTHREAD_COND_INITIALIZER;
-static int n_running[CUPLUG__MAX_GPUS]; /* under the lock */
-static _Thread_local int n_own;
-
-static struct timespec after(long ns) {
-  struct timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  t.tv_nsec += ns;
-  if (t.tv_nsec >= 1000000000) t.tv_nsec -= 1000000000, t.tv_sec++;
-  return t;
-}
-
-/* 1 with a turn, 0 after a period in which there was none. */
-static int wait_for_turn(int32_t device, int at_most) {
-  const struct timespec end = after(PERIOD_NS);
-  int code = 0;
-  pthread_mutex_lock(&lock);
-  while (!code && n_running[device] >= at_most)
-    code = pthread_cond_timedwait(&is_given, &lock, &end);
-  const int has_turn = n_running[device] < at_most;
-  n_running[device] += has_turn;
-  pthread_mutex_unlock(&lock);
-  return has_turn;
-}
-
-/* Waits for a turn on the GPU, some time at most: the thread that has one may wait for this very
- * thread. A thread that has one needs no other. Fails where the watch ends the call. */
-static int take_turn(int32_t device, cuplug__watch *watch, cuplug_error *error) {
-  for (int k = n_own ? N_PERIODS : 0; !wait_for_turn(device, k < N_PERIODS ? TURNS : INT32_MAX);
-       k++) {
-    int status = cuplug__watch_add(watch, 0, error);
-    if (status) return status;
-  }
-  n_own++;
-  return CUPLUG_OK;
-}
-
-static void give_turn(int32_t device) {
-  pthread_mutex_lock(&lock);
-  n_running[device]--;
-  pthread_cond_broadcast(&is_given);
-  pthread_mutex_unlock(&lock);
-  n_own--;
-}
-
 /* ---- One way after the other ----------------------------------------------------------------- */
 
 static int run_slices(cuplug__shipment *s, cuplug__watch *watch, int *is_done) {
   const int32_t device = s->run->device.id;
-  int status = take_turn(device, watch, s->run->error);
+  int status = cuplug__turn_take(device, watch, s->run->error);
   *is_done = status != CUPLUG_OK;
   if (status) return status;
   status = cuplug__run_slices(s, watch, is_done);
-  give_turn(device);
+  cuplug__turn_give(device);
   return status;
 }
 

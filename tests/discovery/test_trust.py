@@ -4,6 +4,7 @@
 import hashlib
 import os
 import shutil
+import struct
 from pathlib import Path
 
 import cuplug
@@ -98,6 +99,25 @@ def test_a_dependency_by_its_path_is_not_covered(place, allow):
     needed = compile_fixture("no_table.c", place / "libneeded.so.1")
     path = named_plugin(place / "libby_path.so", "by_path", "-Wl,--no-as-needed", needed)
     allow(path, needed)
+    assert listed(path).reason.startswith("looks for libraries in places of its own")
+
+
+def test_dependencies_whose_names_cannot_be_read_are_not_covered(place, allow):
+    """The dynamic section names a table of texts where the file has none."""
+    path = named_plugin(place / "libtexts.so", "texts", "-Wl,--no-as-needed")
+    allow(path)
+    assert listed(path).state == "ok"
+    image = bytearray(path.read_bytes())
+    (headers,), (n,) = struct.unpack_from("<Q", image, 32), struct.unpack_from("<H", image, 56)
+    types = {
+        struct.unpack_from("<I", image, headers + 56 * k)[0]: headers + 56 * k for k in range(n)
+    }
+    (at,) = struct.unpack_from("<Q", image, types[2] + 8)  # PT_DYNAMIC
+    while struct.unpack_from("<Q", image, at)[0] != 5:  # DT_STRTAB
+        at += 16
+    struct.pack_into("<Q", image, at + 8, 1 << 60)
+    path.write_bytes(image)
+    allow(path)
     assert listed(path).reason.startswith("looks for libraries in places of its own")
 
 

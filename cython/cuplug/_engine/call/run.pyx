@@ -298,6 +298,3 @@ cdef object finish_outputs(
         if not is_given(r, n + k, out):
             result[k] = finish_output(r, name, result[k])
     return result
-
-
-    return 0
