@@ -162,10 +162,24 @@ static int device_attribute(const cuplug_call *call, int32_t attribute, int64_t 
   return CUPLUG_OK;
 }
 
+static int set_handle(const cuplug_call *call, void *handle) {
+  const cuplug__run *run = call->run;
+  const char *wrong = !run->frame->signature->made   ? "expected none: the operator makes no handle"
+                      : !handle                      ? "expected one that is not NULL"
+                      : (*run->frame->made)->pointer ? "expected one in a call"
+                                                     : NULL;
+  if (wrong)
+    return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN, "handle: got %s, %s",
+                        handle ? "a handle" : "NULL", wrong);
+  (*run->frame->made)->pointer = handle;
+  return CUPLUG_OK;
+}
+
 static void *no_workspace(const cuplug_call *call, uint64_t bytes) {
   cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_PLUGIN,
-               "workspace: got a request for %" PRIu64 " bytes while a state is made, which has no "
-               "call to keep them for; allocate them",
+               "workspace: got a request for %" PRIu64
+               " bytes while a state is made or a handle is "
+               "closed, which has no call to keep them for; allocate them",
                bytes);
   return NULL;
 }
@@ -173,8 +187,16 @@ static void *no_workspace(const cuplug_call *call, uint64_t bytes) {
 static int no_output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
   (void)shape;
   return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_PLUGIN,
-                      "output: got a request for output %u while a state is made, which has none",
+                      "output: got a request for output %u while a state is made or a handle is "
+                      "closed, which has none",
                       k);
+}
+
+static int no_handle(const cuplug_call *call, void *handle) {
+  (void)handle;
+  return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_PLUGIN,
+                      "handle: got a handle while a state is made or a handle is closed, expected "
+                      "none: an entry makes it");
 }
 
 const cuplug_services cuplug__services = {.struct_bytes = sizeof(cuplug_services),
@@ -185,14 +207,25 @@ const cuplug_services cuplug__services = {.struct_bytes = sizeof(cuplug_services
                                           .parallel = parallel,
                                           .threads = threads,
                                           .interrupted = interrupted,
-                                          .device_attribute = device_attribute};
+                                          .device_attribute = device_attribute,
+                                          .set_handle = set_handle};
 
-const cuplug_services cuplug__state_services = {.struct_bytes = sizeof(cuplug_services),
-                                                .fail = fail,
-                                                .workspace = no_workspace,
-                                                .output = no_output,
-                                                .launch = launch,
-                                                .parallel = parallel,
-                                                .threads = threads,
-                                                .interrupted = interrupted,
-                                                .device_attribute = device_attribute};
+static cuplug_services bare_services = {.struct_bytes = sizeof(cuplug_services),
+                                        .fail = fail,
+                                        .workspace = no_workspace,
+                                        .output = no_output,
+                                        .launch = launch,
+                                        .parallel = parallel,
+                                        .threads = threads,
+                                        .interrupted = interrupted,
+                                        .device_attribute = device_attribute,
+                                        .set_handle = no_handle};
+
+cuplug_call cuplug__bare_call(cuplug__run *run) {
+  return (cuplug_call){.struct_bytes = sizeof(cuplug_call),
+                       .abi_version = CUPLUG_ABI_VERSION,
+                       .device = run->device,
+                       .services = &bare_services,
+                       .run = run,
+                       .max_threads = cuplug__max_threads()};
+}

@@ -52,6 +52,8 @@ static int read_rows(cuplug__table *table, const cuplug_definition *from, const 
     cuplug_row *row = &table->rows[k];
     int status = cuplug__row_read(table->made + places[k], (uint32_t)(places[k + 1] - places[k]),
                                   row, error);
+    if (!status && row->parsed->n_handles)
+      status = cuplug__fail(error, CUPLUG_ERROR_VALUE, "handles are of plugins in files");
     if (!status) continue;
     cuplug__prefix(error, "row %u: ", k);
     return status;

@@ -56,6 +56,8 @@ typedef struct cuplug__states {
   cuplug__state_slot slots[1 + CUPLUG__N_FAULTS];
 } cuplug__states;
 
+typedef int cuplug__close_handle(const cuplug_call *call, void *handle);
+
 /* One row of the table, ready to be matched and called. */
 typedef struct cuplug__overload {
   const cuplug_row *row;
@@ -72,7 +74,8 @@ typedef struct cuplug__overload {
   uint32_t prefers_host;    /* 1: arrays of the host are not taken to a GPU unasked */
   uint32_t keeps_rounding;  /* 1: the host entry cannot change how its thread computes */
   cuplug_reshape *reshape;
-  cuplug__states *states; /* the plugin's, or its own; NULL: none */
+  cuplug__states *states;      /* the plugin's, or its own; NULL: none */
+  cuplug__close_handle *close; /* of the handles that it makes */
   /* Of asynchronous calls on each GPU: two of them could not claim one. Made at the first. Apart
    * from the rest, so that memory is only taken where there are calls on GPUs. */
   cuplug_fault *_Atomic *faults;
@@ -90,6 +93,17 @@ struct cuplug_operator {
   _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
   _Atomic uint64_t found; /* cuplug__registry_moment when its name alone led to it; 0: never */
   cuplug_operator *alike; /* found by name alone before, with the same hash of the name */
+};
+
+/* A handle, made by an entry: entry/handle.h. */
+#define CUPLUG__CLOSED (1u << 31)
+struct cuplug_handle {
+  const cuplug_operator *op; /* which has made it */
+  const cuplug__overload *overload;
+  void *pointer; /* the plugin's; NULL: the entry has not set it yet */
+  cuplug_device device;
+  uint32_t era;          /* in which it was made */
+  _Atomic uint32_t uses; /* by calls under way, and CUPLUG__CLOSED */
 };
 
 /* Makes room for the states of a plugin or row; NULL where its key names no function. */

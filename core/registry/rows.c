@@ -80,6 +80,9 @@ static void add_parameter(cuplug__row_sets *sets, uint32_t i, const cuplug_signa
   case CUPLUG_PARAMETER_ARRAYS:
     add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
     break;
+  case CUPLUG_PARAMETER_HANDLE:
+    add_kind(sets, i, CUPLUG_ARGUMENT_HANDLE, row);
+    break;
   default:
     add_kind(sets, i, CUPLUG_ARGUMENT_STRING, row);
   }
