@@ -131,8 +131,8 @@ typedef enum cuplug_argument_kind {
   CUPLUG_ARGUMENT_STRING,   /* scalar.s */
   CUPLUG_ARGUMENT_NONE,     /* Python's None */
   CUPLUG_ARGUMENT_LIST,     /* list: of arguments */
-  CUPLUG_ARGUMENT_HANDLE,   /* scalar.handle: a cuplug_handle */
-  CUPLUG_ARGUMENT_OTHER     /* scalar.s says what it is, for the error message */
+  CUPLUG_ARGUMENT_OTHER,    /* scalar.s says what it is, for the error message */
+  CUPLUG_ARGUMENT_HANDLE    /* scalar.handle: a cuplug_handle */
 } cuplug_argument_kind;
 
 /** Properties of an array that its tensor cannot say. */

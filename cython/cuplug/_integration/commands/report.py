@@ -187,9 +187,8 @@ def _parameter_fields(signature: Signature, x: Parameter) -> dict[str, Any]:
         "dtypes": list(signature.dtypes(x)),
         "shape": signature.shape(x),
         "choices": list(x.choices),
-        "tag": x.tag,
         "default": x.default_text if x.has_default else None,
-    }
+    } | ({"tag": x.tag} if x.tag else {})
 
 
 def _show_row(row: Row, signature: Signature) -> None:
