@@ -270,6 +270,7 @@ static inline void start_frame(cuplug_operator *op, cuplug_frame *frame, cuplug_
   cuplug__clear(error);
   frame->op = op;
   frame->stream = NULL;
+  frame->made = NULL;
   frame->allocate = NULL;
   frame->progress = NULL;
   frame->n_origins = 0;

@@ -146,6 +146,33 @@ static __attribute__((noinline)) int check_conditions(cuplug__match *m) {
   return CUPLUG_OK;
 }
 
+/* Whether two libraries were the same file, one after the other. */
+static int is_reloaded(const cuplug_operator *old, const cuplug_operator *op) {
+  return old->plugin != op->plugin && !strcmp(cuplug_operator_path(old), cuplug_operator_path(op));
+}
+
+/* Of the same tag and the same library; whether it is open is seen when it is used. */
+static int match_handle(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
+  const cuplug_handle *given = a->scalar.handle;
+  if (a->kind != CUPLUG_ARGUMENT_HANDLE || a->flags & CUPLUG_NEW_HANDLE || !given)
+    return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  const char *tag = m->s->parameters[i].tag;
+  const cuplug_parameter *made = given->overload->signature->made;
+  *to = a->scalar;
+  const int is_own = given->op->plugin == m->frame->op->plugin;
+  if (is_own && !strcmp(made->tag, tag)) return CUPLUG_OK;
+  if (is_own)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
+                            "got handle[%s], expected handle[%s]; make one with another operator",
+                            made->tag, tag);
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
+                          "got handle[%s] of %s%s, expected handle[%s] of %s; make one with an "
+                          "operator of that library",
+                          made->tag, cuplug_operator_path(given->op),
+                          is_reloaded(given->op, m->frame->op) ? " before it was reloaded" : "",
+                          tag, cuplug_operator_path(m->frame->op));
+}
+
 static __attribute__((noinline)) int match_other(cuplug__match *m, int32_t i, cuplug_scalar *to,
                                                  uint32_t *first_item) {
   const cuplug_parameter *x = &m->s->parameters[i];
@@ -157,6 +184,7 @@ static __attribute__((noinline)) int match_other(cuplug__match *m, int32_t i, cu
   }
   if (x->kind == CUPLUG_PARAMETER_LIST) return match_list(m, i, a, to);
   if (x->kind == CUPLUG_PARAMETER_SCALAR) return match_scalar(m, i, a, to);
+  if (x->kind == CUPLUG_PARAMETER_HANDLE) return match_handle(m, i, a, to);
   if (x->kind != CUPLUG_PARAMETER_ARRAYS) return match_string(m, i, a, to);
   to->list = (cuplug_items){&m->frame->tensors[*first_item], a->list.n};
   *first_item += a->list.n;

@@ -138,6 +138,9 @@ cuplug__text cuplug__describe_argument(const cuplug_argument *a) {
   case CUPLUG_ARGUMENT_LIST:
     add(&text, a->list.n == 1 ? "a list of 1 item" : "a list of %" PRIu32 " items", a->list.n);
     break;
+  case CUPLUG_ARGUMENT_HANDLE:
+    add(&text, a->flags & CUPLUG_NEW_HANDLE ? "the place of a new handle" : "a handle");
+    break;
   case CUPLUG_ARGUMENT_OTHER:
     add(&text, "%s", a->scalar.s);
     break;
@@ -161,6 +164,8 @@ cuplug__text cuplug__describe_parameter(const cuplug_signature *s, const cuplug_
   cuplug__text text = {""};
   if (x->kind == CUPLUG_PARAMETER_STRING) {
     add(&text, "a string");
+  } else if (x->kind == CUPLUG_PARAMETER_HANDLE) {
+    add(&text, "handle[%s]", x->tag);
   } else if (x->kind == CUPLUG_PARAMETER_CHOICE) {
     add_choices(&text, x);
   } else if (x->kind == CUPLUG_PARAMETER_LIST) {

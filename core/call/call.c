@@ -14,6 +14,7 @@
 #include "cuda/stream.h"
 #include "entry/blocks.h"
 #include "entry/entry.h"
+#include "entry/handle.h"
 #include "entry/prepare.h"
 #include "entry/run.h"
 #include "registry/operator.h"
@@ -147,6 +148,16 @@ static inline int wants_strides(const cuplug__run *run) {
   return !o->implies_strides || run->device.type != run->frame->home.type;
 }
 
+static int run_where(cuplug__run *run) {
+  return run->device.type == CUPLUG_CUDA ? run_cuda(run) : run_host(run);
+}
+
+static __attribute__((noinline)) int run_with_handles(cuplug__run *run) {
+  cuplug__used used;
+  const int status = cuplug__handles_begin(run, &used);
+  return status ? status : cuplug__handles_end(run, &used, run_where(run));
+}
+
 /* Who wants no record gives the call no less: the entry may fill one. */
 static __attribute__((noinline)) int run_with_record(cuplug_frame *f) {
   cuplug_error error;
@@ -172,7 +183,11 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   atomic_flag_clear_explicit(&run.is_failing, memory_order_relaxed);
   run.second = NULL;
   run.n_workspaces = 0;
-  if (wants_strides(&run)) cuplug__write_strides(f);
   f->device = run.device;
-  return run.device.type == CUPLUG_CUDA ? run_cuda(&run) : run_host(&run);
+  const uint32_t flags = run.overload->row->flags;
+  if (flags & (CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_HANDLES)) {
+    if (wants_strides(&run)) cuplug__write_strides(f);
+    if (flags & CUPLUG_ROW_HANDLES) return run_with_handles(&run);
+  }
+  return run_where(&run);
 }

@@ -26,7 +26,7 @@ static uint32_t count_parameters(const cuplug_operator *op, uint32_t n) {
   const cuplug_signature *s = op->overloads[0].signature;
   for (uint32_t k = 1; k < op->n_overloads; k++) {
     const cuplug_signature *other = op->overloads[k].signature;
-    if ((uint32_t)(other->n_parameters + other->n_outputs) == n) s = other;
+    if ((uint32_t)other->n_parameters + cuplug_signature_n_outputs(other) == n) s = other;
   }
   return n < (uint32_t)s->n_parameters ? n : (uint32_t)s->n_parameters;
 }
@@ -79,10 +79,24 @@ static int is_given(const cuplug_argument *given, uint32_t n, uint32_t k) {
   return k < n && given[k].kind != CUPLUG_ARGUMENT_ABSENT;
 }
 
+/* The place of a handle, the only output then. */
+static __attribute__((noinline)) int take_place(cuplug_frame *f, const cuplug_argument *given,
+                                                uint32_t n, cuplug_error *error) {
+  const int is_one = n == 1 && given->kind == CUPLUG_ARGUMENT_HANDLE;
+  if (is_one && given->flags & CUPLUG_NEW_HANDLE) f->made = given->scalar.handle;
+  if (f->made || !n) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_TYPE,
+                      "%s: out: got %s, expected the place of handle[%s]: "
+                      "cuplug_new_handle(&handle)",
+                      f->op->name, n > 1 ? "several outputs" : cuplug__describe_argument(given).s,
+                      f->signature->made->tag);
+}
+
 /* Those that were given; *n_missing: how many there are besides. */
 static int take_outputs(cuplug_frame *f, const cuplug_argument *given, uint32_t n,
                         uint32_t *n_missing, cuplug_error *error) {
   *n_missing = f->n_tensors - f->n_inputs;
+  if (f->signature->made) return take_place(f, given, n, error);
   for (uint32_t k = 0; k < n; k++) {
     if (!is_given(given, n, k) && f->n_inputs + k < f->n_tensors) continue;
     int status = cuplug_set_output(f, k, &given[k], error);

@@ -2,6 +2,7 @@
 #include "discovery/table.h"
 
 #include "base/status.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,43 +34,12 @@ int cuplug__row_is_of(const cuplug_row *row, const char *name) {
   return !strcmp(own, name);
 }
 
-/* The length of a well-formed UTF-8 character that a terminal shows, 0 for anything else. Of a
- * string that ends inside a character the terminating zero is refused as a continuation. */
-static size_t character_bytes(const unsigned char *c) {
-  if (c[0] < 0x80) return c[0] >= ' ' && c[0] != 0x7f;
-  size_t n = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
-  if (c[0] < 0xc2 || c[0] > 0xf4) return 0;
-  for (size_t k = 1; k < n; k++)
-    if ((c[k] & 0xc0) != 0x80) return 0;
-  int overlong = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
-  int surrogate = c[0] == 0xed && c[1] > 0x9f;
-  int beyond = c[0] == 0xf4 && c[1] > 0x8f;
-  int control = c[0] == 0xc2 && c[1] < 0xa0;
-  return overlong || surrogate || beyond || control ? 0 : n;
-}
-
-/* How many bytes at the beginning of a string are ASCII that a terminal shows, in eights. */
-static size_t shown_bytes(const char *text, size_t n) {
-  const uint64_t ones = UINT64_MAX / 255;
-  for (size_t k = 0; k + 8 <= n; k += 8) {
-    uint64_t x;
-    memcpy(&x, text + k, sizeof x);
-    const uint64_t below = (x - ' ' * ones) & ~x, above = x | (x + ones); /* a space; a tilde */
-    if ((below | above) & 128 * ones) return k;
-  }
-  return n & ~(size_t)7;
-}
-
 /* Checks that a string of n bytes is a line of UTF-8. */
 static int check_line(const char *key, const char *text, size_t n, cuplug_error *error) {
-  for (size_t k = shown_bytes(text, n); text[k];) {
-    size_t step = character_bytes((const unsigned char *)text + k);
-    if (!step)
-      return cuplug__reject(error, "%s: byte 0x%02x at %zu, one line of UTF-8 is wanted", key,
-                            (unsigned char)text[k], k);
-    k += step;
-  }
-  return CUPLUG_OK;
+  const size_t k = cuplug__shown_bytes(text, n);
+  if (!text[k]) return CUPLUG_OK;
+  return cuplug__reject(error, "%s: byte 0x%02x at %zu, one line of UTF-8 is wanted", key,
+                        (unsigned char)text[k], k);
 }
 
 /* ---- The text of a note ---------------------------------------------------------------------- */
@@ -189,6 +159,7 @@ static int take_row_field(void *to, const field *f, cuplug_error *error) {
   if (is_key(f, "doc")) return take_once(&row->doc, f, error);
   if (is_key(f, "host")) return take_once(&row->host_entry, f, error);
   if (is_key(f, "cuda")) return take_once(&row->cuda_entry, f, error);
+  if (is_key(f, "close")) return take_once(&row->close, f, error);
   if (is_key(f, "row")) return take_number(row, f, error);
   for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
     if (is_key(f, flags[k].key)) return take_flag(row, flags[k].flag, f, error);
@@ -204,11 +175,26 @@ static int parse(cuplug_row *row, cuplug_error *error) {
   return CUPLUG_ERROR_PLUGIN;
 }
 
+/* What a handle wants of its row. No call that makes one is cut: it would make several. */
+static int check_handles(cuplug_row *row, cuplug_error *error) {
+  const cuplug_signature *s = row->parsed;
+  if (s->n_handles || s->made) row->flags |= CUPLUG_ROW_HANDLES;
+  if (s->made) row->flags |= CUPLUG_ROW_KEEPS_WHOLE;
+  if (!s->made == !*row->close)
+    return s->made ? check_symbol("close", row->close, error) : CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      s->made
+                          ? "close: not told, CUPLUG_CLOSE(function) is wanted: it makes a handle"
+                          : "close: \"%.80s\", none is wanted: it makes no handle",
+                      row->close);
+}
+
 int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error) {
   *row = (cuplug_row){.signature = cuplug__unsaid,
                       .doc = cuplug__unsaid,
                       .host_entry = cuplug__unsaid,
                       .cuda_entry = cuplug__unsaid,
+                      .close = cuplug__unsaid,
                       .state = {cuplug__unsaid, 0},
                       .text = text,
                       .text_bytes = text_bytes};
@@ -218,7 +204,11 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cup
   if (status) return status;
   if (!*row->cuda_entry && !*row->host_entry && !row->has_other_entry)
     return cuplug__reject(error, "no entry, a CUDA or a host entry is wanted");
-  return parse(row, error);
+  if ((status = parse(row, error)) || (status = check_handles(row, error))) {
+    cuplug_free_signature(row->parsed);
+    row->parsed = NULL;
+  }
+  return status;
 }
 
 const char *cuplug_row_property(const cuplug_row *row, const char *key) {

@@ -23,6 +23,7 @@ struct cuplug_row {
   const char *doc;
   const char *host_entry; /* symbol; "": no entry on that side */
   const char *cuda_entry;
+  const char *close; /* symbol, of a row that makes a handle */
   cuplug__state_key state;
   const char *text; /* all of the note: zero-terminated "key=value", one behind the other */
   uint32_t text_bytes;

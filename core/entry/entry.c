@@ -9,15 +9,12 @@
 #include "entry/services.h"
 #include "entry/state.h"
 #include "registry/operator.h"
-#include "registry/registry.h"
 #include "signature/formula.h"
 
 #include <inttypes.h>
 
-/* Makes the record of a failed entry whole: a known status, a message, the operator's name. */
-static int finish(cuplug__run *run, int status) {
-  cuplug_error *error = run->error;
-  const char *name = run->frame->op->name, *word = cuplug_status_name(status);
+int cuplug__finish_error(cuplug_error *error, const char *name, int status) {
+  const char *word = cuplug_status_name(status);
   const int is_told = error->status != CUPLUG_OK && *error->message;
   if (!is_told && word)
     cuplug__fail(error, status, "the plugin failed (%s) without a message", word);
@@ -95,8 +92,7 @@ int cuplug__call_entry(cuplug__run *run) {
                       .fault = run->fault,
                       .services = &cuplug__services,
                       .run = run,
-                      /* the threads of an OpenMP pool are not in a forked child */
-                      .max_threads = cuplug__registry_era() > 1,
+                      .max_threads = cuplug__max_threads(),
                       .n_inputs = f->n_inputs,
                       .supplied_mask = f->supplied_mask,
                       .context = o->context};
@@ -104,7 +100,7 @@ int cuplug__call_entry(cuplug__run *run) {
   if (run->second) join_second(run);
   if (run->n_workspaces) cuplug__free_workspaces(run);
   if (!status) status = run->error->status; /* whatever was reported is an error */
-  return status ? finish(run, status) : CUPLUG_OK;
+  return status ? cuplug__finish_error(run->error, f->op->name, status) : CUPLUG_OK;
 }
 
 cuplug_error *cuplug_entry_error(const cuplug_call *call) { return cuplug__error_of(call); }

@@ -9,4 +9,8 @@
  * finished error record. The device has been entered. */
 int cuplug__call_entry(cuplug__run *run);
 
+/* Makes the record of a plugin's function that failed whole: a known status, a message, the name of
+ * the operator. Returns the status. */
+int cuplug__finish_error(cuplug_error *error, const char *name, int status);
+
 #endif

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "cuda/second.h"
 #include "registry/operator.h"
+#include "registry/registry.h"
 
 #include <internal/frame.h>
 #include <stdatomic.h>
@@ -26,6 +27,9 @@ typedef struct cuplug__run {
   void *workspaces[CUPLUG__MAX_WORKSPACES];
   uint64_t workspace_bytes[CUPLUG__MAX_WORKSPACES];
 } cuplug__run;
+
+/* The threads of an OpenMP pool are not in a forked child: how many an entry may start. */
+static inline uint32_t cuplug__max_threads(void) { return cuplug__registry_era() > 1; }
 
 /* The record of a call of an entry that belongs to the core. */
 static inline cuplug_error *cuplug__error_of(const cuplug_call *call) {

@@ -33,7 +33,8 @@ static void *workspace(const cuplug_call *call, uint64_t bytes) {
   void *pointer = NULL, *kept = NULL;
   if (!run->frame) {
     cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
-                 "workspace: got a request for %" PRIu64 " bytes while a state is made, which has "
+                 "workspace: got a request for %" PRIu64
+                 " bytes while a state is made or a handle is closed, which has "
                  "no call to keep them for; allocate them",
                  bytes);
     return NULL;
@@ -103,7 +104,8 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
   cuplug_frame *f = run->frame;
   if (!f)
     return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
-                        "output: got a request for output %u while a state is made, which has none",
+                        "output: got a request for output %u while a state is made or a handle is "
+                        "closed, which has none",
                         k);
   if (k < f->n_inputs || k >= f->n_tensors || run->tensors[k].data)
     return cuplug__fail(
@@ -186,6 +188,21 @@ static void *second_stream(const cuplug_call *call) {
   return status ? NULL : run->second->stream;
 }
 
+static int set_handle(const cuplug_call *call, void *handle) {
+  const cuplug__run *run = call->run;
+  const cuplug_frame *f = run->frame;
+  const char *wrong = !f ? "expected none while a state is made or a handle is closed"
+                      : !f->signature->made ? "expected none: the operator makes no handle"
+                      : !handle             ? "expected one that is not NULL"
+                      : (*f->made)->pointer ? "expected one in a call"
+                                            : NULL;
+  if (wrong)
+    return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN, "handle: got %s, %s",
+                        handle ? "a handle" : "NULL", wrong);
+  (*f->made)->pointer = handle;
+  return CUPLUG_OK;
+}
+
 const cuplug_services cuplug__services = {.struct_bytes = sizeof(cuplug_services),
                                           .fail = fail,
                                           .workspace = workspace,
@@ -195,4 +212,14 @@ const cuplug_services cuplug__services = {.struct_bytes = sizeof(cuplug_services
                                           .threads = threads,
                                           .interrupted = interrupted,
                                           .device_attribute = device_attribute,
-                                          .second_stream = second_stream};
+                                          .second_stream = second_stream,
+                                          .set_handle = set_handle};
+
+cuplug_call cuplug__bare_call(cuplug__run *run) {
+  return (cuplug_call){.struct_bytes = sizeof(cuplug_call),
+                       .abi_version = CUPLUG_ABI_VERSION,
+                       .device = run->device,
+                       .services = &cuplug__services,
+                       .run = run,
+                       .max_threads = cuplug__max_threads()};
+}

@@ -5,8 +5,11 @@
 
 #include "entry/run.h"
 
-/* What an entry may ask for, and a function that makes a state. */
+/* What an entry may ask for, and a function that makes a state or closes a handle. */
 extern const cuplug_services cuplug__services;
+/* A call of a function that is no entry, but makes a state or closes a handle: it has a device, and
+ * no arrays. */
+cuplug_call cuplug__bare_call(cuplug__run *run);
 
 void cuplug__free_workspaces(cuplug__run *run);
 /* Memory from the caller for output k, whose size the entry has found. */

@@ -21,12 +21,7 @@ static cuplug__state_slot *slot_of(cuplug__states *states, cuplug_device device)
 static int make_entered(const cuplug__states *states, const cuplug_call *call, cuplug_error *error,
                         void **state) {
   cuplug__run run = {.error = error, .device = call->device};
-  const cuplug_call asked = {.struct_bytes = sizeof asked,
-                             .abi_version = call->abi_version,
-                             .device = call->device,
-                             .services = &cuplug__services,
-                             .run = &run,
-                             .max_threads = call->max_threads};
+  const cuplug_call asked = cuplug__bare_call(&run);
   const cuplug__rounding before = cuplug__rounding_read();
   int status = states->create(&asked, state);
   if (cuplug__rounding_restore(before)) cuplug__rounding_note_change();

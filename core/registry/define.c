@@ -40,7 +40,10 @@ static int read_rows(cuplug__table *table, const char *text, uint32_t n, cuplug_
   for (; table->n_rows < n; table->n_rows++) {
     const char *end = text;
     while (*end) end += strlen(end) + 1;
-    int status = cuplug__row_read(text, (uint32_t)(end - text), &table->rows[table->n_rows], error);
+    cuplug_row *row = &table->rows[table->n_rows];
+    int status = cuplug__row_read(text, (uint32_t)(end - text), row, error);
+    if (!status && row->parsed->n_handles)
+      status = cuplug__fail(error, CUPLUG_ERROR_VALUE, "handles are of plugins in files");
     if (status) {
       cuplug__prefix(error, "row %u: ", table->n_rows);
       return status;

@@ -88,11 +88,14 @@ const char *cuplug_signature_text(const cuplug_signature *s) { return s->text; }
 uint32_t cuplug_signature_n_parameters(const cuplug_signature *s) {
   return (uint32_t)s->n_parameters;
 }
-uint32_t cuplug_signature_n_outputs(const cuplug_signature *s) { return (uint32_t)s->n_outputs; }
+
+uint32_t cuplug_signature_n_outputs(const cuplug_signature *s) {
+  return (uint32_t)s->n_outputs + (s->made != NULL);
+}
 
 /* NULL past the last. */
 static const cuplug_parameter *parameter(const cuplug_signature *s, uint32_t i) {
-  return i < (uint32_t)(s->n_parameters + s->n_outputs) ? &s->parameters[i] : NULL;
+  return i < (uint32_t)s->n_parameters + cuplug_signature_n_outputs(s) ? &s->parameters[i] : NULL;
 }
 
 const char *cuplug_parameter_name(const cuplug_signature *s, uint32_t i) {
@@ -113,6 +116,11 @@ uint64_t cuplug_parameter_dtypes(const cuplug_signature *s, uint32_t i) {
 uint32_t cuplug_parameter_n_dims(const cuplug_signature *s, uint32_t i) {
   const cuplug_parameter *x = parameter(s, i);
   return x ? (uint32_t)x->n_dims : 0;
+}
+
+const char *cuplug_parameter_tag(const cuplug_signature *s, uint32_t i) {
+  const cuplug_parameter *x = parameter(s, i);
+  return x ? x->tag : NULL;
 }
 
 const char *cuplug_parameter_default(const cuplug_signature *s, uint32_t i) {

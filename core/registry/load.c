@@ -266,6 +266,7 @@ static int resolve(const cuplug__plugin *plugin, void *library, const char *what
 typedef struct entries {
   cuplug_entry *host, *cuda;
   cuplug__create_state *create;
+  cuplug__close_handle *close;
 } entries;
 
 static int resolve_all(const cuplug_operator *op, void *library, entries *found,
@@ -279,6 +280,8 @@ static int resolve_all(const cuplug_operator *op, void *library, entries *found,
       status = resolve(op->plugin, library, "an entry", row->cuda_entry, &found[k].cuda, error);
     if (!status && states)
       status = resolve(op->plugin, library, "a function", states->symbol, &found[k].create, error);
+    if (!status)
+      status = resolve(op->plugin, library, "a function", row->close, &found[k].close, error);
   }
   return status;
 }
@@ -289,6 +292,7 @@ static void take_entries(cuplug_operator *op, const entries *found, int keeps_ro
   for (uint32_t k = 0; k < op->n_overloads && !op->loaded; k++) {
     op->overloads[k].host = found[k].host;
     op->overloads[k].cuda = found[k].cuda;
+    op->overloads[k].close = found[k].close;
     op->overloads[k].keeps_rounding = (uint32_t)keeps_rounding;
     cuplug__states *states = op->overloads[k].states;
     if (states && !states->create) states->create = found[k].create;

@@ -57,6 +57,8 @@ typedef struct cuplug__states {
   cuplug__state_slot slots[1 + CUPLUG__N_GPUS];
 } cuplug__states;
 
+typedef int cuplug__close_handle(const cuplug_call *call, void *handle);
+
 /* One row of the table, ready to be matched and called. */
 typedef struct cuplug__overload {
   const cuplug_row *row;
@@ -73,9 +75,10 @@ typedef struct cuplug__overload {
   uint32_t prefers_host;    /* 1: arrays of the host are not taken to a GPU unasked */
   uint32_t keeps_rounding;  /* 1: the host entry cannot change how its thread computes */
   cuplug_reshape *reshape;
-  cuplug__states *states;    /* the plugin's, or its own; NULL: none */
-  _Atomic uint64_t prepared; /* bit d: checked and ready for GPU d */
-  cuplug__names names;       /* of its tensors */
+  cuplug__states *states;      /* the plugin's, or its own; NULL: none */
+  cuplug__close_handle *close; /* of the handles that it makes */
+  _Atomic uint64_t prepared;   /* bit d: checked and ready for GPU d */
+  cuplug__names names;         /* of its tensors */
 } cuplug__overload;
 
 struct cuplug_operator {
@@ -88,6 +91,17 @@ struct cuplug_operator {
   _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
   _Atomic uint64_t found; /* cuplug__registry_moment when its name alone led to it; 0: never */
   cuplug_operator *alike; /* found by name alone before, with the same hash of the name */
+};
+
+/* A handle, made by an entry: entry/handle.h. */
+#define CUPLUG__CLOSED (1u << 31)
+struct cuplug_handle {
+  const cuplug_operator *op; /* which has made it */
+  const cuplug__overload *overload;
+  void *pointer; /* the plugin's; NULL: the entry has not set it yet */
+  cuplug_device device;
+  uint32_t era;          /* in which it was made */
+  _Atomic uint32_t uses; /* by calls under way, and CUPLUG__CLOSED */
 };
 
 /* Makes room for the states of a plugin or row; NULL where its key names no function. */

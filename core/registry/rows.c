@@ -9,7 +9,7 @@
 /* What an argument is: a kind behind the dtypes of arrays. Arrays have a rank as well. */
 enum {
   N_DTYPES = 32,
-  N_KINDS = N_DTYPES + CUPLUG_ARGUMENT_OTHER + 1,
+  N_KINDS = N_DTYPES + CUPLUG_ARGUMENT_HANDLE + 1,
   MAX_RANK = 7, /* and more */
   N_CODES = N_KINDS + MAX_RANK + 1
 };
@@ -80,6 +80,9 @@ static void add_parameter(cuplug__row_sets *sets, uint32_t i, const cuplug_signa
   case CUPLUG_PARAMETER_ARRAYS:
     add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
     break;
+  case CUPLUG_PARAMETER_HANDLE:
+    add_kind(sets, i, CUPLUG_ARGUMENT_HANDLE, row);
+    break;
   default:
     add_kind(sets, i, CUPLUG_ARGUMENT_STRING, row);
   }
@@ -137,7 +140,7 @@ static uint32_t choose_sets(const cuplug__row_sets *sets, const cuplug_argument 
       if (!bit) return 0;
       code = (uint32_t)__builtin_ctz(bit);
       chosen[n++] = words + place_of(sets, i, rank_of(a));
-    } else if (a->kind > CUPLUG_ARGUMENT_OTHER) {
+    } else if (a->kind > CUPLUG_ARGUMENT_HANDLE) {
       return 0;
     }
     chosen[n++] = words + place_of(sets, i, code);

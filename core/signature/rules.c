@@ -329,7 +329,7 @@ static int count_all(cuplug__parser *p) {
 int cuplug__check_signature(cuplug__parser *p, int *parameter) {
   if (settle_dims(p, parameter)) return CUPLUG_ERROR_VALUE;
   find_places(p->s);
-  for (int i = 0; i < p->s->n_parameters + p->s->n_outputs; i++) {
+  for (int i = 0; i < p->s->n_parameters + p->s->n_outputs + (p->s->made != NULL); i++) {
     *parameter = i;
     if (check_parameter(p, i)) return CUPLUG_ERROR_VALUE;
   }

@@ -4,8 +4,9 @@
  *   signature  = name "(" [parameter {"," parameter}] ")" ["->" outputs] ["where" clauses]
  *   parameter  = ["inout"] name ":" type ["=" default]
  *   type       = dtype "[" dims "]" ["[]"] | dtype | ("int" | "float") "[]" | "str"
- *              | string {"|" string}
- *   outputs    = output | "(" output {"," output} ")"
+ *              | string {"|" string} | handle
+ *   handle     = "handle" "[" name "]"
+ *   outputs    = output | "(" output {"," output} ")" | [name ":"] handle
  *   output     = [name ":"] dtype "[" dims "]"
  *   dims       = [dim {"," dim}]
  *   dim        = "..." | "?" | "*" name ["[" [formula] ":" [formula] "]"] | formula
@@ -141,6 +142,15 @@ static int parse_python_type(parser *p, cuplug_parameter *x, const char *dtype) 
   return type_variable(p, dtype, &x->type_variable);
 }
 
+/* "[tag]" of handle[tag]. */
+static int parse_tag(parser *p, cuplug_parameter *x) {
+  x->kind = CUPLUG_PARAMETER_HANDLE;
+  if (cuplug__expect(p, "[", "'[' and a tag are wanted: handle[plan]") ||
+      cuplug__parse_name(p, &x->tag, "a tag is wanted: handle[plan]"))
+    return CUPLUG_ERROR_VALUE;
+  return cuplug__expect(p, "]", "']' is wanted: a handle has one tag");
+}
+
 static int parse_type(parser *p, cuplug_parameter *x) {
   static const char *const python_names[][2] = {
       {"int", "int64"}, {"float", "float64"}, {"complex", "complex128"}};
@@ -152,6 +162,7 @@ static int parse_type(parser *p, cuplug_parameter *x) {
     x->kind = CUPLUG_PARAMETER_STRING;
     return CUPLUG_OK;
   }
+  if (!strcmp(name, "handle")) return p->s->n_handles++, parse_tag(p, x);
   for (int k = 0; k < 3; k++)
     if (!strcmp(name, python_names[k][0])) return parse_python_type(p, x, python_names[k][1]);
   if (type_variable(p, name, &x->type_variable)) return CUPLUG_ERROR_VALUE;
@@ -229,10 +240,19 @@ static int parse_parameter(parser *p) {
   return CUPLUG_OK;
 }
 
+static const char *const only_output = "a handle must be an operator's only output";
+
+static int parse_made(parser *p, cuplug_parameter *x) {
+  if (p->s->n_outputs) return fail(p, p->token, only_output);
+  p->s->made = x;
+  return parse_tag(p, x);
+}
+
 static int parse_output(parser *p) {
   cuplug_parameter *x = new_parameter(p, p->s->n_outputs);
   const char *name;
   if (!x) return CUPLUG_ERROR_VALUE;
+  if (p->s->made) return fail(p, p->at, only_output);
   p->token = p->at;
   if (cuplug__parse_name(p, &name, "an output's dtype is wanted")) return CUPLUG_ERROR_VALUE;
   if (cuplug__take(p, ":")) {
@@ -241,6 +261,7 @@ static int parse_output(parser *p) {
     p->token = p->at;
     if (cuplug__parse_name(p, &name, "an output's dtype is wanted")) return CUPLUG_ERROR_VALUE;
   }
+  if (!strcmp(name, "handle")) return parse_made(p, x);
   x->kind = CUPLUG_PARAMETER_OUTPUT;
   p->s->n_outputs++;
   if (type_variable(p, name, &x->type_variable)) return CUPLUG_ERROR_VALUE;

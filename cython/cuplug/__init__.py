@@ -20,6 +20,7 @@ Operators of plugins
     last_call            what this thread's last call did
     Operator             an operator; called as a function on arrays
     Plugin               what `load` returns: its operators are attributes
+    Handle               an object of a plugin that operators take: close it, or use it in `with`
 
 Operators and kernels from source
     elementwise          an element-wise operator of an expression
@@ -105,6 +106,7 @@ _engine.PROVIDERS |= {
 # same to type checkers.
 _MODULES = {
     "_engine.adoption.adopt": "adopt",
+    "_engine.arguments.handle": "Handle",
     "_engine.array.array": "Array",
     "_engine.array.make": "empty from_pointer",
     "_engine.array.pinned": "empty_managed empty_pinned",

@@ -3,6 +3,7 @@ from cuplug import array_api as array_api
 from cuplug import ops as ops
 from cuplug import random as random
 from cuplug._engine.adoption.adopt import adopt as adopt
+from cuplug._engine.arguments.handle import Handle as Handle
 from cuplug._engine.array.array import Array as Array
 from cuplug._engine.array.make import empty as empty
 from cuplug._engine.array.make import from_pointer as from_pointer

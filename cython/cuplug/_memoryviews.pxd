@@ -8,14 +8,19 @@ from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_BOOL,
     CUPLUG_ARGUMENT_COMPLEX,
     CUPLUG_ARGUMENT_FLOAT,
+    CUPLUG_ARGUMENT_HANDLE,
     CUPLUG_ARGUMENT_INT,
     CUPLUG_ARGUMENT_NONE,
     CUPLUG_ARGUMENT_STRING,
     CUPLUG_ARGUMENT_UINT,
     CUPLUG_CPU,
     CUPLUG_MISALIGNED,
+    CUPLUG_NEW_HANDLE,
     CUPLUG_READ_ONLY,
     cuplug_argument,
+    cuplug_error,
+    cuplug_free_handle,
+    cuplug_handle,
     cuplug_operator,
 )
 
@@ -118,3 +123,20 @@ cdef inline void set_string(cuplug_argument *argument, const char *value) noexce
     argument.kind = CUPLUG_ARGUMENT_NONE if value == NULL else CUPLUG_ARGUMENT_STRING
     argument.flags = 0
     argument.scalar.s = value
+
+
+# A handle that a typed function has made, in a parameter of another.
+cdef inline void set_handle(cuplug_argument *argument, cuplug_handle *handle) noexcept nogil:
+    argument.kind = CUPLUG_ARGUMENT_NONE if handle == NULL else CUPLUG_ARGUMENT_HANDLE
+    argument.flags = 0
+    argument.scalar.handle = handle
+
+
+cdef inline void set_new_handle(cuplug_argument *argument, cuplug_handle **place) noexcept nogil:
+    argument.kind = CUPLUG_ARGUMENT_HANDLE
+    argument.flags = CUPLUG_NEW_HANDLE
+    argument.scalar.handle = place
+
+
+# Closes and frees a handle that a typed function has made.
+cdef int close_handle(cuplug_handle *handle) except -1 nogil

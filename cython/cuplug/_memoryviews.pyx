@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from cuplug._engine.base.core cimport cuplug_error
+from cuplug._engine.base.core cimport cuplug_error, cuplug_free_handle, cuplug_handle
 from cuplug._engine.base.core_call cimport (
     CUPLUG_MAX_ARGUMENTS,
     cuplug_bind,
@@ -48,6 +48,9 @@ cdef int run(
 ) except -1 nogil:
     cdef cuplug_error error
     cdef uint32_t k
+    if n_outputs and outputs[0].flags & CUPLUG_NEW_HANDLE:
+        frame.made = <cuplug_handle **>outputs[0].scalar.handle
+        n_outputs = 0
     for k in range(n_outputs):
         if cuplug_set_output(frame, k, &outputs[k], &error):
             return raise_error(&error)
@@ -101,3 +104,8 @@ cdef int64_t *copy_input(
     argument.tensor.data, argument.tensor.shape = memory + MAX_NDIM, memory
     argument.tensor.ndim = ndim
     return memory
+
+
+cdef int close_handle(cuplug_handle *handle) except -1 nogil:
+    cdef cuplug_error error
+    return raise_error(&error) if cuplug_free_handle(handle, &error) else 0

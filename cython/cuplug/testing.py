@@ -85,6 +85,13 @@ def arguments(
     for name in pins.keys() - known:
         wanted = f"wanted one of {', '.join(sorted(known))}" if known else "there is none"
         raise ValueError(f"arguments: pinned: {name}: no such parameter or dimension, {wanted}")
+    for s in signatures:
+        for x in s.parameters:
+            if x.kind == "handle" and not x.has_default and x.name not in pins:
+                raise ValueError(
+                    f"arguments: {x.name}: got no handle[{x.tag}], expected one in pinned; "
+                    "an operator of the plugin makes one"
+                )
     drawn = st.sampled_from(signatures).flatmap(
         lambda signature: _arguments(signature, sizes, all_bits, pins)
     )
@@ -106,7 +113,7 @@ def _arguments(
     for x in signature.parameters:
         if x.name in pins:
             drawn[x.name] = names[x.name]
-        elif x.has_default and draw(st.booleans()):
+        elif x.has_default and (x.kind == "handle" or draw(st.booleans())):
             names[x.name] = x.default
         elif x.kind in ARRAYS:
             # Their places: sizes may be worked out of parameters that come later.

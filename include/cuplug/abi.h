@@ -119,6 +119,7 @@ typedef union cuplug_scalar {
   uint64_t u;    /* unsigned integers */
   double c[2];   /* complex: real and imaginary part */
   const char *s; /* str: UTF-8, zero-terminated */
+  void *handle;  /* handle[tag]: what cuplug_set_handle was given */
   cuplug_items list;
 } cuplug_scalar;
 
@@ -161,6 +162,7 @@ typedef struct cuplug_services {
   int (*interrupted)(const cuplug_call *call);
   int (*device_attribute)(const cuplug_call *call, int32_t attribute, int64_t *value);
   void *(*second_stream)(const cuplug_call *call);
+  int (*set_handle)(const cuplug_call *call, void *handle);
 } cuplug_services;
 
 /** One call of an entry. Everything is borrowed until the entry returns. */

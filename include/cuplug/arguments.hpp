@@ -6,6 +6,7 @@
  *     a: float32        float             a: int = None            maybe<int64_t>
  *     k: int[]          list<int64_t>     s: str                   const char *
  *     mode: "a" | "b"   choice            n, *rows of arrays       int64_t, sizes
+ *     plan: handle[plan]   handle
  *
  * All of them are small and passed by value. An array knows its address and its size, so that loops
  * over it need no local copies of them. */
@@ -209,6 +210,17 @@ private:
   bool is_there_;
 };
 
+/** What an entry gave to call.set_handle: converts to a pointer of its type. */
+class handle {
+public:
+  explicit handle(void *pointer) : pointer_(pointer) {}
+  template <class T> operator T *() const { return static_cast<T *>(pointer_); }
+  template <class T> T *as() const { return static_cast<T *>(pointer_); }
+
+private:
+  void *pointer_;
+};
+
 /** One of several strings, as its number: `mode == CUPLUG_CHOICE(mode, "wrap")`, and in a switch
  * `case CUPLUG_CHOICE(mode, "wrap"):`. Name: that of the parameter. */
 template <class Name> class choice {
@@ -276,6 +288,8 @@ template <class Name, class Dtype> auto get_scalar(const cuplug_call *call) {
     return as_maybe<Name>(call, scalar.s);
   else if constexpr (found.what == kind::choice)
     return as_maybe<Name>(call, choice<Name>(scalar.i));
+  else if constexpr (found.what == kind::handle)
+    return as_maybe<Name>(call, handle(scalar.handle));
   else if constexpr (found.what == kind::integers)
     return as_maybe<Name>(call, list<int64_t>(scalar.list));
   else if constexpr (found.what == kind::floats)

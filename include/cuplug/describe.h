@@ -52,6 +52,7 @@ CUPLUG_API const char *cuplug_row_field(const cuplug_row *row, uint32_t k);
 #define CUPLUG_ROW_KEEPS_WHOLE 8u
 #define CUPLUG_ROW_CUDA_TAKES_STRIDES 16u
 #define CUPLUG_ROW_IN_PLACE 32u
+#define CUPLUG_ROW_HANDLES 64u /* by its signature: it takes a handle, or makes one */
 CUPLUG_API uint32_t cuplug_row_flags(const cuplug_row *row); /* CUPLUG_ROW_TAKES_STRIDES ... */
 
 /* ---- Signatures ---------------------------------------------------------------------------- */
@@ -75,18 +76,21 @@ typedef enum cuplug_kind {
   CUPLUG_PARAMETER_CHOICE, /* s: "a" | "b" */
   CUPLUG_PARAMETER_OUTPUT, /* -> T[n] */
   CUPLUG_PARAMETER_LIST,   /* axes: int[], a: float[] */
-  CUPLUG_PARAMETER_ARRAYS  /* xs: T[n][], a list of arrays */
+  CUPLUG_PARAMETER_ARRAYS, /* xs: T[n][], a list of arrays */
+  CUPLUG_PARAMETER_HANDLE  /* plan: handle[plan], or the one output of that type */
 } cuplug_kind;
 
 /** Parameter i of a signature, from 0; the outputs follow the last parameter. Past them: NULL, 0
  * and kind -1. */
 CUPLUG_API const char *cuplug_parameter_name(const cuplug_signature *signature, uint32_t i);
 CUPLUG_API int32_t cuplug_parameter_kind(const cuplug_signature *signature, uint32_t i);
-/** Bit k: the k-th dtype of CUPLUG_DTYPE_LIST is allowed. 0 for strings and choices. */
+/** Bit k: the k-th dtype of CUPLUG_DTYPE_LIST is allowed. 0 for strings, choices and handles. */
 CUPLUG_API uint64_t cuplug_parameter_dtypes(const cuplug_signature *signature, uint32_t i);
 /** How many dimensions stand in its brackets; "...", and "*n", each any number of them, count as 1.
  */
 CUPLUG_API uint32_t cuplug_parameter_n_dims(const cuplug_signature *signature, uint32_t i);
+/** The tag of a handle; NULL for others. */
+CUPLUG_API const char *cuplug_parameter_tag(const cuplug_signature *signature, uint32_t i);
 /** The text of its default, as written; NULL without: it must be given. */
 CUPLUG_API const char *cuplug_parameter_default(const cuplug_signature *signature, uint32_t i);
 

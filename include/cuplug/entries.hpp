@@ -76,13 +76,16 @@
                 #name ": no type variable of this name in the signature's where clause"); \
   static_assert(!(cuplug::dtypes_of(signature::text(), #name, 0) & cuplug::misspelt),     \
                 #name ": the signature's where clause gives it a name that is no dtype");
-#define CUPLUG__NAME(entry, signature, name)                                                  \
-  struct of_##name : entry##_types {                                                          \
-    static constexpr cuplug::item found = cuplug::find(signature::text(), #name);             \
-    static_assert(found.what != cuplug::kind::none,                                           \
-                  #name ": no parameter, output or dimension of this name in the signature"); \
-    static_assert(!found.output || found.what != cuplug::kind::scalar,                        \
-                  #name ": an output is an array: write [] behind its dtype for one number"); \
+#define CUPLUG__NAME(entry, signature, name)                                                    \
+  struct of_##name : entry##_types {                                                            \
+    static constexpr cuplug::item found = cuplug::find(signature::text(), #name);               \
+    static_assert(found.what != cuplug::kind::none,                                             \
+                  #name ": no parameter, output or dimension of this name in the signature");   \
+    static_assert(!found.output || found.what != cuplug::kind::scalar,                          \
+                  #name ": an output is an array: write [] behind its dtype for one number");   \
+    static_assert(!found.output || found.what != cuplug::kind::handle,                          \
+                  #name ": a handle is no argument of the entry that makes it: it is set with " \
+                        "call.set_handle");                                                     \
   };
 #define CUPLUG__CLASS(entry, signature, name) , class name
 #define CUPLUG__PARAMETER(entry, types, name) \

@@ -93,6 +93,13 @@ CUPLUG__MUST_USE static inline int cuplug_device_attribute(const cuplug_call *ca
   return call->services->device_attribute(call, attribute, value);
 }
 
+/** Sets the result of an operator `-> handle[tag]`, which is not NULL. From then on the host owns
+ * it: it calls the function of CUPLUG_CLOSE, even if the entry fails afterwards. Returns CUPLUG_OK
+ * or an error that the entry returns. */
+CUPLUG__MUST_USE static inline int cuplug_set_handle(const cuplug_call *call, void *handle) {
+  return call->services->set_handle(call, handle);
+}
+
 CUPLUG__END_C
 
 #endif

@@ -92,6 +92,31 @@ static inline cuplug_tensor cuplug_make_cuda_tensor(void *data, cuplug_type_id d
   return x;
 }
 
+/* ---- Handles ------------------------------------------------------------------------------- */
+
+/** An object of a plugin that an operator `-> handle[tag]` has made. It fits the parameters with
+ * that tag of operators of the same library, in calls that run on the device where it was made. A
+ * forked child cannot use or close the handles of its parent. What is open at the end of the
+ * process is not closed. */
+typedef struct cuplug_handle cuplug_handle;
+
+/** Closes a handle: calls that begin later refuse it. The plugin's function is called once: now,
+ * or, while calls on other threads use the handle, at the end of the last one, on its thread; an
+ * error of the function is then lost. Does nothing to a closed handle, or to NULL. The handle is
+ * closed after an error, too. [thread-safe] */
+CUPLUG_API int cuplug_close_handle(cuplug_handle *handle, cuplug_error *error);
+
+/** Closes a handle and frees it: no call uses it any more, and it is not used again. Returns what
+ * closing it returned. NULL is taken. */
+CUPLUG_API int cuplug_free_handle(cuplug_handle *handle, cuplug_error *error);
+
+/** What a handle says of itself: whether it is closed, its tag, the operator that has made it, the
+ * device for which. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_handle_is_closed(const cuplug_handle *handle);
+CUPLUG_API const char *cuplug_handle_tag(const cuplug_handle *handle);
+CUPLUG_API const cuplug_operator *cuplug_handle_operator(const cuplug_handle *handle);
+CUPLUG_API cuplug_device cuplug_handle_device(const cuplug_handle *handle);
+
 /* ---- Arguments ----------------------------------------------------------------------------- */
 
 typedef enum cuplug_argument_kind {
@@ -106,7 +131,8 @@ typedef enum cuplug_argument_kind {
   CUPLUG_ARGUMENT_STRING,   /* scalar.s */
   CUPLUG_ARGUMENT_NONE,     /* Python's None */
   CUPLUG_ARGUMENT_LIST,     /* list: of arguments */
-  CUPLUG_ARGUMENT_OTHER     /* scalar.s says what it is, for the error message */
+  CUPLUG_ARGUMENT_OTHER,    /* scalar.s says what it is, for the error message */
+  CUPLUG_ARGUMENT_HANDLE    /* scalar.handle: a cuplug_handle */
 } cuplug_argument_kind;
 
 /** Properties of an array that its tensor cannot say. */
@@ -114,6 +140,8 @@ typedef enum cuplug_argument_kind {
 #define CUPLUG_BYTE_SWAPPED 2u /* of the other byte order: refused */
 #define CUPLUG_MISALIGNED 4u   /* base or strides are no multiples of the element: needs a copy */
 #define CUPLUG_ODD_STRIDES 8u  /* strides are no multiples: `strides` cannot say them */
+/** Of a handle: scalar.handle is a cuplug_handle **, the place of a result. */
+#define CUPLUG_NEW_HANDLE 16u
 
 /** The items of a list argument: borrowed for as long as the argument is used. */
 struct cuplug_argument_list {
@@ -190,6 +218,19 @@ static inline cuplug_argument cuplug_none(void) {
 static inline cuplug_argument cuplug_list_argument(const cuplug_argument *items, uint32_t n) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_LIST, a.flags = 0, a.list.items = items, a.list.n = n;
+  return a;
+}
+/** A handle, for a parameter of type handle[tag]. */
+static inline cuplug_argument cuplug_handle_argument(cuplug_handle *handle) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_HANDLE, a.flags = 0, a.scalar.handle = handle;
+  return a;
+}
+/** Where the result of an operator `-> handle[tag]` goes, in the place of its output. NULL is
+ * written when the call fails. */
+static inline cuplug_argument cuplug_new_handle(cuplug_handle **place) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_HANDLE, a.flags = CUPLUG_NEW_HANDLE, a.scalar.handle = place;
   return a;
 }
 /** Not given: a parameter has its default, an output is allocated. */

@@ -128,6 +128,8 @@ public:
   }
   /** What CUPLUG_STATE made, T being what it points to. */
   template <class T> T *state() const { return static_cast<T *>(call_->state); }
+  /** Sets the result of an operator `-> handle[tag]`: cuplug_set_handle. */
+  CUPLUG__MUST_USE int set_handle(void *handle) const { return cuplug_set_handle(call_, handle); }
   int device() const { return call_->device.id; }
   uint32_t max_threads() const { return call_->max_threads; } /* on the host; 0: any number */
   cuplug_fault *fault() const { return call_->fault; }        /* for kernels */

@@ -16,6 +16,7 @@ enum class kind : uint8_t {
   scalar,
   string,
   choice,
+  handle,
   integers,
   floats,
   size,
@@ -127,6 +128,7 @@ constexpr kind kind_of(const char *text, int at, int dims, int end) {
   if (text[at] == '"' || text[at] == '\'') return kind::choice;
   if (is_word(text, at, "str")) return kind::string;
   if (text[dims] != '[') return kind::scalar;
+  if (is_word(text, at, "handle")) return kind::handle;
   const bool empty = text[skip_spaces(text, dims + 1)] == ']';
   if (empty && is_word(text, at, "int")) return kind::integers;
   if (empty && is_word(text, at, "float")) return kind::floats;
@@ -311,11 +313,12 @@ constexpr int is_output(const item &found) {
   return found.output && found.what != kind::size && found.what != kind::sizes;
 }
 
+/** Those that an entry lists: a handle is set by a function. */
 constexpr int n_outputs_of(const char *text) {
   struct {
     int n;
     constexpr bool operator()(const char *, const item &part) {
-      n += part.output;
+      n += part.output && part.what != kind::handle;
       return false;
     }
   } counter{0};

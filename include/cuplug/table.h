@@ -46,6 +46,16 @@ CUPLUG__BEGIN_C
  * handles that one thread uses at a time. Work may still be queued on a GPU when another call gets
  * it. */
 #define CUPLUG_EXCLUSIVE_STATE(function) "\0!exclusive_state=" #function
+/** The exported function that closes what an operator `-> handle[tag]` has made:
+ *
+ *     CUPLUG_ENTRY int close_plan(const cuplug_call *call, void *handle);
+ *     CUPLUG_HOST_OPERATOR(plan_host, "plan(n: int) -> handle[plan]",
+ *                          "Plans." CUPLUG_CLOSE(close_plan));
+ *
+ * It is called once, on any thread, when no call uses the handle. Its call has a device, which is
+ * current, and no arrays and no stream. It returns CUPLUG_OK or what cuplug_fail returned; the
+ * handle is closed in any case. */
+#define CUPLUG_CLOSE(function) "\0!close=" #function
 
 #define CUPLUG__TEXT(...) #__VA_ARGS__
 #define CUPLUG__EXPANDED_TEXT(...) CUPLUG__TEXT(__VA_ARGS__)

@@ -41,6 +41,7 @@ struct cuplug_frame {
                    GPU, or type 0: the host entry, unless the row has none or prefers CUDA */
   void *stream; /* (set) CUstream; NULL: the legacy default stream, and without arrays cuplug_run
                    waits for it */
+  cuplug_handle **made;      /* (set) where the handle that it makes goes; NULL after an error */
   cuplug_allocate *allocate; /* (set) for outputs of unknown size */
   cuplug_progress *progress; /* (set) while host arrays go through the GPU; NULL: not wanted */
   cuplug_keep_scratch *keep_scratch; /* (set) NULL: the pool gives it */
@@ -53,10 +54,10 @@ struct cuplug_frame {
   uint8_t parameter[CUPLUG_MAX_ARGUMENTS];     /* parameter number of each tensor */
   cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* outputs: (set) data; shape and dtype are filled */
   int64_t n_bytes[CUPLUG_MAX_ARGUMENTS]; /* of tensors without strides; -1: a size is unknown */
-  cuplug_scalar scalars[CUPLUG_MAX_ARGUMENTS];
-  uint64_t none_mask;     /* bit k: scalar k is None */
-  uint64_t supplied_mask; /* bit k: output k was given by cuplug_set_output */
-  int32_t loop_ndim;      /* the broadcast shape of `...` */
+  cuplug_scalar scalars[CUPLUG_MAX_ARGUMENTS]; /* outside of the run, handles are cuplug_handle */
+  uint64_t none_mask;                          /* bit k: scalar k is None */
+  uint64_t supplied_mask;                      /* bit k: output k was given by cuplug_set_output */
+  int32_t loop_ndim;                           /* the broadcast shape of `...` */
   int64_t loop_shape[CUPLUG_MAX_NDIM];
   uint32_t n_stored;                  /* words of `storage` in use */
   int64_t storage[CUPLUG_MAX_STORED]; /* shapes and strides made here */

@@ -36,7 +36,7 @@ typedef struct cuplug_dim {
 typedef struct cuplug_parameter {
   const char *name;      /* outputs without a name: "" */
   int32_t kind;          /* a cuplug_kind */
-  int32_t type_variable; /* number in `variables`; -1 for strings and choices */
+  int32_t type_variable; /* number in `variables`; -1 for strings, choices and handles */
   int32_t n_dims;        /* length of `dims`; arrays only */
   int32_t has_default;
   const cuplug_dim *dims;
@@ -46,6 +46,7 @@ typedef struct cuplug_parameter {
   cuplug_scalar default_value;
   const char *default_text; /* as written; NULL without */
   const char **choices;
+  const char *tag; /* of a handle */
 } cuplug_parameter;
 
 /* A type variable, or a dtype that stands for itself (then `name` is "" and one bit is set). */
@@ -100,7 +101,10 @@ struct cuplug_signature {
   int32_t n_scalars;            /* parameters that are no arrays */
   int32_t has_formulas;         /* 1: a size is a formula, a slice or a list's item */
   int32_t n_lists;              /* of arrays */
+  int32_t n_handles;            /* parameters that are handles */
   cuplug_parameter *parameters; /* outputs last */
+  const cuplug_parameter *made; /* the handle that it makes, behind the parameters; n_outputs is 0
+                                   then. NULL: none */
   cuplug_type_variable *variables;
   const char **dim_names; /* of NAMED and VARIADIC dimensions */
   cuplug_place *places;   /* of these */

@@ -51,6 +51,7 @@ FIELD(cuplug_scalar, i, 0, 8);
 FIELD(cuplug_scalar, u, 0, 8);
 FIELD(cuplug_scalar, c, 0, 16);
 FIELD(cuplug_scalar, s, 0, 8);
+FIELD(cuplug_scalar, handle, 0, 8);
 FIELD(cuplug_scalar, list, 0, 16);
 SIZE(cuplug_items, 16);
 FIELD(cuplug_items, items, 0, 8);
@@ -96,7 +97,7 @@ FIELD(cuplug_call, supplied_mask, 96, 8);
 FIELD(cuplug_call, state, 104, 8);
 FIELD(cuplug_call, context, 112, 8);
 
-SIZE(cuplug_services, 80);
+SIZE(cuplug_services, 88);
 FIELD(cuplug_services, struct_bytes, 0, 4);
 FIELD(cuplug_services, reserved, 4, 4);
 FIELD(cuplug_services, fail, 8, 8);
@@ -108,6 +109,7 @@ FIELD(cuplug_services, threads, 48, 8);
 FIELD(cuplug_services, interrupted, 56, 8);
 FIELD(cuplug_services, device_attribute, 64, 8);
 FIELD(cuplug_services, second_stream, 72, 8);
+FIELD(cuplug_services, set_handle, 80, 8);
 
 /* host.h */
 
@@ -156,7 +158,8 @@ ASSERT(CUPLUG_ROW_CUDA_TAKES_STRIDES == 16 && CUPLUG_ROW_IN_PLACE == 32, "row fl
 ASSERT(CUPLUG_PARAMETER_ARRAY == 0 && CUPLUG_PARAMETER_OUTPUT == 5, "kinds of parameters");
 ASSERT(CUPLUG_PARAMETER_LIST == 6 && CUPLUG_PARAMETER_ARRAYS == 7, "kinds of parameters");
 ASSERT(CUPLUG_ARGUMENT_ARRAY == 1 && CUPLUG_ARGUMENT_STRING == 8, "kinds of arguments");
-ASSERT(CUPLUG_ARGUMENT_NONE == 9 && CUPLUG_ARGUMENT_OTHER == 11, "kinds of arguments");
+ASSERT(CUPLUG_ARGUMENT_NONE == 9 && CUPLUG_ARGUMENT_OTHER == 11 && CUPLUG_ARGUMENT_HANDLE == 12,
+       "kinds of arguments");
 ASSERT(CUPLUG_ORIGIN_LOADED == 6 && CUPLUG_STATE_MISSING == 6, "listings");
 ASSERT(CUPLUG_FLOAT32 == 0x02200001 && CUPLUG_BOOL == 0x06080001, "dtype numbers");
 

@@ -31,9 +31,9 @@ def test_modules_that_were_compiled_before_find_the_call():
     from cuplug._memoryviews import __pyx_capi__ as functions
 
     arguments = "cuplug_operator **, char const *, cuplug_argument const *, uint32_t, uint32_t"
-    (name, capsule), *others = functions.items()
-    assert (name, others) == ("call", [])
-    assert f'"int ({arguments})"' in repr(capsule)
+    assert functions.keys() == {"call", "close_handle"}
+    assert f'"int ({arguments})"' in repr(functions["call"])
+    assert '"int (cuplug_handle *)"' in repr(functions["close_handle"])
 
 
 def declarations(*signatures):
@@ -242,7 +242,7 @@ def test_bind_reports_what_it_wrote(probe):
     _, document = probe
     assert document["functions"] == [
         "affine_int64", "affine_float32", "total", "fill_int8", "fill_uint64", "fill_complex64",
-        "fail",
+        "fail", "counter", "step",
     ]  # fmt: skip
     assert len(document["skipped"]) == 1
     assert Path(document["pxd"]).exists()
@@ -280,6 +280,7 @@ for array, value in [
     user.run_fill(array, value)
     assert (array == array.dtype.type(value)).all()
 """,
+    "handles": "assert user.run_counter(5, 3) == 8",
     "threads": "assert user.run_in_threads(np.ones(100), 64) == [100.0] * 64",
 }
 REFUSALS = {
@@ -288,6 +289,7 @@ REFUSALS = {
         'user.run_affine_all(np.zeros((1, 1), "i8"), None, 1.0, b"?", np.zeros((1, 1), "i8"))',
         "ValueError",
     ),
+    "a handle": ("user.run_counter(-9, 3)", "ValueError: counter: it is negative"),
     "None": ("user.run_total(None)", "TypeError: total: x: "),
     "overlap": ('x = np.zeros((2, 2), "f4"); user.run_affine(x, x)', "ValueError: affine: out"),
     "range": ('user.run_fill(np.zeros(1, "i1"), 200)', "ValueError: fill: value: "),

@@ -26,6 +26,8 @@ LARGE = "large(x: T[n]) -> T[n] where T: floating"
 BODY = "{ return CUPLUG_OK; }"
 SCALAR = "g(x: T[n], a: T) where T: float32"
 NUMBER = "s(x: float32[n]) -> float32"
+MAKES = "plan(n: int) -> p: handle[plan]"
+USES = "use(p: handle[plan], q: handle[plan] = None) -> float32[]"
 WHERE = "where(x: T[n]) -> where: T[n] where T: float32 | float64"
 # Entries that differ from their signatures, and a sentence of what the compiler says of each.
 REFUSED = {
@@ -36,6 +38,7 @@ REFUSED = {
     "an output": (F, f"(f, (T), x) {BODY}", "an entry lists all outputs, since it writes them"),
     "one of the outputs": (TWO, f"(two, x, b) {BODY}", "an entry lists all outputs, since it"),
     "a number": (NUMBER, f"(s, x, out) {BODY}", "out: an output is an array: write [] behind"),
+    "a handle that it makes": (MAKES, f"(plan, n, p) {BODY}", "p: a handle is no argument of the"),
     "a choice": (
         F,
         '(f, (T), mode, out) { return mode == CUPLUG_CHOICE(mode, "c"); }',
@@ -76,6 +79,8 @@ FINE = {
     F: "(f, (T), x, n, rows, k, mode, axis, out) { out[0] = x[k] + rows[n] + *axis; return mode; }",
     TWO: f"(two, x, y, a, b) {BODY}",
     SCALAR: f"(g, (T), x, a) {BODY}",
+    MAKES: "(plan, n) { return call.set_handle(new int64_t(n)); }",
+    USES: "(use, p, q, out) { int *x = p; out[0] = *x + (q ? *q->as<int>() : 0); return 0; }",
     WHERE: "(where, (T), x, where) { where[0] = x[0]; return CUPLUG_OK; }",
 }
 KERNEL = "__global__ void kernel(const float *x, int64_t *b, int64_t n) { b[n] = (int64_t)x[n]; }"

@@ -184,8 +184,11 @@ def test_lists_are_set_by_their_items():
     assert settable(signature) == ["shape", "w", "xs", "n"]
     assert read_pins(signature, {"shape": "2, 3", "w": "None"}) == {"shape": [2, 3], "w": None}
     assert read_pins(signature, {"shape": "", "n": "1..4"}) == {"shape": [], "n": Range(1, 4)}
-    for said, wanted in (("shape", "numbers, as in 0,2"), ("xs", "None, which leaves the array")):
-        with pytest.raises(ValueError, match=f"^--set: {said}: seen 'a', wanted {wanted}"):
+    for said, text in (
+        ("shape", "seen 'a', wanted numbers, as in 0,2"),
+        ("xs", "got 'a', expected None, which leaves it out"),
+    ):
+        with pytest.raises(ValueError, match=f"^--set: {said}: {text}"):
             read_pins(signature, {said: "a"})
 
 

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
-from cuplug import Operator
+from cuplug import Handle, Operator
 from numpy import dtype, ndarray
 
 _Array = TypeVar("_Array")

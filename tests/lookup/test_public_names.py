@@ -23,7 +23,7 @@ NAMES = sorted(set(cuplug.__all__) - MODULES)
 PUBLIC = {"cuplug", "cuplug.errors", "cuplug.testing", *(f"cuplug.{name}" for name in MODULES)}
 # They hold memory, code, or what is of one process; a fused function is pickled by its own name.
 NOT_PICKLED = {cuplug.Kernel, cuplug.Module, cuplug.Fused}
-NOT_PICKLED |= {cuplug.Event, cuplug.Graph, cuplug.Stream, cuplug.Texture}
+NOT_PICKLED |= {cuplug.Event, cuplug.Graph, cuplug.Handle, cuplug.Stream, cuplug.Texture}
 STANDARD = {
     "CudaError": RuntimeError,
     "PluginError": RuntimeError,

@@ -13,6 +13,7 @@ from cuplug._engine.base.numpy_dtypes cimport N_BUILTIN, builtin_table, dtype_of
 from cuplug._engine.interop.exchange cimport read_dlpack, read_exchange, read_torch
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_ARGUMENT_HANDLE,
     CUPLUG_ARGUMENT_LIST,
     CUPLUG_BYTE_SWAPPED,
     CUPLUG_CPU,
@@ -59,6 +60,7 @@ from cuplug._engine.interop.reading cimport (
     store,
     store_copy,
 )
+from cuplug._engine.arguments.handle cimport Handle
 from cuplug._engine.arguments.scalars cimport read_exact_scalar, read_numpy_scalar, read_scalar
 from cuplug._engine.interop.stream_order cimport add_current_stream
 from cuplug._engine.interop.torch cimport check_views
@@ -166,6 +168,10 @@ cdef int read_other(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         return 0
     if PyTuple_Check(<object>obj) or PyList_Check(<object>obj):
         return read_list(obj, r, a)
+    if type(<object>obj) is Handle:
+        a.kind = CUPLUG_ARGUMENT_HANDLE
+        a.scalar.handle = (<Handle>obj).handle
+        return 0
     return read_by_type(obj, r, a)
 
 

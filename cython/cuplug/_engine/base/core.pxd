@@ -70,6 +70,7 @@ cdef extern from "cuplug/host.h" nogil:
         uint64_t u
         double c[2]
         const char *s
+        void *handle
 
     uint32_t cuplug_type(const cuplug_tensor *x)
     int64_t cuplug_n_elements(const cuplug_tensor *x)
@@ -88,7 +89,11 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_ARGUMENT_STRING
         CUPLUG_ARGUMENT_NONE
         CUPLUG_ARGUMENT_LIST
+        CUPLUG_ARGUMENT_HANDLE
         CUPLUG_ARGUMENT_OTHER
+
+    enum:
+        CUPLUG_NEW_HANDLE
 
     const char *cuplug_dtype_name(uint32_t k)
     uint32_t cuplug_dtype_id(uint32_t k)
@@ -181,6 +186,17 @@ cdef extern from "cuplug/host.h" nogil:
     const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k)
     int cuplug_load_code(cuplug_operator *op, cuplug_error *error)
     int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_error *error)
+
+    # Handles
+    ctypedef struct cuplug_handle:
+        pass
+
+    int cuplug_close_handle(cuplug_handle *handle, cuplug_error *error)
+    int cuplug_free_handle(cuplug_handle *handle, cuplug_error *error)
+    int cuplug_handle_is_closed(const cuplug_handle *handle)
+    const char *cuplug_handle_tag(const cuplug_handle *handle)
+    const cuplug_operator *cuplug_handle_operator(const cuplug_handle *handle)
+    cuplug_device cuplug_handle_device(const cuplug_handle *handle)
 
     ctypedef struct cuplug_argument_list:
         const cuplug_argument *items

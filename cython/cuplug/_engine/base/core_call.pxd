@@ -7,6 +7,7 @@ from cuplug._engine.base.core cimport (
     cuplug_argument,
     cuplug_device,
     cuplug_error,
+    cuplug_handle,
     cuplug_operator,
     cuplug_progress,
     cuplug_scalar,
@@ -27,6 +28,7 @@ cdef extern from "internal/core.h" nogil:
         CUPLUG_PARAMETER_OUTPUT
         CUPLUG_PARAMETER_LIST
         CUPLUG_PARAMETER_ARRAYS
+        CUPLUG_PARAMETER_HANDLE
 
     ctypedef enum cuplug_dim_kind:
         CUPLUG_DIM_FIXED
@@ -55,6 +57,7 @@ cdef extern from "internal/core.h" nogil:
         cuplug_scalar default_value
         const char *default_text
         const char **choices
+        const char *tag
 
     ctypedef struct cuplug_type_variable:
         const char *name
@@ -72,6 +75,7 @@ cdef extern from "internal/core.h" nogil:
         int32_t n_conditions
         int32_t n_lists
         cuplug_parameter *parameters
+        const cuplug_parameter *made
         cuplug_type_variable *variables
         const char **dim_names
         cuplug_condition *conditions
@@ -105,6 +109,7 @@ cdef extern from "internal/core.h" nogil:
         cuplug_device home
         cuplug_device device
         void *stream
+        cuplug_handle **made
         cuplug_allocate *allocate
         cuplug_progress *progress
         cuplug_keep_scratch *keep_scratch

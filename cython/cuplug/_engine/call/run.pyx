@@ -7,6 +7,7 @@ from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from cuplug._engine.arguments.channels_last cimport flatten, restore
+from cuplug._engine.arguments.handle cimport handle_of
 from cuplug._engine.arguments.inputs cimport read_again, read_arguments
 from cuplug._engine.arguments.outputs cimport allocate_output, copy_arguments, count_writes
 from cuplug._engine.arguments.origins cimport MAX_ORIGINS, note_origin, set_origins
@@ -86,7 +87,7 @@ cdef object run_operator(
     if is_single and frame.n_bytes[frame.n_inputs] >= 0:
         result = one_output(r, &frame, 0, n, out)
     elif n_outputs == 0 and out == NULL:
-        result = None
+        result = None if frame.signature.made == NULL else handle_of(&frame)
     else:
         result = several_outputs(r, &frame, n_outputs, n, out)
         late.r = r
@@ -120,7 +121,7 @@ cdef object run_operator(
     if frame.origin:
         note_origin(r, &frame, result)
     note_run(&frame)
-    if r.first_kind != NULL and r.first_kind.protocol == DLPACK:
+    if r.first_kind != NULL and r.first_kind.protocol == DLPACK and n_outputs:
         result = finish_outputs(r, frame.signature.name, result, n, out)
     return result if type(result) is not list else as_returned(result, frame.signature)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cuplug._engine.discovery.fields import OWN_FIELDS, TAKES_STRIDES, inspect_fields
 
-__all__ = ["Row", "Table", "read_rows", "read_states", "read_table"]
+__all__ = ["Row", "Table", "read_functions", "read_rows", "read_table"]
 
 OPERATOR_NOTE = 0x6F756332  # CUPLUG_NOTE_OPERATOR of <cuplug/plugin.h>
 
@@ -73,10 +73,13 @@ def read_rows(section: bytes) -> tuple[Row, ...]:
     return tuple(_row(fields) for kind, fields in _notes(section) if kind == OPERATOR_NOTE)
 
 
-def read_states(section: bytes) -> list[str]:
-    """Return the functions that a section of notes names to make states."""
-    keys = ("state", "exclusive_state")
-    return [fields[key] for _, fields in _notes(section) for key in keys if key in fields]
+def read_functions(section: bytes) -> dict[str, str]:
+    """Return the functions beside entries that a section of notes names, and what they do."""
+    does = dict.fromkeys(("state", "exclusive_state"), "makes a state") | {
+        "close": "closes a handle"
+    }
+    notes = list(_notes(section))
+    return {fields[key]: does[key] for _, fields in notes for key in does if key in fields}
 
 
 def _notes(section: bytes) -> Iterator[tuple[int, dict[str, str]]]:

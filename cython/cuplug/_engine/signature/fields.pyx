@@ -11,7 +11,7 @@ from cuplug._engine.base.dtypes import DTYPES
 from cuplug.errors import SignatureError
 
 _PARAMETER_KINDS = (
-    "array", "inout", "scalar", "string", "choice", "output", "list", "arrays"
+    "array", "inout", "scalar", "string", "choice", "output", "list", "arrays", "handle"
 )
 _DIM_KINDS = (
     "fixed", "named", "variadic", "loop", "unknown", "formula", "slice", "listed"
@@ -19,7 +19,10 @@ _DIM_KINDS = (
 
 
 def parse_fields(text):
-    """Return (name, parameters, outputs, variables, dim_names, conditions) of signature text."""
+    """Return the fields of signature text.
+
+    They are (name, parameters, outputs, variables, dim_names, conditions, made).
+    """
     cdef core_call.cuplug_signature *signature = NULL
     cdef core.cuplug_error error
     cdef uint32_t position = 0
@@ -44,7 +47,8 @@ cdef tuple _fields(const core_call.cuplug_signature *s):
     )
     dim_names = tuple([s.dim_names[k].decode() for k in range(s.n_dim_names)])
     conditions = tuple([s.conditions[k].text.decode() for k in range(s.n_conditions)])
-    return s.name.decode(), parameters, outputs, variables, dim_names, conditions
+    made = _parameter(s.made) if s.made != NULL else None
+    return s.name.decode(), parameters, outputs, variables, dim_names, conditions, made
 
 
 cdef tuple _dim(const core_call.cuplug_dim *d):
@@ -61,7 +65,7 @@ cdef tuple _parameter(const core_call.cuplug_parameter *x):
     default = _default(x, choices) if x.has_default else None
     return (
         x.name.decode(), kind, x.type_variable, dims, bool(x.has_default), default, default_text,
-        choices,
+        choices, x.tag.decode() if x.tag != NULL else "",
     )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, NamedTuple
 
 from cuplug._engine.signature.fields import parse_fields
@@ -22,9 +23,10 @@ class Parameter(NamedTuple):
     """One parameter or output."""
 
     name: str  # "" for an output without a name
-    # "array", "inout", "scalar", "string", "choice", "output", "list" (of numbers) or "arrays"
+    # "array", "inout", "scalar", "string", "choice", "output", "list" (of numbers), "arrays" or
+    # "handle"
     kind: str
-    type_variable: int  # its number among the signature's; -1 for strings and choices
+    type_variable: int  # its number among the signature's; -1 for strings, choices and handles
     # (kind, number or size), of "fixed", "named", "variadic", "loop" and "unknown"; (kind, text) of
     # what is worked out: "formula", "slice" and "listed"
     dims: tuple[tuple[str, int | str], ...]
@@ -32,6 +34,7 @@ class Parameter(NamedTuple):
     default: Any  # bool, int, float, str or None
     default_text: str  # as written
     choices: tuple[str, ...]
+    tag: str  # of a handle
 
     @property
     def is_array(self) -> bool:
@@ -51,14 +54,20 @@ class Signature(NamedTuple):
     conditions: tuple[str, ...]  # as written: "0 <= k <= n"
     reduces: bool = False  # outputs lack the loop dimensions that the arguments `axis` name
     scans: bool = False  # elements depend on others along the dimension `axis` alone
+    made: Parameter | None = None  # the handle that it makes; it has no outputs then
 
     @property
     def arrays(self) -> list[Parameter]:
         """The array parameters, then the outputs."""
         return [x for x in (*self.parameters, *self.outputs) if x.is_array]
 
+    @property
+    def has_handles(self) -> bool:
+        """True where a call takes a handle, or makes one."""
+        return self.made is not None or any(x.kind == "handle" for x in self.parameters)
+
     def dtypes(self, x: Parameter) -> tuple[str, ...]:
-        """Return the dtypes that a parameter may have; none for strings and choices."""
+        """Return the dtypes that a parameter may have; none without a type variable."""
         return self.variables[x.type_variable][1] if x.type_variable >= 0 else ()
 
     def shape(self, x: Parameter) -> str:
@@ -81,6 +90,20 @@ def signatures_of(operator: Any) -> tuple[Signature, ...]:
     )
 
 
+@cache
+def _have_handles(texts: tuple[str, ...]) -> bool:
+    return any(parse(text).has_handles for text in texts)
+
+
+def refuse_handles(operator: Any, where: str) -> None:
+    """Raise TypeError for an operator with handles: `where` is what has no place for them."""
+    if _have_handles(operator.signatures):
+        raise TypeError(
+            f"{operator.name}: got an operator with handles in {where}, expected one without; call "
+            "it on arrays outside of it"
+        )
+
+
 def parse(text: str) -> Signature:
     """Parse signature text.
 
@@ -89,7 +112,7 @@ def parse(text: str) -> Signature:
     SignatureError
         The text is ill-formed.
     """
-    name, parameters, outputs, variables, dim_names, conditions = parse_fields(text)
+    name, parameters, outputs, variables, dim_names, conditions, made = parse_fields(text)
     own = [value for x in (*parameters, *outputs) for _, value in Parameter(*x).dims]
     for formula in (*conditions, *(value for value in own if isinstance(value, str))):
         if len(_OPERATION.findall(formula)) > MAX_OPERATIONS:
@@ -107,4 +130,5 @@ def parse(text: str) -> Signature:
         variables,
         dim_names,
         conditions,
+        made=made and Parameter(*made),
     )

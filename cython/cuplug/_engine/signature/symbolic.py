@@ -237,7 +237,9 @@ def _value(match: _Match, x: Parameter, value: Any, is_given: bool) -> Any:
         raise Misfit(f"{x.name}: it is missing")
     if value is None and x.has_default and x.default is None:
         return None
-    if x.kind in ("string", "choice"):
+    if x.kind == "handle":
+        fits = True  # the core says whose it is
+    elif x.kind in ("string", "choice"):
         fits = isinstance(value, str) and (x.kind == "string" or value in x.choices)
     elif x.kind == "list":
         if _fits(_dtype(match, x), value):  # a number stands for a list of it alone

@@ -150,6 +150,11 @@ def _number(
         return x.choices[0]
     if x.kind == "string":
         return "a"
+    if x.kind == "handle":
+        raise ValueError(
+            f"{signature.name}: {x.name}: got no handle[{x.tag}], expected one; measure the call "
+            "in Python"
+        )
     dtype = dtypes[x.type_variable]
     one = dtype.type(1).item() if dtype.isbuiltin == 1 else 1.0
     if x.kind == "list":

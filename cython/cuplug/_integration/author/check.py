@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from cuplug._engine.adoption.description import sidecar_of
 from cuplug._engine.discovery.fields import check_owner
-from cuplug._engine.discovery.table import read_rows, read_states, read_table
+from cuplug._engine.discovery.table import read_functions, read_rows, read_table
 from cuplug._engine.lookup.adopted_libraries import describe
 from cuplug._engine.signature.evaluate import broken_by_defaults
 from cuplug._engine.signature.parallel_dims import unkept
@@ -197,12 +197,12 @@ def _check_entries(subject: Subject) -> Iterator[Finding]:
                 f"the entry {symbol} of {operator} is no function ({exports[symbol]})",
                 "name a function of type cuplug_entry",
             )
-    for symbol in read_states(subject.elf_file.note):
+    for symbol, does in read_functions(subject.elf_file.note).items():
         if exports.get(symbol) not in FUNCTION_TYPES:
+            last = "void **state" if does == "makes a state" else "void *handle"
             yield _error(
-                f"the table names {symbol}, which makes a state, "
-                "but the file exports no such function",
-                f"define it: CUPLUG_ENTRY int {symbol}(const cuplug_call *call, void **state)",
+                f"the table names {symbol}, which {does}, but the file exports no such function",
+                f"define it: CUPLUG_ENTRY int {symbol}(const cuplug_call *call, {last})",
             )
 
 
@@ -213,7 +213,7 @@ def _check_exports(subject: Subject) -> Iterator[Finding]:
             "let no version script or strip option hide it",
         )
     others = subject.elf_file.exports.keys() - _entries(subject).keys() - MAY_EXPORT
-    others -= set(read_states(subject.elf_file.note))
+    others -= read_functions(subject.elf_file.note).keys()
     own = (name for name in others if not linkage.is_standard_cxx(name))
     extra = sorted(name for name in own if not name.endswith(RESOLVER))
     if extra:

@@ -165,7 +165,7 @@ def _functions(plugin: str, row: Signature, is_overloaded: bool) -> Iterator[Fun
             plugin,
             row.text,
             _arguments(row, ranks, dtypes),
-            len(row.outputs),
+            len(row.outputs) + (row.made is not None),
         )
 
 
@@ -180,6 +180,10 @@ def _arguments(row: Signature, ranks: list[int], dtypes: Sequence[str]) -> list[
     for k, x in enumerate(row.outputs):
         name = _safe(x.name) or (f"out{k}" if len(row.outputs) > 1 else "out")
         arguments.append(_array(x, name, next(rank), dtypes[x.type_variable]))
+    if row.made:
+        name = _safe(row.made.name) or "out"
+        declaration = f"_cuplug.cuplug_handle **{name}"
+        arguments.append(Argument(name, declaration, None, f"set_new_handle({{}}, {name})"))
     return arguments
 
 
@@ -210,7 +214,9 @@ def _array(x: Parameter, name: str, rank: int, dtype: str) -> Argument:
 def _scalar(x: Parameter, name: str, dtypes: Sequence[str]) -> Argument:
     default = _literal(x.default) if x.has_default else None
     c_type, setter = "const char *", "set_string"
-    if x.kind not in ("string", "choice"):
+    if x.kind == "handle":
+        c_type, setter = "_cuplug.cuplug_handle *", "set_handle"
+    elif x.kind not in ("string", "choice"):
         c_type, setter = SCALAR_TYPES[DTYPES[dtypes[x.type_variable]].kind]
     space = "" if c_type.endswith("*") else " "
     return Argument(name, f"{c_type}{space}{name}", default, f"{setter}({{}}, {name})")

@@ -22,7 +22,7 @@ HEAD = """\
 from collections.abc import Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
-from cuplug import Operator
+from cuplug import Handle, Operator
 from numpy import dtype, ndarray
 
 _Array = TypeVar("_Array")
@@ -146,6 +146,8 @@ def _type(signature: Signature, x: Parameter) -> str:
         return "Any | None" if x.has_default else "Any"
     if x.kind == "arrays":
         return "Sequence[Any]"
+    if x.kind == "handle":
+        return "Handle"
     if x.kind == "string":
         return "str"
     if x.kind == "choice":
@@ -176,4 +178,4 @@ def _result(signature: Signature, array: str) -> str:
         return f"{name}[{array}]" if ARRAY in own else name
     if len(kinds) > 1:
         return f"tuple[{', '.join(kinds)}]"
-    return kinds[0] if kinds else "None"
+    return kinds[0] if kinds else "Handle" if signature.made else "None"

@@ -11,6 +11,7 @@ from cuplug._engine.signature.evaluate import ARRAYS
 from cuplug._engine.signature.signature import Parameter, Signature
 
 NUMBERS = (bool, int, float, complex)
+_MADE = (*ARRAYS, "handle")  # kinds of parameters that no text says
 HOW = "wanted a number, or a range as in 0..8"
 
 
@@ -36,7 +37,7 @@ def split(option: str, texts: Iterable[str]) -> dict[str, str]:
 
 def settable(signature: Signature) -> list[str]:
     """Return the names that can be set: what is no array, dimensions, arrays to be left out."""
-    parameters = [x.name for x in signature.parameters if x.kind not in ARRAYS or x.has_default]
+    parameters = [x.name for x in signature.parameters if x.kind not in _MADE or x.has_default]
     return list(dict.fromkeys([*parameters, *_sizes(signature)]))
 
 
@@ -94,8 +95,8 @@ def _read_pin(name: str, text: str, x: Parameter | None) -> Any:
         return _read_range(name, text, _size)
     if x.has_default and x.default is None and text == "None":
         return None
-    if x.kind in ARRAYS:
-        raise ValueError(f"--set: {name}: seen {text!r}, wanted None, which leaves the array out")
+    if x.kind in _MADE:
+        raise ValueError(f"--set: {name}: got {text!r}, expected None, which leaves it out")
     if x.kind == "list":
         return _read_list(name, text)
     if x.kind == "string":

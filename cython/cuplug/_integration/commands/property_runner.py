@@ -114,6 +114,9 @@ def _check_pins(operators: tuple[Operator, ...], pins: dict[str, str]) -> None:
 def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -> list[Result]:
     from cuplug._integration.commands.property_worker import BOTH, CUDA, DECLARED, HOST
 
+    if parse(options["signature"]).has_handles:
+        text = "not tried: a test cannot make its handles; test it with your own"
+        return [Result(*_place(options), "handles", True, text, tried=False)]
     results = []
     said = operator.properties[operator.signatures.index(options["signature"])]
     declared = [name for name in DECLARED if name in said]

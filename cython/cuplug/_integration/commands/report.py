@@ -172,8 +172,12 @@ def _row_fields(row: Row, signature: Signature) -> dict[str, Any]:
         "sides": row.sides,
         "properties": row.properties,
         "parameters": [_parameter_fields(signature, x) for x in signature.parameters],
-        "outputs": [_parameter_fields(signature, x) for x in signature.outputs],
+        "outputs": [_parameter_fields(signature, x) for x in _outputs(signature)],
     }
+
+
+def _outputs(signature: Signature) -> tuple[Parameter, ...]:
+    return (signature.made,) if signature.made else signature.outputs
 
 
 def _parameter_fields(signature: Signature, x: Parameter) -> dict[str, Any]:
@@ -184,7 +188,7 @@ def _parameter_fields(signature: Signature, x: Parameter) -> dict[str, Any]:
         "shape": signature.shape(x),
         "choices": list(x.choices),
         "default": x.default_text if x.has_default else None,
-    }
+    } | ({"tag": x.tag} if x.tag else {})
 
 
 def _show_row(row: Row, signature: Signature) -> None:
@@ -192,7 +196,7 @@ def _show_row(row: Row, signature: Signature) -> None:
     lines = [row.signature, row.doc, f"runs on: {', '.join(row.sides)}"]
     print_lines(["", *lines, *([f"properties: {', '.join(said)}"] if said else []), ""])
     cells = []
-    for x in (*signature.parameters, *signature.outputs):
+    for x in (*signature.parameters, *_outputs(signature)):
         shape = f"[{signature.shape(x)}]" if x.is_array else ""
         cells.append((x.name, x.kind, _type(signature, x), shape, x.default_text))
     print_table(("parameter", "kind", "type", "shape", "default"), cells)
@@ -203,6 +207,8 @@ def _show_row(row: Row, signature: Signature) -> None:
 def _type(signature: Signature, x: Parameter) -> str:
     if x.kind in ("string", "choice"):
         return " | ".join(x.choices) or "str"
+    if x.kind == "handle":
+        return f"handle[{x.tag}]"
     name, dtypes = signature.variables[x.type_variable]
     return name or dtypes[0]
 

@@ -23,7 +23,13 @@ from cuplug._engine.call.operator import Operator
 from cuplug._engine.call.output_tuples import named_outputs
 from cuplug._engine.signature.evaluate import ARRAYS, LOOP
 from cuplug._engine.signature.parallel_dims import CUT, dimension_name, independent, loop_axes
-from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature, signatures_of
+from cuplug._engine.signature.signature import (
+    GROUP_KINDS,
+    Parameter,
+    Signature,
+    refuse_handles,
+    signatures_of,
+)
 from cuplug._engine.signature.spec import ArraySpec
 from cuplug._engine.signature.symbolic import Misfit, Walked, walk
 from cuplug._integration.frameworks.dask_block import Block, Item, Place
@@ -54,6 +60,7 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
     TypeError, ValueError
         The operator does not take the arguments, or an array is cut where it must not be.
     """
+    refuse_handles(operator, "a call with dask arrays")
     device = keywords.get("device")
     given: _Given = dict(enumerate(args))
     given.update(keywords)

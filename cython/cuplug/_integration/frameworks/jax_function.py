@@ -13,7 +13,7 @@ from cuplug._engine.call.output_tuples import outputs_class
 from cuplug._engine.call.pickled import OperatorFunction, PickledOperator
 from cuplug._engine.signature.call_signature import to_inspect
 from cuplug._engine.signature.gradient import results_of
-from cuplug._engine.signature.signature import parse
+from cuplug._engine.signature.signature import parse, refuse_handles
 from cuplug._integration.frameworks import jax_gradient  # noqa: F401  (its rules)
 from cuplug._integration.frameworks.jax_arguments import Call, rows_of, texts_of
 from cuplug._integration.frameworks.jax_call import bind
@@ -42,6 +42,7 @@ class Function(OperatorFunction):
         self.__signature__ = to_inspect(operator.signatures, is_own=False)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
+        refuse_handles(self.operator, "a function of JAX")
         call, operands = read(self.operator, args, keywords)
         if any(isinstance(x, jax.core.Tracer) for x in operands) or not operands:
             return _apply(*operands, call=call)

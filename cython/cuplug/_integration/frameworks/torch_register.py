@@ -22,7 +22,7 @@ from cuplug._engine.interop.torch_private import (
 )
 from cuplug._engine.lookup.find import find
 from cuplug._engine.signature.call_signature import are_alike, by_name
-from cuplug._engine.signature.signature import signatures_of
+from cuplug._engine.signature.signature import refuse_handles, signatures_of
 from cuplug._integration.frameworks.torch_batched import batched_rule
 from cuplug._integration.frameworks.torch_fake import fake_kernel, matched_row
 from cuplug._integration.frameworks.torch_functions import is_available
@@ -79,6 +79,7 @@ def _packet_of(name: str) -> Any:
 
 
 def _define(operator: Operator) -> Registered:
+    refuse_handles(operator, "what PyTorch registers")
     rows = signatures_of(operator)
     name = _free_name(operator)
     tags = _TAGS + (torch.Tag.dynamic_output_shape,) * any(

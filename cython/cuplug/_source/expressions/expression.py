@@ -82,7 +82,8 @@ def read_names(
         if name in ignored:
             continue
         if x.type_variable < 0 or x.kind == "arrays":
-            seen = "a list of arrays" if x.kind == "arrays" else "a string"
+            kinds = {"arrays": "a list of arrays", "handle": f"handle[{x.tag}]"}
+            seen = kinds.get(x.kind, "a string")
             raise ValueError(f"{parsed.name}: {name}: seen {seen}, wanted an array or a number")
         variable, dtypes = parsed.variables[x.type_variable]
         kind = _kind_of(parsed, x, name, takes_raw)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects of plugins that callers hold."""
+
+import sys
+
+cimport cython
+
+from cuplug._engine.base.core cimport (
+    CUPLUG_CUDA,
+    cuplug_close_handle,
+    cuplug_device,
+    cuplug_error,
+    cuplug_free_handle,
+    cuplug_handle,
+    cuplug_handle_device,
+    cuplug_handle_is_closed,
+    cuplug_handle_operator,
+    cuplug_handle_tag,
+    cuplug_operator_name,
+    cuplug_operator_plugin,
+)
+from cuplug._engine.base.core_call cimport cuplug_frame
+from cuplug._engine.base.status cimport raise_error
+
+from cuplug._engine.base.public import public
+
+cdef object token = object()  # without which no object is made
+
+
+@cython.final
+cdef class Handle:
+    """An object of a plugin, made by an operator whose result is a `handle[tag]`.
+
+    It is an argument of operators of the same plugin, in calls that run on the device where it was
+    made. It is closed by `close`, at the end of a `with` block, or when nothing refers to it any
+    more. One that is open when the process ends is not closed.
+
+    Attributes
+    ----------
+    tag : str
+        What kind of object it is: "plan" of a `handle[plan]`.
+    plugin : str
+        The name of the plugin.
+    device : str
+        Where it was made: "cpu" or "cuda:0".
+    closed : bool
+        True after `close`.
+
+    Examples
+    --------
+    >>> with fft_plan(1024, device="cuda") as plan:
+    ...     y = fft(x, plan)
+    """
+
+    def __cinit__(self, *arguments):
+        if arguments != (token,):
+            raise TypeError("cuplug.Handle: an operator whose result is a handle makes one")
+
+    @property
+    def tag(self):
+        """What kind of object it is."""
+        return cuplug_handle_tag(self.handle).decode()
+
+    @property
+    def plugin(self):
+        """The name of its plugin."""
+        return cuplug_operator_plugin(cuplug_handle_operator(self.handle)).decode()
+
+    @property
+    def device(self):
+        """Where it was made."""
+        cdef cuplug_device device = cuplug_handle_device(self.handle)
+        return f"cuda:{device.id}" if device.type == CUPLUG_CUDA else "cpu"
+
+    @property
+    def closed(self):
+        """True after `close`."""
+        return cuplug_handle_is_closed(self.handle) != 0
+
+    def close(self):
+        """Close it; a second time does nothing.
+
+        While calls on other threads use it, the last of them closes it at its end.
+
+        Raises
+        ------
+        Error
+            What the plugin reports. The handle is closed all the same.
+        """
+        cdef cuplug_error error
+        cdef int status
+        with nogil:
+            status = cuplug_close_handle(self.handle, &error)
+        if status:
+            raise_error(&error)
+
+    def __enter__(self):
+        if self.closed:
+            name = cuplug_operator_name(cuplug_handle_operator(self.handle)).decode()
+            raise ValueError(
+                f"{name}: got a closed handle[{self.tag}], expected an open one; make one with "
+                f"{name}"
+            )
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError(
+            f"handle[{self.tag}]: it cannot be copied or pickled; make one with "
+            f"{cuplug_operator_name(cuplug_handle_operator(self.handle)).decode()} where it is "
+            "needed"
+        )
+
+    def __repr__(self):
+        state = "closed" if self.closed else "open"
+        return f"<handle[{self.tag}] of the plugin {self.plugin} on {self.device}, {state}>"
+
+    def __dealloc__(self):
+        cdef cuplug_error error
+        cdef int status
+        if self.handle == NULL or sys is None or sys.is_finalizing():
+            return
+        with nogil:
+            status = cuplug_free_handle(self.handle, &error)
+        if status:
+            raise_error(&error)  # shown by sys.unraisablehook
+
+
+public(Handle)
+
+
+cdef Handle handle_of(cuplug_frame *frame):
+    cdef Handle made = Handle.__new__(Handle, token)
+    frame.made = &made.handle
+    return made
