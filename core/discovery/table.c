@@ -2,7 +2,6 @@
 #include "discovery/table.h"
 
 #include "base/status.h"
-#include "discovery/note.h"
 
 #include <internal/signature.h>
 #include <stdlib.h>
@@ -207,14 +206,15 @@ static int take_row_field(void *to, const field *f, cuplug_error *error) {
   return skip_field(f, error);
 }
 
-static int parse(cuplug_row *row, cuplug_error *error) {
-  const int status = cuplug_parse_signature(row->signature, &row->parsed, NULL, error);
+static int parse(cuplug_row *row, uint32_t abi_version, cuplug_error *error) {
+  const int status = cuplug__parse_of_abi(row->signature, abi_version, &row->parsed, NULL, error);
   if (!status || status == CUPLUG_ERROR_MEMORY) return status;
   if (error) error->status = CUPLUG_ERROR_PLUGIN;
   return CUPLUG_ERROR_PLUGIN;
 }
 
-int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error) {
+int cuplug__row_read(const char *text, uint32_t text_bytes, uint32_t abi_version, cuplug_row *row,
+                     cuplug_error *error) {
   *row = (cuplug_row){.signature = cuplug__unsaid,
                       .doc = cuplug__unsaid,
                       .host_entry = cuplug__unsaid,
@@ -228,7 +228,7 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cup
   if (status) return status;
   if (!*row->cuda_entry && !*row->host_entry && !row->has_other_entry)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no entry, a CUDA or a host entry is wanted");
-  return parse(row, error);
+  return parse(row, abi_version, error);
 }
 
 const char *cuplug_row_property(const cuplug_row *row, const char *key) {
@@ -308,7 +308,7 @@ static void name_row(cuplug_row *row) {
 
 static int read_row(cuplug__table *table, const cuplug__note *note, cuplug_error *error) {
   cuplug_row *row = &table->rows[table->n_rows];
-  int status = cuplug__row_read(note->text, note->text_bytes, row, error);
+  int status = cuplug__row_read(note->text, note->text_bytes, table->abi_version, row, error);
   if (status) {
     char name[64];
     name_row(row);

@@ -51,7 +51,7 @@ static int read_rows(cuplug__table *table, const cuplug_definition *from, const 
     const uint32_t k = table->n_rows;
     cuplug_row *row = &table->rows[k];
     int status = cuplug__row_read(table->made + places[k], (uint32_t)(places[k + 1] - places[k]),
-                                  row, error);
+                                  CUPLUG_ABI_VERSION, row, error);
     if (!status) continue;
     cuplug__prefix(error, "row %u: ", k);
     return status;
