@@ -3,7 +3,8 @@
 
 from libc.stdint cimport int64_t
 
-from cuplug._engine.array.array cimport Array, cleared_like_tensor, empty_like_tensor, share_memory, write
+from cuplug._engine.array.array cimport Array, cleared_like_tensor, empty_like_tensor
+from cuplug._engine.array.array cimport share_memory, write
 from cuplug._engine.array.buffer cimport is_on_gpu
 from cuplug._engine.array.copies cimport is_brief
 from cuplug._engine.array.make cimport describe, new_array, of_structures, place_for

@@ -31,6 +31,7 @@ SCALAR_TYPES = {
     "uint": ("uint64_t", "set_uint"),
     "float": ("double", "set_float"),
     "complex": ("double complex", "set_complex"),
+    "storage": ("double", "set_float"),
 }
 MAX_MEMORYVIEW_NDIM = 8
 # fmt: off
