@@ -37,6 +37,10 @@ typedef struct two_words {
     CASE(two_words)                      \
   }
 
+/* The dtypes whose elements are numbers with a zero of zero bits: all that a table may say where
+ * elements are tested or cleared. */
+#define ELEMENTS_WITH_ZERO "bool | integer | floating | complex | float8_e4m3fn | float8_e5m2"
+
 static inline int elements_are_complex(const cuplug_tensor *x) {
   return cuplug_type(x) == CUPLUG_COMPLEX64 || cuplug_type(x) == CUPLUG_COMPLEX128;
 }

@@ -42,6 +42,15 @@ int cuplug__unwanted(cuplug__match *m, int32_t i, int status) {
 }
 
 CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, int32_t v) {
+  const cuplug_argument *a = seen(m, i);
+  const int is_later =
+      m->s->variables[v].later & cuplug__dtype_bit(cuplug_type(&a->tensor)) ? 1 : 0;
+  if (is_later && m->error)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
+                            "got %s, expected %s of the ABI that the plugin was compiled for; "
+                            "rebuild the plugin with this version of cuplug",
+                            cuplug__describe_argument(a).s,
+                            cuplug__describe_parameter(m->s, &m->s->parameters[i]).s);
   int is_named = *m->s->variables[v].name && m->known_types >> v & 1;
   if (!is_named || !m->error) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted %s as in %s (%s)",

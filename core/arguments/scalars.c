@@ -93,7 +93,7 @@ static int match_list(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
 /* An empty list does not say what the names in it stand for. */
 static int check_empty(cuplug__match *m, int32_t i) {
   const cuplug_parameter *x = &m->s->parameters[i];
-  const uint32_t dtypes = m->s->variables[x->type_variable].dtypes;
+  const uint64_t dtypes = m->s->variables[x->type_variable].dtypes;
   int is_known = !(dtypes & (dtypes - 1)) || m->known_types >> x->type_variable & 1;
   for (int32_t k = 0; k < x->n_dims; k++) {
     const cuplug_dim *d = &x->dims[k];

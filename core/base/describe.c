@@ -20,15 +20,17 @@ __attribute__((format(printf, 2, 3))) static void add(cuplug__text *text, const 
 
 cuplug__text cuplug__describe_dtype(uint32_t id) {
   cuplug__text text = {""};
-  uint32_t bit = cuplug__dtype_bit(id);
+  const uint64_t bit = cuplug__dtype_bit(id);
   if (bit)
     add(&text, "%s", cuplug_dtype_name(cuplug__dtype_number(bit)));
   else
     add(&text, "DLPack dtype (%u, %u bits, %u lanes)", id >> 24, id >> 16 & 255, id & 65535);
+  const uint64_t pair = bit ? 0 : cuplug__dtype_bit((id & 0xffff0000u) | 2);
+  if (pair) add(&text, ", an unpacked %s", cuplug_dtype_name(cuplug__dtype_number(pair)));
   return text;
 }
 
-cuplug__text cuplug__describe_dtypes(uint32_t bits) {
+cuplug__text cuplug__describe_dtypes(uint64_t bits) {
   static const char *const groups[] = {"integer", "floating", "complex"};
   cuplug__text text = {""};
   for (size_t k = 0; k < sizeof groups / sizeof *groups; k++)
@@ -40,7 +42,7 @@ cuplug__text cuplug__describe_dtypes(uint32_t bits) {
     add(&text, "any dtype");
     return text;
   }
-  for (uint32_t k = 0; k < cuplug__n_dtypes; k++)
+  for (uint32_t k = 0; k < CUPLUG__N_DTYPES; k++)
     if (bits >> k & 1) add(&text, "%s%s", *text.s ? " | " : "", cuplug_dtype_name(k));
   return text;
 }
@@ -173,7 +175,7 @@ cuplug__text cuplug__describe_parameter(const cuplug_signature *s, const cuplug_
     add(&text, is_int ? "a list of integers" : "a list of numbers");
   } else {
     const cuplug_type_variable *t = &s->variables[x->type_variable];
-    cuplug__text dtypes = cuplug__describe_dtypes(t->dtypes);
+    cuplug__text dtypes = cuplug__describe_dtypes(t->dtypes | t->later);
     if (x->kind == CUPLUG_PARAMETER_SCALAR) add(&text, "a scalar ");
     add(&text, "%s", *t->name ? t->name : dtypes.s);
     if (x->kind != CUPLUG_PARAMETER_SCALAR) add_dims(&text, x);

@@ -49,7 +49,7 @@ const char *cuplug__near_dtype(const char *name) {
   int best = MAX_NAME;
   for (size_t k = 0; k < sizeof other_names / sizeof *other_names; k++)
     if (!strcmp(name, other_names[k][0])) return other_names[k][1];
-  for (uint32_t k = 0; k < cuplug__n_dtypes; k++) {
+  for (uint32_t k = 0; k < CUPLUG__N_DTYPES; k++) {
     const int far = cuplug__name_distance(name, cuplug_dtype_name(k));
     if (far >= 0 && far < best) best = far, nearest = cuplug_dtype_name(k);
   }

@@ -22,8 +22,13 @@ static double largest(uint32_t type) {
     return FLT_MAX;
   case CUPLUG_FLOAT8_E4M3FN:
     return 448.0;
+  case CUPLUG_FLOAT8_E4M3FNUZ:
+    return 240.0;
   case CUPLUG_FLOAT8_E5M2:
+  case CUPLUG_FLOAT8_E5M2FNUZ:
     return 57344.0;
+  case CUPLUG_FLOAT8_E8M0FNU:
+    return 0x1p127;
   default:
     return DBL_MAX;
   }
@@ -61,6 +66,7 @@ int cuplug__convert_scalar(const cuplug_argument *from, uint32_t type, cuplug_sc
                    from->kind == CUPLUG_ARGUMENT_UINT;
   int is_huge = from->kind == CUPLUG_ARGUMENT_HUGE_INT;
   int is_real = is_integer || is_huge || from->kind == CUPLUG_ARGUMENT_FLOAT;
+  if ((type & 65535) != 1) return CUPLUG_ERROR_TYPE; /* a packed pair is no number */
   if (is_huge && (isinf(from->scalar.f) || type >> 24 <= 1)) return CUPLUG_ERROR_VALUE;
   switch (type >> 24) {
   case 6: /* bool */

@@ -168,8 +168,8 @@ static int take_row_field(void *to, const field *f, cuplug_error *error) {
   return skip_field(f, error);
 }
 
-static int parse(cuplug_row *row, cuplug_error *error) {
-  const int status = cuplug_parse_signature(row->signature, &row->parsed, NULL, error);
+static int parse(cuplug_row *row, uint32_t abi_version, cuplug_error *error) {
+  const int status = cuplug__parse_of_abi(row->signature, abi_version, &row->parsed, NULL, error);
   if (!status || status == CUPLUG_ERROR_MEMORY) return status;
   if (error) error->status = CUPLUG_ERROR_PLUGIN;
   return CUPLUG_ERROR_PLUGIN;
@@ -189,7 +189,8 @@ static int check_handles(cuplug_row *row, cuplug_error *error) {
                       row->close);
 }
 
-int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error) {
+int cuplug__row_read(const char *text, uint32_t text_bytes, uint32_t abi_version, cuplug_row *row,
+                     cuplug_error *error) {
   *row = (cuplug_row){.signature = cuplug__unsaid,
                       .doc = cuplug__unsaid,
                       .host_entry = cuplug__unsaid,
@@ -204,7 +205,7 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cup
   if (status) return status;
   if (!*row->cuda_entry && !*row->host_entry && !row->has_other_entry)
     return cuplug__reject(error, "no entry, a CUDA or a host entry is wanted");
-  if ((status = parse(row, error)) || (status = check_handles(row, error))) {
+  if ((status = parse(row, abi_version, error)) || (status = check_handles(row, error))) {
     cuplug_free_signature(row->parsed);
     row->parsed = NULL;
   }
@@ -285,7 +286,7 @@ static void name_row(cuplug_row *row) {
 
 static int read_row(cuplug__table *table, const cuplug__note *note, cuplug_error *error) {
   cuplug_row *row = &table->rows[table->n_rows];
-  int status = cuplug__row_read(note->text, note->text_bytes, row, error);
+  int status = cuplug__row_read(note->text, note->text_bytes, table->abi_version, row, error);
   if (status) {
     char name[64];
     name_row(row);

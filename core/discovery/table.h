@@ -62,9 +62,10 @@ void cuplug__table_end(cuplug__table *table);
 /* Frees the parsed signatures of all rows. */
 void cuplug__table_drop_signatures(cuplug__table *table);
 
-/* Reads the text of an operator's note into a row, checked in every field; ERROR_PLUGIN says what
- * is wrong, and nothing is parsed then. */
-int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error);
+/* Reads the text of an operator's note into a row of a plugin for that ABI, checked in every field;
+ * ERROR_PLUGIN says what is wrong, and nothing is parsed then. */
+int cuplug__row_read(const char *text, uint32_t text_bytes, uint32_t abi_version, cuplug_row *row,
+                     cuplug_error *error);
 
 /* The key of flag k in a row's text, and the flag, CUPLUG_ROW_...; NULL past the last. */
 const char *cuplug__flag_key(uint32_t k, uint32_t *flag);

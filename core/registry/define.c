@@ -41,7 +41,7 @@ static int read_rows(cuplug__table *table, const char *text, uint32_t n, cuplug_
     const char *end = text;
     while (*end) end += strlen(end) + 1;
     cuplug_row *row = &table->rows[table->n_rows];
-    int status = cuplug__row_read(text, (uint32_t)(end - text), row, error);
+    int status = cuplug__row_read(text, (uint32_t)(end - text), CUPLUG_ABI_VERSION, row, error);
     if (!status && row->parsed->n_handles)
       status = cuplug__fail(error, CUPLUG_ERROR_VALUE, "handles are of plugins in files");
     if (status) {

@@ -8,8 +8,7 @@
 
 /* What an argument is: a kind behind the dtypes of arrays. Arrays have a rank as well. */
 enum {
-  N_DTYPES = 32,
-  N_KINDS = N_DTYPES + CUPLUG_ARGUMENT_HANDLE + 1,
+  N_KINDS = CUPLUG__N_DTYPES + CUPLUG_ARGUMENT_HANDLE + 1,
   MAX_RANK = 7, /* and more */
   N_CODES = N_KINDS + MAX_RANK + 1
 };
@@ -29,18 +28,18 @@ static void add(cuplug__row_sets *sets, uint32_t parameter, uint32_t code, uint3
 }
 
 static void add_kind(cuplug__row_sets *sets, uint32_t parameter, int32_t kind, uint32_t row) {
-  add(sets, parameter, N_DTYPES + (uint32_t)kind, row);
+  add(sets, parameter, CUPLUG__N_DTYPES + (uint32_t)kind, row);
 }
 
 /* ---- Made ------------------------------------------------------------------------------------ */
 
 static void add_array(cuplug__row_sets *sets, uint32_t i, const cuplug_parameter *x,
-                      uint32_t dtypes, uint32_t row) {
+                      uint64_t dtypes, uint32_t row) {
   int32_t n_groups = 0;
   for (int32_t k = 0; k < x->n_dims; k++)
     n_groups += x->dims[k].kind == CUPLUG_DIM_VARIADIC || x->dims[k].kind == CUPLUG_DIM_LOOP;
   const int32_t least = x->n_dims - n_groups;
-  for (uint32_t k = 0; k < cuplug__n_dtypes; k++)
+  for (uint32_t k = 0; k < CUPLUG__N_DTYPES; k++)
     if (dtypes >> k & 1) add(sets, i, k, row);
   for (int32_t rank = 0; rank <= MAX_RANK; rank++)
     if (rank == MAX_RANK || (n_groups ? rank >= least : rank == least))
@@ -48,9 +47,9 @@ static void add_array(cuplug__row_sets *sets, uint32_t i, const cuplug_parameter
 }
 
 /* The kinds of numbers that are converted to one of the dtypes. */
-static void add_numbers(cuplug__row_sets *sets, uint32_t i, uint32_t dtypes, uint32_t row) {
-  const uint32_t booleans = cuplug__dtype_bits("bool"), complexes = cuplug__dtype_bits("complex");
-  const uint32_t integers = cuplug__dtype_bits("integer");
+static void add_numbers(cuplug__row_sets *sets, uint32_t i, uint64_t dtypes, uint32_t row) {
+  const uint64_t booleans = cuplug__dtype_bits("bool"), complexes = cuplug__dtype_bits("complex");
+  const uint64_t integers = cuplug__dtype_bits("integer");
   add_kind(sets, i, CUPLUG_ARGUMENT_BOOL, row);
   if (!(dtypes & ~booleans)) return;
   for (int32_t kind = CUPLUG_ARGUMENT_INT; kind <= CUPLUG_ARGUMENT_HUGE_INT; kind++)
@@ -62,7 +61,7 @@ static void add_numbers(cuplug__row_sets *sets, uint32_t i, uint32_t dtypes, uin
 static void add_parameter(cuplug__row_sets *sets, uint32_t i, const cuplug_signature *s,
                           uint32_t row) {
   const cuplug_parameter *x = &s->parameters[i];
-  const uint32_t dtypes = x->type_variable < 0 ? 0 : s->variables[x->type_variable].dtypes;
+  const uint64_t dtypes = x->type_variable < 0 ? 0 : s->variables[x->type_variable].dtypes;
   if (x->has_default) add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
   if (x->default_kind == CUPLUG_ARGUMENT_NONE) add_kind(sets, i, CUPLUG_ARGUMENT_NONE, row);
   switch (x->kind) {
@@ -134,11 +133,11 @@ static uint32_t choose_sets(const cuplug__row_sets *sets, const cuplug_argument 
   chosen[n++] = words + place_of(sets, sets->n_parameters, 0) + (size_t)n_args * sets->n_words;
   for (uint32_t i = 0; i < n_args; i++) {
     const cuplug_argument *a = &args[i];
-    uint32_t code = N_DTYPES + a->kind;
+    uint32_t code = CUPLUG__N_DTYPES + a->kind;
     if (a->kind == CUPLUG_ARGUMENT_ARRAY) {
-      const uint32_t bit = cuplug__dtype_bit(cuplug_type(&a->tensor));
+      const uint64_t bit = cuplug__dtype_bit(cuplug_type(&a->tensor));
       if (!bit) return 0;
-      code = (uint32_t)__builtin_ctz(bit);
+      code = (uint32_t)__builtin_ctzll(bit);
       chosen[n++] = words + place_of(sets, i, rank_of(a));
     } else if (a->kind > CUPLUG_ARGUMENT_HANDLE) {
       return 0;

@@ -170,7 +170,7 @@ int cuplug__is_dimension(const cuplug_signature *s, const cuplug_formula *formul
 static int scalar_member(const cuplug_signature *s, const cuplug_parameter *x) {
   int seen = -1;
   if (x->kind != CUPLUG_PARAMETER_SCALAR) return -1;
-  const uint32_t dtypes = s->variables[x->type_variable].dtypes;
+  const uint64_t dtypes = s->variables[x->type_variable].dtypes;
   for (uint32_t k = 0; cuplug_dtype_name(k); k++) {
     static const int members[] = {0, 1, 2, -1, 2, -1, 0}; /* by DLPack's type code */
     const uint32_t code = cuplug_dtype_id(k) >> 24;

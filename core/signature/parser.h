@@ -18,6 +18,7 @@ typedef struct cuplug__parser {
   cuplug_side *sides;
   const char **choices;
   const char *parameter_at[CUPLUG__MAX_PARAMETERS];
+  uint64_t known;     /* the dtypes that groups stand for: those of the plugin's ABI */
   int depth;          /* of brackets in a formula */
   const char *wanted; /* where a formula is, for errors: "a dimension is wanted: ..." */
   cuplug_error *error;

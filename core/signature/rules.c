@@ -190,7 +190,7 @@ static int check_dim_names(const cuplug_signature *s, cuplug_error *error) {
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
 static int input_binds_variable(const cuplug_signature *s, int32_t variable) {
-  uint32_t bits = s->variables[variable].dtypes;
+  const uint64_t bits = s->variables[variable].dtypes;
   if (!(bits & (bits - 1))) return 1;
   for (int32_t i = 0; i < s->n_parameters; i++)
     if (binds(&s->parameters[i]) && s->parameters[i].type_variable == variable) return 1;
@@ -198,7 +198,7 @@ static int input_binds_variable(const cuplug_signature *s, int32_t variable) {
 }
 
 /* A scalar's default is of the type, and in the range, of all its dtypes. */
-static int scalar_takes(uint32_t dtypes, const cuplug_parameter *x) {
+static int scalar_takes(uint64_t dtypes, const cuplug_parameter *x) {
   const cuplug_argument value = {.kind = (uint32_t)x->default_kind, .scalar = x->default_value};
   cuplug_scalar converted;
   for (uint32_t k = 0; cuplug_dtype_name(k); k++)

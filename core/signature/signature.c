@@ -36,7 +36,7 @@ static int fail(parser *p, const char *at, const char *wanted) {
 /* The number of a type variable, or of a dtype that stands for itself; added when it is new. */
 static int type_variable(parser *p, const char *name, int32_t *number) {
   cuplug_signature *s = p->s;
-  uint32_t bits = cuplug__dtype_bits(name);
+  const uint64_t bits = cuplug__dtype_bits(name);
   if (bits & (bits - 1)) return fail(p, p->token, "a dtype or a type variable is wanted");
   const char *own_name = bits ? "" : name;
   for (int32_t k = 0; k < s->n_variables; k++) {
@@ -287,9 +287,10 @@ static int parse_bound(parser *p, const char *name, const char *at) {
     cuplug__skip_space(p);
     at = p->at;
     if (cuplug__parse_name(p, &name, "a dtype is wanted")) return CUPLUG_ERROR_VALUE;
-    uint32_t bits = cuplug__dtype_bits(name);
+    const uint64_t bits = cuplug__dtype_bits(name), is_group = bits & (bits - 1);
     if (!bits) return fail(p, at, "this is no dtype");
-    p->s->variables[k].dtypes |= bits;
+    p->s->variables[k].dtypes |= is_group ? bits & p->known : bits;
+    p->s->variables[k].later |= is_group ? bits & ~p->known : 0;
   } while (cuplug__take(p, "|"));
   return CUPLUG_OK;
 }
@@ -355,14 +356,15 @@ static int parse_all(parser *p) {
   return *p->at ? fail(p, p->at, "the signature's end is wanted") : CUPLUG_OK;
 }
 
-int cuplug_parse_signature(const char *text, cuplug_signature **signature, uint32_t *position,
-                           cuplug_error *error) {
+int cuplug__parse_of_abi(const char *text, uint32_t abi_version, cuplug_signature **signature,
+                         uint32_t *position, cuplug_error *error) {
   parser p;
   cuplug__clear(error);
   *signature = NULL;
   if (position) *position = 0;
   int status = cuplug__parser_start(&p, text, error);
   if (status) return status;
+  p.known = cuplug__dtypes_of_abi(abi_version);
   int parameter = -1;
   status = parse_all(&p);
   if (!status) {
@@ -376,6 +378,11 @@ int cuplug_parse_signature(const char *text, cuplug_signature **signature, uint3
   else
     *signature = p.s;
   return status;
+}
+
+int cuplug_parse_signature(const char *text, cuplug_signature **signature, uint32_t *position,
+                           cuplug_error *error) {
+  return cuplug__parse_of_abi(text, CUPLUG_ABI_VERSION, signature, position, error);
 }
 
 void cuplug_free_signature(cuplug_signature *signature) { free(signature); }

@@ -187,6 +187,10 @@ def _broadcastable(draw: Draw, loop: tuple[int, ...]) -> tuple[int, ...]:
 def _arrays(
     dtype: np.dtype[Any], shape: tuple[int, ...], bound: int, all_bits: bool
 ) -> st.SearchStrategy[Any]:
+    known = DTYPES[numpy_dtypes.name_of_descr(dtype)]
+    if known.kind == "storage":
+        unsigned = np.dtype(known.stored.removesuffix("_t"))
+        return hnp.arrays(unsigned, shape).map(lambda x: x.view(dtype))
     if dtype.isbuiltin != 1:  # those of ml_dtypes
         wide = _arrays(np.dtype("float32"), shape, bound, all_bits)
         return wide.map(lambda x: _narrow(x, dtype))

@@ -64,33 +64,52 @@ typedef struct cuplug_dtype {
   uint16_t lanes;
 } cuplug_dtype;
 
-/** X(name, NAME, DLPack type code, bits), the names of the Python Array API and ml_dtypes. */
-#define CUPLUG_DTYPE_LIST(X)             \
-  X(bool, BOOL, 6, 8)                    \
-  X(int8, INT8, 0, 8)                    \
-  X(int16, INT16, 0, 16)                 \
-  X(int32, INT32, 0, 32)                 \
-  X(int64, INT64, 0, 64)                 \
-  X(uint8, UINT8, 1, 8)                  \
-  X(uint16, UINT16, 1, 16)               \
-  X(uint32, UINT32, 1, 32)               \
-  X(uint64, UINT64, 1, 64)               \
-  X(float16, FLOAT16, 2, 16)             \
-  X(bfloat16, BFLOAT16, 4, 16)           \
-  X(float32, FLOAT32, 2, 32)             \
-  X(float64, FLOAT64, 2, 64)             \
-  X(complex64, COMPLEX64, 5, 64)         \
-  X(complex128, COMPLEX128, 5, 128)      \
-  X(float8_e4m3fn, FLOAT8_E4M3FN, 10, 8) \
-  X(float8_e5m2, FLOAT8_E5M2, 12, 8)
+/** X(name, NAME, DLPack type code, bits, lanes, minor): every dtype, in the one list of them. Names
+ * are those of the Python Array API, ml_dtypes and PyTorch; `minor` is the ABI version 2.minor that
+ * added it. Two lanes are packed in one byte, the first in its low bits. New dtypes are added at
+ * the end, with a new CUPLUG_ABI_MINOR. */
+#define CUPLUG_DTYPE_LIST(X)                         \
+  X(bool, BOOL, 6, 8, 1, 0)                          \
+  X(int8, INT8, 0, 8, 1, 0)                          \
+  X(int16, INT16, 0, 16, 1, 0)                       \
+  X(int32, INT32, 0, 32, 1, 0)                       \
+  X(int64, INT64, 0, 64, 1, 0)                       \
+  X(uint8, UINT8, 1, 8, 1, 0)                        \
+  X(uint16, UINT16, 1, 16, 1, 0)                     \
+  X(uint32, UINT32, 1, 32, 1, 0)                     \
+  X(uint64, UINT64, 1, 64, 1, 0)                     \
+  X(float16, FLOAT16, 2, 16, 1, 0)                   \
+  X(bfloat16, BFLOAT16, 4, 16, 1, 0)                 \
+  X(float32, FLOAT32, 2, 32, 1, 0)                   \
+  X(float64, FLOAT64, 2, 64, 1, 0)                   \
+  X(complex64, COMPLEX64, 5, 64, 1, 0)               \
+  X(complex128, COMPLEX128, 5, 128, 1, 0)            \
+  X(float8_e4m3fn, FLOAT8_E4M3FN, 10, 8, 1, 0)       \
+  X(float8_e5m2, FLOAT8_E5M2, 12, 8, 1, 0)           \
+  X(float8_e4m3fnuz, FLOAT8_E4M3FNUZ, 11, 8, 1, 0)   \
+  X(float8_e5m2fnuz, FLOAT8_E5M2FNUZ, 13, 8, 1, 0)   \
+  X(float8_e8m0fnu, FLOAT8_E8M0FNU, 14, 8, 1, 0)     \
+  X(float4_e2m1fn_x2, FLOAT4_E2M1FN_X2, 17, 4, 2, 0) \
+  X(int4_x2, INT4_X2, 0, 4, 2, 0)                    \
+  X(uint4_x2, UINT4_X2, 1, 4, 2, 0)
 
 /** One number for each dtype, to switch on: switch (cuplug_type(x)) { case CUPLUG_FLOAT32: ... } */
-#define CUPLUG_TYPE(code, bits) (((uint32_t)(code) << 24) | ((uint32_t)(bits) << 16) | 1u)
+#define CUPLUG_TYPE(code, bits, lanes) \
+  (((uint32_t)(code) << 24) | ((uint32_t)(bits) << 16) | (uint32_t)(lanes))
 typedef enum cuplug_type_id {
-#define CUPLUG__X(name, NAME, code, bits) CUPLUG_##NAME = ((code) << 24) | ((bits) << 16) | 1,
+#define CUPLUG__X(name, NAME, code, bits, lanes, minor) \
+  CUPLUG_##NAME = ((code) << 24) | ((bits) << 16) | (lanes),
   CUPLUG_DTYPE_LIST(CUPLUG__X)
 #undef CUPLUG__X
 } cuplug_type_id;
+
+/* The place of each dtype in the list, and their number. */
+enum cuplug__dtype_place {
+#define CUPLUG__X(name, NAME, code, bits, lanes, minor) CUPLUG__PLACE_OF_##NAME,
+  CUPLUG_DTYPE_LIST(CUPLUG__X)
+#undef CUPLUG__X
+      CUPLUG__N_DTYPES
+};
 
 /** An array, laid out as DLPack's DLTensor. In a call: `data` is aligned as C aligns elements, no
  * more; `byte_offset` is 0; `strides` (in elements) is NULL, meaning C-contiguous, unless the row

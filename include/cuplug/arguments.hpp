@@ -24,37 +24,56 @@ namespace cuplug {
 
 template <class T> struct complex { T real, imag; };
 
-/** The C++ type of a dtype by its number, as elements of arrays and as a scalar. */
-template <int number> struct dtype { using element = void; };
+constexpr uint32_t dtype_ids[] = {
+#define CUPLUG__X(name, NAME, code, bits, lanes, minor) CUPLUG_##NAME,
+    CUPLUG_DTYPE_LIST(CUPLUG__X)
+#undef CUPLUG__X
+};
+
+/** An element of a dtype that has no type in C++: its bytes. A packed pair has the first of its two
+ * in the low bits. */
+template <int place> struct opaque {
+  static constexpr size_t n_bytes =
+      ((dtype_ids[place] >> 16 & 255) * (dtype_ids[place] & 65535) + 7) / 8;
+  alignas(n_bytes) unsigned char bytes[n_bytes];
+};
+
+/** The C++ type of a dtype by its place in the list, as elements of arrays and as a scalar. */
+template <int place> struct dtype {
+  using element = opaque<place>;
+  static constexpr uint32_t id = dtype_ids[place];
+  static float read(const cuplug_scalar &from) { return (float)from.f; }
+};
+template <> struct dtype<-1> { using element = void; };
 template <class Element> struct dtype_of : dtype<-1> {};
+template <int place> struct dtype_of<opaque<place>> : dtype<place> {};
 constexpr bool is_variable(dtype<-1>) { return true; }
-template <int number> constexpr bool is_variable(dtype<number>) { return false; }
-#define CUPLUG__DTYPE(number, type_id, E, S, member)            \
-  template <> struct dtype<number> {                            \
+template <int place> constexpr bool is_variable(dtype<place>) { return false; }
+#define CUPLUG__DTYPE(NAME, E, S, member)                       \
+  template <> struct dtype<CUPLUG__PLACE_OF_##NAME> {           \
     using element = E;                                          \
-    static constexpr uint32_t id = CUPLUG_##type_id;            \
+    static constexpr uint32_t id = CUPLUG_##NAME;               \
     static S read(const cuplug_scalar &from) { return member; } \
   };                                                            \
-  template <> struct dtype_of<E> : dtype<number> {};
-CUPLUG__DTYPE(0, BOOL, bool, bool, from.i != 0)
-CUPLUG__DTYPE(1, INT8, int8_t, int8_t, (int8_t)from.i)
-CUPLUG__DTYPE(2, INT16, int16_t, int16_t, (int16_t)from.i)
-CUPLUG__DTYPE(3, INT32, int32_t, int32_t, (int32_t)from.i)
-CUPLUG__DTYPE(4, INT64, int64_t, int64_t, from.i)
-CUPLUG__DTYPE(5, UINT8, uint8_t, uint8_t, (uint8_t)from.u)
-CUPLUG__DTYPE(6, UINT16, uint16_t, uint16_t, (uint16_t)from.u)
-CUPLUG__DTYPE(7, UINT32, uint32_t, uint32_t, (uint32_t)from.u)
-CUPLUG__DTYPE(8, UINT64, uint64_t, uint64_t, from.u)
-CUPLUG__DTYPE(9, FLOAT16, __half, float, (float)from.f)
-CUPLUG__DTYPE(10, BFLOAT16, __nv_bfloat16, float, (float)from.f)
-CUPLUG__DTYPE(11, FLOAT32, float, float, (float)from.f)
-CUPLUG__DTYPE(12, FLOAT64, double, double, from.f)
-CUPLUG__DTYPE(13, COMPLEX64, complex<float>, complex<float>,
+  template <> struct dtype_of<E> : dtype<CUPLUG__PLACE_OF_##NAME> {};
+CUPLUG__DTYPE(BOOL, bool, bool, from.i != 0)
+CUPLUG__DTYPE(INT8, int8_t, int8_t, (int8_t)from.i)
+CUPLUG__DTYPE(INT16, int16_t, int16_t, (int16_t)from.i)
+CUPLUG__DTYPE(INT32, int32_t, int32_t, (int32_t)from.i)
+CUPLUG__DTYPE(INT64, int64_t, int64_t, from.i)
+CUPLUG__DTYPE(UINT8, uint8_t, uint8_t, (uint8_t)from.u)
+CUPLUG__DTYPE(UINT16, uint16_t, uint16_t, (uint16_t)from.u)
+CUPLUG__DTYPE(UINT32, uint32_t, uint32_t, (uint32_t)from.u)
+CUPLUG__DTYPE(UINT64, uint64_t, uint64_t, from.u)
+CUPLUG__DTYPE(FLOAT16, __half, float, (float)from.f)
+CUPLUG__DTYPE(BFLOAT16, __nv_bfloat16, float, (float)from.f)
+CUPLUG__DTYPE(FLOAT32, float, float, (float)from.f)
+CUPLUG__DTYPE(FLOAT64, double, double, from.f)
+CUPLUG__DTYPE(COMPLEX64, complex<float>, complex<float>,
               (complex<float>{(float)from.c[0], (float)from.c[1]}))
-CUPLUG__DTYPE(14, COMPLEX128, complex<double>, complex<double>,
-              (complex<double>{from.c[0], from.c[1]}))
-CUPLUG__DTYPE(15, FLOAT8_E4M3FN, __nv_fp8_e4m3, float, (float)from.f)
-CUPLUG__DTYPE(16, FLOAT8_E5M2, __nv_fp8_e5m2, float, (float)from.f)
+CUPLUG__DTYPE(COMPLEX128, complex<double>, complex<double>, (complex<double>{from.c[0], from.c[1]}))
+CUPLUG__DTYPE(FLOAT8_E4M3FN, __nv_fp8_e4m3, float, (float)from.f)
+CUPLUG__DTYPE(FLOAT8_E5M2, __nv_fp8_e5m2, float, (float)from.f)
 #undef CUPLUG__DTYPE
 
 /** `const U` where T is const. */

@@ -195,6 +195,8 @@ private:
 /* ---- Entries -------------------------------------------------------------------------------- */
 
 template <int... k> struct numbers {};
+template <int n, int... k> struct numbers_below : numbers_below<n - 1, n - 1, k...> {};
+template <int... k> struct numbers_below<0, k...> { using type = numbers<k...>; };
 
 template <class T, class = void> struct is_defined { static constexpr bool value = false; };
 template <class T> struct is_defined<T, decltype(void(sizeof(T)))> {
@@ -206,7 +208,7 @@ template <class Entry, class... T> int run_typed(const cuplug_call *call);
 /** Runs the code for dtype number k if it is the call's, and one of those that the signature
  * allows.
  */
-template <class Entry, int k, uint32_t allowed, class... T>
+template <class Entry, int k, uint64_t allowed, class... T>
 bool run_dtype(const cuplug_call *call, uint32_t type, int *status) {
   if constexpr (allowed >> k & 1) {
     using element = typename dtype<k>::element;
@@ -241,8 +243,7 @@ template <class Entry, class... T> int run_typed(const cuplug_call *call) {
   if constexpr (sizeof...(T) == n_words(Entry::type_names()))
     return Entry::template run<T...>(call);
   else
-    return choose_dtype<Entry, T...>(
-        call, numbers<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16>());
+    return choose_dtype<Entry, T...>(call, typename numbers_below<CUPLUG__N_DTYPES>::type());
 }
 
 /** What an exported entry does; no exception leaves it. */

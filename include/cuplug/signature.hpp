@@ -94,32 +94,38 @@ constexpr int next_part(const char *text, int end) {
 
 /* ---- dtypes --------------------------------------------------------------------------------- */
 
-constexpr int n_dtypes = 17;
-
-/** The dtype of a word, a number in the order of CUPLUG_DTYPE_LIST; -1: a type variable. */
+/** The dtype of a word, its place in CUPLUG_DTYPE_LIST; -1: a type variable. */
 constexpr int dtype_at(const char *text, int at) {
-  int number = 0;
-#define CUPLUG__X(name, NAME, code, bits)      \
-  if (is_word(text, at, #name)) return number; \
-  number++;
+#define CUPLUG__X(name, NAME, code, bits, lanes, minor) \
+  if (is_word(text, at, #name)) return CUPLUG__PLACE_OF_##NAME;
   CUPLUG_DTYPE_LIST(CUPLUG__X)
 #undef CUPLUG__X
-  return is_word(text, at, "int")       ? 4
-         : is_word(text, at, "float")   ? 12
-         : is_word(text, at, "complex") ? 14
+  return is_word(text, at, "int")       ? (int)CUPLUG__PLACE_OF_INT64
+         : is_word(text, at, "float")   ? (int)CUPLUG__PLACE_OF_FLOAT64
+         : is_word(text, at, "complex") ? (int)CUPLUG__PLACE_OF_COMPLEX128
                                         : -1;
 }
 
-constexpr uint32_t misspelt = 1u << 31; /* in the place of dtypes */
+constexpr uint64_t misspelt = 1ull << 63; /* in the place of dtypes */
 
-/** The dtypes of a word of a `where` clause, groups included: bit k for number k. */
-constexpr uint32_t dtypes_at(const char *text, int at) {
-  if (is_word(text, at, "any")) return (1u << n_dtypes) - 1;
-  if (is_word(text, at, "integer")) return 0x1feu;
-  if (is_word(text, at, "floating")) return 0x1e00u;
-  if (is_word(text, at, "complex")) return 0x6000u;
-  const int number = dtype_at(text, at);
-  return number < 0 ? misspelt : 1u << number;
+/** The dtypes of one element with one of two DLPack type codes. */
+constexpr uint64_t dtypes_of_codes(int a, int b) {
+  uint64_t dtypes = 0;
+#define CUPLUG__X(name, NAME, code, bits, lanes, minor) \
+  if ((lanes) == 1 && ((code) == a || (code) == b)) dtypes |= 1ull << CUPLUG__PLACE_OF_##NAME;
+  CUPLUG_DTYPE_LIST(CUPLUG__X)
+#undef CUPLUG__X
+  return dtypes;
+}
+
+/** The dtypes of a word of a `where` clause, groups included: bit k for place k. */
+constexpr uint64_t dtypes_at(const char *text, int at) {
+  if (is_word(text, at, "any")) return (1ull << CUPLUG__N_DTYPES) - 1;
+  if (is_word(text, at, "integer")) return dtypes_of_codes(0, 1);
+  if (is_word(text, at, "floating")) return dtypes_of_codes(2, 4);
+  if (is_word(text, at, "complex")) return dtypes_of_codes(5, 5);
+  const int place = dtype_at(text, at);
+  return place < 0 ? misspelt : 1ull << place;
 }
 
 /* ---- Parameters and outputs ----------------------------------------------------------------- */
@@ -290,14 +296,14 @@ constexpr bool is_where(const char *text, int at) {
 }
 
 /** The dtypes that a type variable may stand for, by its `where` clause; 0: there is none. */
-constexpr uint32_t dtypes_of(const char *text, const char *name, int there) {
+constexpr uint64_t dtypes_of(const char *text, const char *name, int there) {
   int at = end_of_parameters(text);
   while (text[at] && (is_of_word(text[at]) || !is_where(text, at + 1))) at++;
   if (!text[at]) return 0;
   for (at = after_word(text, at + 1); at >= 0; at = next_part(text, end_of_part(text, at))) {
     int word = after_word(text, at);
     if (text[word] != ':' || !is_word(text, at, name, there)) continue;
-    uint32_t dtypes = 0;
+    uint64_t dtypes = 0;
     do {
       word = skip_spaces(text, word + 1);
       dtypes |= dtypes_at(text, word);

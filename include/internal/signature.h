@@ -52,8 +52,8 @@ typedef struct cuplug_parameter {
 /* A type variable, or a dtype that stands for itself (then `name` is "" and one bit is set). */
 typedef struct cuplug_type_variable {
   const char *name;
-  uint32_t dtypes; /* bit k: the k-th dtype of CUPLUG_DTYPE_LIST is allowed */
-  uint32_t reserved;
+  uint64_t dtypes; /* bit k: the k-th dtype of CUPLUG_DTYPE_LIST is allowed */
+  uint64_t later;  /* those of its groups that came after the plugin was compiled */
 } cuplug_type_variable;
 
 /* One side of a condition, and its relation to the side before it. */
@@ -115,6 +115,10 @@ struct cuplug_signature {
  * `position` (may be NULL) is the byte offset of the place. [thread-safe] [no-cuda] */
 int cuplug_parse_signature(const char *text, cuplug_signature **signature, uint32_t *position,
                            cuplug_error *error);
+/* The same for a plugin that was compiled for an ABI version: `any` and the other groups are the
+ * dtypes of that version. */
+int cuplug__parse_of_abi(const char *text, uint32_t abi_version, cuplug_signature **signature,
+                         uint32_t *position, cuplug_error *error);
 void cuplug_free_signature(cuplug_signature *signature);
 
 CUPLUG__END_C

@@ -15,7 +15,7 @@ typedef struct cuplug_variant {
   uint64_t near;   /* CUDA element-wise, in lines: it goes on by 1 there */
   uint64_t across; /* CUDA element-wise, in tiles: it goes through one */
   int32_t device;  /* the number of a GPU; -1: the host */
-  uint16_t types[CUPLUG_MAX_ARGUMENTS]; /* dtype of each array: code << 8 | bits */
+  uint32_t types[CUPLUG_MAX_ARGUMENTS]; /* dtype of each array, a cuplug_type_id */
   uint8_t n_arrays;
   uint8_t width;     /* CUDA: elements of an array that are loaded at once */
   uint8_t unroll;    /* CUDA: such loads of each thread */

@@ -7,10 +7,10 @@
  * nonzero(x): where elements other than 0 are, in C order, as NumPy's nonzero. NaN is not 0.
  *   x T[*s]; out int64[len(s), ?]: a row of positions for each dimension
  *
- * T: any dtype; moved as bytes. Bytes moved: mask or x twice, as the number of elements must be
- * known before there is an output; on a GPU once, and six bytes for 32 elements twice; what is
- * chosen once more each way. On the host each thread counts in a chunk, then writes behind the
- * chunks before it. */
+ * T: any dtype, in all but select one that has a zero; moved as bytes. Bytes moved: mask or x
+ * twice, as the number of elements must be known before there is an output; on a GPU once, and six
+ * bytes for 32 elements twice; what is chosen once more each way. On the host each thread counts in
+ * a chunk, then writes behind the chunks before it. */
 #include "indexing/flags.h"
 
 #include <string.h>
@@ -200,9 +200,10 @@ CUPLUG_OPERATOR(select_cuda, select_host, "select(x: T[*s], mask: bool[*s]) -> T
                     CUPLUG_GRADIENT(select_backward) CUPLUG_LINEAR(x));
 CUPLUG_OPERATOR(
     select_backward_cuda, select_backward_host,
-    "select_backward(grad: T[n], mask: bool[*s]) -> T[*s] where T: any",
+    "select_backward(grad: T[n], mask: bool[*s]) -> T[*s] where T: " ELEMENTS_WITH_ZERO,
     "The gradient of select: the elements of grad where mask is true, else 0." PROPERTIES
         CUPLUG_GRADIENT(select) CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(
-    nonzero_cuda, nonzero_host, "nonzero(x: T[*s]) -> int64[len(s), ?] where T: any, len(s) > 0",
+    nonzero_cuda, nonzero_host,
+    "nonzero(x: T[*s]) -> int64[len(s), ?] where T: " ELEMENTS_WITH_ZERO ", len(s) > 0",
     "Where elements are other than 0: a row of positions for each dimension." PROPERTIES);

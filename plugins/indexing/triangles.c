@@ -2,9 +2,11 @@
 /* tril(x, k), triu(x, k): matrices with zeros above diagonal k, or below. Diagonal 0 begins at the
  * first element, k > 0 further to the right.
  *   x T[..., r, c]; out the same
- * Any dtype; elements are moved as bytes. Bytes moved: of x what is kept, out once. */
+ * Any dtype that has a zero; elements are moved as bytes. Bytes moved: of x what is kept, out once.
+ */
 #include "indexing/triangles.h"
 
+#include "elements.h"
 #include "indexing/blocks.h"
 
 #include <string.h>
@@ -59,8 +61,8 @@ CUPLUG_ENTRY int triu_host(const cuplug_call *call) { return fill_all(call, 1); 
 #define PROPERTIES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_LINEAR(x)
 
 CUPLUG_OPERATOR(tril_cuda, tril_host,
-                "tril(x: T[..., r, c], k: int = 0) -> T[..., r, c] where T: any",
+                "tril(x: T[..., r, c], k: int = 0) -> T[..., r, c] where T: " ELEMENTS_WITH_ZERO,
                 "Matrices with zeros above diagonal k." PROPERTIES CUPLUG_GRADIENT(tril));
 CUPLUG_OPERATOR(triu_cuda, triu_host,
-                "triu(x: T[..., r, c], k: int = 0) -> T[..., r, c] where T: any",
+                "triu(x: T[..., r, c], k: int = 0) -> T[..., r, c] where T: " ELEMENTS_WITH_ZERO,
                 "Matrices with zeros below diagonal k." PROPERTIES CUPLUG_GRADIENT(triu));

@@ -20,21 +20,17 @@ static int32_t device_of(const cuplug_call *call) {
   return call->device.type == CUPLUG_CUDA ? call->device.id : -1;
 }
 
-static uint16_t type_of(const cuplug_tensor *x) {
-  return (uint16_t)(x->dtype.code << 8 | x->dtype.bits);
-}
-
 void cuplug__variant_start(cuplug_variant *v, const cuplug_call *call) {
   memset(v, 0, sizeof(*v));
   v->device = device_of(call);
   v->n_arrays = (uint8_t)call->n_tensors;
-  for (uint32_t k = 0; k < call->n_tensors; k++) v->types[k] = type_of(&call->tensors[k]);
+  for (uint32_t k = 0; k < call->n_tensors; k++) v->types[k] = cuplug_type(&call->tensors[k]);
 }
 
 static int has_halves(const cuplug_variant *v) {
   int found = 0;
   for (uint32_t k = 0; k < v->n_arrays; k++)
-    found |= v->types[k] == CUPLUG_FLOAT16 >> 16 || v->types[k] == CUPLUG_BFLOAT16 >> 16;
+    found |= v->types[k] == CUPLUG_FLOAT16 || v->types[k] == CUPLUG_BFLOAT16;
   return found;
 }
 
@@ -68,7 +64,7 @@ int cuplug__variant_find(cuplug_source *source, const cuplug_variant *variant,
 static int is_of(const cuplug_variant *v, const cuplug_call *call) {
   if (v->device != device_of(call) || v->n_arrays != call->n_tensors || v->still) return 0;
   for (uint32_t k = 0; k < call->n_tensors; k++)
-    if (v->types[k] != type_of(&call->tensors[k])) return 0;
+    if (v->types[k] != cuplug_type(&call->tensors[k])) return 0;
   return 1;
 }
 

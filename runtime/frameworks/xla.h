@@ -23,24 +23,27 @@ enum {
 };
 
 /* X(XLA's number of a dtype, ours) */
-#define CUPLUG__XLA_DTYPES(X) \
-  X(1, CUPLUG_BOOL)           \
-  X(2, CUPLUG_INT8)           \
-  X(3, CUPLUG_INT16)          \
-  X(4, CUPLUG_INT32)          \
-  X(5, CUPLUG_INT64)          \
-  X(6, CUPLUG_UINT8)          \
-  X(7, CUPLUG_UINT16)         \
-  X(8, CUPLUG_UINT32)         \
-  X(9, CUPLUG_UINT64)         \
-  X(10, CUPLUG_FLOAT16)       \
-  X(16, CUPLUG_BFLOAT16)      \
-  X(11, CUPLUG_FLOAT32)       \
-  X(12, CUPLUG_FLOAT64)       \
-  X(15, CUPLUG_COMPLEX64)     \
-  X(18, CUPLUG_COMPLEX128)    \
-  X(20, CUPLUG_FLOAT8_E4M3FN) \
-  X(19, CUPLUG_FLOAT8_E5M2)
+#define CUPLUG__XLA_DTYPES(X)   \
+  X(1, CUPLUG_BOOL)             \
+  X(2, CUPLUG_INT8)             \
+  X(3, CUPLUG_INT16)            \
+  X(4, CUPLUG_INT32)            \
+  X(5, CUPLUG_INT64)            \
+  X(6, CUPLUG_UINT8)            \
+  X(7, CUPLUG_UINT16)           \
+  X(8, CUPLUG_UINT32)           \
+  X(9, CUPLUG_UINT64)           \
+  X(10, CUPLUG_FLOAT16)         \
+  X(16, CUPLUG_BFLOAT16)        \
+  X(11, CUPLUG_FLOAT32)         \
+  X(12, CUPLUG_FLOAT64)         \
+  X(15, CUPLUG_COMPLEX64)       \
+  X(18, CUPLUG_COMPLEX128)      \
+  X(20, CUPLUG_FLOAT8_E4M3FN)   \
+  X(19, CUPLUG_FLOAT8_E5M2)     \
+  X(25, CUPLUG_FLOAT8_E4M3FNUZ) \
+  X(24, CUPLUG_FLOAT8_E5M2FNUZ) \
+  X(33, CUPLUG_FLOAT8_E8M0FNU)
 
 typedef struct cuplug__xla_error cuplug__xla_error;
 typedef struct cuplug__xla_context cuplug__xla_context;

@@ -29,6 +29,7 @@ NUMBER = "s(x: float32[n]) -> float32"
 MAKES = "plan(n: int) -> p: handle[plan]"
 USES = "use(p: handle[plan], q: handle[plan] = None) -> float32[]"
 WHERE = "where(x: T[n]) -> where: T[n] where T: float32 | float64"
+MOVED = "moved(x: T[n]) -> T[n] where T: uint8 | float8_e8m0fnu | int4_x2"
 # Entries that differ from their signatures, and a sentence of what the compiler says of each.
 REFUSED = {
     "a name": (F, f"(f, (T), x, y, out) {BODY}", "y: no parameter, output or dimension of this"),
@@ -82,6 +83,7 @@ FINE = {
     MAKES: "(plan, n) { return call.set_handle(new int64_t(n)); }",
     USES: "(use, p, q, out) { int *x = p; out[0] = *x + (q ? *q->as<int>() : 0); return 0; }",
     WHERE: "(where, (T), x, where) { where[0] = x[0]; return CUPLUG_OK; }",
+    MOVED: "(moved, (T), x, out) { static_assert(sizeof(T) == 1); out[0] = x[0]; return 0; }",
 }
 KERNEL = "__global__ void kernel(const float *x, int64_t *b, int64_t n) { b[n] = (int64_t)x[n]; }"
 LAUNCHES = {  # of a kernel, and whether they compile

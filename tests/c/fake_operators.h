@@ -45,7 +45,7 @@ static void make_operator(const char *text, uint32_t text_bytes) {
   cuplug_row *row = &rows[n_rows];
   cuplug__overload *overload = &overloads[n_rows];
   cuplug_operator *op = &operators[n_rows++];
-  CHECK(!cuplug__row_read(text, text_bytes, row, &error));
+  CHECK(!cuplug__row_read(text, text_bytes, CUPLUG_ABI_VERSION, row, &error));
   static const char *tensors[MAX_ROWS][2 * CUPLUG_MAX_ARGUMENTS];
   cuplug__make_overload(overload, row, tensors[overload - overloads]);
   overload->brief_bytes = -1;

@@ -12,6 +12,7 @@ import os
 import ml_dtypes
 import numpy as np
 import cuplug
+from cuplug.testing import numpy_dtype
 from emulation import build_plugin
 
 build_plugin("gather")
@@ -58,6 +59,16 @@ CASES = {
             index = random.integers(-50, 50, n)
             check((50, width), index, dtype)
             check((50, width), index.astype("int32"), dtype, shift=1)
+    """,
+    "moved dtypes": """
+    for name in ("float8_e4m3fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "int4_x2"):
+        x = random.integers(0, 256, (50, 7), "uint8").view(numpy_dtype(name))
+        index = random.integers(0, 50, 77)
+        for shift in (0, 1):
+            seen = gather(put(x, shift), put(index))
+            assert seen.dtype == x.dtype and seen.numpy().tobytes() == x[index].tobytes()
+        staged = gather(x, index, device="cuda")
+        assert staged.dtype == x.dtype and staged.tobytes() == x[index].tobytes()
     """,
     "numbers": """
     for n in (1, 1023, 4097):

@@ -25,7 +25,7 @@ from cuplug._source.expressions.element_wise import elementwise
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import astype, checked, flag, integer, result_type
 from cuplug.array_api.elementwise import number_of, unary
-from cuplug.array_api.filled import copied, zeros
+from cuplug.array_api.filled import as_bytes, copied, zeros
 from cuplug.array_api.stock_operators import stock
 
 
@@ -43,11 +43,15 @@ def assign(x: Array, value: Any) -> None:
             value = value.reshape(value.shape[more:])
         if may_meet(x, value):
             value = copied(value)
+    if kind_of(x.dtype) == "storage":
+        x, value = as_bytes(x), as_bytes(value)
     _assigning(name_of(x.dtype))(x, value)
 
 
 def assigning(dtype: Any, given: Any) -> Operator | None:
     """Return what writes arrays of a dtype, or numbers of a type; None: they are converted."""
+    if kind_of(dtype) == "storage":
+        return None
     is_array = isinstance(given, np.dtype)  # which equal Python's types
     is_plain = given == dtype if is_array else given is DTYPES[name_of(dtype)].scalar
     return _assigning(name_of(dtype)) if is_plain else None
@@ -65,6 +69,8 @@ def as_elements(x: Array, value: Any) -> Any:
 
 def _number(dtype: Any, value: Any) -> Any:
     """Return a number of a dtype; for integers it has to be in the range, as in NumPy."""
+    if kind_of(dtype) == "storage":
+        raise TypeError(f"assign: value: got {value}, expected an array of {name_of(dtype)}")
     if np.iscomplexobj(value) and kind_of(dtype) != "complex":
         raise TypeError(f"assign: value: seen {value}, wanted a real number for {dtype}")
     if kind_of(dtype) not in ("int", "uint"):

@@ -14,6 +14,7 @@ from cuplug._engine.array.promotion import (
     NUMBERS,
     kind_of,
     name_of,
+    not_computed,
     promoted,
     to_dtype,
     with_number,
@@ -152,7 +153,8 @@ def finfo(type: Any, /) -> FloatInfo:
     import ml_dtypes
 
     dtype = type.dtype if isinstance(type, Array) else to_dtype(type, "finfo")
-    if DTYPES.get(dtype.name, DTYPES["bool"]).kind not in ("float", "complex"):
+    known = DTYPES.get(name_of(dtype), DTYPES["bool"])
+    if known.kind not in ("float", "complex", "storage") or known.n_packed > 1:
         raise ValueError(f"finfo: type: seen {dtype}, wanted a floating dtype")
     dtype = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
     x = ml_dtypes.finfo(dtype)
@@ -175,8 +177,11 @@ def _converting(from_: Any, to: Any) -> Any:
         elementwise,  # which takes longer than `asarray`
     )
 
-    if to.names or name_of(to) not in DTYPES:
+    if name_of(to) not in DTYPES:
         raise TypeError(f"astype: dtype: seen {to}, wanted one of numbers")
+    for dtype in (from_, to):
+        if kind_of(dtype) == "storage":
+            raise not_computed("astype", name_of(dtype))
     if kind_of(to) != "complex" == kind_of(from_):
         raise TypeError(f"astype: seen {from_}, wanted real numbers for {to}; see real()")
     is_number = kind_of(from_) == "bool" != kind_of(to)  # for vectors, whose bools are masks

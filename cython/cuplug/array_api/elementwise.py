@@ -15,6 +15,7 @@ from cuplug._engine.array.promotion import (
     is_typed_number,
     kind_of,
     name_of,
+    not_computed,
     promoted,
     widened,
     with_number,
@@ -62,6 +63,8 @@ def made(
     """
     function = (by_number and BY_NUMBER.get(name)) or FUNCTIONS[name]
     kind = DTYPES[dtype].kind if dtype in DTYPES else ""
+    if kind == "storage":
+        raise not_computed(f"{name}: x", dtype)
     if kind not in function.expressions:
         kinds = " or ".join(function.expressions)
         raise TypeError(f"{name}: seen {dtype}, wanted numbers of the kind {kinds}")
@@ -226,6 +229,8 @@ def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     if not isinstance(x, Array):
         y, x = in_common(name, y, x) if isinstance(y, Array) else checked(name, "x", x)
         return x, y
+    if kind_of(x.dtype) == "storage":
+        raise not_computed(f"{name}: x", name_of(x.dtype))
     if is_typed_number(y):
         dtype = _common(name, x.dtype, y.dtype)
         return in_dtype(x, dtype), number_of(name, y, dtype)

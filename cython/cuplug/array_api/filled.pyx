@@ -3,15 +3,17 @@
 
 from libc.stdint cimport int64_t
 
-from cuplug._engine.array.array cimport Array, cleared_like_tensor, empty_like_tensor, write
+from cuplug._engine.array.array cimport Array, cleared_like_tensor, empty_like_tensor
+from cuplug._engine.array.array cimport share_memory, write
 from cuplug._engine.array.buffer cimport is_on_gpu
 from cuplug._engine.array.copies cimport is_brief
 from cuplug._engine.array.make cimport describe, new_array, of_structures, place_for
-from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_tensor
+from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
+from cuplug._engine.base.dlpack cimport DLPACK_UINT
 from cuplug._engine.base.numpy_dtypes cimport OPAQUE, dtype_in_memory, to_descr
 
 from cuplug._engine.arguments.to_array import to_array
-from cuplug._engine.array.promotion import to_dtype
+from cuplug._engine.array.promotion import kind_of, to_dtype
 from cuplug.array_api.dtypes import checked, conversion
 
 
@@ -64,11 +66,24 @@ def single_like(Array x not None, value):
     return written(empty_like_tensor(&like), value)
 
 
+def as_bytes(Array x not None, Array like=None):
+    """Return the view of elements as unsigned integers of their size, or of these as `like`'s."""
+    cdef cuplug_tensor seen = x.tensor
+    if like is not None:
+        seen.dtype = like.tensor.dtype
+        return share_memory(&seen, x, like.dtype)
+    seen.dtype.code, seen.dtype.bits = DLPACK_UINT, 8 * cuplug_element_bytes(&seen)
+    seen.dtype.lanes = 1
+    return share_memory(&seen, x)
+
+
 def copied(Array x not None):
     """Return a copy in C order."""
     cdef cuplug_tensor like = x.tensor
     if like.dtype.code == OPAQUE:  # no operator copies structures
         return to_array(x.numpy(), None, x.device, None)
+    if kind_of(x.dtype) == "storage":
+        return as_bytes(copied(as_bytes(x)), x)
     if not is_brief(&like):
         return conversion(x.dtype, x.dtype)(x)
     like.strides = NULL
@@ -98,6 +113,11 @@ cdef object descr_like(str function, Array x, object dtype):
 
 cdef Array cleared(cuplug_tensor *x, object descr):
     """On the host by the system, whose new pages are zeros."""
+    cdef Array result
+    if is_on_gpu(x) and x.dtype.code != OPAQUE and kind_of(descr) == "storage":
+        result = empty_like_tensor(x)
+        write(as_bytes(result), 0)
+        return result
     if x.dtype.code == OPAQUE or is_on_gpu(x):
         return written(of_structures(empty_like_tensor(x), descr), 0)
     return cleared_like_tensor(x)

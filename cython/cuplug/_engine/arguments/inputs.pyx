@@ -286,8 +286,8 @@ cdef int read_spec(object spec, reading *r, cuplug_argument *a) except -1:
     a.tensor.device.id = 0
     a.tensor.ndim = <int32_t>min(n, 0x7FFFFFFF)
     a.tensor.dtype.code = dtype.code
-    a.tensor.dtype.bits = 8 * dtype.n_bytes
-    a.tensor.dtype.lanes = 1
+    a.tensor.dtype.bits = 8 * dtype.n_bytes // dtype.n_packed
+    a.tensor.dtype.lanes = dtype.n_packed
     a.tensor.strides = NULL
     a.tensor.byte_offset = 0
     return 0

@@ -251,6 +251,7 @@ cdef object copy_on_host(const cuplug_frame *frame, uint32_t k):
     copy.strides = NULL
     copy.dtype.code = DLPACK_UINT if item_bytes <= 8 else DLPACK_COMPLEX
     copy.dtype.bits = 8 * item_bytes
+    copy.dtype.lanes = 1
     try:
         result = empty_numpy(&copy, is_large(&copy))
     except MemoryError:

@@ -28,7 +28,7 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.dlpack cimport DLPACK_BOOL, DLPACK_FLOAT
 from cuplug._engine.base.numpy_api cimport PyDataMemAllocator
-from cuplug._engine.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory, to_descr
+from cuplug._engine.base.numpy_dtypes cimport OPAQUE, descr_of_dtype, dtype_in_memory, to_descr
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.cuda.memory cimport allocate
 from cuplug._engine.cuda.streams cimport hold, memory_stream, order_streams, stream_owner
@@ -192,7 +192,7 @@ cdef class Array(Methods):
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """Export as a DLPack capsule, ordered before the work on `stream`."""
-        if self.dtype.names:
+        if self.tensor.dtype.code == OPAQUE:
             raise BufferError(f"cuplug.Array: DLPack has no structures, seen {self.dtype}")
         place = None if dl_device is None else two_integers("dl_device", dl_device)
         if place is not None and place != self.__dlpack_device__():
@@ -221,7 +221,7 @@ cdef class Array(Methods):
     cdef Array in_order(self):
         """Itself, or a copy on a GPU whose elements follow each other."""
         cdef bint needs_copy = is_on_gpu(&self.tensor) and not is_contiguous(&self.tensor)
-        if needs_copy and self.dtype.names:
+        if needs_copy and self.tensor.dtype.code == OPAQUE:
             raise ValueError("cuplug.Array: seen strided structures on a GPU, wanted a whole array")
         return functions().copied(self) if needs_copy else self
 

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
+
+from cuplug._engine.base.numpy_dtypes import name_of_descr
 
 EDGE = 3  # elements at each end of a dimension that is too long to be shown
 
@@ -13,20 +16,43 @@ EDGE = 3  # elements at each end of a dimension that is too long to be shown
 def shown(x: Any) -> str:
     """Return an array's text: its values, of a large one those at the ends, and where it is."""
     head = f"{type(x).__name__}("
-    return f"{head}{_text(x, ', ', head)}, dtype={x.dtype}, device='{x.device}')"
+    dtype = name_of_descr(x.dtype) if _is_packed(x.dtype) else x.dtype
+    return f"{head}{_text(x, ', ', head)}, dtype={dtype}, device='{x.device}')"
 
 
 def values_shown(x: Any) -> str:
     """Return the values alone, as NumPy prints them."""
-    return _text(x, " ", "") if x.ndim else str(x.numpy())
+    return _text(x, " ", "") if x.ndim or _is_packed(x.dtype) else str(x.numpy())
+
+
+def _is_packed(dtype: Any) -> bool:
+    return name_of_descr(dtype) in (dtype.names or ())
+
+
+def _pair(dtype: Any) -> Callable[[Any], str]:
+    """Return what shows the byte of a packed pair: two numbers, that in the low bits first."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return hex
+    of = getattr(ml_dtypes, name_of_descr(dtype).removesuffix("_x2"))
+    return lambda x: f"({numpy.uint8(x & 15).view(of)!s}, {numpy.uint8(x >> 4).view(of)!s})"
 
 
 def _text(x: Any, separator: str, head: str) -> str:
     is_long = x.size > numpy.get_printoptions()["threshold"]
     values = _ends(x, x.ndim - 1) if is_long else x.numpy()
     threshold = 0 if is_long else values.size
+    formatter: Any = None
+    if _is_packed(x.dtype):
+        values, formatter = values.view("uint8"), {"int": _pair(x.dtype)}
     text: str = numpy.array2string(
-        values, None, None, None, separator, head, threshold=threshold, edgeitems=EDGE
+        values,
+        separator=separator,
+        prefix=head,
+        formatter=formatter,
+        threshold=threshold,
+        edgeitems=EDGE,
     )
     return text
 

@@ -9,7 +9,7 @@ from cuplug._engine.array.array cimport Array, share_memory
 from cuplug._engine.array.buffer cimport n_elements
 from cuplug._engine.array.make cimport describe, parse_shape
 from cuplug._engine.base.core cimport CUPLUG_CUDA_MANAGED, CUPLUG_MAX_NDIM, cuplug_error
-from cuplug._engine.base.core cimport cuplug_tensor
+from cuplug._engine.base.core cimport cuplug_element_bytes, cuplug_tensor
 from cuplug._engine.base.runtime_gpus cimport cuplug_allocate_shared, cuplug_free_shared
 from cuplug._engine.base.numpy_dtypes cimport to_descr
 from cuplug._engine.base.status cimport raise_error
@@ -93,7 +93,7 @@ def empty_managed(shape, dtype="float64", device=None):
     describe("empty_managed", shape, dtype, sizes, &x)
     x.device = parse_gpu("empty_managed", device or 0)
     x.device.type = CUPLUG_CUDA_MANAGED
-    memory = SharedMemory(x.device.id, True, n_elements(&x) * x.dtype.bits // 8)
+    memory = SharedMemory(x.device.id, True, n_elements(&x) * cuplug_element_bytes(&x))
     x.data = memory.data
     result = share_memory(&x, memory)
     return result

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cuplug._engine.base.dtypes import DTYPES
-from cuplug._engine.base.numpy_dtypes import numpy_dtype
+from cuplug._engine.base.numpy_dtypes import name_of_descr, numpy_dtype
 
 DEFAULTS = {
     "real floating": "float64",
@@ -24,15 +24,15 @@ _WIDTHS = ("bool", "int", "float", "complex")
 @cache
 def name_of(dtype: Any) -> str:
     """Return a dtype's name, which NumPy puts together each time that it is asked for."""
-    if dtype.names:
+    name = name_of_descr(dtype)
+    if dtype.names and name not in DTYPES:
         raise TypeError(f"seen structures of dtype {dtype}, wanted numbers: no operator takes them")
-    name: str = dtype.name
     return name
 
 
 @cache
 def kind_of(dtype: Any) -> str:
-    """Return "bool", "int", "uint", "float" or "complex"."""
+    """Return "bool", "int", "uint", "float", "complex" or "storage"."""
     if name_of(dtype) not in DTYPES:
         raise TypeError(f"seen elements of dtype {dtype}, which no operator takes")
     return DTYPES[name_of(dtype)].kind
@@ -80,6 +80,12 @@ def promoted(a: Any, b: Any) -> Any:
         raise TypeError(f"cuplug.array_api: {a} and {b} have no common dtype") from None
 
 
+def not_computed(where: str, dtype: str) -> TypeError:
+    """Return the error of elements that are moved and not computed with."""
+    wanted = "a dtype that is computed with; convert the elements, or view their bytes as uint8"
+    return TypeError(f"{where}: got elements of {dtype}, expected {wanted}")
+
+
 def with_number(dtype: Any, number: Any) -> Any:
     """Return the dtype of an array's values put together with a Python number."""
     kind: Any = type(number)
@@ -90,7 +96,10 @@ def with_number(dtype: Any, number: Any) -> Any:
 def widened(dtype: Any, number: type) -> Any:
     """Return the dtype of an array's values put together with numbers of a type."""
     rank = next(k for k, x in enumerate(NUMBERS) if issubclass(number, x))
-    own = _WIDTHS.index(kind_of(dtype).removeprefix("u"))
+    kind = kind_of(dtype).removeprefix("u")
+    if kind not in _WIDTHS:
+        raise not_computed("cuplug.array_api", name_of(dtype))
+    own = _WIDTHS.index(kind)
     if rank <= own:
         return dtype
     if rank == 3 and own == 2:

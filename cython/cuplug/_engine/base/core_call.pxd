@@ -61,7 +61,7 @@ cdef extern from "internal/core.h" nogil:
 
     ctypedef struct cuplug_type_variable:
         const char *name
-        uint32_t dtypes
+        uint64_t dtypes
 
     ctypedef struct cuplug_condition:
         const char *text

@@ -5,21 +5,22 @@ from __future__ import annotations
 
 from cuplug._engine.base.strings import dtype_ids
 
-# Of an element in memory in C, of one in CUDA C++, and the header of CUDA's that declares that;
-# for the other dtypes both types are <name>_t.
-_TYPES = {
-    "bool": ("uint8_t", "bool", ""),
-    "float8_e4m3fn": ("uint8_t", "__nv_fp8_e4m3", "cuda_fp8.h"),
-    "float8_e5m2": ("uint8_t", "__nv_fp8_e5m2", "cuda_fp8.h"),
-    "float16": ("uint16_t", "__half", "cuda_fp16.h"),
-    "bfloat16": ("uint16_t", "__nv_bfloat16", "cuda_bf16.h"),
-    "float32": ("float", "float", ""),
-    "float64": ("double", "double", ""),
-    "complex64": ("complex64_t", "float2", ""),
-    "complex128": ("complex128_t", "double2", ""),
+# The C types of elements in memory that are not <name>_t, by DLPack's codes and bytes. Elements of
+# other dtypes are stored as unsigned integers.
+_STORED = {(2, 4): "float", (2, 8): "double"}
+# The types of CUDA C++ that differ from those of C, and the headers of CUDA that declare them.
+_CUDA = {
+    "bool": ("bool", ""),
+    "float8_e4m3fn": ("__nv_fp8_e4m3", "cuda_fp8.h"),
+    "float8_e5m2": ("__nv_fp8_e5m2", "cuda_fp8.h"),
+    "float16": ("__half", "cuda_fp16.h"),
+    "bfloat16": ("__nv_bfloat16", "cuda_bf16.h"),
+    "complex64": ("float2", ""),
+    "complex128": ("double2", ""),
 }
-# By DLPack's codes; the others are kinds of floats.
-_KINDS = {0: "int", 1: "uint", 5: "complex", 6: "bool"}
+# By DLPack's codes, of dtypes that are computed with. Elements of the others are only moved.
+_KINDS = {0: "int", 1: "uint", 2: "float", 4: "float", 5: "complex", 6: "bool"}
+_KINDS |= {10: "float", 12: "float"}
 # The Python type of a scalar, and the member of `cuplug_scalar` that holds it.
 _SCALARS: dict[str, tuple[type, str]] = {
     "bool": (bool, "i"),
@@ -27,6 +28,7 @@ _SCALARS: dict[str, tuple[type, str]] = {
     "uint": (int, "u"),
     "float": (float, "f"),
     "complex": (complex, "c"),
+    "storage": (float, "f"),
 }
 
 
@@ -43,8 +45,11 @@ class Dtype:
         DLPack's.
     n_bytes : int
         Of an element.
+    n_packed : int
+        How many numbers an element has: 2 in a packed pair.
     kind : str
-        "bool", "int", "uint", "float" or "complex".
+        "bool", "int", "uint", "float" or "complex"; "storage" if elements are moved and not
+        computed with.
     stored, computed : str
         The C type of an element in memory, and the one that expressions compute with.
     cuda, cuda_header : str
@@ -57,9 +62,13 @@ class Dtype:
 
     def __init__(self, name: str, id: int) -> None:
         self.name, self.id = name, id
-        self.code, self.n_bytes = id >> 24, (id >> 16 & 0xFF) // 8
-        self.kind = _KINDS.get(self.code, "float")
-        self.stored, self.cuda, self.cuda_header = _TYPES.get(name, (f"{name}_t", f"{name}_t", ""))
+        self.code, self.n_packed = id >> 24, id & 0xFFFF
+        self.n_bytes = (id >> 16 & 0xFF) * self.n_packed // 8
+        self.kind = _KINDS.get(self.code, "storage") if self.n_packed == 1 else "storage"
+        is_own = self.kind in ("int", "uint", "complex")
+        unsigned = f"uint{8 * self.n_bytes}_t"
+        self.stored = _STORED.get((self.code, self.n_bytes), f"{name}_t" if is_own else unsigned)
+        self.cuda, self.cuda_header = _CUDA.get(name, (self.stored, ""))
         self.computed = "bool" if name == "bool" else "float" if self.is_narrow else self.stored
         self.scalar, self.member = _SCALARS[self.kind]
 

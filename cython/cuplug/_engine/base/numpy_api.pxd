@@ -41,6 +41,7 @@ cdef extern from "numpy/arrayobject.h":
         NPY_UINT32
         NPY_UINT64
         NPY_COMPLEX128
+        NPY_VOID
         NPY_USERDEF
         NPY_ARRAY_C_CONTIGUOUS
         NPY_ARRAY_ALIGNED

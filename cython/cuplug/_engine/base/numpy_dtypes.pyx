@@ -12,6 +12,7 @@ from cuplug._engine.base.numpy_api cimport (
     NPY_ULONG,
     NPY_ULONGLONG,
     NPY_USERDEF,
+    NPY_VOID,
     PyArray_Descr,
 )
 
@@ -32,7 +33,8 @@ cdef extern from *:
     void cuplug_store_count(int *place, int n) noexcept
 
 cdef enum:
-    N_USER = 8
+    N_USER = 16
+    N_CODES = 32  # DLPack's, with room for more
 
 # By NumPy's type number; bits are 0 where the core has no such dtype.
 cdef cuplug_dtype builtin_dtypes[N_BUILTIN]
@@ -41,13 +43,15 @@ cdef int user_type_nums[N_USER]
 cdef cuplug_dtype user_dtypes[N_USER]
 cdef int n_user_dtypes = 0
 cdef dict descrs = {}  # by type id; those of one lane in the table, too, without references
-cdef PyObject *descr_table[16][17]  # by code and bytes
+cdef PyObject *descr_table[N_CODES][17]  # by code and bytes
 cdef dict named = {}  # by the core's names: to make one takes longer
 cdef cython.pymutex lock
 
 
 cdef int fill_dtypes() except -1:
     for x in DTYPES.values():
+        if x.n_packed > 1:
+            continue  # structures, which have one number together
         try:
             descr = numpy.dtype(x.name)
             fill_dtype((<PyArray_Descr *>descr).type_num, x.id)
@@ -95,6 +99,9 @@ cdef cuplug_dtype dtype_of_number(int type_num) noexcept:
 cdef cuplug_dtype dtype_of_descr(object descr) except *:
     cdef int type_num = (<PyArray_Descr *>descr).type_num
     cdef cuplug_dtype dtype = dtype_of_number(type_num)
+    if type_num == NPY_VOID:
+        packed = pair_of(descr)
+        return dtype if packed is None else split_id(packed.id)
     if dtype.bits or type_num < NPY_USERDEF or not is_ml_dtype(descr):
         return dtype
     known = DTYPES.get(descr.name)
@@ -112,6 +119,21 @@ cdef cuplug_dtype dtype_in_memory(object descr) except *:
     if is_plain and 0 < descr.itemsize < 1 << 16:
         dtype.code, dtype.bits, dtype.lanes = OPAQUE, 8, descr.itemsize
     return dtype
+
+
+cdef object pair_of(object descr):
+    """The dtype of packed pairs that a structure stands for; None for other structures."""
+    names = descr.names
+    if names is None or len(names) != 1 or descr.itemsize != 1:
+        return None
+    packed = DTYPES.get(names[0])
+    return packed if packed is not None and packed.n_packed > 1 else None
+
+
+def name_of_descr(descr):
+    """Return the name of a NumPy dtype, that of its pairs for a structure of packed pairs."""
+    packed = pair_of(descr)
+    return descr.name if packed is None else packed.name
 
 
 cdef bint is_ml_dtype(object descr):
@@ -132,7 +154,7 @@ cdef int add_user_dtype(int type_num, cuplug_dtype dtype) except -1:
 cdef object descr_of_dtype(cuplug_dtype dtype):
     cdef uint32_t type_id = dtype.code << 24 | dtype.bits << 16 | dtype.lanes
     cdef PyObject *known
-    cdef bint is_plain = dtype.lanes == 1 and dtype.code < 16 and dtype.bits <= 128
+    cdef bint is_plain = dtype.lanes == 1 and dtype.code < N_CODES and dtype.bits <= 128
     if is_plain:
         known = cuplug_load_descr(&descr_table[dtype.code][dtype.bits >> 3])
         if known != NULL:
@@ -154,7 +176,13 @@ cdef object find_descr(uint32_t type_id):
 
 
 def numpy_dtype(name):
-    """Return the NumPy dtype of a dtype's name; ml_dtypes is imported where it is needed."""
+    """Return the NumPy dtype of a dtype's name; ml_dtypes is imported where it is needed.
+
+    A packed pair is a structure of one byte, whose field has the dtype's name.
+    """
+    known = DTYPES.get(name)
+    if known is not None and known.n_packed > 1:
+        return numpy.dtype([(name, known.stored.removesuffix("_t"))])
     try:
         return numpy.dtype(name)
     except TypeError:
@@ -163,7 +191,10 @@ def numpy_dtype(name):
         import ml_dtypes
     except ImportError:
         raise TypeError(f"NumPy arrays of {name} need the package ml_dtypes") from None
-    return numpy.dtype(getattr(ml_dtypes, name, name))
+    if not hasattr(ml_dtypes, name):
+        seen = f"ml_dtypes {ml_dtypes.__version__}, which has no {name}"
+        raise TypeError(f"got {seen}, expected a newer version; pip install --upgrade ml_dtypes")
+    return numpy.dtype(getattr(ml_dtypes, name))
 
 
 cdef int type_number(cuplug_dtype dtype) except -1:

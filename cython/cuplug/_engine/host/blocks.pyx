@@ -57,7 +57,7 @@ cdef void free(void *context, void *memory, size_t n_bytes) noexcept nogil:
 
 
 cdef object empty_array(const cuplug_tensor *x, bint large):
-    if x.dtype.code == OPAQUE:
+    if x.dtype.code == OPAQUE or x.dtype.lanes > 1:
         return numpy.empty([x.shape[k] for k in range(x.ndim)], descr_of_dtype(x.dtype))
     cdef int number = type_number(x.dtype)
     if not large:

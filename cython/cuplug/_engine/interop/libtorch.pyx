@@ -177,7 +177,7 @@ cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
     means = meaning_of(tensor)
     if means == NULL or torch.data_ptr(tensor, &x.data):
         return False
-    if <size_t>x.data < MAX_FREED and is_freed(tensor, x.data, means.dtype.bits >> 3):
+    if <size_t>x.data < MAX_FREED and is_freed(tensor, x.data, item_bytes(means.dtype)):
         return False
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
@@ -187,6 +187,10 @@ cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
     x.dtype = means.dtype
     x.byte_offset = 0
     return x.device.type != 0 and x.data != NULL  # no memory: it is empty, or traced
+
+
+cdef inline int64_t item_bytes(cuplug_dtype dtype) noexcept:
+    return dtype.bits * dtype.lanes >> 3
 
 
 cdef bint is_freed(void **tensor, void *data, int64_t item_bytes) noexcept:

@@ -112,7 +112,12 @@ cdef object torch_dtype(cuplug_dtype dtype):
     cdef uint32_t type_id = dtype.code << 24 | dtype.bits << 16 | dtype.lanes
     found = torch_dtypes.get(type_id)
     if found is None:
-        found = torch_dtypes[type_id] = getattr(sys.modules["torch"], BY_ID[type_id].name)
+        name = BY_ID[type_id].name
+        found = getattr(sys.modules["torch"], name, None)
+        if found is None:
+            seen = f"elements of {name}, which this version of PyTorch does not have"
+            raise TypeError(f"got {seen}, expected a dtype of torch; pass the bytes as torch.uint8")
+        torch_dtypes[type_id] = found
     return found
 
 

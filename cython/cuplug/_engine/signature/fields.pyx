@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signatures as the core parses them, as tuples; signature.py gives their fields names."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 cimport cuplug._engine.base.core as core
 cimport cuplug._engine.base.core_call as core_call
@@ -87,5 +87,5 @@ cdef object _default(const core_call.cuplug_parameter *x, tuple choices):
     return None
 
 
-cdef tuple _dtypes(uint32_t bits):
+cdef tuple _dtypes(uint64_t bits):
     return tuple([name for k, name in enumerate(DTYPES) if bits >> <uint32_t>k & 1])

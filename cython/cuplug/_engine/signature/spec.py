@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.base.numpy_dtypes import name_of_descr
 from cuplug._engine.base.public import public
 
 __all__ = ["ArraySpec", "Inferred"]
@@ -32,7 +33,9 @@ class ArraySpec:
     __slots__ = ("dtype", "shape")  # no dataclass: every process would wait for that module
 
     def __init__(self, dtype: Any, shape: Iterable[Any]) -> None:
-        name = str(getattr(dtype, "name", dtype)).rpartition(".")[2]
+        is_structure = getattr(dtype, "names", None) is not None
+        name = name_of_descr(dtype) if is_structure else str(getattr(dtype, "name", dtype))
+        name = name.rpartition(".")[2]
         if name not in DTYPES:
             raise TypeError(f"ArraySpec: dtype: seen {dtype!r}, wanted one of {', '.join(DTYPES)}")
         self.dtype = name

@@ -265,6 +265,10 @@ def _fits(dtype: str, value: Any) -> bool:
         return False
     kind = next((k for k, x in enumerate(kinds) if isinstance(value, x)), 1)
     wanted = DTYPES[dtype].kind.removeprefix("u")
+    if wanted == "storage":
+        if DTYPES[dtype].n_packed > 1:
+            return False
+        wanted = "float"
     if wanted == "bool" or kind > _KINDS.index(wanted):
         return wanted == "bool" and kind == 0
     return not isinstance(value, kinds) or _is_in_range(dtype, wanted, value)

@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
 
-# dtype -> the C type of its memoryviews. bool, and the dtypes of 8 and 16 bits that C does not
-# have, have none.
+# dtype -> the C type of its memoryviews. bool, and the dtypes that C does not have, have none.
 _IN_CYTHON = {"int32": "int", "complex64": "float complex", "complex128": "double complex"}
 ELEMENT_TYPES = {
     x.name: _IN_CYTHON.get(x.name, x.stored)
     for x in DTYPES.values()
-    if x.kind != "bool" and not x.is_narrow
+    if x.kind not in ("bool", "storage") and not x.is_narrow
 }
 # The kinds of dtypes -> the C type of scalars, and what passes them to the core.
 SCALAR_TYPES = {
@@ -32,6 +31,7 @@ SCALAR_TYPES = {
     "uint": ("uint64_t", "set_uint"),
     "float": ("double", "set_float"),
     "complex": ("double complex", "set_complex"),
+    "storage": ("double", "set_float"),
 }
 MAX_MEMORYVIEW_NDIM = 8
 # fmt: off

@@ -362,5 +362,5 @@ def _dtype(row: Signature, x: Parameter, known: dict[int, str], weak: str) -> st
 
 
 def _rank(dtype: str) -> int:
-    kind = DTYPES[dtype].kind if dtype in DTYPES else ""
-    return _ORDER.index("int" if kind == "uint" else kind) if kind else -1
+    kind = DTYPES[dtype].kind.removeprefix("u") if dtype in DTYPES else ""
+    return _ORDER.index(kind) if kind in _ORDER else -1

@@ -108,7 +108,9 @@ cdef bint read_tensor(
         return False
     device_type[0] = kind
     device_index[0] = index
-    if <size_t>x.data < MAX_FREED and may_be_freed(tensor, x.data, dtypes[number].bits >> 3):
+    if <size_t>x.data < MAX_FREED and may_be_freed(
+        tensor, x.data, dtypes[number].bits * dtypes[number].lanes >> 3
+    ):
         return False
     a.kind = CUPLUG_ARGUMENT_ARRAY
     x.ndim = <int32_t>ndim
@@ -228,16 +230,17 @@ cdef bint learn_numbers():
     found = {}
     for name in ("device_type_cpu", "device_type_cuda", *[f"dtype_{name}" for name in DTYPES]):
         symbol = f"aoti_torch_{name}".encode()
-        if not find_symbols(LIBRARIES, (symbol,), <void **>&number):
-            return False
-        found[name] = number()
+        if find_symbols(LIBRARIES, (symbol,), <void **>&number):  # of this version
+            found[name] = number()
+    if "device_type_cpu" not in found or "device_type_cuda" not in found:
+        return False
     cpu, cuda = found["device_type_cpu"], found["device_type_cuda"]
     for name, dtype in DTYPES.items():
-        at = found[f"dtype_{name}"]
+        at = found.get(f"dtype_{name}", N_NUMBERS)
         if not 0 <= at < N_NUMBERS:
-            return False
+            continue
         dtypes[at].code, dtypes[at].bits = dtype.code, dtype.id >> 16 & 0xFF
-        dtypes[at].lanes = 1
+        dtypes[at].lanes = dtype.n_packed
     return True
 
 

@@ -18,7 +18,11 @@ OPAQUE, BOOL, INT, UINT, FLOAT, BFLOAT, POINTER, VOID, FLOAT8_E4M3, FLOAT8_E5M2 
 COMPLEX = 10  # of C; that of CUDA is a struct
 # DLPack's codes of dtypes -> kinds.
 KINDS = {0: INT, 1: UINT, 2: FLOAT, 4: BFLOAT, 6: BOOL, 10: FLOAT8_E4M3, 12: FLOAT8_E5M2}
-_DTYPES = {x.name: (KINDS[x.code], x.n_bytes) for x in DTYPES.values() if x.code in KINDS}
+_DTYPES = {
+    x.name: (KINDS[x.code], x.n_bytes)
+    for x in DTYPES.values()
+    if x.kind not in ("complex", "storage")
+}
 
 # By the names that C and CUDA know them by: (kind, size in bytes).
 SCALARS = {

@@ -13,7 +13,7 @@ cdef extern from "runtime/expressions.h" nogil:
         uint64_t fixed
         uint64_t near
         uint64_t across
-        uint16_t types[64]
+        uint32_t types[64]
         uint8_t n_arrays
         uint8_t width
         uint8_t unroll

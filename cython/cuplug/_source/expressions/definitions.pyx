@@ -36,7 +36,7 @@ cdef int compile_variant(
     void *user, const cuplug_variant *v, cuplug_code *code, cuplug_error *error
 ) noexcept with gil:
     try:
-        ids = [<uint32_t>v.types[k] << 16 | 1 for k in range(v.n_arrays)]
+        ids = [v.types[k] for k in range(v.n_arrays)]
         function, finish = on_large_stack(
             <object>user,
             Variant(

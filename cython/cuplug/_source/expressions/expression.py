@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from cuplug._engine.array.promotion import not_computed
 from cuplug._engine.base import flags
 from cuplug._engine.base.dtypes import DTYPES, Dtype
 from cuplug._engine.signature import signature as signatures
@@ -67,7 +68,11 @@ class Names(NamedTuple):
         """Return the dtype of each type variable, and of what has none."""
         own = {x.variable: DTYPES[x.variable] for x in self.scalars if x.variable in DTYPES}
         pairs = zip(self.arrays, variant.types, strict=True)
-        return own | {x.variable: DTYPES[dtype] for x, dtype in pairs}
+        own |= {x.variable: DTYPES[dtype] for x, dtype in pairs}
+        for x in self.arrays:
+            if own[x.variable].kind == "storage" and x.kind != "raw":
+                raise not_computed(f"{self.operator}: {x.name}", own[x.variable].name)
+        return own
 
 
 def read_names(

@@ -113,6 +113,8 @@ class Target(NamedTuple):
         """Return what a pointer to elements may point to: kinds and sizes."""
         if dtype.kind == "complex":
             return [(COMPLEX if self.on_host else OPAQUE, dtype.n_bytes)]
+        if dtype.kind == "storage":
+            return [(UINT, dtype.n_bytes)]
         own = (kernel_types.KINDS[dtype.code], dtype.n_bytes)
         return [own, (UINT, dtype.n_bytes)] if self.on_host and dtype.is_narrow else [own]
 

@@ -51,9 +51,12 @@ from cuplug._source.compilers import kernel_types
 cdef extern from "Python.h":
     int PyFloat_Pack2(double x, char *p, int le) except -1
 
-cdef int kinds_of_codes[16]  # by DLPack's type codes; -1: of no kind
-for code in range(16):
+cdef int kinds_of_codes[32]  # by DLPack's type codes; -1: of no kind
+for code in range(32):
     kinds_of_codes[code] = kernel_types.KINDS.get(code, -1)
+for x in DTYPES.values():
+    if x.kind == "storage" and x.n_packed == 1:
+        kinds_of_codes[x.code] = UINT
 
 
 cdef inline int kind_of_code(uint64_t code) noexcept:
@@ -251,7 +254,9 @@ cdef int check_pointee(
 ) except -1:
     cdef int wanted = code >> 4 & 15
     cdef int64_t size = code >> 40
-    cdef int kind = kinds_of_codes[dtype.code] if dtype.code < 16 else -1
+    cdef int kind = kinds_of_codes[dtype.code] if dtype.code < 32 else -1
+    if dtype.bits < 8:  # a packed pair
+        kind = UINT
     if wanted == VOID or wanted == OPAQUE and (not size or n_bytes % size == 0):
         return 0
     if wanted == POINTER and dtype.bits == 64 and (kind == INT or kind == UINT):
