@@ -347,10 +347,18 @@ def test_frameworks_refuse_handles(ops):
 
 
 def test_pytorch_registers_no_handles(ops):
-    torch = pytest.importorskip("cuplug.torch")
-    text = "^step: got an operator with handles in what PyTorch registers, expected one without"
-    with pytest.raises(TypeError, match=text):
-        torch.register(ops.step)
+    torch = pytest.importorskip("torch")
+    from cuplug.torch import Function
+
+    text = (
+        "got an operator with handles in what PyTorch registers, expected one without; call it "
+        r"outside of that on x.detach\(\)$"
+    )
+    with pytest.raises(TypeError, match=f"^step: {text}"):
+        Function(ops.step)
+    with pytest.raises(TypeError, match=f"^counter_of: {text}"):
+        ops.counter_of(torch.ones(3, requires_grad=True))
+    assert ops.value(ops.counter_of(torch.ones(3, requires_grad=True).detach())) == 3
 
 
 def test_jax_refuses_handles(ops):

@@ -95,12 +95,12 @@ def _have_handles(texts: tuple[str, ...]) -> bool:
     return any(parse(text).has_handles for text in texts)
 
 
-def refuse_handles(operator: Any, where: str) -> None:
+def refuse_handles(operator: Any, where: str, remedy: str) -> None:
     """Raise TypeError for an operator with handles: `where` is what has no place for them."""
     if _have_handles(operator.signatures):
         raise TypeError(
-            f"{operator.name}: got an operator with handles in {where}, expected one without; call "
-            "it on arrays outside of it"
+            f"{operator.name}: got an operator with handles in {where}, expected one without; "
+            f"{remedy}"
         )
 
 

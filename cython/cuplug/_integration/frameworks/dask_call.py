@@ -60,7 +60,7 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
     TypeError, ValueError
         The operator does not take the arguments, or an array is cut where it must not be.
     """
-    refuse_handles(operator, "a call with dask arrays")
+    refuse_handles(operator, "a call with dask arrays", "call it on x.compute()")
     device = keywords.get("device")
     given: _Given = dict(enumerate(args))
     given.update(keywords)

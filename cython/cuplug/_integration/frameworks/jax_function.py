@@ -42,7 +42,7 @@ class Function(OperatorFunction):
         self.__signature__ = to_inspect(operator.signatures, is_own=False)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        refuse_handles(self.operator, "a function of JAX")
+        refuse_handles(self.operator, "a function of JAX", "call it outside of jax.jit")
         call, operands = read(self.operator, args, keywords)
         if any(isinstance(x, jax.core.Tracer) for x in operands) or not operands:
             return _apply(*operands, call=call)

@@ -79,7 +79,7 @@ def _packet_of(name: str) -> Any:
 
 
 def _define(operator: Operator) -> Registered:
-    refuse_handles(operator, "what PyTorch registers")
+    refuse_handles(operator, "what PyTorch registers", "call it outside of that on x.detach()")
     rows = signatures_of(operator)
     name = _free_name(operator)
     tags = _TAGS + (torch.Tag.dynamic_output_shape,) * any(
