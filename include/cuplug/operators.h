@@ -226,8 +226,8 @@ static inline cuplug_argument cuplug_handle_argument(cuplug_handle *handle) {
   a.kind = CUPLUG_ARGUMENT_HANDLE, a.flags = 0, a.scalar.handle = handle;
   return a;
 }
-/** Where the result of an operator `-> handle[tag]` goes, in the place of its output. NULL is
- * written when the call fails. */
+/** Where the result of an operator `-> handle[tag]` goes, in the place of its output. After an
+ * error there is none, whatever the place holds. */
 static inline cuplug_argument cuplug_new_handle(cuplug_handle **place) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_HANDLE, a.flags = CUPLUG_NEW_HANDLE, a.scalar.handle = place;

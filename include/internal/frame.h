@@ -41,7 +41,7 @@ struct cuplug_frame {
                    GPU, or type 0: the host entry, unless the row has none or prefers CUDA */
   void *stream; /* (set) CUstream; NULL: the legacy default stream, and without arrays cuplug_run
                    waits for it */
-  cuplug_handle **made;      /* (set) where the handle that it makes goes; NULL after an error */
+  cuplug_handle **made;      /* (set) where the handle that it makes goes */
   cuplug_allocate *allocate; /* (set) for outputs of unknown size */
   cuplug_progress *progress; /* (set) while host arrays go through the GPU; NULL: not wanted */
   cuplug_keep_scratch *keep_scratch; /* (set) NULL: the pool gives it */
