@@ -81,6 +81,13 @@ def _torch_take(x) -> np.ndarray:
     return x.cpu().numpy()
 
 
+def contents(x) -> np.ndarray:
+    """Return what an array of ours on a GPU holds, also after a call with a fault."""
+    import cuplug
+
+    return cuplug.from_pointer(x.data_ptr, x.shape, x.dtype, x.device, owner=[x]).numpy()
+
+
 def _make(name: str) -> Backend:
     import cuplug
 

@@ -4,7 +4,7 @@
 import cuplug
 import numpy as np
 import pytest
-from backends import COMPLEX, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
+from backends import COMPLEX, FLOATING, SIGNED, UNSIGNED, assert_same, contents, dtype_of
 from cuplug.ops import gather, gather_backward
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -285,7 +285,7 @@ def test_the_others_beside_a_bad_index(backend, position):
         cuplug.synchronize()
     if backend.name not in ("host", "staged"):
         wanted = np.where(index == 300, 0, source[index % 300]).astype(np.float32)
-        assert_same(backend.take(out), wanted)
+        assert_same((contents if backend.name == "own" else backend.take)(out), wanted)
 
 
 @pytest.mark.parametrize("n", [44, 45])
@@ -298,7 +298,8 @@ def test_the_others_beside_a_bad_column(backend, n):
         cuplug.synchronize()
     if backend.name not in ("host", "staged"):
         is_bad = (index < -9) | (index >= 9)
-        assert_same(backend.take(out), np.where(is_bad, 0, source[:, np.where(is_bad, 0, index)]))
+        wanted = np.where(is_bad, 0, source[:, np.where(is_bad, 0, index)])
+        assert_same((contents if backend.name == "own" else backend.take)(out), wanted)
 
 
 @pytest.mark.large
