@@ -27,7 +27,9 @@ CUPLUG__BEGIN_C
 
 /** The sentence of a fault that kernels report by cuplug_fault_text with this number, from 1 on.
  * {position} and {value} stand for what they report:
- *     CUPLUG_FAULT(1, "element {position} is {value}, which is no weekday") */
+ *
+ *     CUPLUG_FAULT(1, "element {position} is {value}, which is no weekday")
+ */
 #define CUPLUG_FAULT(number, text) "\0fault." #number "=" text
 
 /** A state, call->state, that an exported function makes at the first call on the host, and at the
@@ -48,9 +50,8 @@ CUPLUG__BEGIN_C
 #define CUPLUG_EXCLUSIVE_STATE(function) "\0!exclusive_state=" #function
 /** The exported function that closes what an operator `-> handle[tag]` has made:
  *
- *     CUPLUG_ENTRY int close_plan(const cuplug_call *call, void *handle);
- *     CUPLUG_HOST_OPERATOR(plan_host, "plan(n: int) -> handle[plan]",
- *                          "Plans." CUPLUG_CLOSE(close_plan));
+ *     CUPLUG_ENTRY int close_it(const cuplug_call *call, void *handle);
+ *     CUPLUG_HOST_OPERATOR(plan, "plan(n: int) -> handle[plan]", "Plans" CUPLUG_CLOSE(close_it));
  *
  * It is called once, on any thread, when no call uses the handle. Its call has a device, which is
  * current, and no arrays and no stream. It returns CUPLUG_OK or what cuplug_fail returned; the

@@ -31,7 +31,7 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
         shared, and kept. In lists: cuplug's own on GPUs, too.
     dtype : str or numpy.dtype, optional
         What elements are converted to.
-    device : str, int or device, optional
+    device : str, int or Device, optional
         "cpu", "cuda", "cuda:1". Without it that of an `Array`, or of an array on a GPU; for others
         as for `empty`.
     copy : bool, optional

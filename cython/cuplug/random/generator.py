@@ -87,7 +87,7 @@ class Generator:
             float32, with 24 random bits, or float64, with 53.
         out : array, optional
             An array of any library, on the host or on a GPU, that takes the numbers.
-        device : str, int or device, optional
+        device : str, int or Device, optional
             As for `cuplug.empty`.
 
         Returns

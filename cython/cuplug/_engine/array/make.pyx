@@ -42,7 +42,7 @@ def empty(shape, dtype=None, device=None):
         float64 without. Array API names; `bfloat16` and `float8_e4m3fn` need the package ml_dtypes.
         Structured ones are for kernels: no operator takes them.
         The elements have the byte order of the machine, whatever that of `dtype` is.
-    device : str, int or device, optional
+    device : str, int or Device, optional
         "cpu", "cuda", "cuda:1", a GPU's number, or a device object. Without it that of
         `cuplug.Device` or CUPLUG_DEVICE, else the first GPU, and the host where there is none.
 

@@ -53,7 +53,7 @@ def empty_pinned(shape, dtype="float64", device=None):
     shape : int or tuple of int
     dtype : str or numpy.dtype
         Structured ones, too.
-    device : str, int or device, optional
+    device : str, int or Device, optional
         The GPU whose context allocates it, cuda:0 without; all of them see it.
 
     Returns

@@ -58,7 +58,7 @@ floats=False, device=None)\n--\n
         Whether coordinates are from 0 to 1; without, a texel i is at i + 0.5.
     floats : bool
         Whether integers of 8 and 16 bits are read as floats from 0 to 1, or -1 to 1.
-    device : str, int or device, optional
+    device : str, int or Device, optional
         A GPU; that of `values` or the first one without.
 
     Attributes

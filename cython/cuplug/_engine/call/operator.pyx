@@ -70,7 +70,7 @@ cdef class Operator(Described):
 
     out : array, or tuple of arrays, optional
         Where to put the outputs instead of into new arrays.
-    device : str, int or device, optional
+    device : str, int or Device, optional
         Where arrays of the host are to be worked on: "cpu", "cuda", "cuda:1", or in parts on all
         GPUs, `"cuda:*"`.
     stream : object with __cuda_stream__, stream of PyTorch or CuPy, or int, optional

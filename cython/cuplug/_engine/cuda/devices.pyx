@@ -67,7 +67,7 @@ def synchronize(device=None):
 
     Parameters
     ----------
-    device : str, int or device, optional
+    device : str, int or Device, optional
         A GPU; without it, all that this process used through cuplug.
     """
     cdef uint64_t wanted = cuplug_used_gpus()

@@ -38,7 +38,7 @@ cdef class Stream:
 
     Parameters
     ----------
-    device : str, int or device, optional
+    device : str, int or Device, optional
         A GPU; cuda:0 without.
     non_blocking : bool
         Not ordered with the legacy default stream: that is left to you.
@@ -136,7 +136,7 @@ def stream(stream=None, device=None):
     ----------
     stream : object with __cuda_stream__, stream of PyTorch or CuPy, or int, optional
         Kept, and used as it is.
-    device : str, int or device, optional
+    device : str, int or Device, optional
         The GPU, of a new stream or a default one; cuda:0 without.
     """
     cdef Stream wrapped
@@ -161,7 +161,7 @@ cdef class Event:
 
     Parameters
     ----------
-    device : str, int or device, optional
+    device : str, int or Device, optional
         A GPU; cuda:0 without.
     timing : bool
         Without it, it tells no time, which is faster.

@@ -29,7 +29,7 @@ cdef class Graph:
 
     Parameters
     ----------
-    device : str, int or device, optional
+    device : str, int or Device, optional
         A GPU; cuda:0 without.
 
     Attributes

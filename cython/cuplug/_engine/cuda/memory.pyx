@@ -58,7 +58,7 @@ def memory_info(device="cuda"):
 
     Parameters
     ----------
-    device : str, int or device
+    device : str, int or Device
         A GPU.
 
     Returns
@@ -95,7 +95,7 @@ def trim(device=None):
 
     Parameters
     ----------
-    device : str, int or device, optional
+    device : str, int or Device, optional
         A GPU; without it, all that this process used through cuplug, and the host.
 
     Returns

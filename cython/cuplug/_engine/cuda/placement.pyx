@@ -150,7 +150,7 @@ cdef class Device:
 
     Parameters
     ----------
-    device : str, int or device
+    device : str, int or Device
         "cpu", "cuda", "cuda:1", a GPU's number, or a device object of PyTorch or CuPy; `"cuda:*"`:
         each call is cut along its loop dimensions, and goes through all GPUs.
 

@@ -36,7 +36,7 @@ def prepare(operators, device=None):
     ----------
     operators : Operator, str, or sequence of them
         Names are those that `cuplug.find` takes.
-    device : str, int or device, optional
+    device : str, int or Device, optional
         Where they will run.
 
     Raises

@@ -111,7 +111,7 @@ cdef class Kernel(Function):
             Sizes to try; those that the kernel or the GPU does not allow are left out.
         shared : int
             Bytes of dynamic shared memory of a block.
-        device : str, int or device, optional
+        device : str, int or Device, optional
             The GPU where the arguments are; that of the module without.
         """
         from cuplug._source.kernels.tuning import tune

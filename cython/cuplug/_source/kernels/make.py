@@ -53,7 +53,7 @@ def compile(
         Of the source, for messages and profilers.
     headers : mapping of str to str
         Texts by the names under which the source includes them.
-    device : str, int or device, optional
+    device : str, int or Device, optional
         The GPU to compile for, and where kernels without arrays run; cuda:0 without.
     architecture : str or int, optional
         90, "90", "90a" instead of that of the device: then nothing needs a GPU before a launch.
@@ -175,7 +175,7 @@ def load_image(
         those of a fatbin, which is compressed, are not listed.
     name : str, optional
         For messages; that of the file without.
-    device : str, int or device, optional
+    device : str, int or Device, optional
         Where kernels without arrays run; cuda:0 without.
 
     Returns

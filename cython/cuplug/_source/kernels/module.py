@@ -143,7 +143,7 @@ class Module:
             How its bytes are to be read.
         shape : int or tuple of int, optional
             All of it, in one dimension, without.
-        device : str, int or device, optional
+        device : str, int or Device, optional
 
         Raises
         ------
