@@ -61,7 +61,7 @@ SIZE(cuplug_fault, 64);
 FIELD(cuplug_fault, claimed, 0, 4);
 FIELD(cuplug_fault, status, 4, 4);
 FIELD(cuplug_fault, tensor, 8, 4);
-FIELD(cuplug_fault, reserved, 12, 4);
+FIELD(cuplug_fault, text, 12, 4);
 FIELD(cuplug_fault, position, 16, 8);
 FIELD(cuplug_fault, value, 24, 8);
 FIELD(cuplug_fault, low, 32, 8);
