@@ -111,7 +111,7 @@ static void *make_many(void *unused) {
   CHECK(!cuplug__cuda_enter(0, &mine).status);
   for (int i = 0; i < 50; i++) {
     CHECK(!cuplug__fault_make(&fault, &mine));
-    CHECK(fault->reserved++ == 0); /* no other thread was given it */
+    CHECK(fault->reserved_tail++ == 0); /* no other thread was given it */
   }
   return unused;
 }

@@ -337,10 +337,10 @@ static void *use_lanes(void *unused) {
   CHECK(!context.status);
   for (int i = 0; i < 100; i++) {
     CHECK(!cuplug__lane_take(0, &lane, &mine));
-    CHECK(lane->fault->reserved++ == 0);
+    CHECK(lane->fault->reserved_tail++ == 0);
     CHECK(!cuplug__device_allocate(0, 1000, lane->stream, &pointer, &mine));
     CHECK(!cuplug__device_free(pointer, lane->stream, &mine));
-    lane->fault->reserved--;
+    lane->fault->reserved_tail--;
     cuplug__lane_give(lane);
   }
   cuplug__cuda_leave(&context);
