@@ -8,7 +8,6 @@
 #include "cuda/error.h"
 #include "cuda/gpus.h"
 
-#include <cuplug/describe.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
