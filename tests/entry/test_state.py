@@ -118,6 +118,7 @@ CUPLUG_PLUGIN(waits, "1");
 INTERRUPT = """
 import signal, threading
 import cuplug
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which what runs in the background lacks
 wait_for = cuplug.load(%r).wait_for
 wait_for(3)
 threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT)).start()
