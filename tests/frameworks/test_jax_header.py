@@ -64,7 +64,7 @@ CODES = ["INVALID_ARGUMENT", "NOT_FOUND", "RESOURCE_EXHAUSTED", "OUT_OF_RANGE", 
 KINDS = ["ARRAY", "SCALAR", "STRING"]
 # XLA's names of dtypes, in the order of our table.
 DTYPES = ["PRED", "S8", "S16", "S32", "S64", "U8", "U16", "U32", "U64", "F16", "BF16", "F32", "F64"]
-DTYPES += ["C64", "C128", "F8E4M3FN", "F8E5M2"]
+DTYPES += ["C64", "C128", "F8E4M3FN", "F8E5M2", "F8E4M3FNUZ", "F8E5M2FNUZ", "F8E8M0FNU"]
 
 
 def offsets():
