@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of the whole: plugin files, search path, core, its callers, the CPU and a GPU."""
+"""The picture of the whole: plugin files, core, runtime, callers, the CPU and a GPU."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ class Box:
         return self.x, self.y + self.height / 2
 
     @property
+    def below(self) -> tuple[float, float]:
+        """The middle of its lower side."""
+        return self.x + self.width / 2, self.y
+
+    @property
     def right(self) -> tuple[float, float]:
         """The middle of its right side."""
         return self.x + self.width, self.y + self.height / 2
@@ -40,14 +45,22 @@ class Box:
 
 
 FILES = Box(0, 27, 23, 17, "plugin files", ("libgather.so", "librelu.so", "libyours.so"))
-SOURCE = Box(0, 14, 23, 10, "source as text", ("an expression, a CUDA kernel",))
+SOURCE = Box(0, 15, 23, 9, "source as text", ("an expression, a CUDA kernel",))
+RUNTIME = Box(
+    0, 0.5, 23, 11, "runtime", ("libcuplug_runtime", "compiles it, a plugin itself"), is_ours=True
+)
 CORE = Box(
     39,
     14,
     24,
     30,
     "core",
-    ("reads tables, runs nothing", "checks every argument", "calls entries by dlsym"),
+    (
+        "libcuplug.so.1",
+        "reads tables, runs nothing",
+        "checks every argument",
+        "calls entries by dlsym",
+    ),
     is_ours=True,
 )
 PYTHON = Box(79, 36, 21, 8, "Python", ("NumPy, PyTorch, CuPy",))
@@ -99,10 +112,11 @@ def whole(theme: Theme) -> Figure:
     panel = figure.subplots()
     panel.set(xlim=(-1, 101), ylim=(0, 46))
     panel.axis("off")
-    for box in (FILES, SOURCE, CORE, PYTHON, CYTHON, PROGRAM, CPU, GPU):
+    for box in (FILES, SOURCE, RUNTIME, CORE, PYTHON, CYTHON, PROGRAM, CPU, GPU):
         _draw(panel, box, theme)
     _arrow(panel, FILES.right, (CORE.x, FILES.right[1]), theme, "search path\nLD_LIBRARY_…")
-    _arrow(panel, SOURCE.right, (CORE.x, SOURCE.right[1]), theme, "compiled")
+    _arrow(panel, SOURCE.below, RUNTIME.above(), theme)
+    _arrow(panel, RUNTIME.right, (CORE.x, CORE.y + 3), theme)
     for box in (PYTHON, CYTHON, PROGRAM):
         _arrow(panel, box.left, (CORE.x + CORE.width, box.left[1]), theme)
     for box in (CPU, GPU):
