@@ -151,7 +151,7 @@ static int is_reloaded(const cuplug_operator *old, const cuplug_operator *op) {
   return old->plugin != op->plugin && !strcmp(cuplug_operator_path(old), cuplug_operator_path(op));
 }
 
-/* Of the same tag and the same library; whether it is open is seen when it is used. */
+/* Checks the tag and the library. The call checks whether the handle is open. */
 static int match_handle(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
   const cuplug_handle *given = a->scalar.handle;
   if (a->kind != CUPLUG_ARGUMENT_HANDLE || a->flags & CUPLUG_NEW_HANDLE || !given)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread keeps groups of 63 calls on one stream. A full group ends with an event, and once that
- * has passed, its records serve the thread's next calls; what is left of a bad call then is a note
- * of its fault. Calls that a graph has captured keep their records for ever. */
+/* Calls are grouped by thread and stream, 63 to a group. An event marks the end of a full group.
+ * After that event the thread uses the group's records again, and keeps a note of each fault.
+ * Captured calls keep their records, because each launch of the graph writes to them. */
 #include "cuda/calls.h"
 
 #include "base/status.h"
@@ -26,8 +26,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- Faults that were not raised before ------------------------------------------------------ */
 
-/* Its thread has been told. The record of a captured call serves the graph's next launch. Where
- * that is seen a note stands for it until then: others may write to the arrays unseen. */
+/* Its thread has been told. The record of a captured call is cleared for the next launch of the
+ * graph. A note keeps the fault until then, but only if cuplug sees that launch. */
 static void note_told(cuplug__group *g, cuplug__gpu_call *c) {
   cuplug_fault *fault = &g->block->records[c - g->calls];
   c->is_raised = !g->is_captured;
@@ -277,7 +277,7 @@ static int own_log(int32_t device, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-/* Apart from the usual case: pins memory, asks for events, waits for other threads. */
+/* The slow path: pins memory, queries events, takes the lock. */
 static __attribute__((noinline)) int prepare(int32_t device, void *stream, int is_captured,
                                              cuplug_error *error) {
   CUPLUG__RELAXED mode = cuplug__capture_relax();

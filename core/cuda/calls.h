@@ -11,9 +11,9 @@
 #include <cuplug/fault.h>
 #include <cuplug/host.h>
 
-/* Gives a call on `stream` its record, and its origin: the number by which what it writes is known.
- * `origins` are those of what it reads; 0: unknown. Takes a lock in one of 63 calls. The names are
- * borrowed for ever. The device has been entered. */
+/* Gives a call on `stream` its fault record, and its origin: the number that identifies what it
+ * writes. `origins` are the origins of its inputs; 0 means unknown. Takes the lock once every 63
+ * calls. `names` must live as long as the process. The caller has entered the device. */
 int cuplug__calls_begin(const cuplug__names *names, int32_t device, void *stream,
                         const uint64_t *origins, uint32_t n_origins, cuplug_fault **fault,
                         uint64_t *origin, cuplug_error *error);
@@ -29,8 +29,9 @@ int cuplug__calls_check_all(cuplug_error *error);
 uint64_t cuplug__calls_moment(void);
 void cuplug__calls_note_idle(int32_t device, uint64_t moment);
 
-/* What was captured on a stream was captured just now, or is launched: what its calls wrote before
- * is of no interest. Of other graphs no launch is seen, and each fault is raised once. */
+/* Called after a capture on `stream` by cuplug_begin_capture, and before each launch of that graph:
+ * drops the faults of the launch before. cuplug does not see the launches of other graphs, and
+ * raises each of their faults once. */
 void cuplug__calls_again(const void *stream);
 
 #endif

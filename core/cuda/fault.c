@@ -64,7 +64,7 @@ void cuplug__fault_release(cuplug_fault *fault) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Appends a text of a table, with numbers for what stands in braces. */
+/* Appends the plugin's text, with the numbers for {position} and {value}. */
 static void append_text(const char *text, const cuplug_fault *fault, cuplug_error *error) {
   static const char position[] = "{position}", value[] = "{value}";
   while (*text) {
