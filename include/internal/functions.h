@@ -37,7 +37,8 @@ CUPLUG__BEGIN_C
   X(used_gpus)              \
   X(query_attribute)        \
   X(release_device)         \
-  X(check_origin)
+  X(check_origin)           \
+  X(join_origins)
 
 typedef struct cuplug_functions {
   const struct cuplug__core *core; /* for the runtime: core/call/functions.h */

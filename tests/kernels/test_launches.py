@@ -2,6 +2,10 @@
 """Launches of compiled kernels with odd arguments, in threads and after errors, on the emulated
 driver."""
 
+import textwrap
+
+import cuplug
+import numpy as np
 import pytest
 
 
@@ -286,3 +290,69 @@ def test_errors_of_the_kernel_show_when_results_are_copied(run_kernels):
         raises(cuplug.CudaError, "first seen after operator f: restart it", f[1, 1], InOut(x))
     """
     run_kernels(body, FAKE_CUDA_FAIL="cuMemcpyDtoHAsync:1:700")
+
+
+FAULTS = """
+    pick = cuplug.operator(
+        "pick(x: T[n], index: int64[m]) -> y: T[m] where T: float32",
+        arguments="x, index, y, n, m, fault", threads="m",
+        cuda='''
+        __global__ void pick(const float *x, const int64_t *index, float *y, int64_t n, int64_t m,
+                             cuplug_fault *fault) {
+          int64_t k = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+          if (k < m && (index[k] < 0 || index[k] >= n))
+            return cuplug_fault_index(fault, 1, k, index[k], 0, n);
+          if (k < m) y[k] = x[index[k]];
+        }''')
+    module = cuplug.compile('''
+        __global__ void add(const float *x, const float *y, float *z) { *z = *x + *y; }
+        __global__ void same(const float *x, float *y) { *y = *x; }''')
+    add, same = module["add"][1, 1], module["same"][1, 1]
+
+    def fault_of(call):
+        try:
+            call()
+        except IndexError as error:
+            return str(error)
+
+    def on_gpu(*values, dtype="float32"):
+        return cuplug.asarray(np.array(values, dtype), device="cuda")
+
+    def bad(index):
+        result = pick(x, on_gpu(index, dtype="int64"))
+        assert f"index {index} at" in fault_of(cuplug.synchronize)
+        return result
+
+    x = on_gpu(5, 6, 7)
+    good, wrong, other = pick(x, on_gpu(2, dtype="int64")), bad(1000), bad(2000)
+    for first, second in ((good, wrong), (wrong, good), (wrong, wrong)):
+        result, again = on_gpu(0), on_gpu(0)
+        add(first, second, result)
+        same(result, again)
+        for array in (result, again, wrong, result):
+            text = "pick: index: index 1000 at position 0 is out of bounds for size 3"
+            assert fault_of(array.numpy) == text, array
+        host = np.zeros(1, np.float32)
+        assert fault_of(lambda: same(result, Out(host))) == text
+    add(wrong, other, result)
+    assert "index 1000" in fault_of(result.numpy) or "index 2000" in fault_of(result.numpy)
+    result = on_gpu(0)
+    add(good, pick(x, on_gpu(0, dtype="int64")), result)
+    assert result.numpy() == 12
+    same(good, Out(host))
+    assert host == 7
+    same(good, wrong)  # not known to write all of it
+    assert fault_of(wrong.numpy) == text
+    wrong.set(np.ones(1, np.float32))
+    same(wrong, result)
+    assert result.numpy() == 1
+"""
+
+
+def test_launches_pass_faults_on(run_kernels):
+    run_kernels("    from emulation import install_expressions; install_expressions()" + FAULTS)
+
+
+@pytest.mark.gpu
+def test_launches_on_a_gpu_pass_faults_on():
+    exec(textwrap.dedent(FAULTS), {"np": np, "cuplug": cuplug, "Out": cuplug.Out})

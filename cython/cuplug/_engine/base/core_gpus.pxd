@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of <internal/gpus.h>.
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from cuplug._engine.base.core cimport cuplug_error
 
@@ -13,3 +13,7 @@ cdef extern from "internal/core.h" nogil:
         int32_t device, void *pointer, uint64_t n_bytes, void *stream
     )
     int cuplug_check_origin "cuplug_core->check_origin"(uint64_t origin, cuplug_error *error)
+    int cuplug_join_origins "cuplug_core->join_origins"(
+        int32_t device, void *stream, const uint64_t *origins, uint32_t n, uint64_t *origin,
+        cuplug_error *error
+    )

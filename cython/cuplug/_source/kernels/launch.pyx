@@ -7,8 +7,11 @@ from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from cuplug._engine.array.array cimport Array
+from cuplug._engine.array.buffer cimport origin_of
 from cuplug._engine.base.core cimport CUPLUG_CUDA, cuplug_error, cuplug_query_stream
 from cuplug._engine.base.core_call cimport cuplug_frame
+from cuplug._engine.base.core_gpus cimport cuplug_check_origin, cuplug_join_origins
 from cuplug._engine.base.runtime_jit cimport (
     CUPLUG_COOPERATIVE,
     CUPLUG_OVERLAPPING,
@@ -141,6 +144,7 @@ cdef object run(Launch launch, launch_state *state, PyObject *const *args, Py_ss
     cdef cuplug_error error
     cdef list blocks = None
     cdef bint is_staged = False
+    cdef uint64_t origin
     cdef int status
     if loaded == NULL and kernel.types is None:
         loaded = kernel.load(kernel.device)
@@ -160,18 +164,54 @@ cdef object run(Launch launch, launch_state *state, PyObject *const *args, Py_ss
         check_grid(launch, loaded, frame.device.id)
     if is_staged:
         blocks = stage_all(kernel, state, args, &frame, values, parameters)
+    origin = join_origins(args, n, &frame)
     with nogil:
         status = cuplug_launch_kernel(
             loaded, frame.device.id, &launch.grid, frame.stream, parameters, &error
         )
     if status:
         raise_error(&error)
+    if origin:
+        set_origin(state, args, origin)
     if state.r.n_streams:
         leave_stream(&state.r, &frame)
     if is_staged:
         for block in blocks:
             unstage(block, state.name_text)
+        if origin and cuplug_check_origin(origin, &error):
+            raise_error(&error)
     return None
+
+
+cdef uint64_t join_origins(
+    PyObject *const *args, Py_ssize_t n, const cuplug_frame *frame
+) except? 0:
+    """Return the origin of what the kernel writes; 0 if no argument has one.
+
+    An array that it may write counts as read: the kernel need not write all of it.
+    """
+    cdef uint64_t[MAX_PARAMETERS] origins
+    cdef uint64_t origin = 0
+    cdef uint32_t n_origins = 0
+    cdef cuplug_error error
+    cdef Py_ssize_t k
+    for k in range(n):
+        if type(<object>args[k]) is Array:
+            origins[n_origins] = origin_of(<Array><object>args[k])[0]
+            n_origins += origins[n_origins] != 0
+    if n_origins and cuplug_join_origins(
+        frame.device.id, frame.stream, origins, n_origins, &origin, &error
+    ):
+        raise_error(&error)
+    return origin
+
+
+cdef int set_origin(launch_state *state, PyObject *const *args, uint64_t origin) except -1:
+    cdef uint32_t i
+    for i in range(state.n_written):
+        if type(<object>args[state.written[i]]) is Array:
+            origin_of(<Array><object>args[state.written[i]])[0] = origin
+    return 0
 
 
 cdef int refuse_number(Function kernel, Py_ssize_t n) except -1:
