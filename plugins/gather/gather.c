@@ -21,11 +21,11 @@
 CUPLUG_ENTRY int gather_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int gather_one_cuda(const cuplug_call *call);
 
-#define AHEAD 128           /* rows asked for before they are copied */
-#define CACHED (1 << 20)    /* bytes of a source whose rows need not be asked for */
-#define PARALLEL_FROM 32768 /* elements; below, waking threads costs more than they save */
-#define CHUNK 4096          /* rows of a thread's piece of work */
-#define BLOCK 512           /* indices that are resolved before their rows are copied */
+#define AHEAD 128               /* rows asked for before they are copied */
+#define CACHED (1 << 20)        /* bytes of a source whose rows need not be asked for */
+#define PARALLEL_FROM (3 << 17) /* bytes; below, waking threads costs more than they save */
+#define CHUNK (3 << 14)         /* bytes of a thread's piece of work, indices included */
+#define BLOCK 512               /* indices that are resolved before their rows are copied */
 
 /* Of `n_outer` parts of source, each of m rows, the same n rows are taken. */
 typedef struct job {
@@ -136,17 +136,19 @@ typedef struct pieces {
   int64_t n_indices, n_outer, along, count;
 } pieces;
 
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Bytes that a row moves with its index, which is resolved, too. */
+static int64_t cost_of_row(const job *j) { return j->row_bytes + 8; }
+
 static pieces cut(const job *j, int is_plain) {
-  const int64_t largest = is_plain ? CHUNK : BLOCK;
-  pieces p = {.n_indices = j->index.n < largest ? j->index.n : largest};
-  p.n_outer = CHUNK / p.n_indices;
-  if (is_plain || p.n_outer > j->n_outer) p.n_outer = j->n_outer;
+  const int64_t n_rows = 1 + (CHUNK - 1) / cost_of_row(j);
+  pieces p = {.n_indices = smaller(j->index.n, is_plain ? n_rows : smaller(n_rows, BLOCK))};
+  p.n_outer = is_plain ? j->n_outer : smaller(1 + (n_rows - 1) / p.n_indices, j->n_outer);
   p.along = (j->index.n + p.n_indices - 1) / p.n_indices;
   p.count = p.along * ((j->n_outer + p.n_outer - 1) / p.n_outer);
   return p;
 }
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Returns the position of the first bad index in piece k, or n. */
 static int64_t gather_piece(const job *j, const pieces *p, int is_plain, int64_t k) {
@@ -183,7 +185,7 @@ static int gather_body(void *context, int64_t begin, int64_t end) {
 static int gather_all(const cuplug_call *call, const job *j, int64_t *bad) {
   const int has_loop = j->index.type == CUPLUG_INT64 || j->index.type == CUPLUG_INT32;
   const int is_plain = j->n_outer == 1 && has_loop,
-            is_small = j->index.n * j->n_outer < PARALLEL_FROM;
+            is_small = j->index.n * j->n_outer < PARALLEL_FROM / cost_of_row(j);
   if (is_plain && is_small) {
     *bad = gather_range(j, 0, j->index.n);
     return CUPLUG_OK;
