@@ -162,12 +162,12 @@ def test_what_is_a_result_and_read_again_is_reduced_once(monkeypatch):
     calling = cuplug._source.fusion.plan.Step
 
     class Counted(calling):
-        def __init__(self, text, call, is_reduced=False):
+        def __init__(self, text, call, fixed=None):
             def counted(*args, **keywords):
-                calls.append(is_reduced)
+                calls.append(fixed is not None)
                 return call(*args, **keywords)
 
-            super().__init__(text, counted, is_reduced)
+            super().__init__(text, counted, fixed)
 
     monkeypatch.setattr(cuplug._source.fusion.plan, "Step", Counted)
 

@@ -30,6 +30,12 @@ _KEYWORDS = """
     void volatile wchar_t while xor xor_eq
 """  # of C and of C++
 KEYWORDS = frozenset(_KEYWORDS.split())
+_MAY_TAKE_LONG = re.compile(r"\b(for|while|goto)\b|#\s*include")
+
+
+def never_waits(*texts: str | None) -> bool:
+    """Return True if a few elements take the code of these texts microseconds."""
+    return not any(_MAY_TAKE_LONG.search(text or "") for text in texts)
 
 
 class Name(NamedTuple):

@@ -16,15 +16,16 @@ from cuplug._engine.array.promotion import kind_of
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
 from cuplug._engine.base.public import PublicCall, public
 from cuplug._source.expressions.expression import KEYWORDS
+from cuplug._source.fusion.fused_call import OPTIONS, FusedCall, called_at_once
 from cuplug._source.fusion.plan import Plan
 from cuplug._source.fusion.symbol import Symbol
 
-_OPTIONS = ("out", "device", "stream")  # of calls of operators
 _NUMBERS = (int, float, complex)
 
 
 @public
-class Fused:
+@called_at_once
+class Fused(FusedCall):
     """What `fuse` returns: the function, traced once for each set of dtypes and compiled.
 
     Attributes
@@ -40,7 +41,7 @@ class Fused:
         kinds = {x.kind for x in self._signature.parameters.values()}
         if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
             raise TypeError(f"fuse: {self._name}: seen * or **, wanted parameters with names")
-        self._options = [x for x in _OPTIONS if x not in self._signature.parameters]
+        self._options = sorted(OPTIONS - self._signature.parameters.keys())
         self._n = len(self._signature.parameters)
         self._has_names = inspect.Parameter.KEYWORD_ONLY in kinds
         self._plans: dict[Any, Plan] = {}
@@ -50,8 +51,9 @@ class Fused:
         name = getattr(self.function, "__name__", "fused")
         return name if name.isidentifier() and name not in KEYWORDS else "fused"
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Compute it. `out`, `device` and `stream` are those of operators."""
+    def call_anew(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Compute it for arguments of other dtypes than in the calls that are known."""
+        given = args
         options = {x: keywords.pop(x) for x in self._options if x in keywords} if keywords else {}
         if keywords or len(args) != self._n or self._has_names:
             try:
@@ -69,7 +71,10 @@ class Fused:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._trace(args)
-        return plan(args, options)
+        found = plan(args, options)
+        if args is given and len(self._options) == len(OPTIONS) and plan.direct is not None:
+            self.remember(args, *plan.direct)
+        return found
 
     def _key(self, x: Any) -> Any:
         """Return what an argument is compiled for: a dtype, a type, or a value that stays."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,9 +25,16 @@ Values = dict[int, Any]  # of symbols that were reduced, by their ids
 class Step:
     """One operator: what it is called with, and what it computes."""
 
-    def __init__(self, text: Text, call: Callable[..., Any], is_reduced: bool = False) -> None:
+    def __init__(
+        self, text: Text, call: Callable[..., Any], fixed: dict[str, Any] | None = None
+    ) -> None:
         self.arrays, self.numbers, self.bounded = text.arrays, text.numbers, text.bounded
-        self.call, self.is_reduced = call, is_reduced
+        self.call, self.fixed = call, fixed or {}
+
+    @property
+    def is_reduced(self) -> bool:
+        """True for a reduction, whose axes are fixed."""
+        return bool(self.fixed)
 
 
 def _text(symbols: Sequence[Symbol]) -> Text:
@@ -93,11 +101,7 @@ def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
         doc=f"{name}, fused.",
     )
     axes = tuple(axis) if isinstance(axis, list) else axis
-
-    def call(*args: Any, **keywords: Any) -> Any:
-        return made(*args, axis=axes, keepdims=keepdims, **keywords)
-
-    return Step(text, call, is_reduced=True)
+    return Step(text, made, {"axis": axes, "keepdims": keepdims})
 
 
 def number_in(x: Symbol, args: Any) -> Any:
@@ -199,16 +203,31 @@ class Plan:
             number = args[x.given] if x.kind == "number" else x.given
             given.append(number.item() if isinstance(number, np.generic) else number)
         try:
-            return step.call(*given, **keywords)
+            return step.call(*given, **step.fixed, **keywords)
         except (TypeError, ValueError) as error:
-            error.args = (self._with_parameters(step, str(error)), *error.args[1:])
+            self._explain(step, error)
             raise
+
+    @property
+    def direct(self) -> tuple[Any, ...] | None:
+        """The operator that computes all of it from arguments as they are, for `remember`."""
+        step = self._apart[0]
+        leaves = [*step.arrays, *step.numbers]
+        is_plain = all(x.kind in ("array", "number") for x in leaves) and not step.bounded
+        if not isinstance(self._result, Symbol) or not is_plain:
+            return None
+        order = tuple([x.given for x in leaves])
+        return step.call, order, step.fixed, functools.partial(self._explain, step)
+
+    def _explain(self, step: Step, error: Exception) -> None:
+        error.args = (self._with_parameters(step, str(error)), *error.args[1:])
 
     def _with_parameters(self, step: Step, message: str) -> str:
         """Return a step's message with the names of the function's parameters."""
         if not message.startswith(f"{self._name}: "):
             return message
         leaves = {"x": step.arrays, "s": step.numbers}
+        message = re.sub(rf"^({self._name}: )r\d+(?=: )", r"\1out", message)
 
         def name(found: re.Match[str]) -> str:
             for leaf in leaves[found[1]][int(found[2]) :][:1]:
