@@ -66,3 +66,13 @@ def test_a_choice_between_two_that_are_as_good(backend, shape):
         nan = np.full_like(x, np.nan)
         at = np.asarray(backend.take(unordered(backend.put(nan), axis=axis, **backend.keywords)))
         assert set(at.ravel()) <= set(range(shape[axis]))
+
+
+def test_min_and_max_of_bools():
+    x, y = np.random.default_rng(0).random((2, 1000)) < 0.5
+    for name, ufunc in (("min", np.minimum), ("max", np.maximum)):
+        chosen = cuplug.elementwise("f(x: T, y: T) -> T", f"{name}(x, y)")(x, y)
+        assert chosen.dtype == bool
+        assert np.array_equal(chosen, ufunc(x, y))
+        mixed = cuplug.elementwise("f(x: T, y: U) -> U", f"{name}(x, y)")
+        assert np.array_equal(mixed(x, np.int8([-3])), ufunc(x, np.int8([-3])))

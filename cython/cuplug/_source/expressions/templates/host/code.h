@@ -66,7 +66,8 @@ CUPLUG_VECTOR_2(hypot)
 #define CUPLUG_COMMON(x, y)                                                                       \
   __typeof__(__builtin_choose_expr(__builtin_types_compatible_p(__typeof__(x), __typeof__(y)), x, \
                                    (x) + (y)))
-#define CUPLUG_CHOSEN(a, b, relation, mixed)                                                     \
+/* Of bools by `|` or `&`, because compilers jump for their relations. */
+#define CUPLUG_CHOSEN(a, b, relation, of_bools, mixed)                                           \
   ({                                                                                             \
     __auto_type cuplug_x_ = (a);                                                                 \
     __auto_type cuplug_y_ = (b);                                                                 \
@@ -80,13 +81,17 @@ CUPLUG_VECTOR_2(hypot)
           typedef CUPLUG_COMMON(cuplug_x_, cuplug_y_) cuplug_common_;                            \
           const cuplug_common_ cuplug_a_ = cuplug_x_, cuplug_b_ = cuplug_y_;                     \
           /* in steps: one that is within another is for vectors, too */                         \
-          const cuplug_common_ cuplug_c_ = cuplug_a_ relation cuplug_b_ ? cuplug_a_ : cuplug_b_; \
+          const cuplug_common_ cuplug_c_ =                                                       \
+              __builtin_types_compatible_p(cuplug_common_, _Bool)                                \
+                  ? (cuplug_common_)((_Bool)cuplug_a_ of_bools(_Bool) cuplug_b_)                 \
+              : cuplug_a_ relation cuplug_b_ ? cuplug_a_                                         \
+                                             : cuplug_b_;                                        \
           const cuplug_common_ cuplug_d_ = cuplug_a_ != cuplug_a_ ? cuplug_a_ : cuplug_c_;       \
           cuplug_d_;                                                                             \
         }));                                                                                     \
   })
-#define min(a, b) CUPLUG_CHOSEN(a, b, <, cuplug_for_least)
-#define max(a, b) CUPLUG_CHOSEN(a, b, >, cuplug_for_greatest)
+#define min(a, b) CUPLUG_CHOSEN(a, b, <, &, cuplug_for_least)
+#define max(a, b) CUPLUG_CHOSEN(a, b, >, |, cuplug_for_greatest)
 /* As in C, where NaN is no number to be chosen; for vectors, too. */
 #undef fmin
 #undef fmax
