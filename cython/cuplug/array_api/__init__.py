@@ -31,6 +31,7 @@ _MODULES = {
     "inspection": "__array_namespace_info__",
     "concatenation": "concat roll stack tile",
     "manipulation": "broadcast_arrays broadcast_shapes meshgrid moveaxis unstack",
+    "products": "matmul tensordot vecdot",
     "scans": "cumulative_prod cumulative_sum diff",
     "searching": "argmax argmin nonzero searchsorted where",
     "sorting": "argsort sort unique_all unique_counts unique_inverse unique_values",
@@ -48,20 +49,19 @@ _NAMES_OF_NUMPY = {
     "transpose": "permute_dims",
     "unique": "unique_values",
 }
-LEFT_OUT = (
-    ": linear algebra and Fourier transforms stay with the libraries that have them, which share "
-    "its arrays: numpy.asarray(x), torch.from_dlpack(x), cupy.from_dlpack(x)"
-)
-
 __array_api_version__ = "2024.12"
 
 globals().update({name: numpy.dtype(name) for name in NAMES})
 globals().update(_CONSTANTS)
 
-__all__ = sorted([*_HOMES, *NAMES, *_CONSTANTS])
+_EXTENSIONS = ("fft", "linalg")
+
+__all__ = sorted([*_HOMES, *NAMES, *_CONSTANTS, *_EXTENSIONS])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _EXTENSIONS:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_elsewhere(name)}")
     module = import_module(f"{__name__}.{_HOMES[name]}")
@@ -72,8 +72,6 @@ def __getattr__(name: str) -> Any:
 
 def _elsewhere(name: str) -> str:
     """Return what is said of a name that there is not."""
-    if name in ("dot", "fft", "linalg", "matmul", "tensordot", "vecdot"):
-        return LEFT_OUT
     from cuplug._source.expressions.functions import named
 
     own = _NAMES_OF_NUMPY.get(name) or named(name)

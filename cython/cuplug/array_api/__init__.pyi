@@ -7,6 +7,8 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.make import empty as empty
+from cuplug.array_api import fft as fft
+from cuplug.array_api import linalg as linalg
 from cuplug.array_api.concatenation import concat as concat
 from cuplug.array_api.concatenation import roll as roll
 from cuplug.array_api.concatenation import stack as stack
@@ -39,6 +41,9 @@ from cuplug.array_api.manipulation import broadcast_shapes as broadcast_shapes
 from cuplug.array_api.manipulation import meshgrid as meshgrid
 from cuplug.array_api.manipulation import moveaxis as moveaxis
 from cuplug.array_api.manipulation import unstack as unstack
+from cuplug.array_api.products import matmul as matmul
+from cuplug.array_api.products import tensordot as tensordot
+from cuplug.array_api.products import vecdot as vecdot
 from cuplug.array_api.scans import cumulative_prod as cumulative_prod
 from cuplug.array_api.scans import cumulative_sum as cumulative_sum
 from cuplug.array_api.scans import diff as diff

@@ -85,10 +85,10 @@ def operator(name: str, x: Array, other: Any, reflected: bool = False) -> Any:
     return binary(name, other, x) if reflected else binary(name, x, other)
 
 
-def matmul(other: Any) -> Any:
-    """Return what `@` gives beside another library's array, which may compute it."""
-    if isinstance(other, Array):
-        raise TypeError(f"cuplug.Array: @{standard.LEFT_OUT}")
+def matmul(x: Any, y: Any) -> Any:
+    """Return what `@` gives; another library's array may compute it."""
+    if isinstance(x, Array) and isinstance(y, Array):
+        return standard.matmul(x, y)
     return NotImplemented
 
 
@@ -101,6 +101,10 @@ def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], keywords: An
     call: Any = (
         CALLED.get(named(function.__name__)) if method == "__call__" and not keywords else None
     )
+    if function.__name__ in ("matmul", "vecdot") and method == "__call__" and not keywords:
+        call = getattr(standard, function.__name__)
+        if not all(isinstance(x, Array) for x in inputs):  # another library's may compute it
+            call = None
     if function is np.divmod and method == "__call__" and not keywords:
         call = _divided
     if call and all(isinstance(x, _OPERANDS) or is_typed_number(x) for x in inputs):

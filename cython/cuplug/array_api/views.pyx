@@ -140,6 +140,36 @@ def matrix_transpose(x, /):
     return share_memory(&to.x, own, own.dtype)
 
 
+def diagonal(x, /, *, offset=0):
+    """Return the diagonals of matrices, as a view.
+
+    Parameters
+    ----------
+    x : Array, shape (..., m, n)
+    offset : int, default 0
+        Above 0 for diagonals above the main one.
+
+    Returns
+    -------
+    Array
+    """
+    cdef layout to
+    cdef Array own = start(&to, "diagonal", x)
+    cdef int n = to.x.ndim
+    cdef int64_t n_bytes = cuplug_element_bytes(&to.x), row, column
+    cdef object given = integer("diagonal: offset", offset)
+    if n < 2:
+        raise ValueError(f"diagonal: x: got {n} dimensions, expected at least 2")
+    row = min(max(-given, 0), to.shape[n - 2])
+    column = min(max(given, 0), to.shape[n - 1])
+    to.shape[n - 2] = min(to.shape[n - 2] - row, to.shape[n - 1] - column)
+    if to.shape[n - 2]:
+        to.x.data = <char *>to.x.data + (row * to.strides[n - 2] + column * to.strides[n - 1]) * n_bytes
+    to.strides[n - 2] += to.strides[n - 1]
+    to.x.ndim = n - 1
+    return share_memory(&to.x, own, own.dtype)
+
+
 def expand_dims(x, /, axis=0):
     """Return a view with a dimension of size 1 more."""
     cdef layout to

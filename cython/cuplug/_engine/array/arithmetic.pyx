@@ -241,7 +241,10 @@ cdef class Arithmetic(Buffer):
         return changed("multiply", self, other)
 
     def __matmul__(self, other):
-        return functions().matmul(other)
+        return functions().matmul(self, other)
+
+    def __rmatmul__(self, other):
+        return functions().matmul(other, self)
 
     def __truediv__(self, other):
         return computed("divide", self, other, False)
