@@ -113,7 +113,7 @@ def _of_matrices(x: Array, y: Array) -> Array:
 
 @cache
 def _product() -> Operator:
-    return stock("matmul")
+    return stock("linalg.matmul")
 
 
 def _with_lines(x: Array) -> Array:
