@@ -23,7 +23,7 @@ CUPLUG_ENTRY int gather_one_cuda(const cuplug_call *call);
 
 #define AHEAD 128               /* rows asked for before they are copied */
 #define CACHED (1 << 20)        /* bytes of a source whose rows need not be asked for */
-#define PARALLEL_FROM (3 << 17) /* bytes; below, waking threads costs more than they save */
+#define PARALLEL_FROM (3 << 16) /* bytes; below, waking threads costs more than they save */
 #define CHUNK (3 << 14)         /* bytes of a thread's piece of work, indices included */
 #define BLOCK 512               /* indices that are resolved before their rows are copied */
 

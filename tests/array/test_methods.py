@@ -228,7 +228,7 @@ def test_integers_where_functions_are_of_floats(device):
         (lambda x: x.transpose(0), "permute_dims: axes: seen"),
         (lambda x: x.take([9], axis=1), "index 9 at position 0 is out of bounds for size 4"),
         (lambda x: cuplug.Array([1, 2]), "make one with cuplug.asarray"),
-        (lambda x: x @ x, r"^cuplug.Array: @: linear algebra .*: numpy.asarray\(x\), torch.from_"),
+        (lambda x: x @ x, r"^matmul: x2: got an array of shape \(3, 4, 1\), expected 1 rows"),
         (lambda x: x == [1, 2], "^equal: y: seen list, wanted a cuplug.Array .cuplug.asarray"),
         (lambda x: (1, 2) - x, "^subtract: y: seen tuple, wanted a cuplug.Array"),
         (lambda x: x > 1 and x < 3, r"bool: seen shape .*: write x.any\(\) or x.all\(\), and"),
@@ -243,8 +243,6 @@ def test_bad_arguments_have_sentences(call, message):
 
 
 def test_what_is_left_out_says_where_it_is():
-    with pytest.raises(AttributeError, match=r"'matmul': linear algebra .*: numpy.asarray\(x\)"):
-        xp.matmul  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'nothing'$"):
         xp.nothing  # noqa: B018
     for theirs, ours in {"power": "pow", "cumsum": "cumulative_sum", "array": "asarray"}.items():

@@ -511,6 +511,32 @@ class _leaky_relu_backward(Operator):
 
 leaky_relu_backward: _leaky_relu_backward
 
+class _matmul(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The product of matrices, by cuBLASLt."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The product of matrices, by cuBLASLt."""
+
+matmul: _matmul
+
 class _nonzero(Operator):
     def __call__(
         self,

@@ -13,6 +13,7 @@ from cuplug._engine.array.promotion import DEFAULTS, to_dtype
 from cuplug.array_api.concatenation import roll
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import checked
+from cuplug.array_api.products import on_host
 from cuplug.array_api.views import axes_of
 
 __all__ = [
@@ -52,7 +53,7 @@ def _transformed(name: str, x: Array, **given: Any) -> Array:
         raise ValueError(f"fft.{name}: norm: got {given['norm']!r}, expected one of {_NORMS}")
     found = getattr(np.fft, name)(x.numpy(), **given)
     single = {"c": np.complex64, "f": np.float32}[found.dtype.kind]
-    return asarray(found.astype(single, copy=False) if x.dtype.name in _SINGLE else found)
+    return on_host(found.astype(single, copy=False) if x.dtype.name in _SINGLE else found)
 
 
 def _one(name: str, what: str) -> Callable[..., Array]:

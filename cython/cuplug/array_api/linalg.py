@@ -17,7 +17,7 @@ from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import eye
 from cuplug.array_api.dtypes import astype, checked, integer, result_type
 from cuplug.array_api.elementwise import unary
-from cuplug.array_api.products import cross, matmul, outer, tensordot, vecdot, vector_norm
+from cuplug.array_api.products import cross, matmul, on_host, outer, tensordot, vecdot, vector_norm
 from cuplug.array_api.statistical import max, min, sum
 from cuplug.array_api.views import (
     broadcast_to,
@@ -124,12 +124,12 @@ def cholesky(x: Array, /, *, upper: bool = False) -> Array:
         If a matrix is not positive definite.
     """
     lower = np.linalg.cholesky(_matrices("cholesky", "x", x, is_square=True).numpy())
-    return asarray(np.swapaxes(lower.conj(), -1, -2) if upper else lower)
+    return on_host(np.swapaxes(lower.conj(), -1, -2) if upper else lower)
 
 
 def det(x: Array, /) -> Array:
     """Return the determinants of square matrices."""
-    return asarray(np.linalg.det(_matrices("det", "x", x, is_square=True).numpy()))
+    return on_host(np.linalg.det(_matrices("det", "x", x, is_square=True).numpy()))
 
 
 def eigh(x: Array, /) -> EighResult:
@@ -145,12 +145,12 @@ def eigh(x: Array, /) -> EighResult:
         `eigenvalues`, shape (..., n), real; `eigenvectors`, in columns.
     """
     values, vectors = np.linalg.eigh(_matrices("eigh", "x", x, is_square=True).numpy())
-    return EighResult(asarray(values), asarray(vectors))
+    return EighResult(on_host(values), on_host(vectors))
 
 
 def eigvalsh(x: Array, /) -> Array:
     """Return the eigenvalues of Hermitian matrices, in ascending order."""
-    return asarray(np.linalg.eigvalsh(_matrices("eigvalsh", "x", x, is_square=True).numpy()))
+    return on_host(np.linalg.eigvalsh(_matrices("eigvalsh", "x", x, is_square=True).numpy()))
 
 
 def inv(x: Array, /) -> Array:
@@ -161,7 +161,7 @@ def inv(x: Array, /) -> Array:
     numpy.linalg.LinAlgError
         If a matrix is singular.
     """
-    return asarray(np.linalg.inv(_matrices("inv", "x", x, is_square=True).numpy()))
+    return on_host(np.linalg.inv(_matrices("inv", "x", x, is_square=True).numpy()))
 
 
 def matrix_rank(x: Array, /, *, rtol: Any = None) -> Array:
@@ -179,7 +179,7 @@ def matrix_rank(x: Array, /, *, rtol: Any = None) -> Array:
     """
     values = np.linalg.svd(_matrices("matrix_rank", "x", x).numpy(), compute_uv=False)
     bound = values.max(axis=-1, keepdims=True, initial=0) * _relative(x, rtol)
-    return asarray(np.count_nonzero(values > bound, axis=-1))
+    return on_host(np.count_nonzero(values > bound, axis=-1))
 
 
 def _relative(x: Array, rtol: Any) -> Any:
@@ -204,7 +204,7 @@ def pinv(x: Array, /, *, rtol: Any = None) -> Array:
     """
     given = _matrices("pinv", "x", x).numpy()
     relative = rtol.numpy() if isinstance(rtol, Array) else _relative(x, rtol)
-    return asarray(np.linalg.pinv(given, relative))
+    return on_host(np.linalg.pinv(given, relative))
 
 
 def qr(x: Array, /, *, mode: str = "reduced") -> QRResult:
@@ -223,13 +223,13 @@ def qr(x: Array, /, *, mode: str = "reduced") -> QRResult:
         raise ValueError(f'linalg.qr: mode: got {mode!r}, expected "reduced" or "complete"')
     given: Any = _matrices("qr", "x", x).numpy()
     q, r = np.linalg.qr(given, mode=mode)  # type: ignore[call-overload]
-    return QRResult(asarray(q), asarray(r))
+    return QRResult(on_host(q), on_host(r))
 
 
 def slogdet(x: Array, /) -> SlogdetResult:
     """Return the signs of determinants, and the logarithms of their absolute values."""
     sign, value = np.linalg.slogdet(_matrices("slogdet", "x", x, is_square=True).numpy())
-    return SlogdetResult(asarray(sign), asarray(value))
+    return SlogdetResult(on_host(sign), on_host(value))
 
 
 def solve(x1: Array, x2: Array, /) -> Array:
@@ -255,7 +255,7 @@ def solve(x1: Array, x2: Array, /) -> Array:
     right = astype(x2, dtype, copy=False)
     is_vector = x2.ndim == 1
     right = _matrices("solve", "x2", expand_dims(right, axis=-1) if is_vector else right)
-    found = asarray(np.linalg.solve(left.numpy(), right.numpy()))
+    found = on_host(np.linalg.solve(left.numpy(), right.numpy()))
     return reshape(found, found.shape[:-1]) if is_vector else found
 
 
@@ -274,12 +274,12 @@ def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
         `S` is in descending order.
     """
     u, s, vh = np.linalg.svd(_matrices("svd", "x", x).numpy(), full_matrices=full_matrices)
-    return SVDResult(asarray(u), asarray(s), asarray(vh))
+    return SVDResult(on_host(u), on_host(s), on_host(vh))
 
 
 def svdvals(x: Array, /) -> Array:
     """Return the singular values of matrices, in descending order."""
-    return asarray(np.linalg.svd(_matrices("svdvals", "x", x).numpy(), compute_uv=False))
+    return on_host(np.linalg.svd(_matrices("svdvals", "x", x).numpy(), compute_uv=False))
 
 
 # ---- On each device ------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of, name_of
 from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.base.numpy_dtypes import numpy_dtype
 from cuplug._engine.call.operator import Operator
 from cuplug._source.compilers.libraries import load_cuda_library
 from cuplug._source.expressions.functions import kept_in
@@ -33,6 +34,10 @@ from cuplug.array_api.views import (
 )
 
 __all__ = ["cross", "matmul", "outer", "tensordot", "vecdot", "vector_norm"]
+
+CUBLAS = ("13", "12")  # versions of its binary interface
+_NAMES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+_BY_CUBLAS = frozenset(map(numpy_dtype, _NAMES))
 
 
 def matmul(x1: Array, x2: Array, /) -> Array:
@@ -66,6 +71,14 @@ def matmul(x1: Array, x2: Array, /) -> Array:
     >>> (x @ x).numpy().tolist()
     [[7.0, 10.0], [15.0, 22.0]]
     """
+    if _are_plain(x1, x2):
+        load_cuda_library("cublasLt", CUBLAS)
+        try:
+            found: Array = _product()(x1, x2)
+        except ValueError:  # another layout, or sizes that are refused below
+            pass
+        else:
+            return found
     checked("matmul", "x1", x1)
     checked("matmul", "x2", x2)
     if not x1.ndim or not x2.ndim:
@@ -86,6 +99,13 @@ def matmul(x1: Array, x2: Array, /) -> Array:
     return reshape(found, found.shape[:-1]) if x2.ndim == 1 else found
 
 
+def _are_plain(x: Any, y: Any) -> bool:
+    """Return whether cuBLAS probably takes two arrays as they are: what most calls have."""
+    if type(x) is not Array or type(y) is not Array or x.dtype is not y.dtype:
+        return False
+    return x.ndim > 1 < y.ndim and x.dtype in _BY_CUBLAS and bool(x.device.type == "cuda")
+
+
 def _shown(x: Array) -> str:
     return f"an array of shape {x.shape}"
 
@@ -94,19 +114,23 @@ def _on_host(function: Any, *arrays: Array) -> Array:
     """Return what a function of NumPy's gives, of the same memory; narrow floats as float32."""
     dtype = arrays[0].dtype
     if not DTYPES[name_of(dtype)].is_narrow:
-        return asarray(function(*[x.numpy() for x in arrays]))
+        return on_host(function(*[x.numpy() for x in arrays]))
     wide = function(*[x.numpy().astype(np.float32) for x in arrays])
-    return asarray(wide.astype(dtype))
+    return on_host(wide.astype(dtype))
+
+
+def on_host(found: Any) -> Array:
+    """Return what NumPy gave as an array that shares its memory, also if there is a GPU."""
+    return asarray(found, device="cpu")
 
 
 def _of_matrices(x: Array, y: Array) -> Array:
     """Return the product of matrices in the memory of a GPU."""
-    kind = kind_of(x.dtype)
-    if not x.shape[-1] or kind not in ("float", "complex") or DTYPES[name_of(x.dtype)].n_bytes < 2:
-        if x.shape[-1] and kind in ("float", "complex"):  # float8
-            return astype(_of_matrices(astype(x, "float32"), astype(y, "float32")), x.dtype)
+    if not x.shape[-1] or kind_of(x.dtype) not in ("float", "complex"):
         return _sum_of_products(x, y)
-    load_cuda_library("cublasLt", ("13", "12"))
+    if x.dtype not in _BY_CUBLAS:  # float8
+        return astype(_of_matrices(astype(x, "float32"), astype(y, "float32")), x.dtype)
+    load_cuda_library("cublasLt", CUBLAS)
     found: Array = _product()(_with_lines(x), _with_lines(y))
     return found
 
