@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of cuBLASLt that matmul calls, by its C ABI of CUDA 12 and 13: the library is found when
- * it is first needed, and no header of it is needed to build cuplug. tests/plugins/test_matmul.py
- * compares the numbers with <cublasLt.h> where that exists. */
+/* The part of cuBLASLt that matmul calls, of CUDA 12 and 13. tests/plugins/test_matmul.py compares
+ * the numbers with <cublasLt.h> where that exists. */
 #ifndef CUPLUG_PLUGINS_LINALG_CUBLAS_H
 #define CUPLUG_PLUGINS_LINALG_CUBLAS_H
 
-#include <cuplug/plugin.h>
+#include "linalg/library.h"
 
 enum { /* cudaDataType */
        CUBLAS_R_32F = 0,
@@ -55,8 +54,6 @@ typedef struct cublas {
                   void *stream);
 } cublas;
 
-/* Finds the library: the one that the process has loaded, else the newest that the dynamic linker
- * finds. Returns CUPLUG_OK, or what cuplug_fail returned. */
-int cublas_open(const cuplug_call *call, cublas *functions);
+extern const library cublas_library;
 
 #endif

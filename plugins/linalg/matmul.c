@@ -53,7 +53,9 @@ typedef struct blas {
 CUPLUG_ENTRY int make_blas(const cuplug_call *call, void **state) {
   blas *new = calloc(1, sizeof *new);
   if (!new) return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "got no memory for a handle of cuBLAS");
-  int status = cublas_open(call, &new->functions), code = 0;
+  void *addresses[CUPLUG_MAX_FUNCTIONS];
+  int status = library_open(call, &cublas_library, addresses), code = 0;
+  if (!status) memcpy(&new->functions, addresses, sizeof new->functions);
   if (!status && (code = new->functions.create(&new->handle)))
     status = cuplug_failf(call, CUPLUG_ERROR_CUDA, "cuBLAS: %s", new->functions.status_text(code));
   if (status) {

@@ -28,6 +28,10 @@ SHAPES = [
 ]
 
 
+def on_cpu(x):
+    return xp.asarray(x, device="cpu")
+
+
 def sample(shape, dtype, seed=0):
     random = np.random.default_rng(seed)
     x = random.integers(-4, 5, shape)
@@ -86,7 +90,7 @@ def test_dtypes_of_products(device):
 
 
 def test_refused_products():
-    x, v = xp.asarray(np.ones((3, 4))), xp.asarray(np.ones(3))
+    x, v = on_cpu(np.ones((3, 4))), on_cpu(np.ones(3))
     for call, text in (
         (lambda: x @ v, r"^matmul: x2: got an array of shape \(3,\), expected 4 rows, as x1 has"),
         (lambda: x @ x, r"^matmul: x2: got an array of shape \(3, 4\), expected 4 rows"),
@@ -161,7 +165,7 @@ def test_on_each_device(device, dtype):
 def test_decompositions(dtype):
     x = sample((2, 4, 3), dtype) + np.eye(4, 3, dtype=dtype) * 9
     square = x.swapaxes(-1, -2).conj() @ x
-    a, s = xp.asarray(x), xp.asarray(square)
+    a, s = on_cpu(x), on_cpu(square)
     eps = {"rtol": 200 * np.finfo(dtype).eps, "atol": 2000 * np.finfo(dtype).eps}
 
     def close(found, wanted):
@@ -192,7 +196,7 @@ def test_decompositions(dtype):
     for ord_ in ("nuc", 2, -2):
         close(linalg.matrix_norm(a, ord=ord_), [np.linalg.norm(each, ord_) for each in x])
     close(s @ linalg.solve(s, a.mT), x.swapaxes(-1, -2))
-    vector = xp.asarray(sample(3, dtype))
+    vector = on_cpu(sample(3, dtype))
     close(
         s @ linalg.solve(s, vector)[..., None], np.broadcast_to(vector.numpy()[:, None], (2, 3, 1))
     )
@@ -200,32 +204,64 @@ def test_decompositions(dtype):
 
 def test_ranks():
     x = np.stack([np.eye(3), np.diag([1.0, 0, 0]), np.zeros((3, 3))])
-    assert linalg.matrix_rank(xp.asarray(x)).numpy().tolist() == [3, 1, 0]
-    assert int(linalg.matrix_rank(xp.asarray(np.diag([1, 0.1, 0.01])), rtol=0.05)) == 2
+    assert linalg.matrix_rank(on_cpu(x)).numpy().tolist() == [3, 1, 0]
+    assert int(linalg.matrix_rank(on_cpu(np.diag([1, 0.1, 0.01])), rtol=0.05)) == 2
 
 
 def test_refused_decompositions():
     with pytest.raises(np.linalg.LinAlgError):
-        linalg.inv(xp.zeros((3, 3)))
+        linalg.inv(xp.zeros((3, 3), device="cpu"))
     for call, error, text in (
-        (lambda: linalg.inv(xp.ones((2, 3))), ValueError, r"^linalg.inv: x: got shape \(2, 3\)"),
-        (lambda: linalg.svd(xp.ones(3)), ValueError, r"^linalg.svd: x: got shape \(3,\), expected"),
         (
-            lambda: linalg.det(xp.ones((3, 3), dtype="int64")),
+            lambda: linalg.inv(xp.ones((2, 3), device="cpu")),
+            ValueError,
+            r"^linalg.inv: x: got shape \(2, 3\)",
+        ),
+        (
+            lambda: linalg.svd(xp.ones(3, device="cpu")),
+            ValueError,
+            r"^linalg.svd: x: got shape \(3,\), expected",
+        ),
+        (
+            lambda: linalg.det(xp.ones((3, 3), dtype="int64", device="cpu")),
             TypeError,
             "^linalg.det: x: got int64",
         ),
-        (lambda: linalg.qr(xp.ones((3, 3)), mode="r"), ValueError, "^linalg.qr: mode: got 'r'"),
-        (lambda: linalg.outer(xp.ones((3, 3)), xp.ones(3)), ValueError, "^linalg.outer: x1: got"),
-        (lambda: linalg.cross(xp.ones(2), xp.ones(2)), ValueError, "^linalg.cross: got shapes"),
-        (lambda: linalg.matrix_norm(xp.ones((2, 2)), ord=3), ValueError, "matrix_norm: ord: got 3"),
         (
-            lambda: linalg.vector_norm(xp.ones(3, dtype="int8")),
+            lambda: linalg.qr(xp.ones((3, 3), device="cpu"), mode="r"),
+            ValueError,
+            "^linalg.qr: mode: got 'r'",
+        ),
+        (
+            lambda: linalg.outer(xp.ones((3, 3), device="cpu"), xp.ones(3, device="cpu")),
+            ValueError,
+            "^linalg.outer: x1: got",
+        ),
+        (
+            lambda: linalg.cross(xp.ones(2, device="cpu"), xp.ones(2, device="cpu")),
+            ValueError,
+            "^linalg.cross: got shapes",
+        ),
+        (
+            lambda: linalg.matrix_norm(xp.ones((2, 2), device="cpu"), ord=3),
+            ValueError,
+            "matrix_norm: ord: got 3",
+        ),
+        (
+            lambda: linalg.vector_norm(xp.ones(3, dtype="int8", device="cpu")),
             TypeError,
             "vector_norm: x: got int8",
         ),
-        (lambda: fft.fft(xp.ones(3, dtype="int64")), TypeError, "^fft.fft: x: got int64"),
-        (lambda: fft.fft(xp.ones(3), norm="none"), ValueError, "^fft.fft: norm: got 'none'"),
+        (
+            lambda: fft.fft(xp.ones(3, dtype="int64", device="cpu")),
+            TypeError,
+            "^fft.fft: x: got int64",
+        ),
+        (
+            lambda: fft.fft(xp.ones(3, device="cpu"), norm="none"),
+            ValueError,
+            "^fft.fft: norm: got 'none'",
+        ),
     ):
         with pytest.raises(error, match=text):
             call()
@@ -234,27 +270,30 @@ def test_refused_decompositions():
 @pytest.mark.gpu
 def test_only_on_the_host():
     x = xp.ones((3, 3), device="cuda")
-    for call in (linalg.inv, linalg.svd, fft.fft):
+    for call in (linalg.inv, linalg.svd, linalg.cholesky):
         with pytest.raises(TypeError, match="got an array in GPU memory, expected one of the host"):
             call(x)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", FLOATING)
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
-def test_fourier_transforms(dtype, norm):
+def test_fourier_transforms(device, dtype, norm):
     x = sample((3, 4, 6), dtype)
     is_real = np.dtype(dtype).kind == "f"
     single = dtype in ("float32", "complex64")
 
     def check(name, **keywords):
-        found = getattr(fft, name)(xp.asarray(x), norm=norm, **keywords)
+        found = getattr(fft, name)(xp.asarray(x, device=device), norm=norm, **keywords)
+        assert found.device.type == device
         wanted = getattr(np.fft, name)(x, norm=norm, **keywords)
         assert (found.dtype.itemsize == (8 if found.dtype.kind == "c" else 4)) == single
         np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-4)
 
     for name in ("fft", "ifft", *(["rfft", "ihfft"] if is_real else ["irfft", "hfft"])):
         check(name)
-        check(name, n=5, axis=1)
+        for n in (3, 5, 8):
+            check(name, n=n, axis=1)
     for name in ("fftn", "ifftn", "rfftn" if is_real else "irfftn"):
         check(name)
         check(name, axes=(0, 1))

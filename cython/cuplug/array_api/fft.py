@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The standard's extension for Fourier transforms: NumPy's, on the memory of the host."""
+"""The standard's extension for Fourier transforms: by NumPy on the host, by cuFFT on a GPU."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 
 from cuplug._engine.array.array import Array
-from cuplug._engine.array.promotion import DEFAULTS, to_dtype
-from cuplug.array_api.concatenation import roll
+from cuplug._engine.array.promotion import DEFAULTS, kind_of, to_dtype
+from cuplug._source.compilers.libraries import load_cuda_library
+from cuplug.array_api.concatenation import concat, roll
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.dtypes import checked
+from cuplug.array_api.dtypes import astype, checked, integer
+from cuplug.array_api.elementwise import CALLED
+from cuplug.array_api.filled import zeros
+from cuplug.array_api.manipulation import moveaxis
 from cuplug.array_api.products import on_host
-from cuplug.array_api.views import axes_of
+from cuplug.array_api.stock_operators import stock
+from cuplug.array_api.views import axes_of, axis_of
 
 __all__ = [
     "fft",
@@ -36,31 +41,94 @@ __all__ = [
 _SINGLE = {"float32": "float32", "complex64": "float32"}
 _DTYPES = ("float32", "float64", "complex64", "complex128")
 _NORMS = ("backward", "ortho", "forward")
+_OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def _transformed(name: str, x: Array, **given: Any) -> Array:
-    """Return what a function of numpy.fft gives, in the precision of its argument."""
+def _checked(name: str, x: Any, norm: str) -> Array:
     checked(f"fft.{name}", "x", x)
-    if x.device.type != "cpu":
-        raise TypeError(
-            f"fft.{name}: x: got an array in GPU memory, expected one of the host; "
-            'use x.to_device("cpu")'
-        )
     if x.dtype.name not in _DTYPES:
         wanted = ", ".join(_DTYPES)
         raise TypeError(f"fft.{name}: x: got {x.dtype}, expected one of {wanted}; use astype")
-    if given["norm"] not in _NORMS:
-        raise ValueError(f"fft.{name}: norm: got {given['norm']!r}, expected one of {_NORMS}")
+    if norm not in _NORMS:
+        raise ValueError(f"fft.{name}: norm: got {norm!r}, expected one of {_NORMS}")
+    found: Array = x
+    return found
+
+
+def _by_numpy(name: str, x: Array, **given: Any) -> Array:
+    """Return what a function of numpy.fft gives, in the precision of its argument."""
     found = getattr(np.fft, name)(x.numpy(), **given)
     single = {"c": np.complex64, "f": np.float32}[found.dtype.kind]
     return on_host(found.astype(single, copy=False) if x.dtype.name in _SINGLE else found)
+
+
+# ---- By cuFFT, along one dimension after the other -----------------------------------------------
+
+
+def _by_cufft(name: str, x: Array, n: Any, axis: int, norm: str) -> Array:
+    """Return a transform along one dimension, in the memory of a GPU."""
+    load_cuda_library("cufft", ("12", "11"))
+    if name == "hfft":
+        return _by_cufft("irfft", CALLED["conj"](x), n, axis, _OPPOSITE[norm])
+    if name == "ihfft":
+        conjugated: Array = CALLED["conj"](_by_cufft("rfft", x, n, axis, _OPPOSITE[norm]))
+        return conjugated
+    is_inverse = name in ("ifft", "irfft")
+    if name == "rfft" and kind_of(x.dtype) == "complex":
+        raise TypeError(f"fft.rfft: x: got {x.dtype}, expected real numbers; use real")
+    if name != "rfft":
+        x = astype(x, "complex64" if x.dtype.name in _SINGLE else "complex128", copy=False)
+    lines = moveaxis(x, axis, -1)
+    size = lines.shape[-1]
+    n = (2 * (size - 1) if name == "irfft" else size) if n is None else integer("fft: n", n)
+    if n < 1:
+        raise ValueError(f"fft.{name}: n: got {n}, expected at least 1")
+    lines = _resized(lines, n // 2 + 1 if name == "irfft" else n)
+    given = {"fft": (False,), "ifft": (True,), "rfft": (), "irfft": (n,)}[name]
+    found = stock(f"linalg.{name.removeprefix('i') if name == 'ifft' else name}")(lines, *given)
+    power = {"backward": float(is_inverse), "ortho": 0.5, "forward": float(not is_inverse)}[norm]
+    if power:
+        found *= n**-power
+    return moveaxis(found, -1, axis)
+
+
+def _resized(x: Array, n: int) -> Array:
+    """Return lines that are cut, or padded with zeros."""
+    if x.shape[-1] >= n:
+        return x[..., :n]
+    missing = (*x.shape[:-1], n - x.shape[-1])
+    return concat([x, zeros(missing, dtype=x.dtype, device=x.device)], axis=-1)
+
+
+def _along_several(name: str, x: Array, s: Any, axes: Any, norm: str) -> Array:
+    """Return a transform along several dimensions: the one of real numbers along the last one."""
+    numbers = axes_of(f"fft.{name}", axes, x.ndim) if axes is not None else tuple(range(x.ndim))
+    sizes = [None] * len(numbers) if s is None else list(s)
+    if len(sizes) != len(numbers):
+        raise ValueError(
+            f"fft.{name}: s: got {len(sizes)} lengths, expected {len(numbers)}, as axes"
+        )
+    pairs = list(zip(numbers, sizes, strict=True))
+    plain = "ifft" if name.startswith("i") else "fft"
+    if name == "rfftn":
+        axis, n = pairs.pop()
+        x = _by_cufft("rfft", x, n, axis, norm)
+    last = pairs.pop() if name == "irfftn" else None
+    for axis, n in pairs:
+        x = _by_cufft(plain, x, n, axis, norm)
+    return x if last is None else _by_cufft("irfft", x, last[1], last[0], norm)
+
+
+# ---- The functions -------------------------------------------------------------------------------
 
 
 def _one(name: str, what: str) -> Callable[..., Array]:
     def transform(
         x: Array, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
     ) -> Array:
-        return _transformed(name, x, n=n, axis=axis, norm=norm)
+        if _checked(name, x, norm).device.type == "cpu":
+            return _by_numpy(name, x, n=n, axis=axis, norm=norm)
+        return _by_cufft(name, x, n, axis_of(f"fft.{name}", axis, x.ndim), norm)
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"""{what} along one dimension.
@@ -68,7 +136,7 @@ def _one(name: str, what: str) -> Callable[..., Array]:
     Parameters
     ----------
     x : Array
-        Of float32, float64, complex64 or complex128, on the host.
+        Of float32, float64, complex64 or complex128.
     n : int, optional
         The length: x is cut, or padded with zeros.
     axis : int, default -1
@@ -87,7 +155,9 @@ def _several(name: str, what: str) -> Callable[..., Array]:
     def transform(x: Array, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
         if s is not None and axes is None:
             axes = tuple(range(-len(s), 0))
-        return _transformed(name, x, s=s, axes=axes, norm=norm)
+        if _checked(name, x, norm).device.type == "cpu":
+            return _by_numpy(name, x, s=s, axes=axes, norm=norm)
+        return _along_several(name, x, s, axes, norm)
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"""{what} along several dimensions.
@@ -95,7 +165,7 @@ def _several(name: str, what: str) -> Callable[..., Array]:
     Parameters
     ----------
     x : Array
-        Of float32, float64, complex64 or complex128, on the host.
+        Of float32, float64, complex64 or complex128.
     s : tuple of int, optional
         The lengths: x is cut, or padded with zeros.
     axes : tuple of int, optional
