@@ -3,7 +3,7 @@
 
 import cuplug
 import pytest
-from cuplug.array_api.stock_operators import stock
+from cuplug._engine.lookup.stock import stock
 from raw_plugins import named_plugin
 
 NAMES = ("gather", "indexing", "scan", "sorting")

@@ -168,33 +168,6 @@ def count_calls(monkeypatch, fused, *args):
     return n[0]
 
 
-def test_calls_with_known_dtypes():
-    """They go to the operator at once, and change with what they are called with."""
-    fused = cuplug.fuse(lambda x, s: x * s + 1)
-    x = sample("float32", (3, 4))
-    out = np.empty_like(x)
-    for _ in range(3):
-        np.testing.assert_array_equal(fused(x, 2), x * 2 + 1)
-        np.testing.assert_array_equal(fused(x, 0.5), x * np.float32(0.5) + 1)
-        np.testing.assert_array_equal(fused(s=2, x=x), x * 2 + 1)
-        assert fused(x, 2, out=out, device="cpu") is out
-        assert fused(x, np.float64(2)).dtype == np.float64
-        assert fused(x.astype(np.int8), 2).dtype == np.int8
-        assert fused(cuplug.asarray(x), 2).numpy().tolist() == (x * 2 + 1).tolist()
-        with pytest.raises(OverflowError, match="10000000000000000000000 beside an array of int8"):
-            fused(x.astype(np.int8), 10**22)
-        with pytest.raises(TypeError, match="got an unexpected keyword argument 'y'"):
-            fused(x, 2, y=2)
-        with pytest.raises(ValueError, match="^fused: out: "):
-            fused(x, 2, out=np.empty(5, np.float32))
-        with pytest.raises(TypeError, match="^fuse: fused: missing a required argument: 's'"):
-            fused(x)
-    total = cuplug.fuse(lambda x: x.sum(axis=0, keepdims=True))
-    for _ in range(2):
-        np.testing.assert_allclose(total(x), x.sum(axis=0, keepdims=True), rtol=1e-6)
-        np.testing.assert_allclose(total(x, out=out[:1]), total(x))
-
-
 @pytest.mark.parametrize(
     ("function", "n"),
     [

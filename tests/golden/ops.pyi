@@ -162,6 +162,20 @@ class _cumulative_sum_backward(Operator):
 
 cumulative_sum_backward: _cumulative_sum_backward
 
+class _fft(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        inverse: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """Fourier transforms along the last dimension, by cuFFT."""
+
+fft: _fft
+
 class _gather(Operator):
     @overload
     def __call__(
@@ -428,6 +442,20 @@ class _integers(Operator):
         """Integers from low to low + last."""
 
 integers: _integers
+
+class _irfft(Operator):
+    def __call__(
+        self,
+        x: Any,
+        n: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """What rfft transforms to x, n times, by cuFFT."""
+
+irfft: _irfft
 
 class _join(Operator):
     @overload
@@ -706,6 +734,19 @@ class _repeat(Operator):
         """Each row several times, one behind the other."""
 
 repeat: _repeat
+
+class _rfft(Operator):
+    def __call__(
+        self,
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """Fourier transforms of real numbers, by cuFFT."""
+
+rfft: _rfft
 
 class _scale(Operator):
     def __call__(

@@ -246,6 +246,7 @@ def foreign_includes(file: Path) -> set[str]:
     own = {"plugin", "plugin.hpp", "format", "half", "halves", "nontemporal", "walk", "walk.cuh"}
     vectors = {"immintrin"} if file.name in ("quicksort.c", "philox_words.h") else set()
     plugin = file.relative_to(ROOT / "plugins").parts[0]
+    outside -= {"pthread", "dlfcn"} if plugin == "linalg" else set()  # which loads libraries
     headers = [*(ROOT / "plugins").glob("*.*"), *(ROOT / "plugins" / plugin).rglob("*.*")]
     return (outside - {f"cuplug/{name}" for name in own} - {"complex", "type_traits"} - vectors) | {
         name for name in own_includes(file) if Path(name).stem not in {p.stem for p in headers}

@@ -10,6 +10,7 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import DEFAULTS, kind_of, to_dtype
+from cuplug._engine.lookup.stock import stock
 from cuplug._source.compilers.libraries import load_cuda_library
 from cuplug.array_api.concatenation import concat, roll
 from cuplug.array_api.conversion import asarray
@@ -18,7 +19,6 @@ from cuplug.array_api.elementwise import CALLED
 from cuplug.array_api.filled import zeros
 from cuplug.array_api.manipulation import moveaxis
 from cuplug.array_api.products import on_host
-from cuplug.array_api.stock_operators import stock
 from cuplug.array_api.views import axes_of, axis_of
 
 __all__ = [

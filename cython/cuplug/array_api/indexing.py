@@ -13,6 +13,7 @@ from cuplug._engine.array.array import Array, may_meet
 from cuplug._engine.array.keys import are_along_first, axis_of_positions, is_mask_of, put_at
 from cuplug._engine.array.promotion import kind_of, name_of
 from cuplug._engine.call.operator import Operator
+from cuplug._engine.lookup.stock import stock
 from cuplug._source.expressions.element_wise import elementwise
 from cuplug.array_api.concatenation import repeated
 from cuplug.array_api.conversion import asarray
@@ -24,7 +25,6 @@ from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
 from cuplug.array_api.statistical import count_nonzero, max, min
-from cuplug.array_api.stock_operators import stock
 from cuplug.array_api.views import (
     axis_of,
     broadcast_to,

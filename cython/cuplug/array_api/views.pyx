@@ -164,7 +164,8 @@ def diagonal(x, /, *, offset=0):
     column = min(max(given, 0), to.shape[n - 1])
     to.shape[n - 2] = min(to.shape[n - 2] - row, to.shape[n - 1] - column)
     if to.shape[n - 2]:
-        to.x.data = <char *>to.x.data + (row * to.strides[n - 2] + column * to.strides[n - 1]) * n_bytes
+        row, column = row * to.strides[n - 2], column * to.strides[n - 1]
+        to.x.data = <char *>to.x.data + (row + column) * n_bytes
     to.strides[n - 2] += to.strides[n - 1]
     to.x.ndim = n - 1
     return share_memory(&to.x, own, own.dtype)
