@@ -16,7 +16,7 @@ MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX)) $(PACKAGE)/_cython$(
 
 # The environment takes longest, and waits for nothing.
 importable: $(INSTALLED)/build $(STAGED) $(MODULES) stale
-python: importable $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi
+python: importable $(PACKAGE)/typed/__init__.pxd $(PACKAGE)/ops.pyi
 
 $(PACKAGE)/%: cython/cuplug/%
 	@mkdir -p $(@D)
@@ -40,10 +40,10 @@ $(PACKAGE)/lib/cmake/cuplug/%: core/%
 	@ln -sfr $< $@
 
 # What was made of a file that is gone would be imported, listed and packaged all the same.
-FOLDERS   = $(filter-out $(addprefix $(PACKAGE)/,docs include lib) %/__pycache__,$(patsubst %/,%,$(wildcard $(PACKAGE)/*/ $(PACKAGE)/_*/*/)))
+FOLDERS   = $(filter-out $(addprefix $(PACKAGE)/,docs include lib typed) %/__pycache__,$(patsubst %/,%,$(wildcard $(PACKAGE)/*/ $(PACKAGE)/_*/*/)))
 GONE      = $(foreach folder,$(FOLDERS),$(if $(wildcard $(folder:$(PACKAGE)/%=cython/cuplug/%)),,$(folder)))
 MODULE_OF = cython/cuplug/$(firstword $(subst ., ,$(1:$(PACKAGE)/%=%))).pyx
-STALE     = $(filter-out $(STOCK) $(RUNTIME),$(wildcard $(PACKAGE)/lib/cuplug/*.so $(PACKAGE)/lib/libcuplug_runtime-*.so)) \
+STALE     = $(filter-out $(STAGED),$(wildcard $(PACKAGE)/*.pxd)) $(filter-out $(STOCK) $(RUNTIME),$(wildcard $(PACKAGE)/lib/cuplug/*.so $(PACKAGE)/lib/libcuplug_runtime-*.so)) \
   $(foreach made,$(filter-out $(PACKAGE)/lib/%,$(wildcard $(addprefix $(PACKAGE)/,*.so */*.so */*/*.so))),$(if $(wildcard $(call MODULE_OF,$(made))),,$(filter-out $(MODULES),$(made))))
 stale:
 	@rm -rf $(STALE) $(GONE)
@@ -82,13 +82,16 @@ $(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(INTER
 	  $(LINKER) -shared $(<:.c=.o) $(MODULE_LIBS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS) -o $@
 
 # From the symbol tables of the stock plugins, read by the modules just built, which this machine runs.
-GENERATED  := $(BUILD)/generated/typed.pxd
+GENERATED  := $(BUILD)/generated/ops.pyi
 GENERATORS := $(addprefix cython/cuplug/,$(addprefix _integration/author/,bind.py memoryviews.py stubs.py) $(addprefix _engine/,signature/signature.py discovery/table.py))
 SETTLED += $(call settle,$(BUILD)/stock.config,$(STOCK))
 $(GENERATED): $(MODULES) $(STOCK) $(BUILD)/stock.config $(wildcard $(GENERATORS)) | $(STAGED) stale
 	@mkdir -p $(@D)
-	$(call say,generate $@)$(if $(CROSS),cp $(CROSS_FROM)/generated/* $(@D),$(RUN) -m cuplug._integration.author.bind --stock $(@D))
+	$(call say,generate $@)$(if $(CROSS),cp -r $(CROSS_FROM)/generated/. $(@D),$(RUN) -m cuplug._integration.author.bind --stock $(@D))
 	@touch $@
 
-$(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi: $(PACKAGE)/%: $(GENERATED)
-	@cp $(BUILD)/generated/$(@F) $@
+$(PACKAGE)/ops.pyi: $(GENERATED)
+	@cp $< $@
+
+$(PACKAGE)/typed/__init__.pxd: $(GENERATED)
+	@rm -rf $(@D) && cp -r $(BUILD)/generated/typed $(@D)

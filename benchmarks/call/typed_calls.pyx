@@ -2,7 +2,7 @@
 """Calls in a loop without the GIL: the typed function, the C API, and a plain C function."""
 
 from libc.stdint cimport int64_t
-from noop_typed cimport noop3
+from noop_typed cimport noop3, view
 
 cdef extern from *:
     """
@@ -40,7 +40,7 @@ def typed(float[::1] a, float[::1] b, float[::1] c, int64_t n):
     cdef int64_t k
     with nogil:
         for k in range(n):
-            noop3(a, b, c)
+            noop3(view(a), view(b), view(c))
 
 
 def c_api(float[::1] a, float[::1] b, float[::1] c, int64_t n):

@@ -10,5 +10,8 @@ import cuplug
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-blend = Extension("blend", ["blend.pyx"], include_dirs=[cuplug.get_include()])
-setup(ext_modules=cythonize([blend], language_level=3))
+modules = [
+    Extension(name, [f"{name}.pyx"], include_dirs=[cuplug.get_include()])
+    for name in ("blend", "wrapper")
+]
+setup(ext_modules=cythonize(modules, language_level=3))

@@ -124,10 +124,10 @@ def beside_cython(ours):
     pytest.importorskip("Cython")
     (ours / "ours" / "use.pyx").write_text(
         "# cython: language_level=3\n"
-        "from ours.half_typed cimport half as _half\n"
+        "from ours.half_typed cimport half as _half, view\n"
         "def half(const float[::1] x, float[::1] out):\n"
         "    with nogil:\n"
-        "        _half(x, out)\n"
+        "        _half(view(x), view(out))\n"
         "    return out\n"
     )
     (ours / "elsewhere").mkdir()

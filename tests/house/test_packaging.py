@@ -78,7 +78,8 @@ print(gather(np.arange(3.), np.array([2])))
     listed = run_at([sys.executable, "-m", "cuplug", "list"], tmp_path, PYTHONPATH=str(wheel))
     assert str(wheel) in listed.replace("\n", "")
     for file in (
-        "typed.pxd",
+        "typed/__init__.pxd",
+        "typed/gather.pxd",
         "ops.pyi",
         "py.typed",
         "include/cuplug/plugin.h",
@@ -126,11 +127,13 @@ def test_typed_example(tmp_path, build_plugin, run_python):
     run_at([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], package, **python)
     code = f"""
 import sys; sys.path.insert(0, {str(package)!r})
-import numpy as np, blend
+import numpy as np, blend, wrapper
 source, index = np.arange(10, dtype=np.float32), np.array([3, -1, 17], np.int32)
 work, out = np.empty(3, np.float32), np.empty(3, np.float32)
 blend.half_of(source, index, work, out)
 assert out.tolist() == [1.5, 4.5, 3.5], out
+wrapper.gathered(source[::-2], index[:2], out[:2])
+assert out.tolist() == [3, 1, 3.5], out
 try:
     blend.half_of(source, index, work[:2].copy(), out)
 except ValueError as error:

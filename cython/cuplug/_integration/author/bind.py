@@ -40,7 +40,9 @@ class TableError(Error, ValueError):
     """A file whose table cannot be used."""
 
 
-def write_module(file: str, directory: str, name: str | None = None) -> Written:
+def write_module(
+    file: str, directory: str, name: str | None = None, only: Sequence[str] = ()
+) -> Written:
     """Write a Cython module of typed functions for one plugin.
 
     Parameters
@@ -51,20 +53,32 @@ def write_module(file: str, directory: str, name: str | None = None) -> Written:
         Where NAME.pxd is written; made if it does not exist.
     name : str, optional
         The module's name; <plugin>_typed without it.
+    only : sequence of str, optional
+        The operators that get functions; all of them by default.
 
     Raises
     ------
     TableError
         The file has no usable table.
     ValueError
-        The name is no identifier, or reserved by Cython.
+        The name is no identifier, or reserved by Cython; the plugin lacks an operator of `only`.
     """
     table = _usable(read_table(file))
     name = f"{table.name}_typed" if name is None else name
     if not name.isidentifier() or memoryviews.is_reserved(name):
         raise ValueError(f"name: seen {name!r}, wanted an identifier that Cython does not reserve")
+    signatures = [signature.parse(row.signature) for row in table.rows]
+    known = list(dict.fromkeys(row.name for row in signatures))
+    for operator in only:
+        if operator not in known:
+            raise ValueError(f"only: got {operator!r}, expected one of {', '.join(known)}")
+    module = memoryviews.Module()
+    memoryviews.add_plugin(module, table.name, signatures, only)
+    os.makedirs(directory, exist_ok=True)
+    pxd = os.path.join(directory, f"{name}.pxd")
     title = f"Typed functions of the plugin {table.name} {table.version}, by cuplug bind."
-    return _write([table], directory, name, title)
+    _save(pxd, memoryviews.write(module, title))
+    return Written(pxd, [function.name for function in module.functions], module.skipped)
 
 
 def write_stubs(files: Sequence[str], directory: str, name: str | None = None) -> WrittenStubs:
@@ -103,31 +117,36 @@ def _rows(table: Table) -> list[stubs.Row]:
 
 
 def write_stock(directory: str) -> None:
-    """Write typed.pxd and ops.pyi for the stock plugins."""
+    """Write typed/ and ops.pyi for the stock plugins."""
     folder = os.path.join(flags.lib_directory(), "cuplug")
     files = sorted(f for f in os.listdir(folder) if f.startswith("lib") and f.endswith(".so"))
     tables = [_usable(read_table(os.path.join(folder, file))) for file in files]
-    _write(tables, directory, "typed", "Typed functions of the stock plugins, by cuplug bind.")
+    _write_typed(tables, os.path.join(directory, "typed"))
     title = "Written from the symbol tables of the stock plugins at build time."
     text = stubs.write_stubs([_rows(table) for table in tables], title, stubs.OTHERS)
     _save(os.path.join(directory, "ops.pyi"), f"# SPDX-License-Identifier: Apache-2.0\n{text}")
+
+
+def _write_typed(tables: Sequence[Table], directory: str) -> None:
+    """Write a module for each operator, as the time of Cython grows with what is cimported."""
+    os.makedirs(directory, exist_ok=True)
+    functions: list[memoryviews.Function] = []
+    for table in tables:
+        signatures = [signature.parse(row.signature) for row in table.rows]
+        for name in dict.fromkeys(row.name for row in signatures):
+            module = memoryviews.Module()
+            memoryviews.add_plugin(module, table.name, signatures, [name])
+            functions += module.functions
+            title = f"Typed functions of {name}, from the stock plugins, by cuplug bind."
+            _save(os.path.join(directory, f"{name}.pxd"), memoryviews.write(module, title))
+    text = memoryviews.write_package(functions)
+    _save(os.path.join(directory, "__init__.pxd"), text)
 
 
 def _usable(table: Table) -> Table:
     if table.state != "ok":
         raise TableError(f"{table.path}: {table.reason}")
     return table
-
-
-def _write(tables: Sequence[Table], directory: str, name: str, title: str) -> Written:
-    module = memoryviews.Module()
-    for table in tables:
-        signatures = [signature.parse(row.signature) for row in table.rows]
-        memoryviews.add_plugin(module, table.name, signatures)
-    os.makedirs(directory, exist_ok=True)
-    pxd = os.path.join(directory, f"{name}.pxd")
-    _save(pxd, memoryviews.write(module, title))
-    return Written(pxd, [function.name for function in module.functions], module.skipped)
 
 
 def _save(path: str, text: str) -> None:

@@ -1,60 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures -> typed-memoryview functions for Cython code.
+"""Signatures -> typed functions for Cython code.
 
-One function for each operator and each combination of its type variables' dtypes. Arrays are
-C-contiguous memoryviews, so a group of dimensions (`...`, `*n`) becomes one dimension, or none
-where an input has it beside others: T[...] is [::1], T[m, *row] is [::1], T[m, n] is [:, ::1].
+One function for each operator. Arrays are views, made of typed memoryviews or pointers by `view`
+and `at`, which take the dtype from the element type when the code is compiled. Overloads with the
+same parameters share the function; others get one with a number.
 """
 
 from __future__ import annotations
 
-import itertools
 import keyword
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cuplug._engine.base.dtypes import DTYPES
-from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
+from cuplug._engine.signature.signature import Parameter, Signature
 
-# dtype -> the C type of its memoryviews. bool, and the dtypes that C does not have, have none.
-_IN_CYTHON = {"int32": "int", "complex64": "float complex", "complex128": "double complex"}
-ELEMENT_TYPES = {
-    x.name: _IN_CYTHON.get(x.name, x.stored)
-    for x in DTYPES.values()
-    if x.kind not in ("bool", "storage") and not x.is_narrow
-}
-# The kinds of dtypes -> the C type of scalars, and what passes them to the core.
+# The kinds of dtypes -> the C type of scalars, and what makes an argument of it.
 SCALAR_TYPES = {
-    "bool": ("bint", "set_bool"),
-    "int": ("int64_t", "set_int"),
-    "uint": ("uint64_t", "set_uint"),
-    "float": ("double", "set_float"),
-    "complex": ("double complex", "set_complex"),
-    "storage": ("double", "set_float"),
+    "bool": ("bint", "boolean({})"),
+    "int": ("int64_t", "signed_number({})"),
+    "uint": ("uint64_t", "unsigned_number({})"),
+    "float": ("double", "real_number({})"),
+    "complex": ("double complex", "complex_number({0}.real, {0}.imag)"),
+    "storage": ("double", "real_number({})"),
 }
-MAX_MEMORYVIEW_NDIM = 8
+OPTIONAL_TYPES = {"int64_t": "optional_int({})", "double": "optional_float({})"}
+NUMBER = "_views.Number"  # a fused type: the kind depends on the dtype of an array
+# What a memoryview's elements stand for if the operator does not take their own dtype.
+STAND_INS = {"uint8": ("bool",), "uint16": ("float16", "bfloat16")}
+SHARED_NAMES = (
+    *("BFLOAT16", "BOOL", "FLOAT16", "View", "at", "close_handle", "cuplug_handle", "free_view"),
+    *("no_view", "view_as"),
+)
+VIEW_NAMES = (*SHARED_NAMES, "view")
+CIMPORTS = (
+    f"from cuplug._memoryviews cimport {', '.join(SHARED_NAMES)}",
+    "from cuplug._views cimport view",
+)
 # fmt: off
 RESERVED_WORDS = {
     "bint", "cdef", "char", "cimport", "complex", "const", "cpdef", "ctypedef", "cppclass",
     "double", "enum", "extern", "float", "fused", "gil", "include", "inline", "int", "long",
     "new", "nogil", "NULL", "object", "packed", "public", "readonly", "short", "signed",
     "sizeof", "struct", "union", "unsigned", "void", "volatile", "DEF", "IF", "ELIF", "ELSE",
-    "_cuplug", "_math", "_arguments", "_sizes",
-    *ELEMENT_TYPES.values(),
+    "_cuplug", "_views", "_math", "_arguments", "_shapes", "int64_t", "uint64_t",
 }
 # fmt: on
 
 
-@dataclass
+@dataclass(frozen=True)
 class Argument:
     """One argument of a function: how it is declared, and how it is passed to the core."""
 
     name: str
     declaration: str
     default: str | None  # as Cython text
-    setter: str  # what fills an argument, with how it is told the value
-    rank: int = 0  # of a memoryview
+    value: str  # what makes the argument, {} being its name; "" for a view
+    dtypes: frozenset[str] = field(default=frozenset(), compare=False)  # of a view
 
 
 @dataclass
@@ -62,8 +65,9 @@ class Function:
     """One typed function."""
 
     name: str
+    operator: str
     plugin: str
-    signature: str
+    signatures: list[str]  # of the rows that it calls; the first one names the operator
     arguments: list[Argument]  # in the order of the core: parameters, then outputs
     n_outputs: int
 
@@ -83,8 +87,10 @@ class Module:
     skipped: list[str] = field(default_factory=list)
 
 
-def add_plugin(module: Module, plugin: str, signatures: Sequence[Signature]) -> None:
-    """Add the functions for all rows of one plugin to a module.
+def add_plugin(
+    module: Module, plugin: str, signatures: Sequence[Signature], only: Sequence[str] = ()
+) -> None:
+    """Add the functions for the rows of one plugin to a module.
 
     Parameters
     ----------
@@ -94,96 +100,60 @@ def add_plugin(module: Module, plugin: str, signatures: Sequence[Signature]) -> 
         The plugin's name; the functions look for `plugin.operator`.
     signatures : sequence of Signature
         The signature of each row.
+    only : sequence of str, optional
+        The operators that get functions; all of them by default.
     """
-    names = [row.name for row in signatures]
-    taken = {function.name for function in module.functions}
     for row in signatures:
-        reason = _why_not(row)
-        if reason:
+        if only and row.name not in only:
+            continue
+        if reason := _why_not(row):
             module.skipped.append(f"{row.text}: {reason}")
             continue
-        for function in _functions(plugin, row, is_overloaded=names.count(row.name) > 1):
-            if function.name in taken:
-                module.skipped.append(f"{row.text}: another row has given {function.name}")
-            else:
-                taken.add(function.name)
-                module.functions.append(function)
+        arguments = _arguments(row)
+        own = [x for x in module.functions if (x.plugin, x.operator) == (plugin, row.name)]
+        same = next((x for x in own if x.arguments == arguments), None)
+        if same:
+            same.signatures.append(row.text)
+            same.arguments = [_joined(x, y) for x, y in zip(same.arguments, arguments, strict=True)]
+            continue
+        name = f"{row.name}_{len(own) + 1}" if own else row.name
+        n_outputs = len(row.outputs) + (row.made is not None)
+        name = _safe(name, VIEW_NAMES)
+        function = Function(name, row.name, plugin, [row.text], arguments, n_outputs)
+        module.functions.append(function)
+
+
+def _joined(x: Argument, y: Argument) -> Argument:
+    return Argument(x.name, x.declaration, x.default, x.value, x.dtypes | y.dtypes)
 
 
 def _why_not(row: Signature) -> str:
     """Say why a row can have no typed function; "" where it can."""
-    if any(kind == "unknown" for array in row.arrays for kind, _ in array.dims):
-        return "the size of an output is known only after the run"
     for x in row.parameters:
         if x.kind in ("list", "arrays"):
             return f"{x.name}: a list has no type in C"
         if x.has_default and x.default is None and not x.is_array:
-            return f"{x.name}: it may be None, which no type in C says"
-    if any(kind == "listed" for array in row.arrays for kind, _ in array.dims):
-        return "the number of an output's dimensions is known only in a call"
-    if max(array_ranks(row.arrays), default=0) > MAX_MEMORYVIEW_NDIM:
-        return f"memoryviews have at most {MAX_MEMORYVIEW_NDIM} dimensions"
-    for array in row.arrays:
-        name, dtypes = row.variables[array.type_variable]
-        if not ELEMENT_TYPES.keys() & set(dtypes):
-            return f"no memoryview has the dtype {name or dtypes[0]}"
+            c_type = _number_type(row, x) if x.kind == "scalar" else "const char *"
+            if c_type not in OPTIONAL_TYPES and c_type != "const char *":
+                return f"{x.name}: it may be None, which {c_type} cannot be"
     return ""
 
 
-def array_ranks(arrays: Sequence[Parameter]) -> list[int]:
-    """Return the rank that each array of a row has as a memoryview.
-
-    A group of dimensions is left out where some input has it beside other dimensions; else it
-    counts as one, of which a slice takes none.
-    """
-    left_out = {
-        dim
-        for array in arrays
-        for dim in array.dims
-        if array.kind != "output" and dim[0] in GROUP_KINDS and len(array.dims) > 1
-    }
-    return [
-        sum(dim not in left_out and dim[0] != "slice" for dim in array.dims) for array in arrays
-    ]
-
-
-def _functions(plugin: str, row: Signature, is_overloaded: bool) -> Iterator[Function]:
-    of_arrays = {array.type_variable for array in row.arrays}
-    dtypes_of = [
-        [dtype for dtype in dtypes if dtype in ELEMENT_TYPES] if k in of_arrays else dtypes[:1]
-        for k, (_, dtypes) in enumerate(row.variables)
-    ]
-    ranks = array_ranks(row.arrays)
-    for dtypes in itertools.product(*dtypes_of):
-        in_name = [
-            dtype
-            for k, dtype in enumerate(dtypes)
-            if row.variables[k][0] or (is_overloaded and k in of_arrays)
-        ]
-        yield Function(
-            _safe("_".join([row.name, *in_name])),
-            plugin,
-            row.text,
-            _arguments(row, ranks, dtypes),
-            len(row.outputs) + (row.made is not None),
-        )
-
-
-def _arguments(row: Signature, ranks: list[int], dtypes: Sequence[str]) -> list[Argument]:
-    rank = iter(ranks)
+def _arguments(row: Signature) -> list[Argument]:
     arguments = [
-        _array(x, _safe(x.name), next(rank), dtypes[x.type_variable])
-        if x.is_array
-        else _scalar(x, _safe(x.name), dtypes)
+        _array(row, x, _safe(x.name)) if x.is_array else _scalar(row, x, _safe(x.name))
         for x in row.parameters
     ]
     for k, x in enumerate(row.outputs):
         name = _safe(x.name) or (f"out{k}" if len(row.outputs) > 1 else "out")
-        arguments.append(_array(x, name, next(rank), dtypes[x.type_variable]))
+        if any(kind == "unknown" for kind, _ in x.dims):
+            arguments.append(Argument(name, f"_cuplug.View *{name}", None, "new_view({})"))
+        else:
+            arguments.append(_array(row, x, name))
     if row.made:
         name = _safe(row.made.name) or "out"
         declaration = f"_cuplug.cuplug_handle **{name}"
-        arguments.append(Argument(name, declaration, None, f"set_new_handle({{}}, {name})"))
+        arguments.append(Argument(name, declaration, None, "new_handle({})"))
     return arguments
 
 
@@ -192,38 +162,43 @@ def is_reserved(name: str) -> bool:
     return keyword.iskeyword(name) or name in RESERVED_WORDS or name.startswith("__")
 
 
-def _safe(name: str) -> str:
+def _safe(name: str, taken: Sequence[str] = ()) -> str:
     """Return a name of the table's as Cython takes it."""
-    return f"{name}_" if is_reserved(name) else name
+    return f"{name}_" if is_reserved(name) or name in taken else name
 
 
-def _array(x: Parameter, name: str, rank: int, dtype: str) -> Argument:
-    const, fill = ("const ", "set_const_array") if x.kind == "array" else ("", "set_array")
-    element = f"{const}{ELEMENT_TYPES[dtype]}"
-    last = f"{rank}, _cuplug.CUPLUG_{dtype.upper()}"
-    if rank == 0:
-        default = "NULL" if x.has_default else None
-        setter = f"{fill}({{}}, {name} == NULL, {name}, NULL, {last})"
-        return Argument(name, f"{element} *{name}", default, setter)
-    axes, first = ", ".join([":"] * (rank - 1) + ["::1"]), ", ".join(["0"] * rank)
-    default = "None" if x.has_default else None
-    setter = f"{fill}({{}}, {name} is None, &{name}[{first}], {{}}, {last})"
-    return Argument(name, f"{element}[{axes}] {name}", default, setter, rank)
+def _array(row: Signature, x: Parameter, name: str) -> Argument:
+    default = "_cuplug.no_view()" if x.has_default else None
+    dtypes = frozenset(row.variables[x.type_variable][1])
+    return Argument(name, f"_cuplug.View {name}", default, "", dtypes)
 
 
-def _scalar(x: Parameter, name: str, dtypes: Sequence[str]) -> Argument:
+def _number_type(row: Signature, x: Parameter) -> str:
+    kinds = {DTYPES[dtype].kind for dtype in row.variables[x.type_variable][1]}
+    types = {SCALAR_TYPES[kind][0] for kind in kinds}
+    return types.pop() if len(types) == 1 else NUMBER
+
+
+def _scalar(row: Signature, x: Parameter, name: str) -> Argument:
     default = _literal(x.default) if x.has_default else None
-    c_type, setter = "const char *", "set_string"
     if x.kind == "handle":
-        c_type, setter = "_cuplug.cuplug_handle *", "set_handle"
-    elif x.kind not in ("string", "choice"):
-        c_type, setter = SCALAR_TYPES[DTYPES[dtypes[x.type_variable]].kind]
-    space = "" if c_type.endswith("*") else " "
-    return Argument(name, f"{c_type}{space}{name}", default, f"{setter}({{}}, {name})")
+        return Argument(name, f"_cuplug.cuplug_handle *{name}", default, "handle({})")
+    if x.kind in ("string", "choice"):
+        return Argument(name, f"const char *{name}", default, "string({})")
+    c_type = _number_type(row, x)
+    if c_type == NUMBER:
+        # A fused type has no default; every kind of number can be written as this one.
+        return Argument(name, f"{c_type} {name}", None, NUMBER)
+    if default == "NULL":
+        return Argument(name, f"const {c_type} *{name}", default, OPTIONAL_TYPES[c_type])
+    value = next(value for known, value in SCALAR_TYPES.values() if known == c_type)
+    return Argument(name, f"{c_type} {name}", default, value)
 
 
-def _literal(value: bool | int | float | str) -> str:
+def _literal(value: bool | int | float | str | None) -> str:
     """Return a default as Cython text that needs no Python object."""
+    if value is None:
+        return "NULL"
     if isinstance(value, str):
         return repr(value.encode())
     if isinstance(value, float) and not math.isfinite(value):
@@ -239,24 +214,20 @@ def _comment(text: str) -> str:
 
 def write(module: Module, title: str) -> str:
     """Return the text of the module, a .pxd: its functions become part of whoever calls them."""
+    functions = [line for function in module.functions for line in _code(function)]
     lines = [
         "# SPDX-License-Identifier: Apache-2.0",
         "# cython: boundscheck=False, wraparound=False, initializedcheck=False, nonecheck=False",
         f"# {title}",
         "",
-        "cimport libc.math as _math",
-        "from libc.stdint cimport *",
+        *(["cimport libc.math as _math"] if any("_math." in x for x in functions) else []),
+        "from libc.stdint cimport int64_t, uint64_t",
         "",
         "cimport cuplug._memoryviews as _cuplug",
+        *(["cimport cuplug._views as _views"] if any(NUMBER in x for x in functions) else []),
+        *CIMPORTS,
+        *functions,
     ]
-    signature = ""
-    for function in module.functions:
-        if function.signature != signature:
-            signature = function.signature
-            lines += ["", "", f"# {_comment(signature)}"]
-        else:
-            lines += [""]
-        lines += _code(function)
     if module.skipped:
         lines += [
             "",
@@ -267,21 +238,53 @@ def write(module: Module, title: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def write_package(functions: Sequence[Function]) -> str:
+    """Return the text of the .pxd of a package whose modules have one operator each."""
+    names: dict[str, list[str]] = {}
+    for function in functions:
+        names.setdefault(function.operator, []).append(function.name)
+    return "\n".join(
+        [
+            "# SPDX-License-Identifier: Apache-2.0",
+            *CIMPORTS,
+            *(f"from cuplug.typed.{x} cimport {', '.join(names[x])}" for x in sorted(names)),
+            "",
+        ]
+    )
+
+
 def _code(function: Function) -> Iterator[str]:
-    """Sizes are copied, so that memoryviews need no address, and the C compiler no copy of them."""
-    n, n_sizes = len(function.arguments), 0
+    n = len(function.arguments)
+    yield from ("", "", *(f"# {_comment(text)}" for text in function.signatures))
     yield f"{function.declaration()}:"
     if n:
         yield f"    cdef _cuplug.cuplug_argument _arguments[{n}]"
-    if total := sum(argument.rank for argument in function.arguments):
-        yield f"    cdef Py_ssize_t _sizes[{total}]"
+    if any(not argument.value for argument in function.arguments):
+        yield f"    cdef _cuplug.Shape _shapes[{n}]"
     for k, argument in enumerate(function.arguments):
-        for axis in range(argument.rank):
-            yield f"    _sizes[{n_sizes + axis}] = {argument.name}.shape[{axis}]"
-        places = f"&_arguments[{k}]", f"&_sizes[{n_sizes}]"
-        yield f"    _cuplug.{argument.setter.format(*places)}"
-        n_sizes += argument.rank
-    operator = repr(f"{function.plugin}.{function.signature}".encode())
+        yield from _set(argument, k)
+    operator = repr(f"{function.plugin}.{function.signatures[0]}".encode())
     arguments = "_arguments" if n else "NULL"
     counts = f"{n - function.n_outputs}, {function.n_outputs}"
     yield f"    return _cuplug.call(_cuplug.NEW_SLOT, {operator}, {arguments}, {counts})"
+
+
+def _set(argument: Argument, k: int) -> Iterator[str]:
+    name, place = argument.name, f"_arguments[{k}]"
+    if argument.value == NUMBER:
+        branch = "if"
+        for c_type, value in (SCALAR_TYPES[x] for x in ("int", "uint", "float")):
+            yield f"    {branch} {NUMBER} is {c_type}:"
+            yield f"        {place} = _cuplug.{value.format(name)}"
+            branch = "elif"
+        yield "    else:"
+        yield f"        {place} = _cuplug.{SCALAR_TYPES['complex'][1].format(name)}"
+    elif argument.value:
+        yield f"    {place} = _cuplug.{argument.value.format(name)}"
+    else:
+        for dtype, meant in STAND_INS.items():
+            found = [x for x in meant if x in argument.dtypes]
+            if dtype not in argument.dtypes and len(found) == 1:
+                pair = f"_cuplug.{dtype.upper()}, _cuplug.{found[0].upper()}"
+                yield f"    _cuplug.stand_in(&{name}, {pair})"
+        yield f"    _cuplug.set_view(&{place}, {name}, &_shapes[{k}])"

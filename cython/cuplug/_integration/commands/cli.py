@@ -189,15 +189,16 @@ def doctor(as_json: bool) -> None:
     "-o", "directory", default=".", type=click.Path(file_okay=False), help="Where to write."
 )
 @click.option("--name", help="The module's name; <plugin>_typed without it.")
+@click.option("--only", multiple=True, help="An operator; may be given again. All without it.")
 @json_option
-def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
-    """Write typed-memoryview functions for Cython code from the table of a plugin FILE.
+def bind(file: str, directory: str, name: str | None, only: tuple[str, ...], as_json: bool) -> None:
+    """Write typed functions for Cython code from the table of a plugin FILE.
 
     Of a folder with several plugins, a module for each.
     """
     from cuplug._integration.commands import report
 
-    report.show_bound(file, directory, name, as_json)
+    report.show_bound(file, directory, name, only, as_json)
 
 
 @main.command()

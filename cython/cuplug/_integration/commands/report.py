@@ -230,12 +230,14 @@ def show_checked(file: str, as_json: bool) -> bool:
     return all(x["ok"] for x in told)
 
 
-def show_bound(file: str, directory: str, name: str | None, as_json: bool) -> None:
+def show_bound(
+    file: str, directory: str, name: str | None, only: Sequence[str], as_json: bool
+) -> None:
     """Write typed functions of a plugin, or of those in a folder, and say which."""
     files = libraries_at(file) or [file]
     if name and len(files) > 1:
         raise PluginError(f"bind: --name: seen {name} for {len(files)} plugins, wanted one")
-    written = [bind.write_module(path, directory, name) for path in files]
+    written = [bind.write_module(path, directory, name, only) for path in files]
     if as_json:
         print_json(_one_or_files([asdict(x) for x in written]))
         return

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: boundscheck=False, wraparound=False, initializedcheck=False, nonecheck=False
+# Typed memoryviews as arguments of typed functions. There is no module of this name: all of this
+# becomes part of the modules that use it.
+from libc.stdint cimport int64_t, uint64_t
+
+cimport cuplug._memoryviews as _cuplug
+
+cdef extern from "cuplug/view.h" nogil:
+    """
+    #define CUPLUG_MEMORYVIEW(n, is_strided, x, first)                           \
+      cuplug_view_of(CUPLUG_TYPE_AT(first), first, n, (x).shape,                 \
+                     (is_strided) ? (x).strides : 0, (ptrdiff_t)sizeof(*(first)), \
+                     CUPLUG_MEMORYVIEW_HEAD((x).memview))
+    #define CUPLUG_MEMORYVIEW_HEAD(owner)                                        \
+      (__builtin_expect((PyObject *)(owner) == Py_None || !(owner), 0)           \
+           ? (uint64_t)CUPLUG_ARGUMENT_NONE                                      \
+           : CUPLUG_ARGUMENT_ARRAY |                                             \
+                 (uint64_t)((owner)->view.readonly != 0) * CUPLUG_READ_ONLY << 32)
+    """
+    _cuplug.View memoryview_of "CUPLUG_MEMORYVIEW"(int n, bint is_strided, ...)
+
+
+# Every type that Cython tells apart, some of which C does not: int32_t is `signed int`, NumPy's
+# int64_t `signed long long`, and that of C `signed long`.
+ctypedef fused Element:
+    signed char
+    unsigned char
+    short
+    signed short
+    unsigned short
+    int
+    signed int
+    unsigned int
+    long
+    signed long
+    unsigned long
+    long long
+    signed long long
+    unsigned long long
+    Py_ssize_t
+    size_t
+    float
+    double
+    float complex
+    double complex
+
+# A number whose kind depends on the dtype of an array.
+ctypedef fused Number:
+    int64_t
+    uint64_t
+    double
+    double complex
+
+ctypedef fused Vector:
+    const Element[::1]
+    const Element[:]
+
+ctypedef fused Strided:
+    const Element[:]
+    const Element[:, :]
+
+ctypedef fused Memoryview:
+    const Element[::1]
+    const Element[:]
+    const Element[:, ::1]
+    const Element[:, :]
+
+
+# A memoryview of one or two dimensions as an argument of a typed function; None is no array.
+cdef inline _cuplug.View view(Memoryview x) noexcept nogil:
+    if Memoryview in Vector:
+        return memoryview_of(1, Memoryview in Strided, x, &x[0])
+    else:
+        return memoryview_of(2, Memoryview in Strided, x, &x[0, 0])

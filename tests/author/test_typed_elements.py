@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typed functions of stock operators: element types by size and kind, strides, costs."""
+
+import sys
+
+import numpy as np
+import pytest
+from builds import compile_module
+
+ELEMENTS = {
+    "signed char": "i1", "int8_t": "i1", "cnp.int8_t": "i1", "uint8_t": "u1", "cnp.uint8_t": "u1",
+    "short": "i2", "int16_t": "i2", "cnp.int16_t": "i2", "uint16_t": "u2", "cnp.uint16_t": "u2",
+    "int": "i4", "int32_t": "i4", "cnp.int32_t": "i4", "uint32_t": "u4", "cnp.uint32_t": "u4",
+    "long": "i8", "long long": "i8", "int64_t": "i8", "cnp.int64_t": "i8", "cnp.intp_t": "i8",
+    "Py_ssize_t": "i8", "size_t": "u8", "uint64_t": "u8", "cnp.uint64_t": "u8",
+    "unsigned long": "u8", "own_int": "i8", "float": "f4", "cnp.float32_t": "f4", "double": "f8",
+    "cnp.float64_t": "f8", "own_float": "f8", "float complex": "c8", "double complex": "c16",
+    "cnp.complex128_t": "c16",
+}  # fmt: skip
+STOCK = """
+from libc.stdint cimport *
+cimport numpy as cnp
+from cuplug.typed cimport gather, view
+from cuplug.typed.relu cimport relu
+ctypedef cnp.int64_t own_int
+ctypedef double own_float
+
+def run_relu(const float[:, :] x, float[:, :] out):
+    with nogil:
+        relu(view(x), view(out))
+"""
+RUN_STOCK = """
+def run_{k}(const {element}[:] source, const {index}[::1] index, {element}[::1] out):
+    with nogil:
+        gather(view(source), view(index), view(out))
+
+def index_{k}(const float[::1] source, {index}[:] index, float[:] out):
+    gather(view(source), view(index), view(out))
+"""
+
+
+@pytest.fixture(scope="module")
+def stock(once):
+    """Compile calls of stock operators with every usual element type."""
+
+    def fill(folder):
+        text = STOCK
+        for k, element in enumerate(ELEMENTS):
+            index = element if ELEMENTS[element][0] in "iu" else "int32_t"
+            text += RUN_STOCK.format(k=k, element=element, index=index)
+        (folder / "stock.pyx").write_text(text)
+        compile_module(folder / "stock.pyx", folder, options=[f"-I{np.get_include()}"])
+
+    folder = once("typed_stock", fill)
+    sys.path.insert(0, str(folder))
+    try:
+        import stock
+    finally:
+        sys.path.remove(str(folder))
+    return stock
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", range(len(ELEMENTS)), ids=list(ELEMENTS))
+def test_element_types_by_size_and_kind(stock, k):
+    dtype = np.dtype(list(ELEMENTS.values())[k])
+    index = np.array([7, 2, 7], dtype if dtype.kind in "iu" else "i4")
+    for source in (np.arange(20).astype(dtype), np.arange(60).astype(dtype)[::3]):
+        out = np.empty(3, dtype)
+        getattr(stock, f"run_{k}")(source, index, out)
+        np.testing.assert_array_equal(out, source[index])
+    source, out = np.arange(9, dtype="f4"), np.empty(3, "f4")
+    getattr(stock, f"index_{k}")(source, np.repeat(index, 2)[::2], out)
+    np.testing.assert_array_equal(out, source[index])
+
+
+@pytest.mark.slow
+def test_strided_planes_and_errors_of_stock_functions(stock):
+    x = np.arange(-12, 12, dtype="f4").reshape(4, 6)
+    k = list(ELEMENTS).index("float")
+    for view in (x, x.T, x[::2, ::-3]):
+        out = np.empty(view.shape, "f4")
+        stock.run_relu(view, out)
+        np.testing.assert_array_equal(out, np.maximum(view, 0))
+    with pytest.raises(IndexError):
+        getattr(stock, f"run_{k}")(x[0], np.array([100], "i4"), np.empty(1, "f4"))
+    getattr(stock, f"run_{k}")(x[0], np.empty(0, "i4"), np.empty(0, "f4"))
+    mixed = np.zeros(3, np.dtype([("a", "u1"), ("b", "<f4")]))["b"]
+    with pytest.raises(ValueError, match="gather: got strides that are no multiples"):
+        getattr(stock, f"run_{k}")(mixed, np.array([1], "i4"), np.empty(1, "f4"))
+
+
+@pytest.mark.slow
+def test_a_cimport_of_one_operator_costs_what_a_wrapper_costs(tmp_path):
+    """In bytes of C: a test of the time would depend on the machine."""
+    head = "def run(const float[::1] x, float[::1] out):\n    with nogil:\n        "
+    texts = {
+        "bare": head + "out[0] = x[0]\n",
+        "typed": f"from cuplug.typed.relu cimport relu, view\n{head}relu(view(x), view(out))\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.pyx").write_text(text)
+        compile_module(tmp_path / f"{name}.pyx", tmp_path)
+    sizes = [(tmp_path / f"{name}.c").stat().st_size for name in texts]
+    assert sizes[1] < 1.2 * sizes[0]
