@@ -79,7 +79,7 @@ def as_list(result: Any) -> list[Array]:
 
 def inouts(signatures: Iterable[str], arguments: Arguments) -> list[Array]:
     """Return the arrays that a call changes in place."""
-    names = {x.name for s in signatures for x in parse(s).parameters if x.kind == "inout"}
+    names = {x.name for s in signatures for x in parse(s).parameters if x.is_inout}
     return [x for name, x in arguments.items() if name in names]
 
 

@@ -247,10 +247,21 @@ def _read_scalar(operator: Operator, position: int, value: Any, operands: list[A
     return Leaf("t")
 
 
+def _refuse_changes(operator: Operator, position: int) -> None:
+    for row in rows_of(operator):
+        if position < len(row.parameters) and row.parameters[position].is_inout:
+            raise TypeError(
+                f"{operator.name}: {row.parameters[position].name}: got a list of JAX arrays, which "
+                "the call would change, expected arrays that can be written; copy them with "
+                "numpy.array or cuplug.asarray"
+            )
+
+
 def _read_list(operator: Operator, position: int, values: Any, operands: list[Any]) -> Leaf:
     values = [x.item() if isinstance(x, numpy.generic) else x for x in values]
     if values and all(isinstance(x, (jax.Array, numpy.ndarray)) for x in values):
         if "arrays" in _kinds(texts_of(operator), position):
+            _refuse_changes(operator, position)
             operands += map(_as_operand, values)
             return Leaf(f"[{'a' * len(values)}]")
         values = [_known(_name(operator, position), x) for x in values]

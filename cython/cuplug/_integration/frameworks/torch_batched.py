@@ -65,7 +65,14 @@ def _part(x: Any, d: Any, number: int) -> Any:
 
 def _check_written(entry: Entry, in_dims: Sequence[Any]) -> None:
     """Refuse to write all parts of a batch to one tensor."""
+    for name in entry.overload.mutated_lists:
+        raise TypeError(
+            f"{entry.whole.operator.name}: {name}: got a list whose tensors are changed in place in "
+            "torch.vmap, expected a call outside of it"
+        )
     for k in entry.overload.mutated:
+        if in_dims[k] is None and entry.overload.arguments[k].is_optional:
+            continue
         if not _is_batched(in_dims[k]):
             raise ValueError(
                 f"{entry.whole.operator.name}: {entry.names[k]}: seen a tensor without the "

@@ -79,7 +79,7 @@ class _Plans:
                 f"operator that computes one of {operator.signatures[row]}"
             )
         whole = self._register(found[0])
-        parameters = [x for y in whole.rows for x in y.parameters if x.kind == "inout"]
+        parameters = [x for y in whole.rows for x in y.parameters if x.is_inout]
         written = tuple(dict.fromkeys(x.name for x in parameters))
         origins = found[1].arguments.items()
         saved = [(name, x.kind == "result", x.number) for name, x in origins if x.kind != _GRADIENT]
@@ -109,6 +109,7 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
         if not _is_recorded(args):
             return _below(entry, args)
         _check_leaves(entry, args)
+        _refuse_lists(entry)
         lengths, flat = _flatten(args) if has_lists else (None, args)
         results = _apply(function, lengths, *flat)
         if not n_written:
@@ -125,8 +126,8 @@ def count_writes(entry: Entry) -> Callable[..., Any]:
 
     def kernel(keyset: Any, *args: Any) -> Any:
         for k in mutated:
-            if args[k] is not None:
-                torch.autograd.graph.increment_version(args[k])
+            for x in _tensors(args[k]):
+                torch.autograd.graph.increment_version(x)
         return entry.call.redispatch(after_writes(keyset), *args)
 
     return kernel
@@ -140,9 +141,9 @@ def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
     RuntimeError
         As PyTorch's in-place functions.
     """
-    for k in entry.overload.mutated if _is_enabled() else ():
-        x = args[k]
-        if x is None or not x.requires_grad:
+    written = [(k, x) for k in entry.overload.mutated for x in _tensors(args[k])]
+    for k, x in written if _is_enabled() else ():
+        if not x.requires_grad:
             continue
         base = base_of(x)
         if base.is_leaf and base.requires_grad:
@@ -151,6 +152,22 @@ def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
                 f"{entry.whole.operator.name}: {entry.names[k]}: {kind} that requires grad is "
                 "being used in an in-place operation; call it inside torch.no_grad()"
             )
+
+
+def _refuse_lists(entry: Entry) -> None:
+    """Refuse to record changes of tensors in lists, which autograd does not follow."""
+    for name in entry.overload.mutated_lists:
+        raise NotImplementedError(
+            f"{entry.whole.operator.name}: {name}: got tensors that require grad in a call that "
+            "changes the tensors of a list, expected none; call it inside torch.no_grad()"
+        )
+
+
+def _tensors(x: Any) -> Sequence[Any]:
+    """Return the tensors of one argument."""
+    if x is None:
+        return ()
+    return x if isinstance(x, (list, tuple)) else (x,)
 
 
 def _is_recorded(args: Sequence[Any]) -> bool:
