@@ -104,7 +104,8 @@ static int refuse(cuplug__match *m, const range *x, const range *y) {
   if (other.number >= 0) snprintf(number, sizeof number, ": item %" PRId64, other.number);
   m->item = item.number;
   cuplug__mismatch(m, item.parameter, CUPLUG_ERROR_VALUE,
-                   "it is changed in place and overlaps %s%s; pass a copy of one of them",
+                   "it is changed in place and %s %s%s; pass a copy of one of them",
+                   cuplug__overlap_verb(cuplug__overlap(x->tensor, y->tensor)),
                    m->s->parameters[other.parameter].name, number);
   m->item = -1;
   return CUPLUG_ERROR_VALUE;

@@ -176,13 +176,16 @@ static int check_inout(cuplug__match *m) {
   for (uint64_t left = m->inout_mask; left; left &= left - 1) {
     const uint32_t k = (uint32_t)__builtin_ctzll(left);
     const cuplug__span changed = span_of(m, k);
-    for (uint32_t other = 0; other < f->n_inputs; other++)
-      if (other != k && f->tensors[other].data && cuplug__meet(changed, span_of(m, other)) &&
-          cuplug__overlap(&f->tensors[k], &f->tensors[other]))
-        return cuplug__mismatch(
-            m, f->parameter[k], CUPLUG_ERROR_VALUE,
-            "it is changed in place and overlaps %s; pass a copy of one of them",
-            m->s->parameters[f->parameter[other]].name);
+    for (uint32_t other = 0; other < f->n_inputs; other++) {
+      if (other == k || !f->tensors[other].data || !cuplug__meet(changed, span_of(m, other)))
+        continue;
+      const int overlap = cuplug__overlap(&f->tensors[k], &f->tensors[other]);
+      if (overlap)
+        return cuplug__mismatch(m, f->parameter[k], CUPLUG_ERROR_VALUE,
+                                "it is changed in place and %s %s; pass a copy of one of them",
+                                cuplug__overlap_verb(overlap),
+                                m->s->parameters[f->parameter[other]].name);
+    }
   }
   return CUPLUG_OK;
 }

@@ -88,7 +88,9 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
                          cuplug_error *error) {
   for (uint32_t other = 0; other < f->n_tensors; other++) {
     const cuplug_tensor *y = &f->tensors[other];
-    if (other == f->n_inputs + k || y->ndim < 0 || !y->data || !cuplug__overlap(x, y)) continue;
+    if (other == f->n_inputs + k || y->ndim < 0 || !y->data) continue;
+    const int overlap = cuplug__overlap(x, y);
+    if (!overlap) continue;
     const char *name = f->signature->parameters[f->parameter[other]].name;
     if (other < f->n_inputs && cuplug__same_memory(x, y)) {
       if (f->op->overloads[f->row].row->flags & CUPLUG_ROW_IN_PLACE) continue;
@@ -98,8 +100,8 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
                           f->signature->name, name);
     }
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: out: its memory overlaps %s; pass an array of its own",
-                        f->signature->name, *name ? name : "another output");
+                        "%s: out: its memory %s %s; pass an array of its own", f->signature->name,
+                        cuplug__overlap_verb(overlap), *name ? name : "another output");
   }
   return check_apart(f, x, error);
 }

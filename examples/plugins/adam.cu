@@ -14,6 +14,10 @@ struct rates {
   double beta1, beta2, eps, step, scale; /* step: lr / (1 - beta1^t); scale: 1 - beta2^t */
 };
 
+static rates rates_of(int64_t step, double lr, double beta1, double beta2, double eps) {
+  return {beta1, beta2, eps, lr / (1 - pow(beta1, step)), 1 - pow(beta2, step)};
+}
+
 template <typename T> __host__ __device__ void update(T &p, double g, float &m, float &v, rates r) {
   m = (float)(r.beta1 * m + (1 - r.beta1) * g);
   v = (float)(r.beta2 * v + (1 - r.beta2) * g * g);
@@ -25,7 +29,15 @@ template <typename T> struct batch {
   T *p[TENSORS];
   const T *g[TENSORS];
   float *m[TENSORS], *v[TENSORS];
-  int64_t n[TENSORS];
+  int64_t n[TENSORS], n_tensors, largest;
+
+  template <typename P, typename G, typename M> batch(int64_t at, P ps, G gs, M ms, M vs) {
+    for (n_tensors = 0, largest = 1; n_tensors < TENSORS && at < ps.size(); n_tensors++, at++) {
+      p[n_tensors] = ps[at], g[n_tensors] = gs[at], m[n_tensors] = ms[at], v[n_tensors] = vs[at];
+      n[n_tensors] = ps[at].size();
+      largest = n[n_tensors] > largest ? n[n_tensors] : largest;
+    }
+  }
 };
 
 template <typename T>
@@ -43,24 +55,13 @@ CUPLUG_TYPED_OPERATOR(adam,
                       "eps: float = 1e-8) where T: float32 | float64, step > 0",
                       "One step of Adam for all tensors of a model.");
 
-static rates rates_of(int64_t step, double lr, double beta1, double beta2, double eps) {
-  return {beta1, beta2, eps, lr / (1 - pow(beta1, step)), 1 - pow(beta2, step)};
-}
-
 CUPLUG_CUDA_ENTRY(adam, (T), params, grads, m, v, step, lr, beta1, beta2, eps) {
   const rates r = rates_of(step, lr, beta1, beta2, eps);
-  for (int64_t k = 0; k < params.size();) {
-    batch<T> b;
-    int64_t n = 0, most = 1;
-    for (; n < TENSORS && k < params.size(); n++, k++) {
-      b.p[n] = params[k], b.g[n] = grads[k], b.m[n] = m[k], b.v[n] = v[k];
-      b.n[n] = params[k].size();
-      most = b.n[n] > most ? b.n[n] : most;
-    }
-    const int64_t blocks = cuplug::blocks(most, THREADS);
-    if (int status =
-            call.launch<adam_kernel<T>>({{blocks < 4096 ? blocks : 4096, n}, THREADS}, b, r))
-      return status;
+  for (int64_t k = 0; k < params.size(); k += TENSORS) {
+    const batch<T> b(k, params, grads, m, v);
+    const int64_t blocks = cuplug::blocks(b.largest, THREADS), most = 4096;
+    const cuplug::grid grid = {{blocks < most ? blocks : most, b.n_tensors}, THREADS};
+    if (int status = call.launch<adam_kernel<T>>(grid, b, r)) return status;
   }
   return CUPLUG_OK;
 }

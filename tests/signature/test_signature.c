@@ -81,7 +81,7 @@ static const struct {
     {"f(m: 'a' | 'b' = 'c')", 2, "signature: m: this default does not fit its type"},
     {"f(m: 'a' | 'b' = 1)", 2, "signature: m: this default does not fit its type"},
     {"f(x: int8[n] = 3)", 2, "signature: x: this default does not fit its type"},
-    {"f(inout a: int)", 2, "signature: inout is for arrays at byte 2, seen \"inout a: int\""},
+    {"f(inout a: int)", 2, "signature: inout is for arrays and lists of them at byte 2, seen \"inout a: int\""},
     {"f(m: 'a)", 5, "signature: the closing quote is missing at byte 5, seen \"'a)\""},
     {"f() -> int8", 11, "signature: '[' is wanted: outputs are arrays at byte 11, seen \"\""},
     {"f() x", 4, "signature: the signature's end is wanted at byte 4, seen \"x\""},

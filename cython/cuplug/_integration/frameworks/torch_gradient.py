@@ -126,7 +126,7 @@ def count_writes(entry: Entry) -> Callable[..., Any]:
 
     def kernel(keyset: Any, *args: Any) -> Any:
         for k in mutated:
-            for x in _tensors(args[k]):
+            for x in _tensors(_at(args, k)):
                 torch.autograd.graph.increment_version(x)
         return entry.call.redispatch(after_writes(keyset), *args)
 
@@ -141,7 +141,7 @@ def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
     RuntimeError
         As PyTorch's in-place functions.
     """
-    written = [(k, x) for k in entry.overload.mutated for x in _tensors(args[k])]
+    written = [(k, x) for k in entry.overload.mutated for x in _tensors(_at(args, k))]
     for k, x in written if _is_enabled() else ():
         if not x.requires_grad:
             continue
@@ -161,6 +161,11 @@ def _refuse_lists(entry: Entry) -> None:
             f"{entry.whole.operator.name}: {name}: got tensors that require grad in a call that "
             "changes the tensors of a list, expected none; call it inside torch.no_grad()"
         )
+
+
+def _at(args: Sequence[Any], k: int) -> Any:
+    """Return an argument; None for one that was left out."""
+    return args[k] if k < len(args) else None
 
 
 def _tensors(x: Any) -> Sequence[Any]:
@@ -232,8 +237,8 @@ def _function(entry: Entry, plans: _Plans) -> Any:
         # Gradients are off here: what is called is not recorded again.
         results = _run(entry, args) if is_transformed() else call(*args)
         if mutated:
-            written = [args[k] for k in mutated if args[k] is not None]
-            ctx.mark_dirty(*written)
+            written = [_at(args, k) for k in mutated]  # None where one was left out
+            ctx.mark_dirty(*(x for x in written if x is not None))
             results = (*written, *_as_list(results))
         _save(ctx, plan, lengths, before, results if isinstance(results, tuple) else (results,))
         return results
@@ -276,7 +281,8 @@ def _before(plan: Any, args: Sequence[Any], mutated: list[int]) -> list[Any]:
     """Return the arguments, those that are changed and wanted as they were copied."""
     origins = plan.gradient.arguments.values() if isinstance(plan, _Plan) else ()
     wanted = {origin.number for origin in origins if origin.kind == "argument"}
-    copied = {k for k in mutated if args[k] is not None and (has_dual_level() or k in wanted)}
+    given = {k for k in mutated if _at(args, k) is not None}
+    copied = {k for k in given if has_dual_level() or k in wanted}
     return [x.clone() if k in copied else x for k, x in enumerate(args)]
 
 
@@ -365,7 +371,7 @@ def _along_linear(entry: Entry, linear: Sequence[str], args: list[Any], tangents
         if name in linear and _has_tensor(args[k]):
             given[k] = _tangent(args[k], tangents[k])
     outputs = _as_list(entry.call(*given))
-    return (*(given[k] for k in entry.overload.mutated if given[k] is not None), *outputs)
+    return (*(_at(given, k) for k in entry.overload.mutated), *outputs)
 
 
 def _has_tensor(x: Any) -> bool:
