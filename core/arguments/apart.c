@@ -2,6 +2,8 @@
 /* Whether arrays that are changed in place share memory with others, for lists of any length: the
  * bytes that each array spans are sorted by their begin, and each is compared with those before it
  * that end behind it. */
+#include "arguments/apart.h"
+
 #include "arguments/lists.h"
 #include "arguments/overlap.h"
 

@@ -4,6 +4,7 @@
  * no overload fits is the best one matched again with an error record to fill. */
 #include "arguments/bind.h"
 
+#include "arguments/apart.h"
 #include "arguments/lists.h"
 #include "arguments/match.h"
 #include "arguments/overlap.h"

@@ -97,7 +97,9 @@ def test_a_name_that_also_stands_elsewhere_has_one_value(ops):
     w, xs = np.arange(3.0), [np.ones(3), np.full(3, 2.0)]
     ops.weigh(w, xs)
     np.testing.assert_array_equal(xs, [[0, 1, 2], [0, 2, 4]])
-    with pytest.raises(ValueError, match=r"^weigh: xs: item 1: dimension n: seen 4, wanted 3 as in w"):
+    with pytest.raises(
+        ValueError, match=r"^weigh: xs: item 1: dimension n: seen 4, wanted 3 as in w"
+    ):
         ops.weigh(w, [np.ones(3), np.ones(4)])
 
 
@@ -115,13 +117,33 @@ A, B = np.zeros((2, 3)), np.zeros((3, 2))
     ("call", "exception", "message"),
     [
         (lambda f: f([A], []), ValueError, "ys: got a list of 0 arrays, expected 1 (as xs); their"),
-        (lambda f: f([A, B], [A.copy(), A]), ValueError, "ys: item 1: dimensions *s: seen (2, 3), "),
-        (lambda f: f([A, A.astype("f")]), TypeError, "xs: item 1: seen float32[2, 3], wanted float"),
+        (
+            lambda f: f([A, B], [A.copy(), A]),
+            ValueError,
+            "ys: item 1: dimensions *s: seen (2, 3), ",
+        ),
+        (
+            lambda f: f([A, A.astype("f")]),
+            TypeError,
+            "xs: item 1: seen float32[2, 3], wanted float",
+        ),
         (lambda f: f([A, None]), TypeError, "xs: item 1: seen None, wanted float64[*s]"),
         (lambda f: f(A), TypeError, "xs: seen float64[2, 3], wanted a list of float64[*s]"),
-        (lambda f: f([B.T]), ValueError, "xs: item 0: seen an array that is not C-contiguous, want"),
-        (lambda f: f([A, A]), ValueError, "xs: item 0: it is changed in place and overlaps xs: ite"),
-        (lambda f: f([B, A], [B[:], A + 1]), ValueError, "xs: item 0: it is changed in place and ov"),
+        (
+            lambda f: f([B.T]),
+            ValueError,
+            "xs: item 0: seen an array that is not C-contiguous, want",
+        ),
+        (
+            lambda f: f([A, A]),
+            ValueError,
+            "xs: item 0: it is changed in place and overlaps xs: ite",
+        ),
+        (
+            lambda f: f([B, A], [B[:], A + 1]),
+            ValueError,
+            "xs: item 0: it is changed in place and ov",
+        ),
         (lambda f: f([A], device="cuda"), (ValueError, RuntimeError, cuplug.errors.CudaError), ""),
         (lambda f: f([np.broadcast_to(A, (2, 3))]), ValueError, "xs: item 0: seen a read-only arr"),
     ],
@@ -230,7 +252,9 @@ def test_optional_arrays_are_changed_in_place(ops):
     np.testing.assert_allclose(out, residual / 15)
     ops.normalize(x, residual=residual)
     np.testing.assert_array_equal(residual, [1, 3, 5])
-    with pytest.raises(ValueError, match=r"^normalize: residual: it is changed .* overlaps x; pass"):
+    with pytest.raises(
+        ValueError, match=r"^normalize: residual: it is changed .* overlaps x; pass"
+    ):
         ops.normalize(x, x)
     with pytest.raises(ValueError, match=r"^normalize: residual: dimension n: seen 2, wanted 3"):
         ops.normalize(x, np.ones(2))
@@ -239,7 +263,10 @@ def test_optional_arrays_are_changed_in_place(ops):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("f(xs: float32[n][each]) -> float32[n]", "dimension 'n' has a value for each item of a list"),
+        (
+            "f(xs: float32[n][each]) -> float32[n]",
+            "dimension 'n' has a value for each item of a list",
+        ),
         ("f(xs: float32[n][each], y: float32[n + 1])", "n: it has a value for each item of a list"),
         ("f(xs: float32[n][each]) where n > 0", "n: it has a value for each item of a list, and"),
         ("f(xs: float32[n][each]) -> float32[len(n)]", "n: it has a value for each item of a list"),
@@ -261,7 +288,7 @@ def test_signatures_that_are_refused(text, message):
 def test_signatures_of_lists():
     from cuplug._engine.signature.signature import parse
 
-    s = parse("f(inout xs: float32[n, k][each], w: float32[k], ys: float32[n][]) -> float32[len(xs)]")
+    s = parse("f(inout xs: float32[n, k][each], w: float32[k], ys: float32[n][]) -> int64[len(xs)]")
     assert [(x.kind, x.is_inout, x.is_each) for x in s.parameters] == [
         ("arrays", True, True),
         ("array", False, False),

@@ -270,7 +270,8 @@ def test_adam_of_a_model(get_operator, side, dtype):
         assert adam(given, [put(g, side) for g in grads], m, v, step, lr=0.1) is None
         for k, g in enumerate(grads):
             x, first, second = wanted[k]
-            first, second = 0.9 * first + 0.1 * g, 0.999 * second + 0.001 * g.astype(np.float64) ** 2
+            first = 0.9 * first + 0.1 * g
+            second = 0.999 * second + 0.001 * g.astype(np.float64) ** 2
             rate, scale = 0.1 / (1 - 0.9**step), 1 - 0.999**step
             wanted[k] = x - rate * first / (np.sqrt(second / scale) + 1e-8), first, second
     for x, (y, *_) in zip(given, wanted, strict=True):

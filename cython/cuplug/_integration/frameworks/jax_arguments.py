@@ -267,9 +267,9 @@ def _refuse_changes(operator: Operator, position: int) -> None:
     for row in rows_of(operator):
         if position < len(row.parameters) and row.parameters[position].is_inout:
             raise TypeError(
-                f"{operator.name}: {row.parameters[position].name}: got a list of JAX arrays, which "
-                "the call would change, expected arrays that can be written; copy them with "
-                "numpy.array or cuplug.asarray"
+                f"{_name(operator, position)}: got a list of JAX arrays, which the call would "
+                "change, expected arrays that can be written; copy them with numpy.array or "
+                "cuplug.asarray"
             )
 
 

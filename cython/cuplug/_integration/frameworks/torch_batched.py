@@ -67,8 +67,8 @@ def _check_written(entry: Entry, args: Sequence[Any], in_dims: Sequence[Any]) ->
     """Refuse to write all parts of a batch to one tensor."""
     for name in entry.overload.mutated_lists:
         raise TypeError(
-            f"{entry.whole.operator.name}: {name}: got a list whose tensors are changed in place in "
-            "torch.vmap, expected a call outside of it"
+            f"{entry.whole.operator.name}: {name}: got a list whose tensors are changed in place "
+            "in torch.vmap, expected a call outside of it"
         )
     for k in entry.overload.mutated:
         if k >= len(args) or args[k] is None:
