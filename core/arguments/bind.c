@@ -290,7 +290,6 @@ static inline void start_frame(cuplug_operator *op, cuplug_frame *frame, cuplug_
   frame->user = NULL;
   frame->blocks = NULL;
   frame->apart = NULL;
-  frame->n_apart = 0;
   frame->staged = 0;
 }
 

@@ -35,7 +35,6 @@ void cuplug__forget_lists(cuplug_frame *frame) {
   cuplug_free_blocks(frame->blocks);
   frame->blocks = NULL;
   frame->apart = NULL;
-  frame->n_apart = 0;
 }
 
 /* ---- Which lists there are ------------------------------------------------------------------- */

@@ -72,7 +72,7 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
 
 /* Of the arrays of lists that are not among the frame's tensors. */
 static int check_apart(const cuplug_frame *f, const cuplug_tensor *x, cuplug_error *error) {
-  for (uint32_t k = 0; k < f->n_apart; k++) {
+  for (uint32_t k = 0; f->apart && k < f->n_apart; k++) {
     const cuplug_tensor *y = &f->apart[k];
     if (y->data && cuplug__overlap(x, y))
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,

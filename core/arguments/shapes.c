@@ -187,7 +187,7 @@ int cuplug__check_formulas(cuplug__match *m) {
   int status = CUPLUG_OK;
   for (uint32_t k = 0; k < f->n_inputs && !status; k++)
     status = check_sizes(m, f->parameter[k], &f->tensors[k]);
-  for (uint32_t k = 0; k < f->n_apart && !status; k++) {
+  for (uint32_t k = 0; f->apart && k < f->n_apart && !status; k++) {
     const cuplug__item item = cuplug__find_apart(m, k);
     m->item = item.number;
     status = check_sizes(m, item.parameter, &f->apart[k]);

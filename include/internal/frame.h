@@ -50,9 +50,9 @@ struct cuplug_frame {
   cuplug_keep_scratch *keep_scratch; /* (set) NULL: the pool gives it */
   void *user;                        /* (set) the first argument of these */
   void *blocks;                      /* memory of lists, for cuplug_free_blocks; NULL: none */
-  cuplug_tensor *apart; /* the arrays of all lists, one list behind the other, where they are not
-                           among `tensors`: of lists T[n][each], and where there are too many */
-  uint32_t n_apart;
+  cuplug_tensor *apart;    /* the arrays of all lists, one list behind the other, where they are not
+                              among `tensors`: of lists T[n][each], and where there are too many */
+  uint32_t n_apart;        /* where there is `apart` */
   const uint64_t *origins; /* (set) of the arrays that are read: see cuplug_check_origin */
   uint32_t n_origins;
   uint64_t origin;   /* after the run on a GPU: of what it has written */

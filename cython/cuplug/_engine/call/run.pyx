@@ -80,11 +80,15 @@ cdef object run_operator(
         if r.layout.ndim and restore(r, n):  # for the message
             bind_arguments(op, r, n, &frame, &error)
         raise_error(&error)
+    if frame.blocks != NULL:
+        keep_blocks(r, &frame)
     if place.type or has_default or not frame.home.type:
         choose_device(&frame, place)
     if frame.copy_mask and make_copies(r, &frame):
         if bind_arguments(op, r, n, &frame, &error):
             raise_error(&error)
+        if frame.blocks != NULL:
+            keep_blocks(r, &frame)
         choose_device(&frame, place)
     n_outputs = frame.n_tensors - frame.n_inputs
     is_single = n_outputs == 1 and n_given == (out != NULL)
@@ -132,16 +136,11 @@ cdef object run_operator(
 
 cdef inline int bind_arguments(
     cuplug_operator *op, reading *r, uint32_t n, cuplug_frame *frame, cuplug_error *error
-) except -1:
+) noexcept:
     cdef int32_t n_matched = 0
-    cdef int status
     if r.row < 0:
-        status = cuplug_bind(op, r.args, n, frame, error)
-    else:
-        status = cuplug_bind_row(op, <uint32_t>r.row, r.args, n, 1, frame, &n_matched, error)
-    if frame.blocks != NULL:
-        keep_blocks(r, frame)
-    return status
+        return cuplug_bind(op, r.args, n, frame, error)
+    return cuplug_bind_row(op, <uint32_t>r.row, r.args, n, 1, frame, &n_matched, error)
 
 
 cdef int keep_blocks(reading *r, cuplug_frame *frame) except -1:

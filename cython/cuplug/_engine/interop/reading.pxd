@@ -30,7 +30,7 @@ ctypedef struct reading:
     void *streams[MAX_STREAMS]  # to order the call with: of other libraries than the first
     void *given_stream  # by the caller, to run on; NULL: the first library's current one
     int64_t *room  # what is free of `stored`
-    int64_t *apart  # what is free on the heap, which store_apart uses
+    int64_t *apart  # what is free on the heap, which store_apart uses, if there is a `kept`
     Py_ssize_t n_apart
     PyObject *objects[MAX_READ]  # borrowed
     cuplug_argument args[MAX_READ]
@@ -53,7 +53,6 @@ cdef inline void start_reading(reading *r) noexcept:
     r.n_streams = 0
     r.given_stream = NULL
     r.room = r.stored
-    r.n_apart = 0
 
 
 # Code of others runs, which may change the arrays that were read.

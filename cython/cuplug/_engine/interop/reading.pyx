@@ -38,7 +38,7 @@ cdef int divide_strides(
 cdef int64_t *store_apart(reading *r, Py_ssize_t n) except NULL:
     """On the heap, for many arrays at once."""
     cdef Py_ssize_t n_made = max(n, N_APART)
-    if n > r.n_apart:
+    if r.kept == NULL or n > r.n_apart:
         room = PyBytes_FromStringAndSize(NULL, n_made * sizeof(int64_t))
         keep(r, room)
         r.apart = <int64_t *>PyBytes_AS_STRING(room)
@@ -60,6 +60,7 @@ cdef int keep(reading *r, object obj) except -1:
         kept = []
         Py_INCREF(kept)
         r.kept = <PyObject *>kept
+        r.n_apart = 0
     (<list>r.kept).append(obj)
     return 0
 
