@@ -101,7 +101,7 @@ public:
   array(const cuplug_call *call, const cuplug_tensor *tensor)
       : data_(static_cast<T *>(tensor->data)), size_(cuplug_n_elements(tensor)), tensor_(tensor),
         tensors_(call->tensors) {}
-  /** An item of a list: `tensors` is nullptr where it is not among the call's tensors. */
+  /* An item of a list: `tensors` is nullptr where it is not among the call's tensors. */
   array(const cuplug_tensor *tensors, const cuplug_tensor *tensor)
       : data_(static_cast<T *>(tensor->data)), size_(cuplug_n_elements(tensor)), tensor_(tensor),
         tensors_(tensors) {}
@@ -139,7 +139,7 @@ public:
   template <class U> typename as_const_as<T, U>::type *as() const {
     return reinterpret_cast<typename as_const_as<T, U>::type *>(data_);
   }
-  /** For cuplug_fault_index. */
+  /* For cuplug_fault_index. */
   uint32_t number() const { return tensors_ ? (uint32_t)(tensor_ - tensors_) : UINT32_MAX; }
 
 protected:

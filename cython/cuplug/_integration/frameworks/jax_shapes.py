@@ -194,6 +194,8 @@ def cut_names(
         Their shapes.
     """
     signature = rows_of(call.operator)[row]
+    if any(x.is_each for x in signature.parameters):  # names have a value for each item
+        return [[""] * len(x) for x in operands], [[""] * len(x) for x in results]
     allowed = independent(signature, call.operator.properties[row])
     lengths: dict[tuple[str, int | str], int] = {}
     pairs = [*zip(call.parameters(row), operands, strict=True)]
