@@ -122,12 +122,10 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
 
 def count_writes(entry: Entry) -> Callable[..., Any]:
     """Return the kernel that tells autograd which tensors a call has changed."""
-    mutated = entry.overload.mutated
 
     def kernel(keyset: Any, *args: Any) -> Any:
-        for k in mutated:
-            for x in _tensors(_at(args, k)):
-                torch.autograd.graph.increment_version(x)
+        for _, x in entry.written(args):
+            torch.autograd.graph.increment_version(x)
         return entry.call.redispatch(after_writes(keyset), *args)
 
     return kernel
@@ -141,8 +139,7 @@ def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
     RuntimeError
         As PyTorch's in-place functions.
     """
-    written = [(k, x) for k in entry.overload.mutated for x in _tensors(_at(args, k))]
-    for k, x in written if _is_enabled() else ():
+    for k, x in entry.written(args) if _is_enabled() else ():
         if not x.requires_grad:
             continue
         base = base_of(x)
@@ -166,13 +163,6 @@ def _refuse_lists(entry: Entry) -> None:
 def _at(args: Sequence[Any], k: int) -> Any:
     """Return an argument; None for one that was left out."""
     return args[k] if k < len(args) else None
-
-
-def _tensors(x: Any) -> Sequence[Any]:
-    """Return the tensors of one argument."""
-    if x is None:
-        return ()
-    return x if isinstance(x, (list, tuple)) else (x,)
 
 
 def _is_recorded(args: Sequence[Any]) -> bool:

@@ -122,6 +122,12 @@ class Entry:
         """The names of its arguments."""
         return tuple(x.name for x in self.overload.arguments)
 
+    def written(self, args: Sequence[Any]) -> list[tuple[int, Any]]:
+        """Return the tensors that a call changes, each with the number of its argument."""
+        given = [(k, args[k]) for k in self.overload.mutated if k < len(args)]
+        items = [(k, x if isinstance(x, (list, tuple)) else [x]) for k, x in given]
+        return [(k, x) for k, some in items for x in some if x is not None]
+
     def named(self, args: Sequence[Any]) -> dict[str, Any]:
         """Return what is given, by name: None stands for what is left out."""
         return {name: x for name, x in zip(self.names, args, strict=False) if x is not None}
