@@ -4,6 +4,8 @@
  * no overload fits is the best one matched again with an error record to fill. */
 #include "arguments/bind.h"
 
+#include "arguments/apart.h"
+#include "arguments/lists.h"
 #include "arguments/match.h"
 #include "arguments/overlap.h"
 #include "arguments/recall.h"
@@ -113,8 +115,11 @@ static int reshape(cuplug__match *m, const cuplug__overload *o) {
  * first one does. */
 static uint32_t takes_strides(const cuplug__match *m, uint32_t flags) {
   if (flags & CUPLUG_ROW_TAKES_STRIDES) return 1;
-  for (uint32_t k = 0; flags & CUPLUG_ROW_CUDA_TAKES_STRIDES && k < m->n_args; k++)
-    if (m->args[k].kind == CUPLUG_ARGUMENT_ARRAY) return cuplug__is_cuda(m->args[k].tensor.device);
+  for (uint32_t k = 0; flags & CUPLUG_ROW_CUDA_TAKES_STRIDES && k < m->n_args; k++) {
+    const cuplug_argument *a = &m->args[k];
+    if (a->kind == CUPLUG_ARGUMENT_LIST && a->list.n) a = a->list.items;
+    if (a->kind == CUPLUG_ARGUMENT_ARRAY) return cuplug__is_cuda(a->tensor.device);
+  }
   return 0;
 }
 
@@ -135,6 +140,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   f->home = (cuplug_device){0, 0};
   f->signature = s;
   f->loop_ndim = 0;
+  if (f->blocks) cuplug__forget_lists(f); /* of another row */
   if (m->n_args > (uint32_t)s->n_parameters) {
     m->n_matched = s->n_parameters - (int32_t)m->n_args; /* below all rows that take as many */
     return cuplug__fail(m->error, CUPLUG_ERROR_TYPE, "%s: seen %u arguments, wanted at most %d",
@@ -145,7 +151,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
     if ((status = cuplug__match_array(m, i, cuplug__argument(m, i)))) return status;
     m->n_matched++;
   }
-  if (s->n_lists && (status = cuplug__match_items(m, o))) return status;
+  if (s->n_lists && (status = cuplug__match_lists(m))) return status;
   f->n_inputs = f->n_tensors;
   if ((status = cuplug__reserve_words(m))) return status;
   for (uint32_t k = 0; m->broadcasts && k < f->n_inputs; k++)
@@ -167,16 +173,20 @@ static inline cuplug__span span_of(const cuplug__match *m, uint32_t k) {
 /* In-out arrays share no memory with other arrays: arrays that interleave are apart. */
 static int check_inout(cuplug__match *m) {
   const cuplug_frame *f = m->frame;
+  if (f->apart) return cuplug__check_apart(m);
   for (uint64_t left = m->inout_mask; left; left &= left - 1) {
     const uint32_t k = (uint32_t)__builtin_ctzll(left);
     const cuplug__span changed = span_of(m, k);
-    for (uint32_t other = 0; other < f->n_inputs; other++)
-      if (other != k && f->tensors[other].data && cuplug__meet(changed, span_of(m, other)) &&
-          cuplug__overlap(&f->tensors[k], &f->tensors[other]))
-        return cuplug__mismatch(
-            m, f->parameter[k], CUPLUG_ERROR_VALUE,
-            "it is changed in place and overlaps %s; pass a copy of one of them",
-            m->s->parameters[f->parameter[other]].name);
+    for (uint32_t other = 0; other < f->n_inputs; other++) {
+      if (other == k || !f->tensors[other].data || !cuplug__meet(changed, span_of(m, other)))
+        continue;
+      const int overlap = cuplug__overlap(&f->tensors[k], &f->tensors[other]);
+      if (overlap)
+        return cuplug__mismatch(m, f->parameter[k], CUPLUG_ERROR_VALUE,
+                                "it is changed in place and %s %s; pass a copy of one of them",
+                                cuplug__overlap_verb(overlap),
+                                m->s->parameters[f->parameter[other]].name);
+    }
   }
   return CUPLUG_OK;
 }
@@ -222,6 +232,7 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
   if (!status) status = reshape(m, o);
   if (!status)
     return finish(op, m->frame, m->most_bytes, best); /* the arguments have changed meanwhile */
+  cuplug__forget_lists(m->frame);
   return name_overload(op, o, status, error);
 }
 
@@ -277,6 +288,8 @@ static inline void start_frame(cuplug_operator *op, cuplug_frame *frame, cuplug_
   frame->origin = 0;
   frame->keep_scratch = NULL;
   frame->user = NULL;
+  frame->blocks = NULL;
+  frame->apart = NULL;
   frame->staged = 0;
 }
 
@@ -308,6 +321,7 @@ int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *ar
   if (!status && m.inout_mask) status = check_inout(&m);
   if (!status) status = reshape(&m, o);
   *n_matched = m.n_matched;
+  if (status) cuplug__forget_lists(frame);
   return status ? name_overload(op, o, status, error) : finish(op, frame, m.most_bytes, row);
 }
 

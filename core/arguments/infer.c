@@ -20,5 +20,6 @@ int cuplug_infer(cuplug_operator *op, const cuplug_argument *args, uint32_t n_ar
     outputs[k].strides = NULL;
     memcpy(sizes[k], f.tensors[f.n_inputs + k].shape, (size_t)outputs[k].ndim * sizeof(int64_t));
   }
+  cuplug_free_blocks(f.blocks);
   return CUPLUG_OK;
 }

@@ -310,7 +310,7 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   if (!is_repeated(m, t) && (status = match_tensor(m, i, t))) return status;
   int contiguous = cuplug__is_contiguous(t);
   if (!contiguous && !cuplug__has_possible_strides(t)) return refuse_strides(m, i, t);
-  if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT) {
+  if (m->s->parameters[i].is_inout) {
     m->inout_mask |= 1ull << k;
     if ((status = match_inout(m, i, a, contiguous))) return status;
   } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides)) {

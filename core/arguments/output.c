@@ -70,12 +70,27 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   return CUPLUG_OK;
 }
 
+/* Of the arrays of lists that are not among the frame's tensors. */
+static int check_apart(const cuplug_frame *f, const cuplug_tensor *x, cuplug_error *error) {
+  for (uint32_t k = 0; f->apart && k < f->n_apart; k++) {
+    const cuplug_tensor *y = &f->apart[k];
+    if (y->data && cuplug__overlap(x, y))
+      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                          "%s: out: its memory overlaps an array of a list; pass an array of its "
+                          "own",
+                          f->signature->name);
+  }
+  return CUPLUG_OK;
+}
+
 /* An output may be the very memory of an input if the row says so. */
 static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x,
                          cuplug_error *error) {
   for (uint32_t other = 0; other < f->n_tensors; other++) {
     const cuplug_tensor *y = &f->tensors[other];
-    if (other == f->n_inputs + k || y->ndim < 0 || !y->data || !cuplug__overlap(x, y)) continue;
+    if (other == f->n_inputs + k || y->ndim < 0 || !y->data) continue;
+    const int overlap = cuplug__overlap(x, y);
+    if (!overlap) continue;
     const char *name = f->signature->parameters[f->parameter[other]].name;
     if (other < f->n_inputs && cuplug__same_memory(x, y)) {
       if (f->op->overloads[f->row].row->flags & CUPLUG_ROW_IN_PLACE) continue;
@@ -85,16 +100,16 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
                           f->signature->name, name);
     }
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: out: its memory overlaps %s; pass an array of its own",
-                        f->signature->name, *name ? name : "another output");
+                        "%s: out: its memory %s %s; pass an array of its own", f->signature->name,
+                        cuplug__overlap_verb(overlap), *name ? name : "another output");
   }
-  return CUPLUG_OK;
+  return check_apart(f, x, error);
 }
 
 /* The usual case in few steps: contiguous, as wanted, and apart from all other arrays. */
 static int fits(const cuplug_frame *f, uint32_t k, const cuplug_argument *given) {
   const cuplug_tensor *x = &given->tensor, *wanted = &f->tensors[k];
-  if (given->kind != CUPLUG_ARGUMENT_ARRAY || given->flags || f->n_bytes[k] < 0 ||
+  if (given->kind != CUPLUG_ARGUMENT_ARRAY || given->flags || f->n_bytes[k] < 0 || f->apart ||
       memcmp(&x->device, &wanted->device, CUPLUG__TYPE_BYTES) || !x->data || x->byte_offset ||
       (x->ndim && !x->shape) || !cuplug__same_sizes(x->shape, wanted->shape, x->ndim) ||
       !cuplug__is_contiguous(x))

@@ -77,7 +77,8 @@ int cuplug__overlap(const cuplug_tensor *a, const cuplug_tensor *b) {
     s.divisor[k] = common_divisor(s.step[k], s.divisor[k + 1]);
     s.most[k] = s.most[k + 1] + s.step[k] * s.bound[k];
   }
-  return can_be(&s, 0, y.high - 1 - x.low);
+  const int is_shared = can_be(&s, 0, y.high - 1 - x.low);
+  return s.n_tried > MAX_STEPS ? 2 : is_shared;
 }
 
 int cuplug__same_memory(const cuplug_tensor *a, const cuplug_tensor *b) {

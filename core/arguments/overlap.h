@@ -6,8 +6,13 @@
 #include "base/layout.h"
 
 /* 1 when some byte belongs to an element of both. Exact, unless deciding takes more than some
- * 10,000 steps, as only strides made by hand do: then 1. Call it for arrays whose spans meet. */
+ * 10,000 steps, as only strides made by hand do: then 2. Call it for arrays whose spans meet. */
 int cuplug__overlap(const cuplug_tensor *a, const cuplug_tensor *b);
+
+/* "overlaps" for what cuplug__overlap has returned. */
+static inline const char *cuplug__overlap_verb(int overlap) {
+  return overlap == 2 ? "may overlap (too many strides to decide it)" : "overlaps";
+}
 
 /* 1 when both have the same elements at the same addresses. */
 int cuplug__same_memory(const cuplug_tensor *a, const cuplug_tensor *b);

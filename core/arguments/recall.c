@@ -127,6 +127,7 @@ static int keep_lists(const cuplug__match *m, known_match *known) {
   const cuplug_signature *s = m->s;
   known->n_single = (uint32_t)(s->n_parameters - s->n_scalars);
   known->n_lists = 0;
+  if (m->frame->blocks) return 0;
   for (int32_t i = 0; i < s->n_parameters; i++) {
     if (s->parameters[i].kind != CUPLUG_PARAMETER_ARRAYS) continue;
     const cuplug_argument *a = cuplug__argument(m, i);

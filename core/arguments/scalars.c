@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments that are no arrays, lists of arrays included, and what the ranges say of them. */
+/* Arguments that are no arrays, and what the ranges say of them. */
 #include "arguments/scalars.h"
 
+#include "arguments/lists.h"
 #include "base/describe.h"
 #include "base/scalar.h"
 #include "base/status.h"
@@ -69,11 +70,11 @@ static int match_list(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
     a = &alone;
   }
   if (a->kind != CUPLUG_ARGUMENT_LIST) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
-  if (a->list.n > CUPLUG_MAX_ITEMS - f->n_items)
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                            "seen %" PRIu32 " items, wanted at most %d in all lists together",
-                            a->list.n, CUPLUG_MAX_ITEMS);
-  to->list = (cuplug_items){f->items + f->n_items, a->list.n};
+  const int has_room = a->list.n <= CUPLUG_MAX_ITEMS - f->n_items;
+  int64_t *items = has_room ? f->items + f->n_items : cuplug__frame_memory(m, a->list.n * 8ull);
+  if (!items) return CUPLUG_ERROR_MEMORY;
+  if (has_room) f->n_items += a->list.n;
+  to->list = (cuplug_items){items, a->list.n};
   for (uint32_t k = 0; k < a->list.n; k++) {
     cuplug_scalar item;
     int status = is_bool_axis(&m->s->parameters[i], &a->list.items[k])
@@ -83,50 +84,7 @@ static int match_list(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
     if (status && m->error) refuse_scalar(m, i, &a->list.items[k], type, status);
     m->item = -1;
     if (status) return status;
-    f->items[f->n_items++] = item.i;
-  }
-  return CUPLUG_OK;
-}
-
-/* ---- Lists of arrays ------------------------------------------------------------------------- */
-
-/* An empty list does not say what the names in it stand for. */
-static int check_empty(cuplug__match *m, int32_t i) {
-  const cuplug_parameter *x = &m->s->parameters[i];
-  const uint64_t dtypes = m->s->variables[x->type_variable].dtypes;
-  int is_known = !(dtypes & (dtypes - 1)) || m->known_types >> x->type_variable & 1;
-  for (int32_t k = 0; k < x->n_dims; k++) {
-    const cuplug_dim *d = &x->dims[k];
-    if (d->kind == CUPLUG_DIM_NAMED || d->kind == CUPLUG_DIM_VARIADIC)
-      is_known = is_known && m->known_sizes >> d->value & 1;
-  }
-  if (is_known) return CUPLUG_OK;
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "seen an empty list, wanted at least one array, which says what %s is",
-                          cuplug__describe_parameter(m->s, x).s);
-}
-
-int cuplug__match_items(cuplug__match *m, const cuplug__overload *o) {
-  for (uint32_t k = 0; k < o->n_scalars; k++) {
-    const int32_t i = o->scalars[k];
-    const cuplug_argument *a = cuplug__argument(m, i);
-    const cuplug_parameter *x = &m->s->parameters[i];
-    if (x->kind != CUPLUG_PARAMETER_ARRAYS || is_none(x, a)) continue;
-    if (a->kind != CUPLUG_ARGUMENT_LIST) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
-    const uint32_t room = CUPLUG_MAX_ARGUMENTS - m->frame->n_tensors - (uint32_t)m->s->n_outputs;
-    if (a->list.n > room)
-      return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                              "seen %" PRIu32 " arrays, wanted at most %" PRIu32
-                              ": a call has at most %d arrays",
-                              a->list.n, room, CUPLUG_MAX_ARGUMENTS);
-    for (uint32_t item = 0; item < a->list.n; item++) {
-      m->item = item;
-      int status = cuplug__match_array(m, i, &a->list.items[item]);
-      if (status) return status;
-    }
-    m->item = -1;
-    m->n_items += a->list.n;
-    if (!a->list.n && check_empty(m, i)) return CUPLUG_ERROR_VALUE;
+    items[k] = item.i;
   }
   return CUPLUG_OK;
 }
@@ -186,14 +144,15 @@ static __attribute__((noinline)) int match_other(cuplug__match *m, int32_t i, cu
   if (x->kind == CUPLUG_PARAMETER_SCALAR) return match_scalar(m, i, a, to);
   if (x->kind == CUPLUG_PARAMETER_HANDLE) return match_handle(m, i, a, to);
   if (x->kind != CUPLUG_PARAMETER_ARRAYS) return match_string(m, i, a, to);
-  to->list = (cuplug_items){&m->frame->tensors[*first_item], a->list.n};
+  const cuplug_frame *f = m->frame;
+  to->list = (cuplug_items){(f->apart ? f->apart : f->tensors) + *first_item, a->list.n};
   *first_item += a->list.n;
   return CUPLUG_OK;
 }
 
 int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o) {
   cuplug_frame *f = m->frame;
-  uint32_t first_item = o->n_arrays;
+  uint32_t first_item = f->apart ? 0 : o->n_arrays;
   for (uint32_t k = 0; k < o->n_scalars; k++) {
     const int32_t i = o->scalars[k];
     const cuplug_parameter *x = &m->s->parameters[i];

@@ -6,8 +6,6 @@
 #include "arguments/match.h"
 #include "registry/operator.h"
 
-/* Fits the arrays of all lists, which stand behind the single ones. */
-int cuplug__match_items(cuplug__match *m, const cuplug__overload *o);
 /* Fits the scalars and lists of an overload whose arrays were matched, and checks its ranges. */
 int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o);
 

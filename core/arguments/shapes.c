@@ -2,6 +2,7 @@
 /* Sizes that a signature says: those of outputs, and those of inputs that are worked out. */
 #include "arguments/shapes.h"
 
+#include "arguments/lists.h"
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
@@ -164,22 +165,33 @@ static int64_t size_at(const cuplug_parameter *x, const cuplug_tensor *t, int32_
   return t->shape[d];
 }
 
-int cuplug__check_formulas(cuplug__match *m) {
-  const cuplug_frame *f = m->frame;
-  const cuplug__values values = {f->tensors, f->scalars};
-  for (uint32_t k = 0; k < f->n_inputs; k++) {
-    const cuplug_parameter *x = &m->s->parameters[f->parameter[k]];
-    for (int32_t d = 0; d < x->n_dims && f->tensors[k].ndim >= 0; d++) {
-      const cuplug_dim *dim = &x->dims[d];
-      int64_t wanted;
-      if (dim->kind != CUPLUG_DIM_FORMULA) continue;
-      if (work_out(m, x, dim, &dim->formula, &wanted)) return CUPLUG_ERROR_VALUE;
-      const int64_t size = size_at(x, &f->tensors[k], d);
-      if (size == wanted) continue;
-      return cuplug__mismatch(m, f->parameter[k], CUPLUG_ERROR_VALUE,
-                              "size %s: seen %" PRId64 ", wanted %" PRId64 " (%s)", dim->text, size,
-                              wanted, cuplug__describe_names(m->s, dim->text, &values).s);
-    }
+static int check_sizes(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
+  const cuplug_parameter *x = &m->s->parameters[i];
+  const cuplug__values values = {m->frame->tensors, m->frame->scalars};
+  for (int32_t d = 0; d < x->n_dims && t->ndim >= 0; d++) {
+    const cuplug_dim *dim = &x->dims[d];
+    int64_t wanted;
+    if (dim->kind != CUPLUG_DIM_FORMULA) continue;
+    if (work_out(m, x, dim, &dim->formula, &wanted)) return CUPLUG_ERROR_VALUE;
+    const int64_t size = size_at(x, t, d);
+    if (size == wanted) continue;
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "size %s: seen %" PRId64 ", wanted %" PRId64 " (%s)", dim->text, size,
+                            wanted, cuplug__describe_names(m->s, dim->text, &values).s);
   }
   return CUPLUG_OK;
+}
+
+int cuplug__check_formulas(cuplug__match *m) {
+  const cuplug_frame *f = m->frame;
+  int status = CUPLUG_OK;
+  for (uint32_t k = 0; k < f->n_inputs && !status; k++)
+    status = check_sizes(m, f->parameter[k], &f->tensors[k]);
+  for (uint32_t k = 0; f->apart && k < f->n_apart && !status; k++) {
+    const cuplug__item item = cuplug__find_apart(m, k);
+    m->item = item.number;
+    status = check_sizes(m, item.parameter, &f->apart[k]);
+    m->item = -1;
+  }
+  return status;
 }

@@ -54,6 +54,14 @@ static int run_entered(cuplug__run *run) {
   return is_prepared && run->frame->home.type == CUPLUG_CUDA ? run_prepared(run) : run_relaxed(run);
 }
 
+/* Lists that are apart do not go through a GPU. */
+static int refuse_lists(const cuplug__run *run) {
+  return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
+                      "%s: got lists of arrays on the host, expected arrays on %s, where it is to "
+                      "run; copy them to the GPU first",
+                      run->frame->op->name, cuplug__describe_device(run->device).s);
+}
+
 static int run_on_all(cuplug__run *run) {
   cuplug__cuda_note_operator(run->frame->op->name);
   cuplug__spread_inputs(run->frame);
@@ -69,6 +77,7 @@ static __attribute__((noinline)) int run_cuda(cuplug__run *run) {
     return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
                         "%s: it was to run on %s but %s has no CUDA entry for it", f->op->name,
                         cuplug__describe_device(run->device).s, cuplug_operator_path(f->op));
+  if (f->home.type == CUPLUG_CPU && f->apart) return refuse_lists(run);
   if ((status = cuplug__calls_check(run->error))) return status;
   if (run->device.id == CUPLUG_ALL_GPUS) return run_on_all(run);
   CUPLUG__ENTERED context = cuplug__cuda_enter(run->device.id, run->error);
@@ -88,7 +97,8 @@ static int run_host(cuplug__run *run) {
 cuplug_device cuplug__default_place(const cuplug_frame *f) {
   const cuplug__overload *o = &f->op->overloads[f->row];
   const int has_host = *o->row->host_entry != 0;
-  const int on_host = o->prefers_host || (has_host && cuplug__cuda_start(NULL));
+  const int is_apart = has_host && f->apart && f->home.type == CUPLUG_CPU;
+  const int on_host = o->prefers_host || is_apart || (has_host && cuplug__cuda_start(NULL));
   return (cuplug_device){on_host ? CUPLUG_CPU : CUPLUG_CUDA, 0};
 }
 
@@ -111,6 +121,11 @@ int cuplug_check_place(const cuplug_frame *f, cuplug_error *error) {
 static __attribute__((noinline)) int check_frame(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_parameter *parameters = f->signature->parameters;
   const uint64_t copy_mask = cuplug_wanted_copies(f);
+  if (copy_mask & CUPLUG_COPY_ITEMS)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: got a list with strided or misaligned arrays, expected C-contiguous "
+                        "copies of them",
+                        f->op->name);
   for (uint32_t k = 0; copy_mask && k < f->n_inputs; k++)
     if (copy_mask >> k & 1)
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,

@@ -135,19 +135,27 @@ static void set_options(cuplug_frame *f, cuplug_options *options) {
   f->user = options;
 }
 
+static int run_bound(cuplug_frame *f, const cuplug_argument *outputs, uint32_t n,
+                     cuplug_error *error) {
+  uint32_t n_missing;
+  int status = cuplug_check_place(f, error);
+  if (status) return status;
+  status = take_outputs(f, outputs, n, &n_missing, error);
+  if (!status && n_missing) status = allocate_outputs(f, outputs, n, error);
+  return status ? status : cuplug_run(f, error);
+}
+
 int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                   const cuplug_options *given, cuplug_error *error) {
   cuplug_options options;
   cuplug_frame frame;
-  uint32_t n_missing;
   const uint32_t n_parameters = count_parameters(op, n_args), n = n_args - n_parameters;
   const cuplug_argument *outputs = n ? args + n_parameters : NULL;
   int status = given ? take_options(op, given, &options, error) : CUPLUG_OK;
   if (!status) status = cuplug_bind(op, args, n_parameters, &frame, error);
   if (status) return status;
   if (given) set_options(&frame, &options);
-  if ((status = cuplug_check_place(&frame, error))) return status;
-  status = take_outputs(&frame, outputs, n, &n_missing, error);
-  if (!status && n_missing) status = allocate_outputs(&frame, outputs, n, error);
-  return status ? status : cuplug_run(&frame, error);
+  status = run_bound(&frame, outputs, n, error);
+  if (frame.blocks) cuplug_free_blocks(frame.blocks);
+  return status;
 }

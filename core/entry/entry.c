@@ -32,7 +32,7 @@ int cuplug__finish_error(cuplug_error *error, const char *name, int status) {
   return error->status;
 }
 
-/* The arrays of lists, where the entry sees them. */
+/* The arrays of lists, where the entry sees them: among all tensors. */
 static void point_lists(cuplug__run *run) {
   cuplug_frame *f = run->frame;
   const cuplug__overload *o = run->overload;
@@ -78,7 +78,7 @@ static void join_second(cuplug__run *run) {
 int cuplug__call_entry(cuplug__run *run) {
   const cuplug_frame *f = run->frame;
   const cuplug__overload *o = run->overload;
-  if (f->signature->n_lists) point_lists(run);
+  if (f->signature->n_lists && !f->apart) point_lists(run);
   cuplug_call call = {.struct_bytes = sizeof(call),
                       .abi_version = CUPLUG_ABI_VERSION,
                       .device = run->device,

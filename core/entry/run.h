@@ -39,8 +39,7 @@ static inline cuplug_error *cuplug__error_of(const cuplug_call *call) {
 /* Whether tensor k is changed: an in-out array, or an output. */
 static inline int cuplug__is_written(const cuplug__run *run, uint32_t k) {
   const cuplug_frame *f = run->frame;
-  return k >= f->n_inputs ||
-         f->signature->parameters[f->parameter[k]].kind == CUPLUG_PARAMETER_INOUT;
+  return k >= f->n_inputs || f->signature->parameters[f->parameter[k]].is_inout;
 }
 
 /* Puts the operator's name before the message when something outside of the entry has failed.

@@ -118,6 +118,11 @@ uint32_t cuplug_parameter_n_dims(const cuplug_signature *s, uint32_t i) {
   return x ? (uint32_t)x->n_dims : 0;
 }
 
+int32_t cuplug_parameter_is_inout(const cuplug_signature *s, uint32_t i) {
+  const cuplug_parameter *x = parameter(s, i);
+  return x ? x->is_inout : 0;
+}
+
 const char *cuplug_parameter_tag(const cuplug_signature *s, uint32_t i) {
   const cuplug_parameter *x = parameter(s, i);
   return x ? x->tag : NULL;

@@ -60,6 +60,10 @@ void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const cha
 
 void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *names, uint32_t tensor,
                          uint32_t n_inputs) {
+  if (tensor == UINT32_MAX) { /* of a list that is apart */
+    snprintf(text, CUPLUG__NAME_BYTES, "%s", names->n_lists == 1 ? names->list : "a list");
+    return;
+  }
   const int is_output = tensor >= n_inputs;
   const uint32_t at = is_output ? names->n_single + (tensor - n_inputs) : tensor;
   const int is_in_list = names->n_lists && !is_output && at >= names->n_single;

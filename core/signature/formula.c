@@ -240,6 +240,8 @@ static int tie(cuplug__parser *p, cuplug_step *step) {
   if (number >= 0) return tie_scalar(p, step, x, number);
   const cuplug_place *place = find_place(p->s, text, n);
   if (place && place->n_before + place->n_behind > -2) return tie_place(p, step, place);
+  if (place && p->s->each_names >> (place - p->s->places) & 1)
+    return refuse_name(p, step, "it has a value for each item of a list, and none for the call");
   return refuse_name(p, step,
                      "neither an integer parameter nor a dimension of an input that is always "
                      "given");

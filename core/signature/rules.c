@@ -103,9 +103,26 @@ static void find_places(cuplug_signature *s) {
     for (int32_t i = 0; i < s->n_parameters; i++) {
       const cuplug_parameter *x = &s->parameters[i];
       const int32_t array = is_array(x) ? n_arrays++ : ~n_scalars++;
-      if (binds(x) && is_array(x) != is_list) take_places(s, x, array);
+      if (binds(x) && is_array(x) != is_list && !x->is_each) take_places(s, x, array);
     }
   }
+}
+
+/* The names that stand in one parameter. */
+static uint64_t names_in(const cuplug_parameter *x) {
+  uint64_t names = 0;
+  for (int32_t k = 0; k < x->n_dims; k++)
+    if (x->dims[k].kind == CUPLUG_DIM_NAMED || x->dims[k].kind == CUPLUG_DIM_VARIADIC)
+      names |= 1ull << x->dims[k].value;
+  return names;
+}
+
+/* Names that stand nowhere but in lists T[n][each] have a value for each item. */
+static void find_each_names(cuplug_signature *s) {
+  uint64_t in_lists = 0, elsewhere = 0;
+  for (int32_t i = 0; i < s->n_parameters; i++)
+    *(s->parameters[i].is_each ? &in_lists : &elsewhere) |= names_in(&s->parameters[i]);
+  s->each_names = in_lists & ~elsewhere;
 }
 
 static int input_has_loop(const cuplug_signature *s) {
@@ -142,9 +159,12 @@ static int check_dim(cuplug__parser *p, const cuplug_parameter *x, const cuplug_
   if (!is_output || d->kind == CUPLUG_DIM_FIXED || d->kind == CUPLUG_DIM_UNKNOWN ||
       d->kind == CUPLUG_DIM_FORMULA || d->kind == CUPLUG_DIM_LISTED || is_bound(s, d))
     return CUPLUG_OK;
+  const int is_each = d->kind != CUPLUG_DIM_LOOP && s->each_names >> d->value & 1;
   return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                      "signature: %s: dimension '%s' stands in no input that is always given", name,
-                      d->kind == CUPLUG_DIM_LOOP ? "..." : s->dim_names[d->value]);
+                      is_each ? "signature: %s: dimension '%s' has a value for each item of a list"
+                              : "signature: %s: dimension '%s' stands in no input that is always "
+                                "given",
+                      name, d->kind == CUPLUG_DIM_LOOP ? "..." : s->dim_names[d->value]);
 }
 
 static int check_dims(cuplug__parser *p, const cuplug_parameter *x) {
@@ -207,7 +227,7 @@ static int scalar_takes(uint64_t dtypes, const cuplug_parameter *x) {
 }
 
 static int check_default(const cuplug_signature *s, const cuplug_parameter *x) {
-  if (x->kind != CUPLUG_PARAMETER_INOUT && x->default_kind == CUPLUG_ARGUMENT_NONE) return 1;
+  if (x->default_kind == CUPLUG_ARGUMENT_NONE) return 1;
   switch (x->kind) {
   case CUPLUG_PARAMETER_STRING:
     return x->default_kind == CUPLUG_ARGUMENT_STRING;
@@ -320,15 +340,19 @@ static int count_all(cuplug__parser *p) {
     n_arrays += is_array(&s->parameters[i]);
     s->n_scalars += !is_array(&s->parameters[i]);
     s->n_lists += s->parameters[i].kind == CUPLUG_PARAMETER_ARRAYS;
+    s->n_each_lists += s->parameters[i].is_each;
   }
-  if (n_arrays <= CUPLUG_MAX_ARGUMENTS) return CUPLUG_OK;
+  if (n_arrays + (s->n_lists > 0) <= CUPLUG_MAX_ARGUMENTS) return CUPLUG_OK;
   return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                      "signature: at most %d arrays, outputs included", CUPLUG_MAX_ARGUMENTS);
+                      "signature: at most %d arrays, outputs included%s",
+                      CUPLUG_MAX_ARGUMENTS - (s->n_lists > 0),
+                      s->n_lists ? ", in a signature with lists of arrays" : "");
 }
 
 int cuplug__check_signature(cuplug__parser *p, int *parameter) {
   if (settle_dims(p, parameter)) return CUPLUG_ERROR_VALUE;
   find_places(p->s);
+  find_each_names(p->s);
   for (int i = 0; i < p->s->n_parameters + p->s->n_outputs + (p->s->made != NULL); i++) {
     *parameter = i;
     if (check_parameter(p, i)) return CUPLUG_ERROR_VALUE;

@@ -3,7 +3,7 @@
  *
  *   signature  = name "(" [parameter {"," parameter}] ")" ["->" outputs] ["where" clauses]
  *   parameter  = ["inout"] name ":" type ["=" default]
- *   type       = dtype "[" dims "]" ["[]"] | dtype | ("int" | "float") "[]" | "str"
+ *   type       = dtype "[" dims "]" ["[]" | "[each]"] | dtype | ("int" | "float") "[]" | "str"
  *              | string {"|" string} | handle
  *   handle     = "handle" "[" name "]"
  *   outputs    = output | "(" output {"," output} ")" | [name ":"] handle
@@ -172,7 +172,8 @@ static int parse_type(parser *p, cuplug_parameter *x) {
   if (parse_dims(p, x)) return CUPLUG_ERROR_VALUE;
   if (!cuplug__take(p, "[")) return CUPLUG_OK;
   x->kind = CUPLUG_PARAMETER_ARRAYS;
-  return cuplug__expect(p, "]", "']' is wanted: a list of arrays is T[n][]");
+  x->is_each = cuplug__take_word(p, "each");
+  return cuplug__expect(p, "]", "']' is wanted: a list of arrays is T[n][] or T[n][each]");
 }
 
 static int parse_default(parser *p, cuplug_parameter *x) {
@@ -227,9 +228,10 @@ static int parse_parameter(parser *p) {
   if (cuplug__parse_name(p, &x->name, "a parameter's name is wanted")) return CUPLUG_ERROR_VALUE;
   if (cuplug__expect(p, ":", "':' and a type are wanted")) return CUPLUG_ERROR_VALUE;
   if (parse_type(p, x)) return CUPLUG_ERROR_VALUE;
-  if (inout && x->kind != CUPLUG_PARAMETER_ARRAY)
-    return fail(p, p->parameter_at[p->s->n_parameters], "inout is for arrays");
-  if (inout) x->kind = CUPLUG_PARAMETER_INOUT;
+  if (inout && x->kind != CUPLUG_PARAMETER_ARRAY && x->kind != CUPLUG_PARAMETER_ARRAYS)
+    return fail(p, p->parameter_at[p->s->n_parameters], "inout is for arrays and lists of them");
+  if (inout && x->kind == CUPLUG_PARAMETER_ARRAY) x->kind = CUPLUG_PARAMETER_INOUT;
+  x->is_inout = inout;
   p->s->n_parameters++;
   if (!cuplug__take(p, "=")) return CUPLUG_OK;
   const char *begin = p->at;

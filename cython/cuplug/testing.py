@@ -110,6 +110,8 @@ def _arguments(
     _draw_sizes(draw, signature, sizes, names)
     given = sorted(size for size in _numbers(names.values()) if size > 0) or [1]
     drawn = {}
+    n_each = draw(st.integers(1, 3)) if any(x.is_each for x in signature.parameters) else 0
+    own = [_own_sizes(draw, signature, sizes, names) for _ in range(n_each)]
     for x in signature.parameters:
         if x.name in pins:
             drawn[x.name] = names[x.name]
@@ -117,7 +119,8 @@ def _arguments(
             names[x.name] = x.default
         elif x.kind in ARRAYS:
             # Their places: sizes may be worked out of parameters that come later.
-            drawn[x.name] = names[x.name] = (x,) * draw(st.integers(1, 3))
+            n_items = n_each if x.is_each else draw(st.integers(1, 3))
+            drawn[x.name] = names[x.name] = (x,) * n_items
         else:
             allowed = _allowed(signature, x, dtypes, names)
             assume(allowed[0] <= allowed[1])
@@ -129,7 +132,8 @@ def _arguments(
             continue
         x = places[0]
         dtype = numpy_dtype(dtypes[x.type_variable])
-        shapes = [_shape(draw, signature, x, names) for _ in places]
+        each = own if x.is_each else [names] * len(places)
+        shapes = [_shape(draw, signature, x, names | sizes_of_item) for sizes_of_item in each]
         arrays = [draw(_arrays(dtype, shape, given[0], all_bits)) for shape in shapes]
         drawn[name] = arrays if x.kind == "arrays" else arrays[0]
     return {name: value for name, value in drawn.items() if value is not None}
@@ -156,6 +160,16 @@ def _draw_sizes(draw: Draw, signature: Signature, sizes: Sizes, names: dict[str,
             assume(max(low, 0) <= high)
             names[name] = draw(_sizes_between(sizes, low, high))
     names[LOOP] = tuple(draw(st.lists(sizes, max_size=3)))
+
+
+def _own_sizes(
+    draw: Draw, signature: Signature, sizes: Sizes, names: dict[str, Any]
+) -> dict[str, Any]:
+    """Return other sizes for the names that each item of a list has its own of."""
+    own = [signature.dim_names[k] for k in signature.each_names]
+    drawn = {name: draw(sizes) for name in own if isinstance(names[name], int)}
+    groups = [name for name in own if name not in drawn]
+    return drawn | {name: tuple(draw(st.lists(sizes, max_size=2))) for name in groups}
 
 
 def _sizes_between(sizes: Sizes, low: float, high: float) -> Sizes:

@@ -125,7 +125,9 @@ typedef struct cuplug_tensor {
   uint64_t byte_offset;
 } cuplug_tensor;
 
-/** A list argument, `int[]`, `float[]` or `T[n][]`: int64_t, double or cuplug_tensor, n of them. */
+/** A list argument, `int[]`, `float[]`, `T[n][]` or `T[n][each]`: int64_t, double or cuplug_tensor,
+ * n of them. Tensors of lists `T[n][each]`, and of calls with more than 64 arrays, are not among
+ * call->tensors. */
 typedef struct cuplug_items {
   const void *items;
   int64_t n;
@@ -190,8 +192,8 @@ struct cuplug_call {
   uint32_t abi_version;  /* the host's CUPLUG_ABI_VERSION */
   cuplug_device device;  /* where to run; for CUDA it is the current device */
   void *stream;          /* CUstream or cudaStream_t to launch on, never NULL; NULL on the host */
-  const cuplug_tensor *tensors; /* array parameters in signature order, then those in lists, then
-                                   outputs */
+  const cuplug_tensor *tensors; /* array parameters in signature order, then those in lists that
+                                   are short, then outputs */
   const cuplug_tensor *outputs; /* a part of `tensors` */
   const cuplug_scalar *scalars; /* the other parameters in signature order, lists included */
   uint64_t none_mask;           /* bit k: scalar k is None */

@@ -2,10 +2,11 @@
 /* What entries in C++ are given for the names of a signature. Part of <cuplug/plugin.hpp>.
  *
  *     x: T[n]           array<const T>    inout x: T[n], outputs   array<T>
- *     xs: T[n][]        arrays<const T>   outputs with `?`         output<T, rank>
+ *     xs: T[n][]        arrays<const T>   inout xs: T[n][each]     arrays<T>
+ *     k: int[]          list<int64_t>     outputs with `?`         output<T, rank>
  *     a: float32        float             a: int = None            maybe<int64_t>
- *     k: int[]          list<int64_t>     s: str                   const char *
- *     mode: "a" | "b"   choice            n, *rows of arrays       int64_t, sizes
+ *     mode: "a" | "b"   choice            s: str                   const char *
+ *     n, *rows          int64_t, sizes, of arrays that are in no list
  *     plan: handle[plan]   handle
  *
  * All of them are small and passed by value. An array knows its address and its size, so that loops
@@ -100,6 +101,10 @@ public:
   array(const cuplug_call *call, const cuplug_tensor *tensor)
       : data_(static_cast<T *>(tensor->data)), size_(cuplug_n_elements(tensor)), tensor_(tensor),
         tensors_(call->tensors) {}
+  /* An item of a list: `tensors` is nullptr where it is not among the call's tensors. */
+  array(const cuplug_tensor *tensors, const cuplug_tensor *tensor)
+      : data_(static_cast<T *>(tensor->data)), size_(cuplug_n_elements(tensor)), tensor_(tensor),
+        tensors_(tensors) {}
 
   T *data() const { return data_; }
   operator T *() const { return data_; }
@@ -134,7 +139,8 @@ public:
   template <class U> typename as_const_as<T, U>::type *as() const {
     return reinterpret_cast<typename as_const_as<T, U>::type *>(data_);
   }
-  uint32_t number() const { return (uint32_t)(tensor_ - tensors_); } /* for cuplug_fault_index */
+  /* For cuplug_fault_index. */
+  uint32_t number() const { return tensors_ ? (uint32_t)(tensor_ - tensors_) : UINT32_MAX; }
 
 protected:
   T *data_;
@@ -185,15 +191,20 @@ private:
 
 template <class T> class arrays {
 public:
-  arrays(const cuplug_call *call, const cuplug_items &items) : items_(items), call_(call) {}
+  arrays(const cuplug_call *call, const cuplug_items &items)
+      : items_(items), tensors_(is_among(call, items.items) ? call->tensors : nullptr) {}
+  static bool is_among(const cuplug_call *call, const void *items) {
+    const uintptr_t first = (uintptr_t)call->tensors, at = (uintptr_t)items;
+    return at >= first && at < first + call->n_tensors * sizeof(cuplug_tensor);
+  }
   int64_t size() const { return items_.n; }
   array<T> operator[](int64_t k) const {
-    return array<T>(call_, static_cast<const cuplug_tensor *>(items_.items) + k);
+    return array<T>(tensors_, static_cast<const cuplug_tensor *>(items_.items) + k);
   }
 
 private:
   cuplug_items items_;
-  const cuplug_call *call_;
+  const cuplug_tensor *tensors_; /* nullptr: the items are not among them */
 };
 
 /** The sizes of a group of dimensions. */

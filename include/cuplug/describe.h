@@ -76,7 +76,7 @@ typedef enum cuplug_kind {
   CUPLUG_PARAMETER_CHOICE, /* s: "a" | "b" */
   CUPLUG_PARAMETER_OUTPUT, /* -> T[n] */
   CUPLUG_PARAMETER_LIST,   /* axes: int[], a: float[] */
-  CUPLUG_PARAMETER_ARRAYS, /* xs: T[n][], a list of arrays */
+  CUPLUG_PARAMETER_ARRAYS, /* xs: T[n][] or T[n][each], a list of arrays; also with inout */
   CUPLUG_PARAMETER_HANDLE  /* plan: handle[plan], or the one output of that type */
 } cuplug_kind;
 
@@ -89,6 +89,8 @@ CUPLUG_API uint64_t cuplug_parameter_dtypes(const cuplug_signature *signature, u
 /** How many dimensions stand in its brackets; "...", and "*n", each any number of them, count as 1.
  */
 CUPLUG_API uint32_t cuplug_parameter_n_dims(const cuplug_signature *signature, uint32_t i);
+/** 1 when the call changes it in place: an `inout` array or list of arrays; else 0. */
+CUPLUG_API int32_t cuplug_parameter_is_inout(const cuplug_signature *signature, uint32_t i);
 /** The tag of a handle; NULL for others. */
 CUPLUG_API const char *cuplug_parameter_tag(const cuplug_signature *signature, uint32_t i);
 /** The text of its default, as written; NULL without: it must be given. */

@@ -224,17 +224,42 @@ bool run_dtype(const cuplug_call *call, uint32_t type, int *status) {
   }
 }
 
-template <class Entry, class... T, int... k>
-int choose_dtype(const cuplug_call *call, numbers<k...>) {
-  constexpr int there = word_of_list(Entry::type_names(), sizeof...(T));
+/** The dtype of a type variable that stands in lists alone: of the first item of any of them. */
+struct list_dtype {
+  const cuplug_call *call;
+  const char *name;
+  int there;
+  uint32_t type;
+  bool operator()(const char *text, const item &part) {
+    if (part.what != kind::arrays || !is_word(text, part.type, name, there)) return false;
+    const cuplug_items &list = call->scalars[part.index].list;
+    if (!list.n) return false;
+    type = cuplug_type(static_cast<const cuplug_tensor *>(list.items));
+    return true;
+  }
+};
+
+/** The dtype of a call, which `source` has; 0: all lists are empty, and so it has only one. */
+template <class Entry, int there> uint32_t type_of_call(const cuplug_call *call) {
   constexpr item source = find_dtype(Entry::text(), Entry::type_names(), there);
   static_assert(source.what != kind::none,
                 "a type variable stands in no array that is always given");
-  const uint32_t type = cuplug_type((source.output ? call->outputs : call->tensors) + source.index);
+  if constexpr (source.what == kind::arrays) {
+    list_dtype finder{call, Entry::type_names(), there, 0};
+    visit_parts(Entry::text(), finder);
+    return finder.type;
+  } else {
+    return cuplug_type((source.output ? call->outputs : call->tensors) + source.index);
+  }
+}
+
+template <class Entry, class... T, int... k>
+int choose_dtype(const cuplug_call *call, numbers<k...>) {
+  constexpr int there = word_of_list(Entry::type_names(), sizeof...(T));
+  constexpr uint64_t allowed = dtypes_of(Entry::text(), Entry::type_names(), there);
+  const uint32_t type = type_of_call<Entry, there>(call);
   int status = CUPLUG_OK;
-  if ((run_dtype<Entry, k, dtypes_of(Entry::text(), Entry::type_names(), there), T...>(call, type,
-                                                                                       &status) ||
-       ...))
+  if ((run_dtype<Entry, k, allowed, T...>(call, type ? type : dtype<k>::id, &status) || ...))
     return status;
   return cuplug_fail(call, CUPLUG_ERROR_TYPE, "no code for this dtype");
 }

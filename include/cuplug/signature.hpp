@@ -269,23 +269,25 @@ constexpr item find(const char *text, const char *name) {
   return size.found;
 }
 
-/** The first array that always has the dtype of a type variable: a parameter, else an output. */
+/** The first array that always has the dtype of a type variable: a parameter, else an output; and
+ * the first list of arrays with it. */
 struct dtype_finder {
   const char *name;
   int there;
-  item found;
+  item found, in_list;
   constexpr bool operator()(const char *text, const item &part) {
-    if (part.what != kind::array || part.optional || !is_word(text, part.type, name, there))
-      return false;
+    if (part.optional || !is_word(text, part.type, name, there)) return false;
+    if (part.what == kind::arrays && in_list.what == kind::none) in_list = part;
+    if (part.what != kind::array) return false;
     found = part;
     return true;
   }
 };
 
 constexpr item find_dtype(const char *text, const char *name, int there) {
-  dtype_finder finder{name, there, {}};
+  dtype_finder finder{name, there, {}, {}};
   visit_parts(text, finder);
-  return finder.found;
+  return finder.found.what == kind::none ? finder.in_list : finder.found;
 }
 
 /** Whether the `where` clause begins there, not an output or a dimension of that name. */

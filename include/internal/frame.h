@@ -22,10 +22,13 @@ typedef int cuplug_keep_scratch(void *user, const cuplug_frame *frame, uint32_t 
                                 uint64_t bytes, void **pointer, cuplug_error *error);
 
 #define CUPLUG_MAX_STORED 1024 /* words of shapes and strides that a call makes */
-#define CUPLUG_MAX_ITEMS 256   /* of all lists of numbers of a call */
+#define CUPLUG_MAX_ITEMS 256   /* of lists of numbers of a call; further lists are in `blocks` */
+
+#define CUPLUG_COPY_ITEMS (1ull << 63) /* in copy_mask: of arrays of lists that are apart */
 
 /* One call under way, in the caller's stack frame. Filled by cuplug_bind; nothing in it needs to be
- * prepared or freed. Fields marked (set) may be set by the caller between bind and run. */
+ * prepared, and only its `blocks` need to be freed. Fields marked (set) may be set by
+ * the caller between bind and run. */
 struct cuplug_frame {
   cuplug_operator *op;
   const cuplug_signature *signature; /* of the row that matched */
@@ -46,6 +49,10 @@ struct cuplug_frame {
   cuplug_progress *progress; /* (set) while host arrays go through the GPU; NULL: not wanted */
   cuplug_keep_scratch *keep_scratch; /* (set) NULL: the pool gives it */
   void *user;                        /* (set) the first argument of these */
+  void *blocks;                      /* memory of lists, for cuplug_free_blocks; NULL: none */
+  cuplug_tensor *apart;    /* the arrays of all lists, one list behind the other, where they are not
+                              among `tensors`: of lists T[n][each], and where there are too many */
+  uint32_t n_apart;        /* where there is `apart` */
   const uint64_t *origins; /* (set) of the arrays that are read: see cuplug_check_origin */
   uint32_t n_origins;
   uint64_t origin;   /* after the run on a GPU: of what it has written */
@@ -84,6 +91,10 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
 int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_args,
                     uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched,
                     cuplug_error *error);
+
+/* Frees the `blocks` of a frame when it is not used any more. After a bind that failed there are
+ * none: NULL, which is taken. [thread-safe] [no-cuda] */
+void cuplug_free_blocks(void *blocks);
 
 /* What of copy_mask cannot do without copies, with `device` as it is now: arrays of the host that
  * go through a GPU, or that the host entry is given in blocks, are put in order on their way.

@@ -17,6 +17,7 @@ CUPLUG__BEGIN_C
 #define CUPLUG_FUNCTIONS(X) \
   X(bind)                   \
   X(bind_row)               \
+  X(free_blocks)            \
   X(wanted_copies)          \
   X(wanted_shape)           \
   X(check_place)            \

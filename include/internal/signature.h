@@ -46,7 +46,9 @@ typedef struct cuplug_parameter {
   cuplug_scalar default_value;
   const char *default_text; /* as written; NULL without */
   const char **choices;
-  const char *tag; /* of a handle */
+  const char *tag;  /* of a handle */
+  int32_t is_inout; /* 1: it is changed in place, or its arrays are */
+  int32_t is_each;  /* 1: each array of the list has sizes of its own: T[n][each] */
 } cuplug_parameter;
 
 /* A type variable, or a dtype that stands for itself (then `name` is "" and one bit is set). */
@@ -101,12 +103,14 @@ struct cuplug_signature {
   int32_t n_scalars;            /* parameters that are no arrays */
   int32_t has_formulas;         /* 1: a size is a formula, a slice or a list's item */
   int32_t n_lists;              /* of arrays */
+  int32_t n_each_lists;         /* of these, those whose arrays have sizes of their own */
   int32_t n_handles;            /* parameters that are handles */
   cuplug_parameter *parameters; /* outputs last */
   const cuplug_parameter *made; /* the handle that it makes, behind the parameters; n_outputs is 0
                                    then. NULL: none */
   cuplug_type_variable *variables;
   const char **dim_names; /* of NAMED and VARIADIC dimensions */
+  uint64_t each_names;    /* bit k: name k has a value for each item of the lists it stands in */
   cuplug_place *places;   /* of these */
   cuplug_condition *conditions;
 };

@@ -154,7 +154,8 @@ static int take_results(const run *r, cuplug_frame *f, cuplug_error *error) {
   uint32_t n_taken = 0;
   int status = CUPLUG_OK;
   for (uint32_t k = 0; k < f->n_inputs && !status; k++)
-    if (f->signature->parameters[f->parameter[k]].kind == CUPLUG_PARAMETER_INOUT)
+    if (f->signature->parameters[f->parameter[k]].kind == CUPLUG_PARAMETER_INOUT &&
+        f->tensors[k].ndim >= 0)
       status = check_inout(r, f, k, n_taken++, error);
   if (status) return status;
   if (results->n != n_taken + n_outputs)
@@ -177,13 +178,15 @@ __attribute__((noinline)) static int run_bound(const run *r, cuplug_error *error
   int status = p->row ? cuplug_core->bind_row(p->op, p->row - 1, r->args, p->n_args, 1, &frame,
                                               &n_matched, error)
                       : cuplug_core->bind(p->op, r->args, p->n_args, &frame, error);
-  if (!status) status = take_results(r, &frame, error);
   if (status) return status;
+  status = take_results(r, &frame, error);
   frame.device = r->device;
   frame.stream = r->stream;
   frame.keep_scratch = cuplug__xla_keep_scratch;
   frame.user = &r->plan->scratch;
-  return cuplug_core->run(&frame, error);
+  if (!status) status = cuplug_core->run(&frame, error);
+  cuplug_core->free_blocks(frame.blocks);
+  return status;
 }
 
 static cuplug__xla_error *find_place(run *r) {

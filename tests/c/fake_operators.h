@@ -34,7 +34,7 @@ static cuplug_entry *entry_of(const char *name) {
                  {"refuse_cuda", refuse_cuda},     {"crash_cuda", crash_cuda},
                  {"divide_cuda", divide_cuda},     {"too_new_cuda", too_new_cuda},
                  {"stack_cuda", stack_cuda},       {"aside_cuda", aside_cuda},
-                 {"aside_host", aside_host}};
+                 {"aside_host", aside_host},       {"triple_all_cuda", triple_all_cuda}};
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
     if (!strcmp(entries[i].name, name)) return entries[i].entry;
   return NULL;

@@ -261,7 +261,7 @@ def test_the_handle_of_another_plugin(ops, path, build_plugin):
         ("f() -> handle", "'[' and a tag are wanted: handle[plan] at byte 13"),
         ("f() -> (handle[a], float32[3])", "a handle must be an operator's only output at byte 19"),
         ("f() -> (float32[3], handle[a])", "a handle must be an operator's only output at byte 20"),
-        ("f(inout p: handle[a])", "inout is for arrays at byte 2"),
+        ("f(inout p: handle[a])", "inout is for arrays and lists of them at byte 2"),
         ("f(p: handle[a] = 3)", "p: this default does not fit its type"),
         ("f(p: int) -> p: handle[a]", "two parameters are called 'p'"),
         ("f(p: handle[a]) -> float32[p]", "p: arithmetic wants a scalar of signed integers"),

@@ -248,6 +248,55 @@ def test_running_average_of_recent_rows(get_operator, side):
         operator(x, mean, count, mode="some")
 
 
+def put(x, side):
+    import cuplug
+
+    return x if side == "cpu" else cuplug.asarray(x).to_device("cuda")
+
+
+@on_sides
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_adam_of_a_model(get_operator, side, dtype):
+    """A thousand tensors of mixed shapes, two steps, one call each."""
+    random = np.random.default_rng(0)
+    shapes = [tuple(random.integers(0, 20, random.integers(0, 4))) for _ in range(1000)]
+    params = [draw(shape, dtype, k) for k, shape in enumerate(shapes)]
+    given = [put(x, side) for x in params]
+    m, v = ([put(np.zeros(shape, np.float32), side) for shape in shapes] for _ in range(2))
+    wanted = [(x.astype(np.float64), 0.0, 0.0) for x in params]
+    for step in (1, 2):
+        grads = [draw(shape, dtype, 5000 * step + k) for k, shape in enumerate(shapes)]
+        adam = get_operator("adam")
+        assert adam(given, [put(g, side) for g in grads], m, v, step, lr=0.1) is None
+        for k, g in enumerate(grads):
+            x, first, second = wanted[k]
+            first = 0.9 * first + 0.1 * g
+            second = 0.999 * second + 0.001 * g.astype(np.float64) ** 2
+            rate, scale = 0.1 / (1 - 0.9**step), 1 - 0.999**step
+            wanted[k] = x - rate * first / (np.sqrt(second / scale) + 1e-8), first, second
+    for x, (y, *_) in zip(given, wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(x.numpy() if side != "cpu" else x), y, 2e-4, 2e-4)
+
+
+@on_sides
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_rotary_on_slices_of_one_buffer(get_operator, side, has_keys):
+    n, h, d, m, r = 11, 3, 8, 40, 3
+    angles, positions = draw((m, r)), np.random.default_rng(1).integers(0, m, n)
+    buffer = draw((n, 3 * h, d), np.float64)
+    qkv = put(buffer.copy(), side)
+    q, k = qkv[:, :h], qkv[:, h : 2 * h]
+    given = [put(x, side) for x in (np.cos(angles), np.sin(angles), positions)]
+    get_operator("rotary")(q, *given, k if has_keys else None)
+    wanted, n_rotated = buffer.copy(), (1 + has_keys) * h
+    c, s = np.cos(angles)[positions][:, None], np.sin(angles)[positions][:, None]
+    a, b = buffer[:, :n_rotated, :r], buffer[:, :n_rotated, r : 2 * r]
+    wanted[:, :n_rotated, :r], wanted[:, :n_rotated, r : 2 * r] = a * c - b * s, b * c + a * s
+    np.testing.assert_allclose(qkv if side == "cpu" else qkv.numpy(), wanted, 1e-6, 1e-6)
+    with pytest.raises(ValueError, match="rotary: q: it is changed in place and overlaps k"):
+        get_operator("rotary")(q, *given, qkv[:, h - 1 : 2 * h - 1])
+
+
 # What an author writes anyway: the signature, the host's code, what is put on the stream.
 SIGNATURE = re.compile(r"CUPLUG_TYPED_\w*OPERATOR\(.*?\);\n", re.S)
 HOST_CODE = re.compile(r"CUPLUG_HOST_ENTRY\(.*?\n}\n", re.S)

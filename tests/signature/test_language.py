@@ -75,6 +75,8 @@ def test_lists_of_arrays(ops):
     strided = [np.arange(12.0)[::2], np.arange(12.0)[1::2]]
     np.testing.assert_array_equal(ops.stack(strided), np.stack(strided))
     np.testing.assert_array_equal(ops.stack([np.zeros(0)] * 3), np.zeros((3, 0)))
+    for n in (63, 64, 10**5):
+        np.testing.assert_array_equal(ops.stack([a[0]] * n, [2.0] * n), np.stack([2 * a[0]] * n))
 
 
 @pytest.mark.parametrize(
@@ -87,11 +89,8 @@ def test_lists_of_arrays(ops):
         (lambda f: f([[1.0]]), TypeError, "xs: item 0: seen a list in a list, wanted float64[*s]"),
         (lambda f: f([X]), TypeError, "xs: item 0: seen float32[5], wanted float64[*s]"),
         (lambda f: f(np.ones(2)), TypeError, "xs: seen float64[2], wanted a list of float64[*s]"),
-        (lambda f: f([np.ones(2)] * 64), ValueError, "xs: seen 64 arrays, wanted at most 63: a "),
-        (lambda f: f([np.ones(2)] * 10**6), ValueError, "xs: seen 1000000 arrays, wanted at most"),
         (lambda f: f([np.ones(2)], ["a"]), TypeError, 'weights: item 0: seen the string "a", want'),
         (lambda f: f([np.ones(2)], "a"), TypeError, 'weights: seen the string "a", wanted a list'),
-        (lambda f: f([np.ones(2)], [1.0] * 257), ValueError, "weights: seen 257 items, wanted at"),
     ],
 )
 def test_lists_that_do_not_fit(ops, call, exception, message):

@@ -27,7 +27,6 @@ from cuplug._engine.base.core cimport (
     cuplug_element_bytes,
     cuplug_tensor,
 )
-from cuplug._engine.base.core_call cimport CUPLUG_MAX_ITEMS
 from cuplug._engine.host.blocks cimport empty_array
 from cuplug._engine.interop.interfaces cimport read_buffer, read_cuda_interface, read_cupy
 from cuplug._engine.interop.kinds cimport (
@@ -51,6 +50,7 @@ from cuplug._engine.interop.reading cimport (
     N_STORED,
     copy_layout,
     divide_strides,
+    items_of,
     keep,
     kind_of,
     note_code,
@@ -183,20 +183,20 @@ cdef int read_list(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         if not PyList_CheckExact(<object>obj):
             note_code(r)
     cdef Py_ssize_t k, n = PyTuple_GET_SIZE(items)
-    cdef size_t n_bytes
-    cdef cuplug_argument *to = NULL
+    cdef size_t n_bytes = n * (sizeof(cuplug_argument) + sizeof(PyObject *))
+    cdef cuplug_argument *to
     cdef PyObject **objects
-    if n <= CUPLUG_MAX_ITEMS:  # the core refuses more
-        n_bytes = n * (sizeof(cuplug_argument) + sizeof(PyObject *))
-        to = <cuplug_argument *>store(r, n_bytes // sizeof(int64_t))
-        objects = <PyObject **>(to + n)
-        for k in range(n):
-            objects[k] = PyTuple_GET_ITEM(items, k)
-            read_item(objects[k], r, &to[k])
+    if n > 0x7FFFFFFF:
+        return set_other(r, a, f"a list of {n} items")
+    to = <cuplug_argument *>store(r, n_bytes // sizeof(int64_t))
+    objects = <PyObject **>(to + n)
+    for k in range(n):
+        objects[k] = PyTuple_GET_ITEM(items, k)
+        read_item(objects[k], r, &to[k])
     a.kind = CUPLUG_ARGUMENT_LIST
     a.flags = 0
     a.list.items = to
-    a.list.n = <uint32_t>min(n, 0x7FFFFFFF)
+    a.list.n = <uint32_t>n
     return 0
 
 
@@ -370,10 +370,10 @@ cdef int read_again(reading *r, uint32_t n) except -1:
     r.is_stale = False
     for i in range(n):
         read_borrowed(r.objects[i], r, &r.args[i])
-        if r.args[i].kind == CUPLUG_ARGUMENT_LIST and r.args[i].list.items != NULL:
+        if r.args[i].kind == CUPLUG_ARGUMENT_LIST:
             items = <cuplug_argument *>r.args[i].list.items
             for k in range(r.args[i].list.n):
-                read_borrowed((<PyObject **>(items + r.args[i].list.n))[k], r, &items[k])
+                read_borrowed(items_of(&r.args[i])[k], r, &items[k])
     return 0
 
 

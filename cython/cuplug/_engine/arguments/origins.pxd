@@ -14,4 +14,6 @@ cdef int set_origins(
     reading *r, cuplug_frame *frame, uint32_t n, uint32_t n_given, uint64_t *few
 ) except -1
 # After the run: notes which call has written its outputs and in-out arrays.
-cdef int note_origin(reading *r, const cuplug_frame *frame, object outputs) except -1
+cdef int note_origin(
+    reading *r, const cuplug_frame *frame, uint32_t n, object outputs
+) except -1

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the values of arrays on GPUs come from: which call has written them."""
 
+from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t, uint64_t
 
 from cuplug._engine.array.array cimport Array
 from cuplug._engine.array.buffer cimport origin_of
 from cuplug._engine.base.core cimport CUPLUG_ARGUMENT_ARRAY, CUPLUG_ARGUMENT_LIST
-from cuplug._engine.base.core_call cimport CUPLUG_PARAMETER_INOUT, cuplug_frame
-from cuplug._engine.interop.reading cimport keep, reading
+from cuplug._engine.base.core_call cimport cuplug_frame
+from cuplug._engine.interop.reading cimport items_of, keep, reading
 
 
 cdef int set_origins(
     reading *r, cuplug_frame *frame, uint32_t n, uint32_t n_given, uint64_t *few
 ) except -1:
-    cdef uint32_t i
+    cdef uint32_t i, k
+    cdef PyObject **items
     cdef list more = None
     frame.origins = few
     for i in range(n + n_given):
@@ -21,9 +23,10 @@ cdef int set_origins(
             if type(<object>r.objects[i]) is Array:
                 more = add(frame, few, more, <Array>r.objects[i], i >= n)
         elif r.args[i].kind == CUPLUG_ARGUMENT_LIST:
-            for item in <object>r.objects[i]:
-                if type(item) is Array:
-                    more = add(frame, few, more, item, False)
+            items = items_of(&r.args[i])
+            for k in range(r.args[i].list.n):
+                if type(<object>items[k]) is Array:
+                    more = add(frame, few, more, <Array>items[k], False)
     if more is None:
         return 0
     kept = bytearray(8 * len(more))
@@ -49,17 +52,26 @@ cdef inline list add(cuplug_frame *frame, uint64_t *few, list more, Array x, bin
     return more
 
 
-cdef int note_origin(reading *r, const cuplug_frame *frame, object outputs) except -1:
-    cdef uint32_t k, i
+cdef int note_origin(reading *r, const cuplug_frame *frame, uint32_t n, object outputs) except -1:
+    cdef uint32_t i, k
+    cdef PyObject **items
     if type(outputs) is Array:
         origin_of(<Array>outputs)[0] = frame.origin
     elif type(outputs) is list:
         for output in <list>outputs:
-            if type(output) is Array:
-                origin_of(<Array>output)[0] = frame.origin
-    for k in range(frame.n_inputs):
-        i = frame.parameter[k]
-        if frame.signature.parameters[i].kind == CUPLUG_PARAMETER_INOUT:
-            if type(<object>r.objects[i]) is Array:
-                origin_of(<Array>r.objects[i])[0] = frame.origin
+            note_one(frame, <PyObject *>output)
+    for i in range(n):
+        if not frame.signature.parameters[i].is_inout:
+            continue
+        if r.args[i].kind == CUPLUG_ARGUMENT_LIST:
+            items = items_of(&r.args[i])
+            for k in range(r.args[i].list.n):
+                note_one(frame, items[k])
+        elif r.args[i].kind == CUPLUG_ARGUMENT_ARRAY:
+            note_one(frame, r.objects[i])
     return 0
+
+
+cdef inline void note_one(const cuplug_frame *frame, PyObject *obj) noexcept:
+    if type(<object>obj) is Array:
+        origin_of(<Array>obj)[0] = frame.origin

@@ -15,3 +15,5 @@ cdef int count_writes(
 ) except -1
 # Replaces the arrays in frame.copy_mask by C-contiguous, broadcast copies, where it can.
 cdef int copy_arguments(reading *r, cuplug_frame *frame) except -1
+# The same for the items of lists that are apart from the frame's tensors.
+cdef int copy_items(reading *r, const cuplug_frame *frame) except -1

@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from cuplug._engine.arguments.inputs cimport empty_numpy, read_argument
 from cuplug._engine.array.array cimport Array, empty_like_tensor
-from cuplug._engine.array.buffer cimport is_on_gpu
+from cuplug._engine.array.buffer cimport is_contiguous, is_on_gpu
 from cuplug._engine.base.capsules cimport HostArray
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
@@ -17,13 +17,14 @@ from cuplug._engine.base.core cimport (
     CUPLUG_CPU,
     CUPLUG_CUDA,
     CUPLUG_CUDA_HOST,
+    CUPLUG_MISALIGNED,
     cuplug_argument,
     cuplug_element_bytes,
     cuplug_tensor,
     cuplug_trim,
 )
 from cuplug._engine.base.core_call cimport (
-    CUPLUG_PARAMETER_INOUT,
+    CUPLUG_PARAMETER_ARRAYS,
     cuplug_copy_input,
     cuplug_frame,
     cuplug_wanted_shape,
@@ -44,7 +45,7 @@ from cuplug._engine.interop.kinds cimport (
     array_kind,
     type_of,
 )
-from cuplug._engine.interop.reading cimport keep, kind_of, reading
+from cuplug._engine.interop.reading cimport items_of, keep, kind_of, reading
 from cuplug._engine.interop.torch_writes cimport count_in_python, count_write
 
 import numpy
@@ -73,13 +74,13 @@ cdef object empty_named(reading *r, cuplug_frame *frame, uint32_t k, bint is_own
     try:
         return empty_own(r, frame, x) if is_own else empty_numpy(x, True)
     except MemoryError as error:
-        raise MemoryError(f"{place_of(frame, k)}: {error}") from None
+        raise MemoryError(f"{place_of(frame, frame.parameter[k])}: {error}") from None
 
 
-cdef object place_of(const cuplug_frame *frame, uint32_t k):
-    """The operator and the name of tensor k, by which errors begin."""
+cdef object place_of(const cuplug_frame *frame, uint32_t i):
+    """The operator and the name of parameter or output i, by which errors begin."""
     operator = (<const char *>frame.signature.name).decode()
-    name = (<const char *>frame.signature.parameters[frame.parameter[k]].name).decode()
+    name = (<const char *>frame.signature.parameters[i].name).decode()
     return f"{operator}: {name or 'out'}"
 
 
@@ -197,32 +198,60 @@ cdef int copy_argument(reading *r, const cuplug_frame *frame, uint32_t k) except
     return read_argument(<PyObject *>copy, r, a)
 
 
+cdef int copy_items(reading *r, const cuplug_frame *frame) except -1:
+    """Copy what needs it of lists that are apart from the frame's tensors."""
+    cdef uint32_t i, k
+    cdef cuplug_argument *a
+    cdef PyObject **items
+    for i in range(<uint32_t>frame.signature.n_parameters):
+        if frame.signature.parameters[i].kind != CUPLUG_PARAMETER_ARRAYS:
+            continue
+        if r.args[i].kind != CUPLUG_ARGUMENT_LIST:
+            continue
+        items = items_of(&r.args[i])
+        for k in range(r.args[i].list.n):
+            a = &(<cuplug_argument *>r.args[i].list.items)[k]
+            if not a.flags & CUPLUG_MISALIGNED and is_contiguous(&a.tensor):
+                continue
+            copy = copy_array(<object>items[k], shape_of(&a.tensor))
+            if copy is not None:
+                keep(r, copy)
+                read_argument(<PyObject *>copy, r, a)
+    return 0
+
+
 cdef int count_writes(
     reading *r, const cuplug_frame *frame, uint32_t n_args, bint has_outputs
 ) except -1:
-    cdef uint32_t k
-    cdef PyObject *obj = NULL
-    for k in range(frame.n_inputs):
-        if frame.signature.parameters[frame.parameter[k]].kind == CUPLUG_PARAMETER_INOUT:
-            argument_of(r, frame, k, &obj)
-            count_one_write(r, frame, k, obj)
+    cdef uint32_t i, k
+    cdef PyObject **items
+    for i in range(n_args):
+        if not frame.signature.parameters[i].is_inout:
+            continue
+        if r.args[i].kind == CUPLUG_ARGUMENT_LIST:
+            items = items_of(&r.args[i])
+            for k in range(r.args[i].list.n):
+                count_one_write(r, frame, i, items[k])
+        elif r.args[i].kind == CUPLUG_ARGUMENT_ARRAY:
+            count_one_write(r, frame, i, r.objects[i])
     if not has_outputs:
         return 0
     for k in range(frame.n_tensors - frame.n_inputs):
         if r.args[n_args + k].kind == CUPLUG_ARGUMENT_ARRAY:
-            count_one_write(r, frame, frame.n_inputs + k, r.objects[n_args + k])
+            i = <uint32_t>frame.signature.n_parameters + k
+            count_one_write(r, frame, i, r.objects[n_args + k])
     return 0
 
 
 cdef inline int count_one_write(
-    reading *r, const cuplug_frame *frame, uint32_t k, PyObject *obj
+    reading *r, const cuplug_frame *frame, uint32_t i, PyObject *obj
 ) except -1:
     cdef const array_kind *kind = r.first_kind
     if kind == NULL or kind.type != type_of(obj):
         kind = kind_of(r, obj)
     if kind == NULL or not kind.is_torch or count_write(obj, kind):
         return 0
-    return count_in_python(<object>obj, kind, place_of(frame, k))
+    return count_in_python(<object>obj, kind, place_of(frame, i))
 
 
 cdef cuplug_argument *argument_of(
@@ -237,7 +266,7 @@ cdef cuplug_argument *argument_of(
     while k > item and frame.parameter[k - item - 1] == i:
         item += 1
     items = <cuplug_argument *>r.args[i].list.items
-    obj[0] = (<PyObject **>(items + r.args[i].list.n))[item]
+    obj[0] = items_of(&r.args[i])[item]
     return &items[item]
 
 
@@ -256,7 +285,7 @@ cdef object copy_on_host(const cuplug_frame *frame, uint32_t k):
         result = empty_numpy(&copy, is_large(&copy))
     except MemoryError:
         raise MemoryError(
-            f"{place_of(frame, k)}: no memory for its C-contiguous copy, of shape "
+            f"{place_of(frame, frame.parameter[k])}: no memory for its C-contiguous copy, of shape "
             f"{shape_of(&copy)}, which is needed since the operator takes no strides"
         ) from None
     with nogil:

@@ -19,7 +19,7 @@ cdef extern from "internal/core.h" nogil:
     # Signatures
     enum:
         CUPLUG_MAX_ARGUMENTS
-        CUPLUG_MAX_ITEMS
+        CUPLUG_COPY_ITEMS
         CUPLUG_PARAMETER_ARRAY
         CUPLUG_PARAMETER_INOUT
         CUPLUG_PARAMETER_SCALAR
@@ -58,6 +58,8 @@ cdef extern from "internal/core.h" nogil:
         const char *default_text
         const char **choices
         const char *tag
+        int32_t is_inout
+        int32_t is_each
 
     ctypedef struct cuplug_type_variable:
         const char *name
@@ -74,6 +76,8 @@ cdef extern from "internal/core.h" nogil:
         int32_t n_dim_names
         int32_t n_conditions
         int32_t n_lists
+        int32_t n_each_lists
+        uint64_t each_names
         cuplug_parameter *parameters
         const cuplug_parameter *made
         cuplug_type_variable *variables
@@ -114,6 +118,7 @@ cdef extern from "internal/core.h" nogil:
         cuplug_progress *progress
         cuplug_keep_scratch *keep_scratch
         void *user
+        void *blocks
         const uint64_t *origins
         uint32_t n_origins
         uint64_t origin
@@ -140,6 +145,7 @@ cdef extern from "internal/core.h" nogil:
     int cuplug_set_output "cuplug_core->set_output"(
         cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
     )
+    void cuplug_free_blocks "cuplug_core->free_blocks"(void *blocks)
     uint64_t cuplug_wanted_copies "cuplug_core->wanted_copies"(const cuplug_frame *frame)
     int cuplug_check_place "cuplug_core->check_place"(
         const cuplug_frame *frame, cuplug_error *error

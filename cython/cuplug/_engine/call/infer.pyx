@@ -10,7 +10,12 @@ from cuplug._engine.base.core cimport (
     cuplug_operator,
     cuplug_tensor,
 )
-from cuplug._engine.base.core_call cimport CUPLUG_MAX_ARGUMENTS, cuplug_bind_row, cuplug_frame
+from cuplug._engine.base.core_call cimport (
+    CUPLUG_MAX_ARGUMENTS,
+    cuplug_bind_row,
+    cuplug_frame,
+    cuplug_free_blocks,
+)
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.call.run cimport settle_arguments
 from cuplug._engine.interop.reading cimport reading, store
@@ -42,6 +47,7 @@ cdef object infer_row(cuplug_operator *op, reading *r, uint32_t n):
     if cuplug_bind_row(op, <uint32_t>r.row, r.args, n, 0, &frame, &n_matched, &error):
         raise_error(&error)
     outputs = [to_spec(&frame.tensors[k]) for k in range(frame.n_inputs, frame.n_tensors)]
+    cuplug_free_blocks(frame.blocks)
     return Inferred(r.row, tuple(outputs))
 
 

@@ -23,6 +23,7 @@ from cuplug._engine.base.core cimport (
 from cuplug._engine.base.core_call cimport (
     cuplug_bind_row,
     cuplug_frame,
+    cuplug_free_blocks,
     cuplug_operator_signature,
     cuplug_signature,
 )
@@ -73,6 +74,7 @@ cdef uint32_t choose_overload(
         if r.n_scalar_arrays:
             settle_arguments(op, r, n_given, 0)
         if not cuplug_bind_row(op, k, r.args, n_given, not r.takes_specs, &frame, &n_matched, NULL):
+            cuplug_free_blocks(frame.blocks)
             return n_given
         if best is None or n_matched > n_best:
             n_best, best = n_matched, (k, places)

@@ -2,6 +2,7 @@
 """One call, from arguments that were read to outputs."""
 
 from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t, uint64_t
@@ -9,7 +10,9 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from cuplug._engine.arguments.channels_last cimport flatten, restore
 from cuplug._engine.arguments.handle cimport handle_of
 from cuplug._engine.arguments.inputs cimport read_again, read_arguments
-from cuplug._engine.arguments.outputs cimport allocate_output, copy_arguments, count_writes
+from cuplug._engine.arguments.outputs cimport (
+    allocate_output, copy_arguments, copy_items, count_writes,
+)
 from cuplug._engine.arguments.origins cimport MAX_ORIGINS, note_origin, set_origins
 from cuplug._engine.arguments.outputs cimport finish_output
 from cuplug._engine.arguments.scalar_arrays cimport unwrap_scalar_arrays
@@ -19,8 +22,9 @@ from cuplug._engine.base.core cimport (
     cuplug_operator_name, cuplug_operator_row, cuplug_row_entry, cuplug_tensor,
 )
 from cuplug._engine.base.core_call cimport (
-    cuplug_bind, cuplug_bind_row, cuplug_check_place, cuplug_frame, cuplug_n_rounding_changes,
-    cuplug_run, cuplug_set_output, cuplug_signature, cuplug_wanted_copies,
+    CUPLUG_COPY_ITEMS, cuplug_bind, cuplug_bind_row, cuplug_check_place, cuplug_frame,
+    cuplug_free_blocks, cuplug_n_rounding_changes, cuplug_run, cuplug_set_output, cuplug_signature,
+    cuplug_wanted_copies,
 )
 from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.call.last_call cimport note_run
@@ -28,7 +32,7 @@ from cuplug._engine.cuda.placement cimport default_device, has_default, parse_pl
 from cuplug._engine.cuda.streams cimport in_graph
 from cuplug._engine.host.progress cimport report_progress, watched
 from cuplug._engine.interop.kinds cimport DLPACK
-from cuplug._engine.interop.reading cimport MAX_READ, note_code, reading
+from cuplug._engine.interop.reading cimport MAX_READ, keep, note_code, reading
 from cuplug._engine.interop.stream_order cimport enter_stream, leave_stream
 from cuplug._engine.interop.torch_scratch cimport free_scratch, lend_scratch, torch_scratch
 
@@ -76,11 +80,15 @@ cdef object run_operator(
         if r.layout.ndim and restore(r, n):  # for the message
             bind_arguments(op, r, n, &frame, &error)
         raise_error(&error)
+    if frame.blocks != NULL:
+        keep_blocks(r, &frame)
     if place.type or has_default or not frame.home.type:
         choose_device(&frame, place)
     if frame.copy_mask and make_copies(r, &frame):
         if bind_arguments(op, r, n, &frame, &error):
             raise_error(&error)
+        if frame.blocks != NULL:
+            keep_blocks(r, &frame)
         choose_device(&frame, place)
     n_outputs = frame.n_tensors - frame.n_inputs
     is_single = n_outputs == 1 and n_given == (out != NULL)
@@ -119,7 +127,7 @@ cdef object run_operator(
     if frame.device.type == CUPLUG_CUDA and r.n_streams:
         leave_stream(r, &frame)
     if frame.origin:
-        note_origin(r, &frame, result)
+        note_origin(r, &frame, n, result)
     note_run(&frame)
     if r.first_kind != NULL and r.first_kind.protocol == DLPACK and n_outputs:
         result = finish_outputs(r, frame.signature.name, result, n, out)
@@ -135,6 +143,20 @@ cdef inline int bind_arguments(
     return cuplug_bind_row(op, <uint32_t>r.row, r.args, n, 1, frame, &n_matched, error)
 
 
+cdef int keep_blocks(reading *r, cuplug_frame *frame) except -1:
+    """Let the memory of lists live until the call is over."""
+    try:
+        keep(r, PyCapsule_New(frame.blocks, NULL, free_blocks))
+    except MemoryError:
+        cuplug_free_blocks(frame.blocks)
+        raise
+    return 0
+
+
+cdef void free_blocks(object capsule) noexcept:
+    cuplug_free_blocks(PyCapsule_GetPointer(capsule, NULL))
+
+
 cdef int settle_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given) except -1:
     if r.n_scalar_arrays:
         unwrap_scalar_arrays(op, r, n)
@@ -148,8 +170,10 @@ cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
     cdef uint64_t wanted = cuplug_wanted_copies(frame)
     if not wanted:
         return False
-    frame.copy_mask = wanted
+    frame.copy_mask = wanted & ~CUPLUG_COPY_ITEMS
     copy_arguments(r, frame)
+    if wanted & CUPLUG_COPY_ITEMS:
+        copy_items(r, frame)
     return True
 
 

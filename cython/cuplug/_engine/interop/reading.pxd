@@ -30,6 +30,8 @@ ctypedef struct reading:
     void *streams[MAX_STREAMS]  # to order the call with: of other libraries than the first
     void *given_stream  # by the caller, to run on; NULL: the first library's current one
     int64_t *room  # what is free of `stored`
+    int64_t *apart  # what is free on the heap, which store_apart uses, if there is a `kept`
+    Py_ssize_t n_apart
     PyObject *objects[MAX_READ]  # borrowed
     cuplug_argument args[MAX_READ]
     int64_t stored[N_STORED]  # shapes and strides in elements
@@ -66,6 +68,9 @@ cdef int set_foreign(reading *r, cuplug_argument *a, tuple found) except -1
 # One whose own code raised an exception when it was read.
 cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1
 cdef int64_t *store_apart(reading *r, Py_ssize_t n) except NULL
+# The objects of a list that was read, which are kept until the call is over.
+cdef inline PyObject **items_of(const cuplug_argument *a) noexcept:
+    return <PyObject **>(<cuplug_argument *>a.list.items + a.list.n)
 cdef int divide_strides(
     reading *r, cuplug_argument *a, const Py_ssize_t *strides, Py_ssize_t item_bytes
 ) except -1

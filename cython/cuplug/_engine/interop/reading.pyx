@@ -17,6 +17,9 @@ from cuplug._engine.interop.kinds cimport array_kind, find_kind
 
 from cuplug._engine.interop.unsupported import advice_on, advice_on_tensor
 
+cdef enum:
+    N_APART = 2048  # numbers
+
 
 cdef int divide_strides(
     reading *r, cuplug_argument *a, const Py_ssize_t *strides, Py_ssize_t item_bytes
@@ -33,9 +36,16 @@ cdef int divide_strides(
 
 
 cdef int64_t *store_apart(reading *r, Py_ssize_t n) except NULL:
-    room = PyBytes_FromStringAndSize(NULL, n * sizeof(int64_t))
-    keep(r, room)
-    return <int64_t *>PyBytes_AS_STRING(room)
+    """On the heap, for many arrays at once."""
+    cdef Py_ssize_t n_made = max(n, N_APART)
+    if r.kept == NULL or n > r.n_apart:
+        room = PyBytes_FromStringAndSize(NULL, n_made * sizeof(int64_t))
+        keep(r, room)
+        r.apart = <int64_t *>PyBytes_AS_STRING(room)
+        r.n_apart = n_made
+    r.apart += n
+    r.n_apart -= n
+    return r.apart - n
 
 
 cdef int copy_layout(reading *r, cuplug_tensor *x) except -1:
@@ -50,6 +60,7 @@ cdef int keep(reading *r, object obj) except -1:
         kept = []
         Py_INCREF(kept)
         r.kept = <PyObject *>kept
+        r.n_apart = 0
     (<list>r.kept).append(obj)
     return 0
 

@@ -21,7 +21,7 @@ _DIM_KINDS = (
 def parse_fields(text):
     """Return the fields of signature text.
 
-    They are (name, parameters, outputs, variables, dim_names, conditions, made).
+    They are (name, parameters, outputs, variables, dim_names, conditions, made, each_names).
     """
     cdef core_call.cuplug_signature *signature = NULL
     cdef core.cuplug_error error
@@ -48,7 +48,8 @@ cdef tuple _fields(const core_call.cuplug_signature *s):
     dim_names = tuple([s.dim_names[k].decode() for k in range(s.n_dim_names)])
     conditions = tuple([s.conditions[k].text.decode() for k in range(s.n_conditions)])
     made = _parameter(s.made) if s.made != NULL else None
-    return s.name.decode(), parameters, outputs, variables, dim_names, conditions, made
+    each_names = tuple([k for k in range(s.n_dim_names) if s.each_names >> <uint32_t>k & 1])
+    return s.name.decode(), parameters, outputs, variables, dim_names, conditions, made, each_names
 
 
 cdef tuple _dim(const core_call.cuplug_dim *d):
@@ -65,7 +66,7 @@ cdef tuple _parameter(const core_call.cuplug_parameter *x):
     default = _default(x, choices) if x.has_default else None
     return (
         x.name.decode(), kind, x.type_variable, dims, bool(x.has_default), default, default_text,
-        choices, x.tag.decode() if x.tag != NULL else "",
+        choices, x.tag.decode() if x.tag != NULL else "", bool(x.is_inout), bool(x.is_each),
     )
 
 

@@ -51,7 +51,7 @@ class Gradient:
 
 def results_of(signature: Signature) -> list[Parameter]:
     """Return what a call gives: the in-out arrays as they are after it, then the outputs."""
-    return [*(x for x in signature.parameters if x.kind == "inout"), *signature.outputs]
+    return [*(x for x in signature.parameters if x.is_inout), *signature.outputs]
 
 
 def has_gradients(signature: Signature, x: Parameter) -> bool:

@@ -35,6 +35,8 @@ class Parameter(NamedTuple):
     default_text: str  # as written
     choices: tuple[str, ...]
     tag: str  # of a handle
+    is_inout: bool  # changed in place, as are the arrays of a list
+    is_each: bool  # each array of the list has sizes of its own
 
     @property
     def is_array(self) -> bool:
@@ -55,6 +57,7 @@ class Signature(NamedTuple):
     reduces: bool = False  # outputs lack the loop dimensions that the arguments `axis` name
     scans: bool = False  # elements depend on others along the dimension `axis` alone
     made: Parameter | None = None  # the handle that it makes; it has no outputs then
+    each_names: tuple[int, ...] = ()  # of dim_names: those that each item of lists has its own of
 
     @property
     def arrays(self) -> list[Parameter]:
@@ -112,7 +115,7 @@ def parse(text: str) -> Signature:
     SignatureError
         The text is ill-formed.
     """
-    name, parameters, outputs, variables, dim_names, conditions, made = parse_fields(text)
+    name, parameters, outputs, variables, dim_names, conditions, made, each = parse_fields(text)
     own = [value for x in (*parameters, *outputs) for _, value in Parameter(*x).dims]
     for formula in (*conditions, *(value for value in own if isinstance(value, str))):
         if len(_OPERATION.findall(formula)) > MAX_OPERATIONS:
@@ -131,4 +134,5 @@ def parse(text: str) -> Signature:
         dim_names,
         conditions,
         made=made and Parameter(*made),
+        each_names=each,
     )

@@ -114,9 +114,10 @@ def _match(match: _Match, arguments: list[Any]) -> None:
     for x in parameters:
         if x.is_array and not _is_left_out(x, given):
             _match_array(match, x, given[x.name])
-    for x in parameters:
-        if x.kind == "arrays" and not _is_left_out(x, given):
-            _match_arrays(match, x, given[x.name])
+    lists = [x for x in parameters if x.kind == "arrays" and not _is_left_out(x, given)]
+    for x in lists:
+        _match_arrays(match, x, given[x.name])
+    _match_each(match, [(x, given[x.name]) for x in lists if x.is_each])
     _broadcast(match)
     for x in parameters:
         if not x.is_array and x.kind != "arrays":
@@ -178,17 +179,29 @@ def _match_dim(
 def _match_arrays(match: _Match, x: Parameter, specs: Any) -> None:
     if not isinstance(specs, (list, tuple)):
         raise Misfit(f"{x.name}: seen {type(specs).__name__}, wanted a list of arrays")
-    for spec in specs:
+    for spec in () if x.is_each else specs:
         _match_array(match, x, spec)
     named = [
         match.signature.dim_names[int(value)]
         for kind, value in x.dims
-        if kind in ("named", "variadic")
+        if kind in ("named", "variadic") and value not in match.signature.each_names
     ]
     is_typed = x.type_variable in match.types or len(match.signature.dtypes(x)) == 1
     if not specs and not (is_typed and match.names.keys() >= set(named)):
         raise Misfit(f"{x.name}: seen an empty list, wanted at least one array")
     match.names[x.name] = tuple(specs)
+
+
+def _match_each(match: _Match, lists: list[tuple[Parameter, Any]]) -> None:
+    """Match lists whose items belong together: item k of each binds names for these alone."""
+    own = {match.signature.dim_names[k] for k in match.signature.each_names}
+    for x, specs in lists:
+        if len(specs) != len(lists[0][1]):
+            raise Misfit(f"{x.name}: got {len(specs)} arrays, expected {len(lists[0][1])}")
+    for specs in zip(*(specs for _, specs in lists), strict=True):
+        for (x, _), spec in zip(lists, specs, strict=True):
+            _match_array(match, x, spec)
+        match.names = {name: size for name, size in match.names.items() if name not in own}
 
 
 def _loop_part(x: Parameter, shape: tuple[Any, ...]) -> slice:

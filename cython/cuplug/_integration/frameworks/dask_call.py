@@ -182,7 +182,7 @@ def _as_dask(x: Any) -> da.Array:
 
 def _refuse_changes(signature: Signature, inputs: list[_Input]) -> None:
     for x in inputs:
-        if x.parameter.kind == "inout":
+        if x.parameter.is_inout:
             raise TypeError(
                 f"{signature.name}: {x.parameter.name}: seen in a call on dask arrays, wanted "
                 "a NumPy array or the like, as it is changed in place"

@@ -18,6 +18,7 @@ import numpy
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.evaluate import names_in_sizes
+from cuplug._engine.signature.gradient import results_of
 from cuplug._engine.signature.signature import Parameter, Signature, parse, signatures_of
 from cuplug._integration.frameworks.jax_handler import address_of
 
@@ -25,6 +26,7 @@ __all__ = ["ABSENT", "Call", "keyword_at", "read_call", "read_values", "rows_of"
 
 ABSENT: Any = object()  # in place of an argument that has its default
 _OWN = ("out", "device", "stream")  # keywords of calls outside of JAX
+_MAX_OPERANDS = 64  # of the core's handler
 _ARRAYS = ("array", "inout")
 
 
@@ -78,6 +80,15 @@ class Call:
     def inouts(self, row: int) -> list[int]:
         """Return the numbers of the operands that are changed in place."""
         return [k for k, x in enumerate(self.parameters(row)) if x.kind == "inout"]
+
+    def results(self, row: int) -> dict[int, Parameter]:
+        """Return what the call gives, by its number among all results of the row.
+
+        In-out arrays that were left out are missing.
+        """
+        given = {x.name for x in self.parameters(row)}
+        pairs = enumerate(results_of(rows_of(self.operator)[row]))
+        return {k: x for k, x in pairs if x.kind == "output" or x.name in given}
 
     def constants(self) -> dict[str, Any]:
         """Return the values that stand in the program, as attributes."""
@@ -177,6 +188,11 @@ def _read_all(operator: Operator, row: int, values: list[Any]) -> tuple[Call, li
     operands: list[Any] = []
     given = enumerate(values)
     leaves = tuple(_read(operator, k, value, operands) for k, value in given)
+    if len(operands) > _MAX_OPERANDS:
+        raise TypeError(
+            f"{operator.name}: got {len(operands)} arrays in a function of JAX, expected at most "
+            f"{_MAX_OPERANDS}; call cuplug.ops.{operator.name} outside of jax.jit"
+        )
     letters = [(k, letter) for k, leaf in enumerate(leaves) for letter in leaf.letters]
     places = [k for k, letter in letters if letter in "at"]
     if all(letter != "t" for _, letter in letters):
@@ -247,10 +263,21 @@ def _read_scalar(operator: Operator, position: int, value: Any, operands: list[A
     return Leaf("t")
 
 
+def _refuse_changes(operator: Operator, position: int) -> None:
+    for row in rows_of(operator):
+        if position < len(row.parameters) and row.parameters[position].is_inout:
+            raise TypeError(
+                f"{_name(operator, position)}: got a list of JAX arrays, which the call would "
+                "change, expected arrays that can be written; copy them with numpy.array or "
+                "cuplug.asarray"
+            )
+
+
 def _read_list(operator: Operator, position: int, values: Any, operands: list[Any]) -> Leaf:
     values = [x.item() if isinstance(x, numpy.generic) else x for x in values]
     if values and all(isinstance(x, (jax.Array, numpy.ndarray)) for x in values):
         if "arrays" in _kinds(texts_of(operator), position):
+            _refuse_changes(operator, position)
             operands += map(_as_operand, values)
             return Leaf(f"[{'a' * len(values)}]")
         values = [_known(_name(operator, position), x) for x in values]

@@ -12,7 +12,6 @@ from cuplug._engine.call.operator import Operator
 from cuplug._engine.call.output_tuples import outputs_class
 from cuplug._engine.call.pickled import OperatorFunction, PickledOperator
 from cuplug._engine.signature.call_signature import to_inspect
-from cuplug._engine.signature.gradient import results_of
 from cuplug._engine.signature.signature import parse, refuse_handles
 from cuplug._integration.frameworks import jax_gradient  # noqa: F401  (its rules)
 from cuplug._integration.frameworks.jax_arguments import Call, rows_of, texts_of
@@ -78,9 +77,10 @@ def _returned(call: Call, results: list[Any]) -> Any:
     """None, one array, or a tuple: a named one where the outputs have names."""
     if len(results) < 2:
         return results[0] if results else None
-    row = next(row for row in rows_of(call.operator) if len(results_of(row)) == len(results))
-    names = [x.name for x in results_of(row)]
-    made = outputs_class(row.name, tuple(names)) if all(names) else None
+    numbers = range(len(rows_of(call.operator)))
+    given = next(x for k in numbers if len(x := call.results(k)) == len(results))
+    names = [x.name for x in given.values()]
+    made = outputs_class(call.operator.name, tuple(names)) if all(names) else None
     return tuple(results) if made is None else made(*results)
 
 

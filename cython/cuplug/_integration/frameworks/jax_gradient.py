@@ -104,7 +104,9 @@ def _kept(call: Call, row: int, gradient: Gradient) -> tuple[tuple[str, int], ..
     of_parameters = {x.number for x in origins if x.kind == "argument"}
     numbers = [k for k, leaf in enumerate(call.leaves) for _ in range(leaf.n_operands)]
     operands = [("operand", k) for k, at in enumerate(numbers) if at in of_parameters]
-    return (*operands, *(("result", x.number) for x in origins if x.kind == "result"))
+    places = [*call.results(row)]
+    results = [x.number for x in origins if x.kind == "result" and x.number in places]
+    return (*operands, *(("result", places.index(k)) for k in results))
 
 
 # ---- Backward ------------------------------------------------------------------------------------
@@ -159,9 +161,12 @@ def _pull_back(
     operator, gradient = _gradient(call, row)
     given = call.arguments([known.get(("operand", k)) for k in range(len(operands))])
     defaults = [x.default for x in rows_of(call.operator)[row].parameters]
+    places = {number: k for k, number in enumerate(call.results(row))}
     arguments = {}
     for name, origin in gradient.arguments.items():
-        k = origin.number
+        k = origin.number if origin.kind == "argument" else places.get(origin.number, -1)
+        if k < 0:  # of an in-out array that was left out
+            continue
         if origin.kind == "gradient":
             arguments[name] = _conjugate(_instantiated(cotangents[k], results[k]))
         elif origin.kind == "result":

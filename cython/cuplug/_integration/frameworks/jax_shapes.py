@@ -13,7 +13,6 @@ from jax.extend.core import InconclusiveDimensionOperation
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.call_signature import are_alike, by_name
 from cuplug._engine.signature.evaluate import names_in_sizes
-from cuplug._engine.signature.gradient import results_of
 from cuplug._engine.signature.parallel_dims import dimension_name, independent
 from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec, Inferred
@@ -160,7 +159,7 @@ def result_places(
 
     None also where other groups on both sides hide the place.
     """
-    results = results_of(rows_of(call.operator)[row])
+    results = call.results(row).values()
     return [_of_result(x, n, n_dims, group) for x, n in zip(results, ndims, strict=True)]
 
 
@@ -195,6 +194,8 @@ def cut_names(
         Their shapes.
     """
     signature = rows_of(call.operator)[row]
+    if any(x.is_each for x in signature.parameters):  # names have a value for each item
+        return [[""] * len(x) for x in operands], [[""] * len(x) for x in results]
     allowed = independent(signature, call.operator.properties[row])
     lengths: dict[tuple[str, int | str], int] = {}
     pairs = [*zip(call.parameters(row), operands, strict=True)]
@@ -203,7 +204,7 @@ def cut_names(
         lengths |= {dim: len(shape) - len(x.dims) + 1 for dim in groups if dim != LOOP}
     lengths[LOOP] = max((len(s) - len(x.dims) + 1 for x, s in pairs if LOOP in x.dims), default=0)
     given = [_names(signature, x, shape, allowed, lengths) for x, shape in pairs]
-    wanted = zip(results_of(signature), results, strict=True)
+    wanted = zip(call.results(row).values(), results, strict=True)
     made = [_names(signature, x, shape, allowed, lengths) for x, shape in wanted]
     common = set.intersection(*map(set, made)) if made else set()
     given, made = (

@@ -23,7 +23,7 @@ def batched_rule(entry: Entry) -> Callable[..., Any]:
     """Return what PyTorch's `register_vmap` takes, for an overload."""
 
     def rule(info: Any, in_dims: Sequence[Any], *args: Any) -> Any:
-        _check_written(entry, in_dims)
+        _check_written(entry, args, in_dims)
         first = [_first(x, d) for x, d in zip(args, in_dims, strict=True)]
         row, outputs = matched_row(entry.whole, entry.named([*map(_one, first, in_dims)]))
         batched = [k for k, d in enumerate(in_dims) if _is_batched(d)]
@@ -63,9 +63,16 @@ def _part(x: Any, d: Any, number: int) -> Any:
     return x if d is None else x[number]
 
 
-def _check_written(entry: Entry, in_dims: Sequence[Any]) -> None:
+def _check_written(entry: Entry, args: Sequence[Any], in_dims: Sequence[Any]) -> None:
     """Refuse to write all parts of a batch to one tensor."""
+    for name in entry.overload.mutated_lists:
+        raise TypeError(
+            f"{entry.whole.operator.name}: {name}: got a list whose tensors are changed in place "
+            "in torch.vmap, expected a call outside of it"
+        )
     for k in entry.overload.mutated:
+        if k >= len(args) or args[k] is None:
+            continue
         if not _is_batched(in_dims[k]):
             raise ValueError(
                 f"{entry.whole.operator.name}: {entry.names[k]}: seen a tensor without the "
@@ -75,6 +82,8 @@ def _check_written(entry: Entry, in_dims: Sequence[Any]) -> None:
 
 def _write_back(entry: Entry, args: Sequence[Any], in_dims: Sequence[Any], first: list) -> None:
     for k in entry.overload.mutated:
+        if k >= len(args) or args[k] is None:
+            continue
         there = args[k].movedim(in_dims[k], 0)
         if there.data_ptr() != first[k].data_ptr():
             there.copy_(first[k])

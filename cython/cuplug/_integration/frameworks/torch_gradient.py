@@ -79,7 +79,7 @@ class _Plans:
                 f"operator that computes one of {operator.signatures[row]}"
             )
         whole = self._register(found[0])
-        parameters = [x for y in whole.rows for x in y.parameters if x.kind == "inout"]
+        parameters = [x for y in whole.rows for x in y.parameters if x.is_inout]
         written = tuple(dict.fromkeys(x.name for x in parameters))
         origins = found[1].arguments.items()
         saved = [(name, x.kind == "result", x.number) for name, x in origins if x.kind != _GRADIENT]
@@ -109,6 +109,7 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
         if not _is_recorded(args):
             return _below(entry, args)
         _check_leaves(entry, args)
+        _refuse_lists(entry)
         lengths, flat = _flatten(args) if has_lists else (None, args)
         results = _apply(function, lengths, *flat)
         if not n_written:
@@ -121,12 +122,10 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
 
 def count_writes(entry: Entry) -> Callable[..., Any]:
     """Return the kernel that tells autograd which tensors a call has changed."""
-    mutated = entry.overload.mutated
 
     def kernel(keyset: Any, *args: Any) -> Any:
-        for k in mutated:
-            if args[k] is not None:
-                torch.autograd.graph.increment_version(args[k])
+        for _, x in entry.written(args):
+            torch.autograd.graph.increment_version(x)
         return entry.call.redispatch(after_writes(keyset), *args)
 
     return kernel
@@ -140,9 +139,8 @@ def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
     RuntimeError
         As PyTorch's in-place functions.
     """
-    for k in entry.overload.mutated if _is_enabled() else ():
-        x = args[k]
-        if x is None or not x.requires_grad:
+    for k, x in entry.written(args) if _is_enabled() else ():
+        if not x.requires_grad:
             continue
         base = base_of(x)
         if base.is_leaf and base.requires_grad:
@@ -151,6 +149,20 @@ def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
                 f"{entry.whole.operator.name}: {entry.names[k]}: {kind} that requires grad is "
                 "being used in an in-place operation; call it inside torch.no_grad()"
             )
+
+
+def _refuse_lists(entry: Entry) -> None:
+    """Refuse to record changes of tensors in lists, which autograd does not follow."""
+    for name in entry.overload.mutated_lists:
+        raise NotImplementedError(
+            f"{entry.whole.operator.name}: {name}: got tensors that require grad in a call that "
+            "changes the tensors of a list, expected none; call it inside torch.no_grad()"
+        )
+
+
+def _at(args: Sequence[Any], k: int) -> Any:
+    """Return an argument; None for one that was left out."""
+    return args[k] if k < len(args) else None
 
 
 def _is_recorded(args: Sequence[Any]) -> bool:
@@ -215,8 +227,8 @@ def _function(entry: Entry, plans: _Plans) -> Any:
         # Gradients are off here: what is called is not recorded again.
         results = _run(entry, args) if is_transformed() else call(*args)
         if mutated:
-            written = [args[k] for k in mutated if args[k] is not None]
-            ctx.mark_dirty(*written)
+            written = [_at(args, k) for k in mutated]  # None where one was left out
+            ctx.mark_dirty(*(x for x in written if x is not None))
             results = (*written, *_as_list(results))
         _save(ctx, plan, lengths, before, results if isinstance(results, tuple) else (results,))
         return results
@@ -259,7 +271,8 @@ def _before(plan: Any, args: Sequence[Any], mutated: list[int]) -> list[Any]:
     """Return the arguments, those that are changed and wanted as they were copied."""
     origins = plan.gradient.arguments.values() if isinstance(plan, _Plan) else ()
     wanted = {origin.number for origin in origins if origin.kind == "argument"}
-    copied = {k for k in mutated if args[k] is not None and (has_dual_level() or k in wanted)}
+    given = {k for k in mutated if _at(args, k) is not None}
+    copied = {k for k in given if has_dual_level() or k in wanted}
     return [x.clone() if k in copied else x for k, x in enumerate(args)]
 
 
@@ -348,7 +361,7 @@ def _along_linear(entry: Entry, linear: Sequence[str], args: list[Any], tangents
         if name in linear and _has_tensor(args[k]):
             given[k] = _tangent(args[k], tangents[k])
     outputs = _as_list(entry.call(*given))
-    return (*(given[k] for k in entry.overload.mutated if given[k] is not None), *outputs)
+    return (*(_at(given, k) for k in entry.overload.mutated), *outputs)
 
 
 def _has_tensor(x: Any) -> bool:

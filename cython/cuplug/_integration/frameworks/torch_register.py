@@ -219,7 +219,7 @@ def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any])
             "wanted without (or pass x.detach())"
         )
     whole = register(operator)
-    keeps = not any(x.kind == "inout" for row in whole.rows for x in row.parameters)
+    keeps = not any(x.is_inout for row in whole.rows for x in row.parameters)
     tensors = {name: _as_tensor(x, keeps) for name, x in given.items()}
     result = whole(*(_as_tensor(x, keeps) for x in args), **tensors)
     names, *others = {tuple(x.name for x in row.outputs) for row in whole.rows}

@@ -47,7 +47,8 @@ class Argument:
         """Return it as it stands in a schema."""
         alias = f"({chr(97 + number)}!)" if self.is_mutated and number < 26 else ""
         default = f"={_literal(self.default)}" if self.has_default else ""
-        return f"{self.type}{alias}{'?' if self.is_optional else ''} {self.spelled}{default}"
+        kind = self.type.replace("Tensor", f"Tensor{alias}", 1)
+        return f"{kind}{'?' if self.is_optional else ''} {self.spelled}{default}"
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,14 @@ class Overload:
         return [k for k, x in enumerate(self.arguments) if x.is_mutated]
 
     @property
+    def mutated_lists(self) -> list[str]:
+        """The names of the lists whose tensors are changed in place."""
+        return [x.name for x in self.arguments if x.is_mutated and x.type == "Tensor[]"]
+
+    @property
     def has_tensor(self) -> bool:
         """Whether each call has a tensor, which tells PyTorch where it runs."""
-        return any(x.type == "Tensor" and not x.is_optional for x in self.arguments)
+        return any(x.type.startswith("Tensor") and not x.is_optional for x in self.arguments)
 
     @property
     def has_lists(self) -> bool:
@@ -116,6 +122,12 @@ class Entry:
         """The names of its arguments."""
         return tuple(x.name for x in self.overload.arguments)
 
+    def written(self, args: Sequence[Any]) -> list[tuple[int, Any]]:
+        """Return the tensors that a call changes, each with the number of its argument."""
+        given = [(k, args[k]) for k in self.overload.mutated if k < len(args)]
+        items = [(k, x if isinstance(x, (list, tuple)) else [x]) for k, x in given]
+        return [(k, x) for k, some in items for x in some if x is not None]
+
     def named(self, args: Sequence[Any]) -> dict[str, Any]:
         """Return what is given, by name: None stands for what is left out."""
         return {name: x for name, x in zip(self.names, args, strict=False) if x is not None}
@@ -130,7 +142,7 @@ def overloads_of(rows: Sequence[Signature]) -> list[Overload]:
             groups.append([number])
         else:
             group.append(number)
-    is_changing = any(x.kind == "inout" for row in rows for x in row.parameters)
+    is_changing = any(x.is_inout for row in rows for x in row.parameters)
     reserved = _RESERVED | (_OF_CHANGES if is_changing else set())
     return [_overload(rows, group, reserved) for group in groups]
 
@@ -138,7 +150,7 @@ def overloads_of(rows: Sequence[Signature]) -> list[Overload]:
 def _are_alike(a: Signature, b: Signature) -> bool:
     """Say whether one row has all parameters of the other, and perhaps more behind them."""
     return len(a.outputs) == len(b.outputs) and all(
-        (x.name, x.kind == "inout", _type(a, x)) == (y.name, y.kind == "inout", _type(b, y))
+        (x.name, x.is_inout, _type(a, x)) == (y.name, y.is_inout, _type(b, y))
         for x, y in zip(a.parameters, b.parameters, strict=False)
     )
 
@@ -162,7 +174,7 @@ def _argument(
     has_default = not is_everywhere or any(y.has_default for _, y in having)
     default = x.default if is_everywhere and len(same) == 1 and _is_literal(x.default) else None
     spelled = f"{x.name}_" if iskeyword(x.name) or x.name in reserved else x.name
-    return Argument(x.name, spelled, _type(row, x), x.kind == "inout", has_default, default)
+    return Argument(x.name, spelled, _type(row, x), x.is_inout, has_default, default)
 
 
 def _type(row: Signature, x: Parameter) -> str:

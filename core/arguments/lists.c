@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arguments/lists.h"
+
+#include "base/describe.h"
+#include "base/layout.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+typedef struct block {
+  struct block *next;
+} block;
+
+void *cuplug__frame_memory(const cuplug__match *m, size_t bytes) {
+  block *made = malloc(sizeof *made + bytes);
+  if (!made) {
+    cuplug__no_memory(m->error, "reading lists of arguments");
+    return NULL;
+  }
+  made->next = m->frame->blocks;
+  m->frame->blocks = made;
+  return made + 1;
+}
+
+void cuplug_free_blocks(void *blocks) {
+  for (block *next, *one = blocks; one; one = next) {
+    next = one->next;
+    free(one);
+  }
+}
+
+void cuplug__forget_lists(cuplug_frame *frame) {
+  cuplug_free_blocks(frame->blocks);
+  frame->blocks = NULL;
+  frame->apart = NULL;
+}
+
+/* ---- Which lists there are ------------------------------------------------------------------- */
+
+/* Its list; NULL where parameter i is none of arrays, or None. */
+static const cuplug_argument *list_of(const cuplug__match *m, int32_t i) {
+  const cuplug_argument *a = cuplug__argument(m, i);
+  const cuplug_parameter *x = &m->s->parameters[i];
+  return x->kind == CUPLUG_PARAMETER_ARRAYS && a->kind == CUPLUG_ARGUMENT_LIST ? a : NULL;
+}
+
+cuplug__item cuplug__find_apart(const cuplug__match *m, uint32_t k) {
+  int32_t i = 0;
+  for (const cuplug_argument *a; !(a = list_of(m, i)) || k >= a->list.n; i++)
+    if (a) k -= a->list.n;
+  return (cuplug__item){i, k};
+}
+
+/* An empty list does not say what the names in it stand for. */
+static int check_empty(cuplug__match *m, int32_t i) {
+  const cuplug_parameter *x = &m->s->parameters[i];
+  const uint64_t dtypes = m->s->variables[x->type_variable].dtypes;
+  int is_known = !(dtypes & (dtypes - 1)) || m->known_types >> x->type_variable & 1;
+  for (int32_t k = 0; k < x->n_dims; k++) {
+    const cuplug_dim *d = &x->dims[k];
+    if (d->kind == CUPLUG_DIM_NAMED || d->kind == CUPLUG_DIM_VARIADIC)
+      is_known = is_known && (m->known_sizes | m->s->each_names) >> d->value & 1;
+  }
+  if (is_known) return CUPLUG_OK;
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "seen an empty list, wanted at least one array, which says what %s is",
+                          cuplug__describe_parameter(m->s, x).s);
+}
+
+/* All lists T[n][each] of a call have as many items. */
+static int check_lengths(cuplug__match *m, int32_t i, int32_t *first) {
+  const cuplug_argument *a = cuplug__argument(m, i);
+  if (!m->s->parameters[i].is_each) return CUPLUG_OK;
+  if (*first < 0) *first = i;
+  const uint32_t expected = cuplug__argument(m, *first)->list.n;
+  if (a->list.n == expected) return CUPLUG_OK;
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "got a list of %" PRIu32 " arrays, expected %" PRIu32
+                          " (as %s); their items belong together",
+                          a->list.n, expected, m->s->parameters[*first].name);
+}
+
+/* Counts the arrays in lists, and their dimensions. */
+static int count(cuplug__match *m, uint64_t *n, uint64_t *n_dims) {
+  int32_t first = -1;
+  *n = *n_dims = 0;
+  for (int32_t i = 0; i < m->s->n_parameters; i++) {
+    const cuplug_parameter *x = &m->s->parameters[i];
+    const cuplug_argument *a = cuplug__argument(m, i);
+    if (x->kind != CUPLUG_PARAMETER_ARRAYS) continue;
+    const int may_be_none = x->default_kind == CUPLUG_ARGUMENT_NONE;
+    if (may_be_none && (a->kind == CUPLUG_ARGUMENT_ABSENT || a->kind == CUPLUG_ARGUMENT_NONE))
+      continue;
+    if (a->kind != CUPLUG_ARGUMENT_LIST) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+    if (check_lengths(m, i, &first)) return CUPLUG_ERROR_VALUE;
+    *n += a->list.n;
+    for (uint32_t k = 0; k < a->list.n && m->takes_strides; k++)
+      if (a->list.items[k].kind == CUPLUG_ARGUMENT_ARRAY && a->list.items[k].tensor.ndim > 0)
+        *n_dims += (uint32_t)a->list.items[k].tensor.ndim;
+  }
+  return CUPLUG_OK;
+}
+
+/* ---- Lists among the frame's tensors --------------------------------------------------------- */
+
+static int match_near(cuplug__match *m) {
+  for (int32_t i = 0; i < m->s->n_parameters; i++) {
+    const cuplug_argument *a = list_of(m, i);
+    if (!a) continue;
+    for (uint32_t item = 0; item < a->list.n; item++) {
+      m->item = item;
+      int status = cuplug__match_array(m, i, &a->list.items[item]);
+      if (status) return status;
+    }
+    m->item = -1;
+    m->n_items += a->list.n;
+    if (!a->list.n && check_empty(m, i)) return CUPLUG_ERROR_VALUE;
+  }
+  return CUPLUG_OK;
+}
+
+/* ---- Lists apart ----------------------------------------------------------------------------- */
+
+/* What is filled: memory for tensors, and for strides of those that are contiguous. */
+typedef struct apart {
+  uint64_t n_bytes; /* of all arrays */
+  int64_t *words;
+} apart;
+
+/* Entries that take strides have them always. */
+static void write_strides(cuplug_tensor *t, int64_t **words) {
+  cuplug__contiguous_strides(t->ndim, t->shape, *words);
+  t->strides = *words;
+  *words += t->ndim;
+}
+
+/* The next tensor of the frame, which outputs take later, is where an item is matched. */
+static int match_item(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_tensor *to,
+                      apart *all) {
+  cuplug_frame *f = m->frame;
+  const uint32_t k = f->n_tensors;
+  const uint64_t bit = 1ull << k;
+  const int status = cuplug__match_array(m, i, a);
+  if (status) return status;
+  f->n_tensors = k;
+  all->n_bytes += (uint64_t)f->n_bytes[k];
+  if (f->copy_mask & bit) f->copy_mask = (f->copy_mask & ~bit) | CUPLUG_COPY_ITEMS;
+  f->odd_mask &= ~bit;
+  if (m->inout_mask & bit) m->inout_mask = (m->inout_mask & ~bit) | CUPLUG__INOUT_ITEMS;
+  *to = f->tensors[k];
+  if (m->takes_strides && !to->strides) write_strides(to, &all->words);
+  return CUPLUG_OK;
+}
+
+/* Items of the same number, list after list: what stands in such lists alone is bound anew. */
+static int match_each(cuplug__match *m, cuplug_tensor *const *to, apart *all) {
+  const int32_t n = m->s->n_parameters;
+  int32_t lists[CUPLUG_MAX_ARGUMENTS], n_lists = 0;
+  for (int32_t i = 0; i < n; i++)
+    if (m->s->parameters[i].is_each && list_of(m, i)) lists[n_lists++] = i;
+  for (int64_t item = 0; n_lists && item < m->args[lists[0]].list.n; item++) {
+    m->item = item;
+    m->known_sizes &= ~m->s->each_names;
+    for (int32_t k = 0; k < n_lists; k++) {
+      const int32_t i = lists[k];
+      int status = match_item(m, i, &m->args[i].list.items[item], &to[i][item], all);
+      if (status) return status;
+    }
+  }
+  m->item = -1;
+  return CUPLUG_OK;
+}
+
+static int match_all(cuplug__match *m, cuplug_tensor *const *to, apart *all) {
+  for (int32_t i = 0; i < m->s->n_parameters; i++) {
+    const cuplug_argument *a = list_of(m, i);
+    for (uint32_t item = 0; a && !m->s->parameters[i].is_each && item < a->list.n; item++) {
+      m->item = item;
+      int status = match_item(m, i, &a->list.items[item], &to[i][item], all);
+      if (status) return status;
+    }
+    m->item = -1;
+  }
+  int status = match_each(m, to, all);
+  for (int32_t i = 0; i < m->s->n_parameters && !status; i++) {
+    const cuplug_argument *a = list_of(m, i);
+    if (a && !a->list.n) status = check_empty(m, i);
+  }
+  return status;
+}
+
+static int match_apart(cuplug__match *m, uint64_t n, uint64_t n_dims) {
+  cuplug_frame *f = m->frame;
+  cuplug_tensor *to[CUPLUG_MAX_ARGUMENTS], *next;
+  if (n > UINT32_MAX)
+    return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: got 2^32 arrays or more in lists",
+                        m->s->name);
+  next = cuplug__frame_memory(m, (n + 1) * sizeof *next + n_dims * sizeof(int64_t));
+  if (!next) return CUPLUG_ERROR_MEMORY;
+  apart all = {0, (int64_t *)(next + n)};
+  f->apart = next;
+  f->n_apart = (uint32_t)n;
+  for (int32_t i = 0; i < m->s->n_parameters; i++) {
+    const cuplug_argument *a = list_of(m, i);
+    to[i] = next;
+    if (a) next += a->list.n;
+  }
+  const int status = match_all(m, to, &all);
+  if ((int64_t)all.n_bytes > m->most_bytes) m->most_bytes = (int64_t)all.n_bytes;
+  return status;
+}
+
+int cuplug__match_lists(cuplug__match *m) {
+  uint64_t n, n_dims;
+  int status = count(m, &n, &n_dims);
+  if (status) return status;
+  const uint64_t room = CUPLUG_MAX_ARGUMENTS - m->frame->n_tensors - (uint32_t)m->s->n_outputs;
+  return m->s->n_each_lists || n > room ? match_apart(m, n, n_dims) : match_near(m);
+}

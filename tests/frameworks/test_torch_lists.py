@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of tensors that are changed in place, and optional in-out tensors, in PyTorch."""
+
+import cuplug
+import pytest
+from places import FIXTURES
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def ops(build_plugin):
+    import cuplug.torch
+
+    found = cuplug.load(build_plugin(FIXTURES / "lists.c", "lists"))
+    for operator in found.operators:
+        cuplug.torch.Function(operator)
+    return found
+
+
+def tensors(*shapes, value=0.0):
+    return [torch.full(shape, value, dtype=torch.float64) for shape in shapes]
+
+
+SHAPES = ((2, 3), (4,), ())
+
+
+@pytest.mark.parametrize("n", [1, 30])
+def test_each_tensor_counts_one_write(ops, n):
+    xs, ys = tensors(*SHAPES * n), tensors(*SHAPES * n, value=2.0)
+    ops.add_to(xs, ys)
+    assert all((x == 2).all() for x in xs)
+    assert [x._version for x in xs] == [1] * len(xs)
+    assert [y._version for y in ys] == [0] * len(ys)
+
+
+def test_autograd_notices_writes(ops):
+    leaves = [x.requires_grad_() for x in tensors(*SHAPES, value=1.0)]
+    squares = [x.sin() for x in leaves]
+    total = sum((x * x).sum() for x in squares)
+    ops.add_to([x.detach() for x in squares])
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        total.backward()
+
+
+def test_what_requires_grad_is_refused(ops):
+    leaves = [x.requires_grad_() for x in tensors(*SHAPES)]
+    with pytest.raises(RuntimeError, match="add_to: xs: a leaf Variable that requires grad"):
+        ops.add_to(leaves)
+    with pytest.raises(NotImplementedError, match=r"add_to: xs: .*; call it inside torch\.no_grad"):
+        ops.add_to([x * 2 for x in leaves])
+    assert not any(x.any() for x in leaves)
+    with torch.no_grad():
+        ops.add_to(leaves)
+    assert all((x == 1).all() for x in leaves)
+
+
+def test_schemas(ops):
+    add, normalize = torch.ops.cuplug.add_to.default, torch.ops.cuplug.normalize.default
+    assert str(add._schema).endswith("add_to(Tensor(a!)[] xs, Tensor[]? ys=None) -> ()")
+    wanted = "normalize(Tensor x, Tensor(b!)? residual=None) -> Tensor"
+    assert str(normalize._schema).endswith(wanted)
+    torch.library.opcheck(add, (tensors(*SHAPES), tensors(*SHAPES)))
+    torch.library.opcheck(add, (tensors(*SHAPES),))
+    x, residual = tensors((3,), (3,), value=1.0)
+    torch.library.opcheck(normalize, (x, residual))
+
+
+def test_compiled_programs_see_the_changes(ops):
+    function, normalize = cuplug.torch.Function(ops.add_to), cuplug.torch.Function(ops.normalize)
+
+    def program(xs, ys, residual):
+        function(xs, ys)
+        function(xs)
+        return normalize(xs[1], residual), normalize(xs[1]), residual + 1
+
+    results = []
+    for call in (program, torch.compile(program, backend="aot_eager", fullgraph=True)):
+        xs, ys = tensors(*SHAPES), tensors(*SHAPES, value=2.0)
+        (residual,) = tensors((4,), value=1.0)
+        results.append((*call(xs, ys, residual), *xs, residual))
+    assert all(map(torch.equal, *results))
+
+
+def test_optional_tensors_are_changed(ops):
+    normalize = cuplug.torch.Function(ops.normalize)
+    x, residual = tensors((3,), (3,), value=1.0)
+    assert torch.equal(normalize(x), normalize(x, None))
+    assert torch.equal(normalize(x, residual), torch.full_like(x, 2 / 13))
+    assert (residual == 2).all()
+    assert residual._version == 1
+    batch = torch.ones(4, 3, dtype=torch.float64)
+    assert torch.equal(torch.vmap(normalize)(batch), normalize(x).expand(4, 3))
+
+
+def test_vmap_refuses_lists_that_are_changed(ops):
+    function = cuplug.torch.Function(ops.add_to)
+    with pytest.raises(TypeError, match=r"add_to: xs: got a list .* in torch\.vmap, expected"):
+        torch.vmap(lambda x: function([x]))(torch.zeros(4, 3, dtype=torch.float64))
