@@ -84,7 +84,7 @@ def arguments(
     made : dict, optional
         Functions that return a parameter's value, or a strategy of values, by name: indices,
         addresses, handles. A function receives a dict: the sizes and scalars of the call by name,
-        and "shape" and "dtype" for an array.
+        the number of items for a list of arrays, and "shape" and "dtype" for an array.
 
     Returns
     -------
@@ -267,13 +267,13 @@ def _argument(
 
 
 def _made(draw: Draw, of: _Drawing, x: Parameter, names: Names) -> Any:
-    plain = {k: v for k, v in names.items() if k != LOOP and not _is_placeholder(v)}
+    counts = {
+        y.name: len(names[y.name] or ()) for y in of.signature.parameters if y.kind == "arrays"
+    }
+    single = {y.name for y in of.signature.parameters if y.kind in ARRAYS}
+    plain = {k: v for k, v in names.items() if k not in (LOOP, *single)} | counts
     value = of.made[x.name](plain)
     return draw(value) if isinstance(value, st.SearchStrategy) else value
-
-
-def _is_placeholder(value: Any) -> bool:
-    return isinstance(value, tuple) and bool(value) and isinstance(value[0], Parameter)
 
 
 def _loop(draw: Draw, x: Parameter, loop: tuple[int, ...]) -> tuple[int, ...]:

@@ -82,8 +82,12 @@ def sized_arguments(
     bound = min(sizes, default=low)
     random = np.random.default_rng(0)
 
+    lists = [x.name for x in signature.parameters if x.kind == "arrays"]
+    arrays = [x.name for x in signature.parameters if x.kind in ARRAYS]
+    plain = {k: v for k, v in names.items() if k not in (LOOP, *arrays)}
+    plain |= {name: len(names[name]) for name in lists}
+
     def value(x: Parameter) -> Any:
-        plain = {k: v for k, v in names.items() if k != LOOP and not _is_placeholder(v)}
         if x.kind not in ARRAYS or x.name in pinned:
             return made[x.name](plain) if x.name in made else names[x.name]
         dt, shape = dtypes[x.type_variable], _shape(signature, x, names, low)
@@ -94,10 +98,6 @@ def sized_arguments(
         return items if x.kind == "arrays" else items[0]
 
     return {x.name: value(x) for x in signature.parameters if x.name not in left_out}
-
-
-def _is_placeholder(x: Any) -> bool:
-    return isinstance(x, tuple) and x[:1] == (None,)
 
 
 def n_bytes_of(arguments: dict[str, Any], outputs: list[Any]) -> int:

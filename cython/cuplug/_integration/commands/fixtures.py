@@ -127,7 +127,8 @@ class Makers:
 @cache
 def _module(file: str) -> Any:
     spec = importlib.util.spec_from_file_location("fixture", file)
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

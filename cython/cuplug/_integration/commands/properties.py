@@ -188,6 +188,14 @@ def _strided(x: Array) -> Array:
     return wide[..., 0]
 
 
+def _sliced(x: Array) -> Array:
+    if not x.ndim:
+        return x
+    wide = np.zeros((*x.shape[:-1], x.shape[-1] + 3), x.dtype)
+    wide[..., :-3] = x
+    return wide[..., :-3]
+
+
 def _read_only(x: Array) -> Array:
     copy = x.copy()
     copy.flags.writeable = False
@@ -196,6 +204,7 @@ def _read_only(x: Array) -> Array:
 
 LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "strided": _strided,
+    "sliced": _sliced,
     "reversed": lambda x: x[::-1].copy()[::-1] if x.ndim else x,
     "Fortran-ordered": lambda x: np.array(x, order="F"),
     "misaligned": lambda x: Guarded(x, shift=1).array,

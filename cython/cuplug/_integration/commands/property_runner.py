@@ -35,6 +35,7 @@ LIMIT_S = 600.0
 GRACE_S = 5.0  # in which a process ends after its time
 HANGS = "it did not come to its end in"
 OUT_OF_TIME = "out of time"
+STUCK = (HANGS, OUT_OF_TIME)
 NO_GPU = "there is no GPU to use; `cuplug doctor` says why"
 ACCEPTED_OF = 20  # one of so many calls is to be accepted, or nothing was tried
 MOST_REFUSALS = 3  # sentences that are shown
@@ -159,25 +160,37 @@ def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -
 
 
 def _try(names: list[str], options: dict[str, Any], accepted: str) -> list[Result]:
-    """Try properties in one process; after a crash, each of the rest in a process of its own.
+    """Try properties in one process, until it ends. Then the rest, which begins with the property
+    in which it ended: each example in a fork, or with CUDA each property in a process.
 
     Last comes how many calls were accepted.
     """
     results: list[Result] = []
     told: list[dict[str, Any]] = []
-    alone = False
+    on_cpu, alone, suspect = options["device"] == "cpu", False, None
     while names:
         if time.monotonic() > options["until"]:
-            return [*results, *(_late(options, name) for name in names)]
-        batch = names[:1] if alone else names
-        lines, ending = _run([], options | {"properties": batch, "isolate": False})
+            results += [_late(options, name) for name in names]
+            break
+        batch = names if on_cpu or not alone else names[:1]
+        how = {"properties": batch, "isolate": on_cpu and alone}
+        lines, ending = _run([], options | how)
         done = [line for line in lines if "ok" in line]
         told += done
-        results += [_result(options, line) for line in done]
-        if ending and len(done) < len(batch):
-            results.append(_crash(batch[: len(done) + 1], lines, ending, options))
+        found = [_result(options, line) for line in done]
+        if suspect and found and found[0].ok:
+            found[0] = suspect
+        suspect = None
+        results += found
+        names = names[len(done) :]
+        if len(done) < len(batch) and ending:
+            suspect = _crash(names[0], lines, ending, options)
+            if alone or ending.startswith(STUCK):
+                results.append(suspect)
+                suspect, names = None, names[1:]
+            else:
+                suspect.text += f"; on its own it passes: {', '.join(batch)} run in one process"
         alone = alone or len(done) < len(batch)
-        names = names[len(done) + bool(ending and len(done) < len(batch)) :]
     usual = [line for line in told if line.get("kind") == "usual"]
     return [*results, _acceptance(options, usual, accepted)] if usual else results
 
@@ -186,27 +199,12 @@ def _late(options: dict[str, Any], name: str) -> Result:
     return Result(*_place(options), name, True, f"{LATE}: the time was used up", tried=False)
 
 
-def _crash(
-    names: list[str], lines: list[dict[str, Any]], ending: str, options: dict[str, Any]
-) -> Result:
-    """Return the result of the last of some properties, in which the process ended."""
-    *before, name = names
+def _crash(name: str, lines: list[dict[str, Any]], ending: str, options: dict[str, Any]) -> Result:
+    """Return the result of a property during which the process ended."""
     if ending == OUT_OF_TIME:
         return _late(options, name)
     codes = [line["example"] for line in lines if line.get("property") == name]
-    crash = Result(*_place(options), name, False, ending, codes[-1] if codes else "")
-    if ending.startswith(HANGS) or (options["device"] != "cpu" and not before):
-        return crash
-    # Each example in a fork, for the smallest that ends it; CUDA cannot be used in forks.
-    fork = {"isolate": options["device"] == "cpu"}
-    lines, again = _run([], options | {"properties": [name]} | fork)
-    failed = [line for line in lines if line.get("ok") is False]
-    if failed:
-        return _result(options, failed[0])
-    if before and not again:
-        others = ", ".join(before)
-        crash.text += f"; on its own it passes: one of these has damaged the memory: {others}"
-    return crash
+    return Result(*_place(options), name, False, ending, codes[-1] if codes else "")
 
 
 def _acceptance(options: dict[str, Any], lines: list[dict[str, Any]], name: str) -> Result:

@@ -272,21 +272,34 @@ def find_operator(what: str, name: str) -> Operator:
 def in_a_fork(check: Check) -> Check:
     """Run a check so that a crash is an error like others."""
 
-    def run(*given: Any, **keywords: Any) -> None:
+    def run(tried: Tried, *given: Any, **keywords: Any) -> None:
+        reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
-            status = 0
             try:
-                check(*given, **keywords)
-            except BaseException:
-                status = 1
-            os._exit(status)
+                check(tried, *given, **keywords)
+                text = ""
+            except AssertionError as error:
+                text = str(error)
+            except BaseException as error:
+                text = f"{type(error).__name__}: {error}"
+            with os.fdopen(writer, "w") as file:
+                json.dump([text, tried.answer, tried.rejected], file)
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as file:
+            told = file.read()
         _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             raise AssertionError(f"the process was ended by {signal.Signals(number).name}")
-        if status:
-            check(*given, **keywords)
+        if not told:
+            raise AssertionError(
+                f"the process ended with status {os.waitstatus_to_exitcode(status)}"
+            )
+        text, tried.answer, tried.rejected = json.loads(told)
+        if text:
+            raise AssertionError(text)
 
     return run
 
