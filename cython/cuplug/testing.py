@@ -258,7 +258,7 @@ def _argument(
     if x.name in of.made:
         return _made(draw, of, x, names | {"shape": shape, "dtype": dtype})
     elements = element_range(of.signature, x, names)
-    if elements:
+    if elements and math.prod(shape):
         strategy = _tiled(dtype, shape, st.integers(*elements))
     else:
         strategy = _arrays(dtype, shape, bound, of.all_bits)

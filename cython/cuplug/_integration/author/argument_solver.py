@@ -154,7 +154,7 @@ class _Search:
         self.order = self._ordered([name for name in wishes if name in ruled], attempt)
         self.n_left = MAX_TRIED
         ready = [rule for rule in self.rules if rule.names <= self.names.keys()]
-        return self.names if all(map(self._holds, ready)) and self._from(0) else None
+        return self.names if self._hold(ready) and self._from(0) else None
 
     def unmet(self) -> str:
         """Return the conditions that nothing satisfied, else those that fail now and then."""
@@ -179,17 +179,18 @@ class _Search:
             if self.n_left < 0:
                 break
             self.names[name] = value
-            if all(map(self._holds, rules)) and self._from(depth + 1):
+            if self._hold(rules) and self._from(depth + 1):
                 return True
         self.names.pop(name, None)
         return False
 
-    def _holds(self, rule: Rule) -> bool:
-        holds = rule.holds(self.names)
-        self.n_met[rule.text] += holds
-        if not holds:
-            self.failed.add(rule.text)
-        return holds
+    def _hold(self, rules: list[Rule]) -> bool:
+        """Return True if all rules hold, and note which do."""
+        failed = [rule.text for rule in rules if not rule.holds(self.names)]
+        self.failed.update(failed)
+        for rule in rules:
+            self.n_met[rule.text] += rule.text not in failed
+        return not failed
 
     def _interval(self, name: str) -> Limits:
         wish = self.wishes[name]
@@ -217,13 +218,12 @@ class _Search:
         return iter((wish,))
 
     def _numbers(self, name: str) -> list[int]:
-        """Return the numbers that stand next to a name, in conditions and in known values."""
+        """Return the numbers in conditions and known values, those of a name first."""
         found: dict[int, None] = {}
-        for rule in self.rules:
-            if name in rule.names:
-                known = [self.names[x] for x in sorted(rule.names) if x in self.names]
-                of_text = map(int, _NUMBER.findall(rule.text))
-                found |= dict.fromkeys(chain(of_text, *map(_integers_in, known)))
+        for rule in sorted(self.rules, key=lambda rule: name not in rule.names):
+            known = [self.names[x] for x in sorted(rule.names) if x in self.names]
+            of_text = map(int, _NUMBER.findall(rule.text))
+            found |= dict.fromkeys(chain(of_text, *map(_integers_in, known)))
         return [x for x in found if x >= 0][:MAX_NUMBERS]
 
 

@@ -214,6 +214,8 @@ def _array(
     elements: tuple[int, int],
     random: np.random.Generator,
 ) -> np.ndarray[Any, Any]:
+    if not math.prod(shape):
+        return np.zeros(shape, dtype)
     if dtype.kind in "iu":
         last = min(max(elements), np.iinfo(dtype).max)
         return random.integers(elements[0], last, shape, dtype, endpoint=True)
