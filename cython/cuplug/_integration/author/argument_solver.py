@@ -108,7 +108,7 @@ def _rules(signature: Signature, known: set[str]) -> list[Rule]:
         texts = [value for _, value in x.dims if isinstance(value, str)]
         if texts:
             names = frozenset(word for text in texts for word in _WORD.findall(text)) & known
-            numbers = {signature.dim_names[v] for k, v in x.dims if k in ("named", "variadic")}
+            numbers = {signature.dim_names[int(v)] for k, v in x.dims if k in ("named", "variadic")}
             text = f"{x.name or 'output'}[{signature.shape(x)}] >= 0"
             rules.append(Rule(text, names | numbers, partial(_has_shape, signature, x)))
     return rules
@@ -255,7 +255,7 @@ def _integers(wish: int, low: float, high: float, numbers: Sequence[int]) -> Ite
     near = set(range(first - 4, first + 5)) | set(range(17))
     near |= {f(first, k) for k in numbers if k > 0 for f in (_rounded_down, _rounded_up)}
     near |= {x for pair in product(numbers, repeat=2) for x in _combined(*pair)}
-    near |= {end + k for end in (low, high) if math.isfinite(end) for k in range(-8, 9)}
+    near |= {int(end) + k for end in (low, high) if math.isfinite(end) for k in range(-8, 9)}
     base = int(low) if math.isfinite(low) else 0
     random = Random(first)
     near |= {
@@ -295,11 +295,11 @@ def _floats(wish: float, low: float, high: float) -> Iterator[float]:
 
 def _sequences(wish: Sequence[Any], numbers: Sequence[int]) -> Iterator[Any]:
     """Yield the wish, then others of any length with its items, and with `numbers`."""
-    of = type(wish)
+    of = tuple if isinstance(wish, tuple) else list
     items = list(wish) or [1]
     yield of(wish)
-    lengths = {*range(MAX_ITEMS + 1), *(k for k in numbers if k <= 2 * MAX_ITEMS)}
-    lengths = sorted(lengths, key=lambda n: abs(n - len(wish)))
+    usual = {*range(MAX_ITEMS + 1), *(k for k in numbers if k <= 2 * MAX_ITEMS)}
+    lengths = sorted(usual, key=lambda n: abs(n - len(wish)))
     for n in lengths:
         yield of((items * (n or 1))[:n])
     numbers = sorted(numbers, key=lambda x: not x)  # empty arrays last

@@ -147,13 +147,13 @@ def _names(
     described = (*signature.parameters, *signature.outputs)
     groups = {value for x in described for kind, value in x.dims if kind == "variadic"}
     first = {x.dims[0] for x in described if x.dims}
-    names = {LOOP: (size,)} | fixed
+    names: Names = {LOOP: (size,), **fixed}
     lists = {x.name for x in signature.parameters}  # *shape stands for the items of one
     wishes: Names = {}
     limits = {}
     for k, name in enumerate(signature.dim_names):
         if name not in names and name not in lists:
-            group = (size,) if ("variadic", k) in first else ()
+            group: tuple[int, ...] = (size,) if ("variadic", k) in first else ()
             wishes[name] = group if k in groups else size
     for x in signature.parameters:
         if x.kind == "arrays" and x.name not in (*left_out, *fixed):

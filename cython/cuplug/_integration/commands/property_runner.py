@@ -108,7 +108,7 @@ def try_all(
     pins = pins or {}
     _check_pins(operators, pins)
     has_gpu = bool(devices())
-    rows = [
+    rows: list[tuple[Operator, dict[str, Any]]] = [
         (operator, {"what": place, "operator": operator.name, "signature": signature})
         for place, found in named
         for operator in found
