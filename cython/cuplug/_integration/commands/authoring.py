@@ -17,7 +17,7 @@ from rich.status import Status
 
 from cuplug._engine.discovery.table import Table, read_table
 from cuplug._integration.author.build import Built, build_library
-from cuplug._integration.author.fatbin import dotted
+from cuplug._integration.author.fatbin import dotted, runs_on
 from cuplug._integration.author.sources import (
     HEADER_SUFFIXES,
     SUFFIXES,
@@ -72,6 +72,8 @@ def _build_one(source: Source, output: str | None, arch: str, options: tuple[str
         print_findings((f.level, f.rule, f.text, f.advice) for f in built.findings)
     table = read_table(built.path)
     print_lines([f"{built.path}: {_sides(built, table)}, {time.monotonic() - begin:.1f} s"])
+    limits = {dotted(x): runs_on(x) for x in built.architectures if runs_on(x)}
+    print_lines(f"{which}: {gpus}" for which, gpus in limits.items())
     if source.has_cuda and not built.architectures:
         advice = f"install the CUDA toolkit (pip install '{WHEELS}'), or set CUDACXX"
         print_lines([f"the host side alone, as there is no nvcc: {advice}"])
