@@ -21,7 +21,7 @@ from cuplug._engine.base.dtypes import DTYPES, Dtype
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.evaluate import ARRAYS, LOOP, interval, shape_of
 from cuplug._engine.signature.signature import Parameter, Signature, parse
-from cuplug._integration.author.argument_solver import (
+from cuplug._engine.signature.solver import (
     TILE,
     Limits,
     Names,

@@ -12,7 +12,7 @@ import numpy as np
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
 from cuplug._engine.signature.evaluate import ARRAYS, LOOP, shape_of
 from cuplug._engine.signature.signature import Parameter, Signature
-from cuplug._integration.author.argument_solver import Names, Unsolved, element_range, solve
+from cuplug._engine.signature.solver import Names, Unsolved, element_range, solve
 
 __all__ = ["n_bytes_of", "sized_arguments"]
 

@@ -324,7 +324,7 @@ def build(
     help="Random calls for each property.",
 )
 @click.option("--seed", default=0, help="Chooses the random calls.")
-@click.option("--budget", default=math.inf, help="Seconds for all checks; no limit by default.")
+@click.option("--budget", default=math.inf, help="Seconds for all checks.")
 @click.option("--fixture", default="", help="A Python file with functions that make arguments.")
 @set_option
 @json_option
@@ -334,8 +334,7 @@ def test(
     """Run property tests, derived from the signatures, on a plugin or an operator.
 
     It runs the plugin's code, in processes of its own. --set k=3, or a range as in --set k=0..8,
-    says what k is to be in all calls. Functions of a fixture make what cannot be drawn: indices,
-    addresses, handles. --budget SECONDS ends the test, and the report names what did not run.
+    says what k is to be in all calls. A fixture makes indices, addresses and handles.
     """
     from cuplug._integration.commands import authoring, output, overrides, property_runner
 

@@ -14,7 +14,7 @@ from cuplug._engine.arguments.handle import Handle
 from cuplug._engine.array.promotion import kind_of
 from cuplug._engine.call.run import n_rounding_changes
 from cuplug._engine.signature.signature import Signature, parse
-from cuplug._integration.author.argument_solver import TILE
+from cuplug._engine.signature.solver import TILE
 from cuplug._integration.commands.property_outcomes import REFUSALS, Fresh, Tried, check_beside
 
 Arguments = dict[str, Any]

@@ -24,8 +24,14 @@ from cuplug._engine.cuda.devices import devices
 from cuplug._engine.lookup.find import find, load
 from cuplug._engine.signature.signature import Signature, parse
 from cuplug._integration.author.sources import libraries_at
-from cuplug._integration.commands.fixtures import fixture_beside, function_names, is_needed
-from cuplug._integration.commands.overrides import check_names, read_pins, settable
+from cuplug._integration.commands.overrides import (
+    check_names,
+    fixture_beside,
+    function_names,
+    is_needed,
+    read_pins,
+    settable,
+)
 from cuplug._integration.commands.property_outcomes import LATE
 from cuplug._source.compilers.processes import temporary_places
 from cuplug._source.compilers.temporary import private_folder

@@ -26,14 +26,13 @@ from cuplug._engine.call.operator import Operator
 from cuplug._engine.cuda.devices import synchronize
 from cuplug._engine.lookup.find import find, load
 from cuplug._engine.signature.signature import Signature, parse
-from cuplug._integration.author.argument_solver import Unsolved
+from cuplug._engine.signature.solver import Unsolved
 from cuplug._integration.author.bench_arguments import sized_arguments
 from cuplug._integration.author.gradient_arguments import Gradients, misfit
 from cuplug._integration.commands import cuda_properties as cuda
 from cuplug._integration.commands import properties as host
 from cuplug._integration.commands.differentiation import gradient_agrees, linear_agrees
-from cuplug._integration.commands.fixtures import Makers
-from cuplug._integration.commands.overrides import Range, read_pins
+from cuplug._integration.commands.overrides import Makers, Range, read_pins
 from cuplug._integration.commands.property_outcomes import LATE, Answers, Tried, made_for
 from cuplug.array_api.conversion import asarray
 from cuplug.errors import Error

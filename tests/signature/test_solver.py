@@ -6,10 +6,10 @@ import re
 
 import pytest
 from cuplug import testing
+from cuplug._engine.signature import solver
 from cuplug._engine.signature.evaluate import LOOP, conditions_hold
 from cuplug._engine.signature.signature import parse
-from cuplug._integration.author import argument_solver
-from cuplug._integration.author.argument_solver import Unsolved, solve
+from cuplug._engine.signature.solver import Unsolved, solve
 from cuplug._integration.author.bench_arguments import sized_arguments
 from hypothesis import HealthCheck, given, settings
 
@@ -113,7 +113,7 @@ def test_elements_in_a_range_that_conditions_state(monkeypatch):
     def in_rows(signature, x, names):
         return (0, names["m"] - 1) if x.name == "index" else None
 
-    for module in (argument_solver, testing, inspect.getmodule(sized_arguments)):
+    for module in (solver, testing, inspect.getmodule(sized_arguments)):
         monkeypatch.setattr(module, "element_range", in_rows)
     text = "f(x: float32[m], index: int64[n])"
     for all_bits in (False, True):
