@@ -100,14 +100,16 @@ def try_all(
     ModuleNotFoundError
         Hypothesis is not installed.
     ValueError
-        There is nothing of a name in `pins`, or it cannot have that value; or no examples; or the
-        fixture is not a Python file.
+        There is nothing of a name in `pins`, or it cannot have that value; or no examples or
+        time; or the fixture is not a Python file.
     """
     if not importlib.util.find_spec("hypothesis"):
         message = "cuplug test needs the package hypothesis: pip install hypothesis"
         raise ModuleNotFoundError(message)
     if examples < 1:
         raise ValueError(f"test: examples: seen {examples}, wanted 1 or more")
+    if not budget > 0:
+        raise ValueError(f"test: budget: got {budget:g}, expected more than 0 seconds")
     named = [(os.path.abspath(path), load(path).operators) for path in libraries_at(what)]
     named = named or [(what, (find(what),))]
     operators = tuple(operator for _, found in named for operator in found)
