@@ -84,6 +84,10 @@ def _check(told: dict[str, Any]) -> None:
     for key, value in told.items():
         if key not in SETTINGS:
             raise OptionError(f"tool.cuplug: {key}: no such setting, wanted {', '.join(SETTINGS)}")
+        if key == "options" and isinstance(value, dict):
+            for name, own in value.items():
+                _check({"options": own, "package": name})
+            continue
         texts = value if isinstance(value, list) else []
         if not isinstance(value, SETTINGS[key]) or not all(isinstance(x, str) for x in texts):
             wanted = "a list of texts" if SETTINGS[key] is list else SETTINGS[key].__name__
@@ -98,4 +102,8 @@ def _plugins_at(path: str, package: str, told: dict[str, Any]) -> Iterator[Plugi
     except BuildError as error:
         raise OptionError(str(error)) from None
     for source in found:
-        yield Plugin(f"{package}.{source.name}", relative(source.files), **told)
+        options = told.get("options", [])
+        if isinstance(options, dict):
+            options = options.get(source.name, [])
+        name, files = f"{package}.{source.name}", relative(source.files)
+        yield Plugin(name, files, **told | {"options": options})

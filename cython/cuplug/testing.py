@@ -11,20 +11,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cuplug._engine.base import numpy_dtypes
 from cuplug._engine.base.dtypes import DTYPES, Dtype
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.signature.evaluate import ARRAYS, LOOP, conditions_hold, interval, shape_of
+from cuplug._engine.signature.evaluate import ARRAYS, LOOP, interval, shape_of
 from cuplug._engine.signature.signature import Parameter, Signature, parse
+from cuplug._engine.signature.solver import (
+    TILE,
+    Limits,
+    Names,
+    Unsolved,
+    element_range,
+    solve,
+)
 from cuplug._integration.author.gradient_arguments import Gradients, misfit
 
 try:
-    from hypothesis import assume
+    from hypothesis import reject
     from hypothesis import strategies as st
     from hypothesis.extra import numpy as hnp
 except ImportError:
@@ -37,7 +45,11 @@ __all__ = ["arguments", "numpy_dtype"]
 Draw = Any
 Sizes = st.SearchStrategy[int]
 Pins = dict[str, st.SearchStrategy[Any]]
+Maker = Callable[[Names], Any]
 MOST_USUAL = 6
+MAX_BYTES = 1 << 24  # of all arrays of a call
+MAX_FAILURES = 10  # of the solver, one after the other
+UNLIMITED = (-math.inf, math.inf)
 SMALL = st.integers(1, MOST_USUAL)
 WITH_EMPTY = st.integers(0, MOST_USUAL)
 
@@ -52,6 +64,7 @@ def arguments(
     sizes: Sizes = WITH_EMPTY,
     all_bits: bool = False,
     pinned: Mapping[str, Any] | None = None,
+    made: Mapping[str, Maker] | None = None,
 ) -> st.SearchStrategy[dict[str, Any]]:
     """Return a strategy for the arguments of an operator.
 
@@ -60,7 +73,7 @@ def arguments(
     operator : Operator or str
         An operator, or the text of one signature. Of an operator with overloads, any.
     sizes : strategy of int
-        Sizes of dimensions.
+        Sizes of dimensions to start from: conditions of the signature can require others.
     all_bits : bool
         Integers of the whole range, infinities and NaNs, scalars a little below zero and beyond
         all sizes; else integers in 0 <= i < the smallest size (so that they can be indices), and
@@ -68,32 +81,43 @@ def arguments(
     pinned : dict, optional
         Values, or strategies of them, of scalars, strings and dimensions, by name: they are always
         given. None leaves an optional array out.
+    made : dict, optional
+        Functions that return a parameter's value, or a strategy of values, by name: indices,
+        addresses, handles. A function receives a dict: the sizes and scalars of the call by name,
+        the number of items for a list of arrays, and "shape" and "dtype" for an array.
 
     Returns
     -------
     strategy of dict
         Name -> NumPy array, scalar or string: to be called as `operator(**arguments)`. Parameters
-        with a default are left out now and then.
+        with a default are left out now and then. If no values satisfy the conditions of the
+        signature, ValueError names the conditions when an example is drawn.
     """
     texts = (operator,) if isinstance(operator, str) else operator.signatures
     signatures = [parse(text) for text in texts]
+    made = made or {}
     pins = {
         name: x if isinstance(x, st.SearchStrategy) else st.just(x)
         for name, x in (pinned or {}).items()
     }
     known = {name for s in signatures for name in (*[x.name for x in s.parameters], *s.dim_names)}
-    for name in pins.keys() - known:
-        wanted = f"wanted one of {', '.join(sorted(known))}" if known else "there is none"
-        raise ValueError(f"arguments: pinned: {name}: no such parameter or dimension, {wanted}")
+    for name in (*pins, *made):
+        if name not in known:
+            wanted = f"wanted one of {', '.join(sorted(known))}" if known else "there is none"
+            where = "pinned" if name in pins else "made"
+            raise ValueError(
+                f"arguments: {where}: {name}: no such parameter or dimension, {wanted}"
+            )
     for s in signatures:
         for x in s.parameters:
-            if x.kind == "handle" and not x.has_default and x.name not in pins:
+            if x.kind == "handle" and not x.has_default and x.name not in (*pins, *made):
                 raise ValueError(
                     f"arguments: {x.name}: got no handle[{x.tag}], expected one in pinned; "
                     "an operator of the plugin makes one"
                 )
+    failures: list[Unsolved] = []
     drawn = st.sampled_from(signatures).flatmap(
-        lambda signature: _arguments(signature, sizes, all_bits, pins)
+        lambda signature: _arguments(_Drawing(signature, sizes, all_bits, pins, made, failures))
     )
     if isinstance(operator, str):
         return drawn
@@ -101,42 +125,49 @@ def arguments(
     return fitted.filter(lambda given: not misfit(operator, given))
 
 
+class _Drawing(NamedTuple):
+    """What the arguments of one signature are drawn from."""
+
+    signature: Signature
+    sizes: Sizes
+    all_bits: bool
+    pins: Pins
+    made: Mapping[str, Maker]
+    failures: list[Unsolved]  # since values were found last
+
+
 @st.composite
-def _arguments(
-    draw: Draw, signature: Signature, sizes: Sizes, all_bits: bool, pins: Pins
-) -> dict[str, Any]:
+def _arguments(draw: Draw, of: _Drawing) -> dict[str, Any]:
+    signature = of.signature
     dtypes = [draw(st.sampled_from(names)) for _, names in signature.variables]
-    names = {name: draw(pin) for name, pin in pins.items()}
-    _draw_sizes(draw, signature, sizes, names)
-    given = sorted(size for size in _numbers(names.values()) if size > 0) or [1]
-    drawn = {}
-    n_each = draw(st.integers(1, 3)) if any(x.is_each for x in signature.parameters) else 0
-    own = [_own_sizes(draw, signature, sizes, names) for _ in range(n_each)]
+    names = {name: draw(pin) for name, pin in of.pins.items()}
+    wishes = _size_wishes(draw, of, names)
+    loops = {x.name: _loop(draw, x, names[LOOP]) for x in signature.parameters}
+    sizes = sorted(x for x in _numbers([*names.values(), *wishes.values()]) if x > 0) or [1]
+    limits: dict[str, Limits] = {}
+    given = []
+    n_each = draw(st.integers(1, 3)) if signature.each_names else 0
     for x in signature.parameters:
-        if x.name in pins:
-            drawn[x.name] = names[x.name]
-        elif x.has_default and (x.kind == "handle" or draw(st.booleans())):
+        if x.name in of.pins:
+            given.append(x)
+        elif x.has_default and (_is_unmade(of, x) or draw(st.booleans())):
             names[x.name] = x.default
-        elif x.kind in ARRAYS:
-            # Their places: sizes may be worked out of parameters that come later.
-            n_items = n_each if x.is_each else draw(st.integers(1, 3))
-            drawn[x.name] = names[x.name] = (x,) * n_items
         else:
-            allowed = _allowed(signature, x, dtypes, names)
-            assume(allowed[0] <= allowed[1])
-            drawn[x.name] = draw(_values(x, dtypes, given, all_bits, allowed))
-            names[x.name] = drawn[x.name]
-    assume(conditions_hold(signature, names))
-    for name, places in drawn.items():
-        if not (isinstance(places, tuple) and places and isinstance(places[0], Parameter)):
-            continue
-        x = places[0]
-        dtype = numpy_dtype(dtypes[x.type_variable])
-        each = own if x.is_each else [names] * len(places)
-        shapes = [_shape(draw, signature, x, names | sizes_of_item) for sizes_of_item in each]
-        arrays = [draw(_arrays(dtype, shape, given[0], all_bits)) for shape in shapes]
-        drawn[name] = arrays if x.kind == "arrays" else arrays[0]
+            given.append(x)
+            _add_wish(draw, of, x, dtypes, sizes, (names, wishes, limits))
+            if x.is_each:
+                wishes[x.name] = (x,) * n_each
+    names = _solved(of, names, wishes, limits, (dtypes, loops))
+    bound = min((x for x in _numbers(names.values()) if x > 0), default=1)
+    own = [_own_sizes(draw, of, names) for _ in range(n_each)]
+    drawn = {
+        x.name: _argument(draw, of, x, dtypes, names, (bound, loops[x.name], own)) for x in given
+    }
     return {name: value for name, value in drawn.items() if value is not None}
+
+
+def _is_unmade(of: _Drawing, x: Parameter) -> bool:
+    return x.kind == "handle" and x.name not in of.made
 
 
 def _numbers(values: Iterable[Any]) -> set[int]:
@@ -145,50 +176,126 @@ def _numbers(values: Iterable[Any]) -> set[int]:
     return {x for part in parts for x in part if type(x) is int}
 
 
-def _draw_sizes(draw: Draw, signature: Signature, sizes: Sizes, names: dict[str, Any]) -> None:
-    """Add the dimensions and groups of them, in the ranges that `where` says."""
-    described = (*signature.parameters, *signature.outputs)
+def _size_wishes(draw: Draw, of: _Drawing, names: Names) -> Names:
+    """Draw dimensions and groups of them, and the loop dimensions, which are added to `names`."""
+    described = (*of.signature.parameters, *of.signature.outputs)
     groups = {value for x in described for kind, value in x.dims if kind == "variadic"}
-    lists = {x.name for x in signature.parameters}  # *shape stands for the items of one
-    for number, name in enumerate(signature.dim_names):
-        if name in names or name in lists:
-            continue
-        if number in groups:
-            names[name] = tuple(draw(st.lists(sizes, max_size=2)))
+    lists = {x.name for x in of.signature.parameters}  # *shape stands for the items of one
+    wishes: Names = {}
+    for number, name in enumerate(of.signature.dim_names):
+        if name not in names and name not in lists:
+            group = number in groups
+            wishes[name] = tuple(draw(st.lists(of.sizes, max_size=2))) if group else draw(of.sizes)
+    names[LOOP] = tuple(draw(st.lists(of.sizes, max_size=3)))
+    return wishes
+
+
+def _add_wish(
+    draw: Draw,
+    of: _Drawing,
+    x: Parameter,
+    dtypes: list[str],
+    sizes: list[int],
+    into: tuple[Names, Names, dict[str, Limits]],
+) -> None:
+    """Draw a value for what is not an array; for a list of arrays, how many."""
+    names, wishes, limits = into
+    if x.kind == "arrays":
+        wishes[x.name] = (x,) * draw(st.integers(1, 3))
+    elif x.kind in ARRAYS or x.name in of.made:
+        names[x.name] = (x,) if x.kind in ARRAYS else None
+    else:
+        dtype = DTYPES[dtypes[x.type_variable]] if x.type_variable >= 0 else None
+        allowed = _allowed(of.signature, x, dtypes, wishes | names)
+        wishes[x.name] = draw(_values(x, dtype, sizes, of.all_bits, allowed))
+        if dtype and dtype.scalar is int:
+            info = np.iinfo(dtypes[x.type_variable])
+            limits[x.name] = (int(info.min), int(info.max))
         else:
-            low, high = interval(signature, name, names)
-            assume(max(low, 0) <= high)
-            names[name] = draw(_sizes_between(sizes, low, high))
-    names[LOOP] = tuple(draw(st.lists(sizes, max_size=3)))
+            limits[x.name] = UNLIMITED
 
 
-def _own_sizes(
-    draw: Draw, signature: Signature, sizes: Sizes, names: dict[str, Any]
-) -> dict[str, Any]:
-    """Return other sizes for the names that each item of a list has its own of."""
-    own = [signature.dim_names[k] for k in signature.each_names]
-    drawn = {name: draw(sizes) for name in own if isinstance(names[name], int)}
-    groups = [name for name in own if name not in drawn]
-    return drawn | {name: tuple(draw(st.lists(sizes, max_size=2))) for name in groups}
+def _solved(
+    of: _Drawing, names: Names, wishes: Names, limits: dict[str, Limits], how: tuple[Any, Any]
+) -> Names:
+    """Return values close to the wishes that satisfy all conditions, for arrays not too large."""
+    dtypes, loops = how
+    bytes_of = [numpy_dtype(name).itemsize for name in dtypes]
 
+    def accepts(found: Names) -> bool:
+        total = 0
+        for x in (*of.signature.parameters, *of.signature.outputs):
+            if x.kind not in (*ARRAYS, "output") or found.get(x.name, x) is None:
+                continue
+            shape = shape_of(of.signature, x, found | {LOOP: loops.get(x.name, found[LOOP])})
+            total += math.prod(shape) * bytes_of[x.type_variable] * len(found.get(x.name, (x,)))
+            elements = element_range(of.signature, x, found) if math.prod(shape) else None
+            if total > MAX_BYTES or (elements and elements[0] > elements[1]):
+                return False
+        return True
 
-def _sizes_between(sizes: Sizes, low: float, high: float) -> Sizes:
-    if low <= 1 and high >= MOST_USUAL:
-        return sizes.filter(lambda size: size >= low)
-    first = int(max(low, 0))
-    return st.integers(first, int(min(high, first + MOST_USUAL)))
-
-
-def _shape(
-    draw: Draw, signature: Signature, x: Parameter, names: dict[str, Any]
-) -> tuple[int, ...]:
-    loop = names[LOOP] if x.kind == "inout" else _broadcastable(draw, names[LOOP])
     try:
-        shape = shape_of(signature, x, names | {LOOP: loop})
-    except (ArithmeticError, IndexError, TypeError):
-        shape = (-1,)
-    assume(min(shape, default=0) >= 0)
-    return shape
+        found = solve(of.signature, names, wishes, limits, accepts)
+    except Unsolved as error:
+        of.failures.append(error)
+        if len(of.failures) >= MAX_FAILURES:
+            raise
+        reject()
+    of.failures.clear()
+    return found
+
+
+def _argument(
+    draw: Draw,
+    of: _Drawing,
+    x: Parameter,
+    dtypes: list[str],
+    names: Names,
+    how: tuple[int, tuple[int, ...], list[Names]],
+) -> Any:
+    """Return the value of one parameter."""
+    bound, loop, own = how
+    if x.name in of.pins or (x.kind not in ARRAYS and x.name not in of.made):
+        return names[x.name]
+    if x.kind not in ARRAYS:
+        return _made(draw, of, x, names)
+    dtype = numpy_dtype(dtypes[x.type_variable])
+    shape = shape_of(of.signature, x, names | {LOOP: loop})
+    if x.name in of.made:
+        return _made(draw, of, x, names | {"shape": shape, "dtype": dtype})
+    elements = element_range(of.signature, x, names)
+    if elements and math.prod(shape):
+        strategy = _tiled(dtype, shape, st.integers(*elements))
+    else:
+        strategy = _arrays(dtype, shape, bound, of.all_bits)
+    if x.is_each:
+        shapes = [shape_of(of.signature, x, names | sizes) for sizes in own]
+        return [draw(_arrays(dtype, shape, bound, of.all_bits)) for shape in shapes]
+    arrays = [draw(strategy) for _ in names[x.name]]
+    return arrays if x.kind == "arrays" else arrays[0]
+
+
+def _own_sizes(draw: Draw, of: _Drawing, names: Names) -> Names:
+    """Return other sizes for the names that each item of a list has its own of."""
+    own = [of.signature.dim_names[k] for k in of.signature.each_names]
+    drawn: Names = {name: draw(of.sizes) for name in own if isinstance(names[name], int)}
+    groups = [name for name in own if name not in drawn]
+    return drawn | {name: tuple(draw(st.lists(of.sizes, max_size=2))) for name in groups}
+
+
+def _made(draw: Draw, of: _Drawing, x: Parameter, names: Names) -> Any:
+    counts = {
+        y.name: len(names[y.name] or ()) for y in of.signature.parameters if y.kind == "arrays"
+    }
+    single = {y.name for y in of.signature.parameters if y.kind in ARRAYS}
+    plain = {k: v for k, v in names.items() if k not in (LOOP, *single)} | counts
+    value = of.made[x.name](plain)
+    return draw(value) if isinstance(value, st.SearchStrategy) else value
+
+
+def _loop(draw: Draw, x: Parameter, loop: tuple[int, ...]) -> tuple[int, ...]:
+    has_loop = x.kind != "inout" and any(kind == "loop" for kind, _ in x.dims)
+    return _broadcastable(draw, loop) if has_loop else loop
 
 
 def _broadcastable(draw: Draw, loop: tuple[int, ...]) -> tuple[int, ...]:
@@ -204,11 +311,19 @@ def _arrays(
     known = DTYPES[numpy_dtypes.name_of_descr(dtype)]
     if known.kind == "storage":
         unsigned = np.dtype(known.stored.removesuffix("_t"))
-        return hnp.arrays(unsigned, shape).map(lambda x: x.view(dtype))
+        return _tiled(unsigned, shape, None).map(lambda x: x.view(dtype))
     if dtype.isbuiltin != 1:  # those of ml_dtypes
         wide = _arrays(np.dtype("float32"), shape, bound, all_bits)
         return wide.map(lambda x: _narrow(x, dtype))
-    return hnp.arrays(dtype, shape, elements=_elements(dtype, bound, all_bits))
+    return _tiled(dtype, shape, _elements(dtype, bound, all_bits))
+
+
+def _tiled(dtype: np.dtype[Any], shape: tuple[int, ...], elements: Any) -> st.SearchStrategy[Any]:
+    """Return arrays; large ones repeat elements with a period that no usual size divides."""
+    if math.prod(shape) <= 2 * TILE:
+        return hnp.arrays(dtype, shape, elements=elements)
+    tiles = hnp.arrays(dtype, TILE, elements=elements, fill=st.nothing())
+    return tiles.map(lambda tile: np.resize(tile, shape))
 
 
 def _narrow(x: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -226,22 +341,20 @@ def _elements(dtype: np.dtype[Any], bound: int, all_bits: bool) -> st.SearchStra
     return hnp.from_dtype(dtype)
 
 
-def _allowed(
-    signature: Signature, x: Parameter, dtypes: list[str], names: dict[str, Any]
-) -> tuple[float, float]:
+def _allowed(signature: Signature, x: Parameter, dtypes: list[str], names: Names) -> Limits:
     """Return the range that `where` leaves to a scalar."""
     if x.kind != "scalar":
-        return -math.inf, math.inf
+        return UNLIMITED
     step = 1 if DTYPES[dtypes[x.type_variable]].scalar is int else 0
     return interval(signature, x.name, names, step)
 
 
 def _values(
     x: Parameter,
-    dtypes: list[str],
+    dtype: Dtype | None,
     sizes: list[int],
     all_bits: bool,
-    allowed: tuple[float, float],
+    allowed: Limits,
 ) -> st.SearchStrategy[Any]:
     """Return a strategy for what is no array."""
     if x.kind == "choice":
@@ -249,10 +362,10 @@ def _values(
     if x.kind == "string":
         usual = st.sampled_from(("", "a", "\u00e9"))
         return st.just(x.default) if x.default is not None else usual
-    dtype = DTYPES[dtypes[x.type_variable]]
+    assert dtype
     if x.kind == "list":
         return st.lists(_scalars(dtype, sizes, all_bits), max_size=3)
-    if dtype.scalar in (int, float) and allowed != (-math.inf, math.inf):
+    if dtype.scalar in (int, float) and allowed[0] <= allowed[1] and allowed != UNLIMITED:
         return _scalars_between(dtype, *allowed)
     return _scalars(dtype, sizes, all_bits)
 

@@ -217,6 +217,10 @@ def test_in_place(ours, installed):
         ("stubs = 'x'", "tool.cuplug: package: missing, wanted the package that has the plugins"),
         ("package = 3", "tool.cuplug: package: seen 3, wanted str"),
         ("package = 'ours'\nplugins = [1]", "plugins: seen [1], wanted a list of texts"),
+        (
+            "package = 'ours'\n[tool.cuplug.options]\nhalf = '-O3'",
+            "tool.cuplug: options: seen '-O3', wanted a list of texts",
+        ),
         ("package = 'ours'\nfast = true", "fast: no such setting, wanted package, plugins, arch"),
         ("package = 'ours'\nplugins = ['*.cu']", "plugins: seen ['*.cu'], which names no source"),
     ],
@@ -226,6 +230,16 @@ def test_settings_that_are_wrong(ours, installed, text, sentence):
     with pytest.raises(AssertionError) as seen:
         build("wheel", ours, installed)
     assert sentence in str(seen.value)
+
+
+def test_options_of_one_plugin(ours, installed):
+    own = '["-include", "divisor.h", "-Iplugins"]'
+    table = '[tool.cuplug]\npackage = "ours"\n[tool.cuplug.options]\n'
+    settings(ours, f"{table}half = {own}")
+    assert "ours/libhalf.so" in zipfile.ZipFile(build("wheel", ours, installed)).namelist()
+    settings(ours, f"{table}other = {own}")
+    with pytest.raises(AssertionError, match="error: build: .* says"):
+        build("wheel", ours, installed)
 
 
 def test_what_the_compiler_says_ends_the_build(ours, installed):

@@ -199,8 +199,7 @@ def test_what_cannot_be_drawn_is_said(build_plugin):
     drop = [r for r in results if r.operator == "drop" and r.property == "memory beside outputs"]
     (result,) = drop
     assert not result.ok
-    sentence = "no arguments were found that the signature allows: wanted 0 <= axis < len(s)"
-    assert result.text == sentence
+    assert result.text == "drop: no values were found that satisfy 0 <= axis < len(s)"
 
 
 @pytest.mark.parametrize(
@@ -233,6 +232,8 @@ def test_words_of_the_command_that_are_refused(picky):
     )
     with pytest.raises(ValueError, match="^test: examples: seen 0, wanted 1 or more$"):
         property_runner.try_all(picky, examples=0)
+    with pytest.raises(ValueError, match="^test: budget: got 0, expected more than 0 seconds$"):
+        property_runner.try_all(picky, budget=0)
 
 
 def test_arguments_that_fit_come_as_far_as_the_entry():

@@ -15,6 +15,8 @@ HIDDEN = ("-fPIC", "-fvisibility=hidden")
 C_FLAGS = ("-std=c11", "-D_GNU_SOURCE", *HIDDEN, "-Wall", "-Wextra")
 CXX_FLAGS = ("-std=c++17", *HIDDEN, "-fvisibility-inlines-hidden", "-Wall", "-Wextra")
 NVCC_FLAGS = ("-std=c++17", "-lineinfo")
+# __device__ lambdas in entries, and constexpr functions of the standard library in kernels.
+NVCC_EXTENSIONS = ("--extended-lambda", "--expt-relaxed-constexpr")
 LINKER_FLAGS = ("-z", "now", "-z", "defs", "--exclude-libs=ALL")
 
 PACKAGE = os.path.abspath(f"{__file__}/../../..")
@@ -83,7 +85,7 @@ def nvcc_compiler(nvcc: str, architectures: Sequence[Architecture]) -> list[str]
     targets = [f"-gencode=arch=compute_{x},code={code[x]}" for x in architectures]
     threads = ["--threads", str(len(architectures))] if len(architectures) > 1 else []
     return [
-        *(nvcc, *OPTIMIZED, *NVCC_FLAGS, *targets, *threads, "-Xcompiler", host),
+        *(nvcc, *OPTIMIZED, *NVCC_FLAGS, *NVCC_EXTENSIONS, *targets, *threads, "-Xcompiler", host),
         f"-I{get_include()}",
     ]
 

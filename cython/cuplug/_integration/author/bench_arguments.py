@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
-from cuplug._engine.signature.evaluate import ARRAYS, LOOP, interval, shape_of
+from cuplug._engine.signature.evaluate import ARRAYS, LOOP, shape_of
 from cuplug._engine.signature.signature import Parameter, Signature
+from cuplug._engine.signature.solver import Names, Unsolved, element_range, solve
 
 __all__ = ["n_bytes_of", "sized_arguments"]
 
@@ -24,6 +25,8 @@ def sized_arguments(
     dtype: str | None = None,
     pinned: Mapping[str, Any] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    made: Mapping[str, Callable[[Names], Any]] | None = None,
+    optional: bool = False,
 ) -> dict[str, Any]:
     """Return arguments whose arrays have about so many bytes together, outputs included.
 
@@ -41,40 +44,60 @@ def sized_arguments(
         Values of scalars, strings and dimensions, by name; None leaves an optional array out.
     shapes : dict, optional
         Shapes of array parameters, by name. The dimensions that they fix are those of all arrays.
+    made : dict, optional
+        Functions that return parameters, as `cuplug.testing.arguments` has them.
+    optional : bool
+        Give optional arguments also, except for handles.
 
     Raises
     ------
     ValueError
         A shape has not the number of dimensions that its parameter wants.
     """
-    pinned = pinned or {}
+    pinned, made = pinned or {}, made or {}
+    left_out = {x.name for x in signature.parameters if x.has_default and not optional}
+    left_out |= {x.name for x in signature.parameters if x.has_default and x.kind == "handle"}
+    left_out -= pinned.keys() | made.keys()
     dtypes = [_choose(names, dtype) for _, names in signature.variables]
     fixed = _read_fixed(signature, pinned, shapes or {})
 
     def names_at(size: int) -> dict[str, Any]:
-        return _names(signature, dtypes, fixed, size)
+        return _names(signature, dtypes, fixed | dict.fromkeys(made), left_out, size)
+
+    def total_at(size: int) -> float:
+        try:
+            return _total(signature, dtypes, names_at(size), size)
+        except Unsolved:
+            return math.inf
 
     low, high = 1, 2
-    while _total(signature, dtypes, names_at(high), high) <= n_bytes and high < 1 << 40:
+    while total_at(high) <= n_bytes and high < 1 << 40:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        fits = _total(signature, dtypes, names_at(middle), middle) <= n_bytes
-        low, high = (middle, high) if fits else (low, middle)
+        low, high = (middle, high) if total_at(middle) <= n_bytes else (low, middle)
     low -= low % 64 if low >= 256 else 0
     names = names_at(low)
     sizes = [n for name in (*signature.dim_names, LOOP) for n in _as_tuple(names[name]) if n > 0]
     bound = min(sizes, default=low)
     random = np.random.default_rng(0)
-    found = {}
-    for x in signature.parameters:
-        if x.kind in ARRAYS and x.name not in pinned:
-            dt, shape = dtypes[x.type_variable], _shape(signature, x, names, low)
-            items = [_array(dt, shape, bound, random) for _ in names[x.name]]
-            found[x.name] = items if x.kind == "arrays" else items[0]
-        elif x.name in pinned or not x.has_default:
-            found[x.name] = names[x.name]
-    return found
+
+    lists = [x.name for x in signature.parameters if x.kind == "arrays"]
+    arrays = [x.name for x in signature.parameters if x.kind in ARRAYS]
+    plain = {k: v for k, v in names.items() if k not in (LOOP, *arrays)}
+    plain |= {name: len(names[name]) for name in lists}
+
+    def value(x: Parameter) -> Any:
+        if x.kind not in ARRAYS or x.name in pinned:
+            return made[x.name](plain) if x.name in made else names[x.name]
+        dt, shape = dtypes[x.type_variable], _shape(signature, x, names, low)
+        if x.name in made:
+            return made[x.name](plain | {"shape": shape, "dtype": dt})
+        elements = element_range(signature, x, names) or (0, bound - 1)
+        items = [_array(dt, shape, elements, random) for _ in names[x.name]]
+        return items if x.kind == "arrays" else items[0]
+
+    return {x.name: value(x) for x in signature.parameters if x.name not in left_out}
 
 
 def n_bytes_of(arguments: dict[str, Any], outputs: list[Any]) -> int:
@@ -118,34 +141,35 @@ def _read_fixed(
 
 
 def _names(
-    signature: Signature, dtypes: list[np.dtype[Any]], fixed: dict[str, Any], size: int
-) -> dict[str, Any]:
+    signature: Signature, dtypes: list[np.dtype[Any]], fixed: Names, left_out: set[str], size: int
+) -> Names:
     """Return what names stand for where sizes that are not given are `size`."""
     described = (*signature.parameters, *signature.outputs)
     groups = {value for x in described for kind, value in x.dims if kind == "variadic"}
     first = {x.dims[0] for x in described if x.dims}
-    names = {LOOP: (size,)} | fixed
+    names: Names = {LOOP: (size,), **fixed}
     lists = {x.name for x in signature.parameters}  # *shape stands for the items of one
+    wishes: Names = {}
+    limits = {}
     for k, name in enumerate(signature.dim_names):
-        if name in names or name in lists:
-            continue
-        if k in groups:
-            names[name] = (size,) if ("variadic", k) in first else ()
-        else:
-            low, high = interval(signature, name, names)
-            names[name] = int(min(max(size, low), high))
+        if name not in names and name not in lists:
+            group: tuple[int, ...] = (size,) if ("variadic", k) in first else ()
+            wishes[name] = group if k in groups else size
     for x in signature.parameters:
-        if x.kind in ARRAYS:
+        if x.kind == "arrays" and x.name not in (*left_out, *fixed):
+            wishes[x.name] = (None,) * 2
+        elif x.kind in ARRAYS:
             names[x.name] = (None,) * (2 if x.kind == "arrays" else 1)
+        elif x.name in left_out:
+            names[x.name] = x.default
         elif x.name not in names:
-            names[x.name] = x.default if x.has_default else _number(signature, x, dtypes, names)
-    return names
+            wishes[x.name] = _number(signature, x, dtypes)
+            limits[x.name] = (-math.inf, math.inf)
+    return solve(signature, names, wishes, limits)
 
 
-def _number(
-    signature: Signature, x: Parameter, dtypes: list[np.dtype[Any]], names: dict[str, Any]
-) -> Any:
-    """Return what is no array: 1 where `where` allows it."""
+def _number(signature: Signature, x: Parameter, dtypes: list[np.dtype[Any]]) -> Any:
+    """Return what is no array, close to 1."""
     if x.kind == "choice":
         return x.choices[0]
     if x.kind == "string":
@@ -157,15 +181,7 @@ def _number(
         )
     dtype = dtypes[x.type_variable]
     one = dtype.type(1).item() if dtype.isbuiltin == 1 else 1.0
-    if x.kind == "list":
-        return [one]
-    is_int = dtype.kind in "iu"
-    low, high = interval(signature, x.name, names, 1 if is_int else 0)
-    if low < 1 < high or (low == -math.inf and high == math.inf):
-        return one
-    if is_int:
-        return int(min(max(1, low), high))
-    return (low + high) / 2 if math.isfinite(high - low) else min(max(1.0, low), high)
+    return [one] if x.kind == "list" else one
 
 
 def _shape(signature: Signature, x: Parameter, names: dict[str, Any], size: int) -> tuple[int, ...]:
@@ -193,10 +209,16 @@ def _as_tuple(x: Any) -> tuple[int, ...]:
 
 
 def _array(
-    dtype: np.dtype[Any], shape: tuple[int, ...], bound: int, random: np.random.Generator
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    elements: tuple[int, int],
+    random: np.random.Generator,
 ) -> np.ndarray[Any, Any]:
+    if not math.prod(shape):
+        return np.zeros(shape, dtype)
     if dtype.kind in "iu":
-        return random.integers(0, min(bound, np.iinfo(dtype).max), shape, dtype)
+        last = min(max(elements), np.iinfo(dtype).max)
+        return random.integers(elements[0], last, shape, dtype, endpoint=True)
     if dtype.kind == "b":
         return random.integers(0, 2, shape, np.uint8).astype(bool)
     return (2 * random.random(shape, np.float32) - 1).astype(dtype)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cuplug._engine.base import flags
+from cuplug._engine.base import environment, flags
 from cuplug._engine.base.flags import Architecture
 from cuplug._engine.base.public import public
 from cuplug._engine.base.validate import absolute, texts_of
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # Without a GPU to ask: code for 8.x and 9.0, and PTX for all that is newer.
 USUAL_ARCHITECTURES = (80, 90)
+# Of GCC alone: static variables of templates are not shared by all plugins of a process.
+NO_UNIQUE = "-fno-gnu-unique"
 ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 
 
@@ -160,13 +162,13 @@ def _compile(
     cxx = any(not file.endswith(".c") for file in files)
     linker = flags.nvcc_linker(nvcc) if nvcc else flags.linker(cxx)
     if len(files) == 1:  # one step takes less time than two
-        compiler = _compiler(files[0], nvcc, architectures)
+        compiler = _compiler(files[0], nvcc, architectures, options)
         link = linker[linker.index("-shared") :]
         return _output_of([*compiler, *link, files[0], *options, "-o", library])
     objects, log = [], ""
     for number, file in enumerate(files):
         objects.append(f"{library}.{number}.o")
-        compiler = _compiler(file, nvcc, architectures)
+        compiler = _compiler(file, nvcc, architectures, options)
         log += _output_of([*compiler, *options, "-c", file, "-o", objects[-1]])
     try:
         return log + _output_of([*linker, *objects, *options, "-o", library])
@@ -221,10 +223,23 @@ def _refuse_several_tables(source: Source) -> None:
         )
 
 
-def _compiler(file: str, nvcc: str | None, architectures: tuple[Architecture, ...]) -> list[str]:
+def _compiler(
+    file: str,
+    nvcc: str | None,
+    architectures: tuple[Architecture, ...],
+    options: tuple[str, ...],
+) -> list[str]:
     if nvcc and file.endswith(CUDA_SUFFIX):
-        return flags.nvcc_compiler(nvcc, architectures)
-    return flags.compiler(architectures, cxx=not file.endswith(".c"))
+        command = flags.nvcc_compiler(nvcc, architectures)
+        has_clang = _names_clang((*options, environment.variable("NVCC_CCBIN")))
+        return command if has_clang else [*command, "-Xcompiler", NO_UNIQUE]
+    cxx = not file.endswith(".c")
+    command = flags.compiler(architectures, cxx)
+    return [*command, NO_UNIQUE] if cxx and not _names_clang(command) else command
+
+
+def _names_clang(words: Sequence[str]) -> bool:
+    return any("clang" in os.path.basename(word) for word in words)
 
 
 def _output_of(command: list[str]) -> str:

@@ -30,6 +30,16 @@ def dotted(architecture: int | str) -> str:
     return f"{number[:-1] or 0}.{number[-1]}{str(architecture)[len(number) :]}"
 
 
+def runs_on(architecture: int | str) -> str:
+    """Return which GPUs run code for "90a" or "100f", and no others; "" for 90."""
+    number = str(architecture).rstrip("af")
+    if str(architecture).endswith("a"):
+        return f"compute capability {dotted(number)} only"
+    if str(architecture).endswith("f"):
+        return f"compute capability {number[:-1]}.x from {dotted(number)} on, and no other"
+    return ""
+
+
 @dataclass
 class Code:
     """Compute capabilities x 10 for which there is machine code, and PTX.

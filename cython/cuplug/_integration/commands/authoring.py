@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shlex
 import sys
@@ -16,7 +17,7 @@ from rich.status import Status
 
 from cuplug._engine.discovery.table import Table, read_table
 from cuplug._integration.author.build import Built, build_library
-from cuplug._integration.author.fatbin import dotted
+from cuplug._integration.author.fatbin import dotted, runs_on
 from cuplug._integration.author.sources import (
     HEADER_SUFFIXES,
     SUFFIXES,
@@ -25,6 +26,7 @@ from cuplug._integration.author.sources import (
     find_sources,
 )
 from cuplug._integration.commands.output import print_findings, print_lines, print_table
+from cuplug._integration.commands.property_outcomes import LATE
 from cuplug._source.compilers.toolkit import WHEELS
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ def _build_one(source: Source, output: str | None, arch: str, options: tuple[str
         print_findings((f.level, f.rule, f.text, f.advice) for f in built.findings)
     table = read_table(built.path)
     print_lines([f"{built.path}: {_sides(built, table)}, {time.monotonic() - begin:.1f} s"])
+    limits = {dotted(x): runs_on(x) for x in built.architectures if runs_on(x)}
+    print_lines(f"{which}: {gpus}" for which, gpus in limits.items())
     if source.has_cuda and not built.architectures:
         advice = f"install the CUDA toolkit (pip install '{WHEELS}'), or set CUDACXX"
         print_lines([f"the host side alone, as there is no nvcc: {advice}"])
@@ -94,7 +98,7 @@ def _sides(built: Built, table: Table) -> str:
     return " ".join([", ".join(sides), *map(dotted, built.architectures)])
 
 
-def show_results(results: list[Result]) -> None:
+def show_results(results: list[Result], budget: float = math.inf) -> None:
     """Show what came of property tests: a table, then each failure with its example."""
     signatures = list(dict.fromkeys((r.operator, r.signature) for r in results))
     for place in signatures:
@@ -110,6 +114,11 @@ def show_results(results: list[Result]) -> None:
     n_untried = words.count("note")
     untried = f", {n_untried} not tried" if n_untried else ""
     print_lines([f"{words.count('ok')} passed, {words.count('error')} failed{untried}"])
+    late = [r for r in results if r.text.startswith(LATE)]
+    if budget < math.inf:
+        names = ", ".join(dict.fromkeys(r.operator for r in late))
+        rest = f"; {len(late)} did not run or finish: those of {names}" if late else ""
+        print_lines([f"budget of {budget:g} s: {len(results) - len(late)} checks ran{rest}"])
 
 
 def _causes(results: list[Result]) -> dict[str, Result]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -324,24 +325,29 @@ def build(
     help="Random calls for each property.",
 )
 @click.option("--seed", default=0, help="Chooses the random calls.")
+@click.option("--budget", default=math.inf, help="Seconds for all checks.")
+@click.option("--fixture", default="", help="A Python file with functions that make arguments.")
 @set_option
 @json_option
-def test(what: str, examples: int, seed: int, said: tuple[str, ...], as_json: bool) -> None:
+def test(
+    what: str, examples: int, seed: int, said: tuple[str, ...], as_json: bool, **how: Any
+) -> None:
     """Run property tests, derived from the signatures, on a plugin or an operator.
 
     It runs the plugin's code, in processes of its own. --set k=3, or a range as in --set k=0..8,
-    says what k is to be in all calls.
+    says what k is to be in all calls. A fixture makes indices, addresses and handles.
     """
     from cuplug._integration.commands import authoring, output, overrides, property_runner
 
     with authoring.progress(f"test {what}"):
-        results = property_runner.try_all(what, examples, seed, overrides.split("--set", said))
+        pins = overrides.split("--set", said)
+        results = property_runner.try_all(what, examples, seed, pins, **how)
     failed = any(not result.ok for result in results)
     if as_json:
         listed = [result.as_dict() for result in results]
         output.print_json({"ok": not failed, "results": listed})
     else:
-        authoring.show_results(results)
+        authoring.show_results(results, how["budget"])
     sys.exit(EXIT_PROBLEM if failed else EXIT_FINE)
 
 

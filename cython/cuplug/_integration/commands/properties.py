@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from cuplug._engine.arguments.handle import Handle
 from cuplug._engine.array.promotion import kind_of
 from cuplug._engine.call.run import n_rounding_changes
 from cuplug._engine.signature.signature import Signature, parse
-from cuplug._integration.commands.property_outcomes import REFUSALS, Tried, check_beside
+from cuplug._engine.signature.solver import TILE
+from cuplug._integration.commands.property_outcomes import REFUSALS, Fresh, Tried, check_beside
 
 Arguments = dict[str, Any]
 Array = np.ndarray[Any, Any]
@@ -73,7 +75,10 @@ def outcome(operator: Tried, arguments: Arguments, **keywords: Any) -> Any:
 
 
 def as_list(result: Any) -> list[Array]:
-    """Return the outputs of a call as a list."""
+    """Return the outputs of a call as a list; a handle is closed."""
+    if isinstance(result, Handle):
+        result.close()
+        return []
     return [] if result is None else list(result) if isinstance(result, tuple) else [result]
 
 
@@ -158,14 +163,18 @@ def leaves_inputs_alone(operator: Tried, arguments: Arguments, device: str = "cp
 
 
 def takes_any_layout(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
-    """Strided, misaligned and read-only inputs give what contiguous ones give."""
+    """Strided, misaligned and read-only inputs give what contiguous ones give, or are refused."""
     wanted = outcome(operator, arguments, device=device)
     if isinstance(wanted, type):
         return
     changed = {id(x) for x in inouts(operator.signatures, arguments)}
     for layout, change in LAYOUTS.items():
         given = with_arrays(arguments, _except(changed, change))
-        result = as_list(operator(**given, device=device))
+        try:
+            result = as_list(operator(**given, device=device))
+        except REFUSALS as error:
+            operator.rejected[layout] = str(error)
+            continue
         seen = [*result, *inouts(operator.signatures, given)]
         assert_same(seen, wanted, EPSILONS, f"{layout} inputs")
 
@@ -180,6 +189,14 @@ def _strided(x: Array) -> Array:
     return wide[..., 0]
 
 
+def _sliced(x: Array) -> Array:
+    if not x.ndim:
+        return x
+    wide = np.zeros((*x.shape[:-1], x.shape[-1] + 3), x.dtype)
+    wide[..., :-3] = x
+    return wide[..., :-3]
+
+
 def _read_only(x: Array) -> Array:
     copy = x.copy()
     copy.flags.writeable = False
@@ -188,6 +205,7 @@ def _read_only(x: Array) -> Array:
 
 LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "strided": _strided,
+    "sliced": _sliced,
     "reversed": lambda x: x[::-1].copy()[::-1] if x.ndim else x,
     "Fortran-ordered": lambda x: np.array(x, order="F"),
     "misaligned": lambda x: Guarded(x, shift=1).array,
@@ -261,20 +279,24 @@ def survives_any_values(operator: Tried, arguments: Arguments, device: str = "cp
 
 def paste(signature: Signature, path: str, arguments: Arguments) -> str:
     """Return an example as code."""
-    given = ", ".join(f"{name}={_code(x)}" for name, x in arguments.items())
+    given = ", ".join(f"{name}={code_of(x)}" for name, x in arguments.items())
     load = f"{signature.name} = cuplug.load({path!r}).{signature.name}"
     return f"import cuplug, ml_dtypes, numpy as np\n{load}\n{signature.name}({given})"
 
 
-def _code(x: Any) -> str:
+def code_of(x: Any) -> str:
+    """Return an argument as code."""
     if isinstance(x, list):
-        return f"[{', '.join(map(_code, x))}]"
+        return f"[{', '.join(map(code_of, x))}]"
+    if isinstance(x, Fresh):
+        return x.code
     if not isinstance(x, np.ndarray):
         return repr(x)
     own = repr(x.dtype.descr if x.dtype.names else x.dtype.name)
     dtype = f"ml_dtypes.{x.dtype.name}" if x.dtype.isbuiltin == 2 else own
     if x.size > 100:
-        return f"np.resize({_code(x.ravel()[:4])}, {x.shape})"
+        n = TILE if np.resize(x.ravel()[:TILE], x.shape).tobytes() == x.tobytes() else 4
+        return f"np.resize({code_of(x.ravel()[:n])}, {x.shape})"
     values = str(x.tolist()).replace("nan", "np.nan").replace("inf", "np.inf")
     reshaped = f".reshape({x.shape})" if not x.size else ""
     return f"np.array({values}, dtype={dtype}){reshaped}"

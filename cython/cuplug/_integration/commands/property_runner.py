@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from typing import Any
 
 from cuplug._engine.base.flags import PACKAGE
@@ -20,12 +24,24 @@ from cuplug._engine.cuda.devices import devices
 from cuplug._engine.lookup.find import find, load
 from cuplug._engine.signature.signature import Signature, parse
 from cuplug._integration.author.sources import libraries_at
-from cuplug._integration.commands.overrides import check_names, read_pins, settable
+from cuplug._integration.commands.overrides import (
+    check_names,
+    fixture_beside,
+    function_names,
+    is_needed,
+    read_pins,
+    settable,
+)
+from cuplug._integration.commands.property_outcomes import LATE
 from cuplug._source.compilers.processes import temporary_places
 from cuplug._source.compilers.temporary import private_folder
 from cuplug._source.compilers.toolkit import find_nvcc
 
 LIMIT_S = 600.0
+GRACE_S = 5.0  # in which a process ends after its time
+HANGS = "it did not come to its end in"
+OUT_OF_TIME = "out of time"
+STUCK = (HANGS, OUT_OF_TIME)
 NO_GPU = "there is no GPU to use; `cuplug doctor` says why"
 ACCEPTED_OF = 20  # one of so many calls is to be accepted, or nothing was tried
 MOST_REFUSALS = 3  # sentences that are shown
@@ -53,7 +69,12 @@ class Result:
 
 
 def try_all(
-    what: str, examples: int = 30, seed: int = 0, pins: dict[str, str] | None = None
+    what: str,
+    examples: int = 30,
+    seed: int = 0,
+    pins: dict[str, str] | None = None,
+    fixture: str = "",
+    budget: float = math.inf,
 ) -> list[Result]:
     """Try all properties of a plugin file, or of an operator by its name.
 
@@ -68,38 +89,47 @@ def try_all(
         Chooses them.
     pins : dict, optional
         Values of scalars, strings and dimensions as text, by name: "3", or "0..8" for a range.
+    fixture : str, optional
+        A Python file with functions that make arguments, named as the parameters; else
+        lib<name>.fixture.py next to each library, if it exists.
+    budget : float, optional
+        Seconds for all of it. What does not run or finish in this time is not tried.
 
     Raises
     ------
     ModuleNotFoundError
         Hypothesis is not installed.
     ValueError
-        There is nothing of a name in `pins`, or it cannot have that value; or no examples.
+        There is nothing of a name in `pins`, or it cannot have that value; or no examples or
+        time; or the fixture is not a Python file.
     """
     if not importlib.util.find_spec("hypothesis"):
         message = "cuplug test needs the package hypothesis: pip install hypothesis"
         raise ModuleNotFoundError(message)
     if examples < 1:
         raise ValueError(f"test: examples: seen {examples}, wanted 1 or more")
+    if not budget > 0:
+        raise ValueError(f"test: budget: got {budget:g}, expected more than 0 seconds")
     named = [(os.path.abspath(path), load(path).operators) for path in libraries_at(what)]
     named = named or [(what, (find(what),))]
     operators = tuple(operator for _, found in named for operator in found)
     pins = pins or {}
     _check_pins(operators, pins)
     has_gpu = bool(devices())
+    rows: list[tuple[Operator, dict[str, Any]]] = [
+        (operator, {"what": place, "operator": operator.name, "signature": signature})
+        for place, found in named
+        for operator in found
+        for signature in operator.signatures
+    ]
+    end = time.monotonic() + budget
     results: list[Result] = []
-    for place, found in named:
-        for operator in found:
-            options = {"what": place, "examples": examples, "seed": seed, "pins": pins}
-            results += _try_operator(operator, options, has_gpu)
-    return results
-
-
-def _try_operator(operator: Operator, options: dict[str, Any], has_gpu: bool) -> list[Result]:
-    results: list[Result] = []
-    for signature in operator.signatures:
-        told = options | {"operator": operator.name, "signature": signature}
-        results += _try_signature(operator, told, has_gpu)
+    for number, (operator, options) in enumerate(rows):
+        now = time.monotonic()
+        file = fixture or fixture_beside(operator.path)
+        options |= {"examples": examples, "seed": seed, "pins": pins, "fixture": file}
+        options["until"] = now + (end - now) / (len(rows) - number)
+        results += _try_signature(operator, options, has_gpu)
     return results
 
 
@@ -114,9 +144,14 @@ def _check_pins(operators: tuple[Operator, ...], pins: dict[str, str]) -> None:
 def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -> list[Result]:
     from cuplug._integration.commands.property_worker import BOTH, CUDA, DECLARED, HOST
 
-    if parse(options["signature"]).has_handles:
-        text = "not tried: a test cannot make its handles; test it with your own"
-        return [Result(*_place(options), "handles", True, text, tried=False)]
+    functions = function_names(options["fixture"])
+    for x in parse(options["signature"]).parameters:
+        if is_needed(operator, x, functions):
+            text = (
+                f"not tried: no operator of the plugin returns handle[{x.tag}] without a handle; "
+                f"write a function {x.name} in a fixture"
+            )
+            return [Result(*_place(options), "handles", True, text, tried=False)]
     results = []
     said = operator.properties[operator.signatures.index(options["signature"])]
     declared = [name for name in DECLARED if name in said]
@@ -133,25 +168,51 @@ def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -
 
 
 def _try(names: list[str], options: dict[str, Any], accepted: str) -> list[Result]:
-    """Try properties in one process, and after a crash go on with the next in another.
+    """Try properties in one process, until it ends. Then the rest, which begins with the property
+    in which it ended: each example in a fork, or with CUDA each property in a process.
 
     Last comes how many calls were accepted.
     """
     results: list[Result] = []
     told: list[dict[str, Any]] = []
+    on_cpu, alone, suspect = options["device"] == "cpu", False, None
     while names:
-        lines, ending = _run([], options | {"properties": names, "isolate": False})
+        if time.monotonic() > options["until"]:
+            results += [_late(options, name) for name in names]
+            break
+        batch = names if on_cpu or not alone else names[:1]
+        how = {"properties": batch, "isolate": on_cpu and alone}
+        lines, ending = _run([], options | how)
         done = [line for line in lines if "ok" in line]
         told += done
-        results += [_result(options, line) for line in done]
+        found = [_result(options, line) for line in done]
+        if suspect and found and found[0].ok:
+            found[0] = suspect
+        suspect = None
+        results += found
         names = names[len(done) :]
-        if names:
-            last = [line["example"] for line in lines if line.get("property") == names[0]]
-            crash = Result(*_place(options), names[0], False, ending, last[-1] if last else "")
-            results.append(_smallest(crash, options))
-            names = names[1:]
+        if len(done) < len(batch) and ending:
+            suspect = _crash(names[0], lines, ending, options)
+            if alone or ending.startswith(STUCK):
+                results.append(suspect)
+                suspect, names = None, names[1:]
+            else:
+                suspect.text += f"; on its own it passes: {', '.join(batch)} run in one process"
+        alone = alone or len(done) < len(batch)
     usual = [line for line in told if line.get("kind") == "usual"]
     return [*results, _acceptance(options, usual, accepted)] if usual else results
+
+
+def _late(options: dict[str, Any], name: str) -> Result:
+    return Result(*_place(options), name, True, f"{LATE}: the time was used up", tried=False)
+
+
+def _crash(name: str, lines: list[dict[str, Any]], ending: str, options: dict[str, Any]) -> Result:
+    """Return the result of a property during which the process ended."""
+    if ending == OUT_OF_TIME:
+        return _late(options, name)
+    codes = [line["example"] for line in lines if line.get("property") == name]
+    return Result(*_place(options), name, False, ending, codes[-1] if codes else "")
 
 
 def _acceptance(options: dict[str, Any], lines: list[dict[str, Any]], name: str) -> Result:
@@ -181,17 +242,8 @@ def _advice(signature: Signature, pins: dict[str, str]) -> str:
     return f"-> say what it takes, as in {how}{others}"
 
 
-def _smallest(crash: Result, options: dict[str, Any]) -> Result:
-    """Look for the smallest example of a crash; CUDA cannot be used in forks."""
-    if options["device"] != "cpu":
-        return crash
-    lines, _ = _run([], options | {"properties": [crash.property], "isolate": True})
-    failed = [line for line in lines if line.get("ok") is False]
-    return _result(options, failed[0]) if failed else crash
-
-
 def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-    """Run a trial; return its lines and how it ended."""
+    """Run a trial; return its lines and how it ended, "" if it came to its end."""
     command = [
         *prefix,
         sys.executable,
@@ -203,21 +255,28 @@ def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     with private_folder(temporary_places()) as scratch:  # Hypothesis keeps files where it runs
         env = os.environ | {"PYTHONPATH": path, "HYPOTHESIS_STORAGE_DIRECTORY": scratch}
-        return _run_command(command, env)
+        left = max(options["until"] - time.monotonic(), 0) + GRACE_S
+        return _run_command(command, env, left)
 
 
-def _run_command(command: list[str], env: dict[str, str]) -> tuple[list[dict[str, Any]], str]:
+def _run_command(
+    command: list[str], env: dict[str, str], left: float
+) -> tuple[list[dict[str, Any]], str]:
+    """Run a command for as many seconds as are left; return its lines and how it ended."""
+    limit = min(LIMIT_S, left)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=env)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=env)
         text, ending = done.stdout, _ending(done)
     except subprocess.TimeoutExpired as error:
         seen = error.stdout or b""
         text = seen if isinstance(seen, str) else seen.decode(errors="replace")
-        ending = f"it did not come to its end in {LIMIT_S:.0f} s"
+        ending = OUT_OF_TIME if left < LIMIT_S else f"{HANGS} {LIMIT_S:.0f} s"
     return [json.loads(line) for line in text.splitlines() if line.endswith("}")], ending
 
 
 def _ending(done: subprocess.CompletedProcess[str]) -> str:
+    if done.returncode == 0:
+        return ""
     if done.returncode < 0:
         return f"the process was ended by {signal.Signals(-done.returncode).name}"
     lines = done.stderr.strip().splitlines()
@@ -233,17 +292,33 @@ def _sanitize(options: dict[str, Any]) -> list[Result]:
     name = "CUDA: the same result again"
     with private_folder(temporary_places()) as directory:
         log = os.path.join(directory, "log")
-        prefix = [program, "--tool", "memcheck", "--error-exitcode", str(SANITIZER_STATUS)]
+        prefix = [program, "--tool", "memcheck", "--report-api-errors", "no", "--log-file", log]
+        prefix += ["--error-exitcode", str(SANITIZER_STATUS)]
         some = {"properties": [name], "examples": SANITIZER_EXAMPLES, "isolate": False}
-        lines, ending = _run([*prefix, "--log-file", log], options | some)
-        seen = _read(log)
-    found = ending.startswith(f"the process ended with status {SANITIZER_STATUS}")
-    failed = found or not any(line.get("ok") for line in lines)
-    codes = [line["example"] for line in lines if "example" in line]
-    text = "\n".join(seen.splitlines()[:20]) or ending
-    code = codes[-1] if codes else ""
+        lines, ending = _run(prefix, options | some)
+        error = first_error(_read(log))
     place = (*_place(options), "compute-sanitizer memcheck")
-    return [Result(*place, False, text, code) if failed else Result(*place, True)]
+    codes = [line["example"] for line in lines if "example" in line]
+    if error:
+        return [Result(*place, False, error, codes[-1] if codes else "")]
+    if any("ok" in line for line in lines):  # whether it passes is said by the property itself
+        return [Result(*place, True)]
+    return [Result(*place, True, f"not tried: {ending or 'nothing ran'}", tried=False)]
+
+
+def first_error(log: str) -> str:
+    """Return the first error of a log of memcheck: what, where, at which address."""
+    lines = [line.removeprefix("=========").rstrip() for line in log.splitlines()]
+    for at, line in enumerate(lines):
+        if re.match(r" (Invalid|Misaligned|Out-of-range|Malloc/Free|Double free)", line):
+            block = list(takewhile(_is_of_error, lines[at + 1 :]))
+            return "\n".join(text.strip() for text in [line, *block])
+    return ""
+
+
+def _is_of_error(line: str) -> bool:
+    """Return True for the lines of an error before its backtrace, which are indented."""
+    return line.startswith("    ") and "backtrace" not in line
 
 
 def _read(path: str) -> str:
@@ -260,7 +335,9 @@ def _place(options: dict[str, Any]) -> tuple[str, str]:
 def _result(options: dict[str, Any], line: dict[str, Any]) -> Result:
     """Return what a trial has told; a property of which no call was accepted was not tried."""
     result = Result(*_place(options), line["property"], line["ok"], line["text"], line["code"])
-    if line["ok"] and line["kind"] != "bad":
+    if line.get("untried"):
+        result.tried, result.text = False, line["untried"]
+    elif line["ok"] and line["kind"] != "bad":
         result.calls, result.accepted = line["calls"], line["accepted"]
         if result.calls and not result.accepted:
             result.tried = False

@@ -12,23 +12,30 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple, TextIO
 
+import numpy as np
 from hypothesis import HealthCheck, Phase, errors, given, seed, settings
 from hypothesis import strategies as st
 
 from cuplug._engine.call.operator import Operator
+from cuplug._engine.cuda.devices import synchronize
 from cuplug._engine.lookup.find import find, load
 from cuplug._engine.signature.signature import Signature, parse
+from cuplug._engine.signature.solver import Unsolved
 from cuplug._integration.author.bench_arguments import sized_arguments
 from cuplug._integration.author.gradient_arguments import Gradients, misfit
 from cuplug._integration.commands import cuda_properties as cuda
 from cuplug._integration.commands import properties as host
 from cuplug._integration.commands.differentiation import gradient_agrees, linear_agrees
-from cuplug._integration.commands.overrides import Range, read_pins
-from cuplug._integration.commands.property_outcomes import Answers, Tried
+from cuplug._integration.commands.overrides import Makers, Range, read_pins
+from cuplug._integration.commands.property_outcomes import LATE, Answers, Tried, made_for
+from cuplug.array_api.conversion import asarray
+from cuplug.errors import Error
 from cuplug.testing import SMALL, arguments
 
 LARGE_BYTES = 1 << 24
@@ -85,6 +92,10 @@ class Trial:
         self.operator = find_operator(options["what"], options["operator"])
         self.signature: Signature = parse(options["signature"])
         self.pins = read_pins(self.signature, options["pins"])
+        self.made = Makers(
+            self.operator, options["fixture"], options["pins"], options["device"]
+        ).of(self.signature)
+        self.row = self.operator.signatures.index(self.signature.text)
         self.gradients = Gradients(self.operator)
         self.options = options
         self.out = out
@@ -93,23 +104,30 @@ class Trial:
         """Write one line."""
         print(json.dumps(fields), file=self.out, flush=True)
 
-    def run(self, name: str) -> None:
-        """Try one property and tell what came of it."""
+    def run(self, name: str) -> bool:
+        """Try one property and tell what came of it; return False if it failed."""
         search = Search(self, name)
+        untried = ""
         try:
             search.run()
         except Exception as error:
             text = search.text_of(error)
-            self.tell(property=name, ok=False, text=text, code=search.code)
-        else:
-            answers = search.answers
-            self.tell(
-                **{"property": name, "ok": True, "text": search.declared, "code": ""},
-                kind=search.kind,
-                calls=answers.n_calls,
-                accepted=answers.n_accepted,
-                refusals=answers.refusals.most_common(),
-            )
+            if not search.shadow or search.answers.n_calls:
+                self.tell(property=name, ok=False, text=text, code=search.code)
+                return False
+            untried = f"not tried: {search.shadow}"
+        answers = search.answers
+        if search.n_late and not untried:
+            untried = f"{LATE}: {answers.n_calls} examples ran before the time was used up"
+        self.tell(
+            **{"property": name, "ok": True, "text": search.seen(), "code": ""},
+            untried=untried,
+            kind=search.kind,
+            calls=answers.n_calls,
+            accepted=answers.n_accepted,
+            refusals=answers.refusals.most_common(),
+        )
+        return True
 
 
 class Search:
@@ -120,14 +138,17 @@ class Search:
         check, self.kind = PROPERTIES[name]
         self.declared = ""  # what of the row was checked
         if self.kind == "declared":
-            row = trial.operator.signatures.index(trial.signature.text)
             check = partial(check, signature=trial.signature.text)
-            self.declared = f"checked: {trial.operator.properties[row][name]}"
+            self.declared = f"checked: {trial.operator.properties[trial.row][name]}"
+        self.until = self.options["until"]
         self.check = in_a_fork(check) if self.options["isolate"] else check
         self.answers = Answers()
         self.code = ""  # of the last example
-        self.failure: Exception | None = None
+        self.failures: dict[str, Exception] = {}  # by their examples
+        self.rejected: dict[str, str] = {}  # layouts, and the sentences by which they were
         self.misfit = ""  # why the last arguments were drawn in vain
+        self.shadow = ""  # which overload took the last arguments instead
+        self.n_late = 0  # examples that did not run, since there was no time for them
 
     def run(self) -> None:
         """Try examples until one fails or there were enough."""
@@ -145,17 +166,35 @@ class Search:
         seed(self.options["seed"])(quiet(given(self.examples())(self.once)))()
 
     def once(self, example: dict[str, Any]) -> None:
-        """Try one example."""
-        tried = Tried(self.trial.operator)
-        self.code = host.paste(self.trial.signature, tried.path, example)
-        self.trial.tell(example=self.code, property=self.name)
+        """Try one example; without time left, raise again what it raised before."""
+        device = self.options["device"]
+        tried = Tried(self.trial.operator, device)
+        code = host.paste(self.trial.signature, tried.path, example)
+        if time.monotonic() > self.until:
+            self.n_late += 1
+            if code in self.failures:
+                raise self.failures[code]
+            return
+        self.code = code
+        self.trial.tell(example=code, property=self.name)
         try:
-            self.check(tried, example, device=self.options["device"])
+            self.check(tried, example, device=device)
+            if device == "cuda":
+                synchronize()  # the fault of a kernel is that of this example
         except Exception as error:
-            self.failure = error
+            self.failures[code] = error
+            if device == "cuda" and is_lost():
+                self.until = 0.0  # all that follows would fail
             raise
+        self.rejected |= tried.rejected
         if tried.answer is not None:
             self.answers.add(tried.answer)
+
+    def seen(self) -> str:
+        """Return what a passed property found."""
+        layouts = ", ".join(self.rejected)
+        sentence = next(iter(self.rejected.values()), "")
+        return f"rejects {layouts}: {sentence}" if layouts else self.declared
 
     def examples(self) -> st.SearchStrategy[dict[str, Any]]:
         """Return the arguments to draw: those that the signature allows."""
@@ -165,27 +204,49 @@ class Search:
         }
         sizes = EMPTY if self.kind == "empty" else SMALL
         drawn = arguments(
-            self.trial.signature.text, sizes, all_bits=self.kind == "any values", pinned=pinned
+            self.trial.signature.text,
+            sizes,
+            all_bits=self.kind == "any values",
+            pinned=pinned,
+            made={name: f for name, f in self.trial.made.items() if name not in pinned},
         )
         return drawn.map(self.trial.gradients.fitted).filter(self.fits)
 
     def fits(self, example: dict[str, Any]) -> bool:
-        """Say whether arguments come as far as the entry."""
-        self.misfit = misfit(self.trial.operator, example)
-        return not self.misfit
+        """Return True if arguments come as far as the entry of this overload."""
+        operator, self.shadow = self.trial.operator, ""
+        with ExitStack() as keep:
+            given = made_for(example, self.options["device"], keep)
+            self.misfit = misfit(operator, given)
+            row = self.trial.row if self.misfit else operator.infer(**given).row
+        if row != self.trial.row:
+            self.shadow = f"{operator.signatures[row]} takes the calls, as it is tried before"
+        return not self.misfit and not self.shadow
 
     def large(self) -> dict[str, Any]:
-        """Return arguments of a large size."""
+        """Return arguments of a large size; optional ones if it takes these to be reached."""
         pinned = {k: x.high if isinstance(x, Range) else x for k, x in self.trial.pins.items()}
-        sized = partial(sized_arguments, self.trial.signature, pinned=pinned)
-        return self.trial.gradients.sized(sized, LARGE_BYTES)
+        made = {name: f for name, f in self.trial.made.items() if name not in pinned}
+        for optional in (False, True):
+            sized = partial(
+                sized_arguments,
+                self.trial.signature,
+                pinned=pinned,
+                made=made,
+                optional=optional,
+            )
+            example = self.trial.gradients.sized(sized, LARGE_BYTES)
+            if self.fits(example) or not self.shadow:
+                return example
+        raise ValueError(self.shadow)
 
     def text_of(self, error: Exception) -> str:
         """Say what failed; what Hypothesis says of its own work is put in words of ours."""
         if isinstance(error, errors.Unsatisfiable):
-            why = self.misfit or f"wanted {', '.join(self.trial.signature.conditions)}"
-            return f"no arguments were found that the signature allows: {why}"
-        failure = self.failure or error
+            return f"no arguments were found that fit the signature: {self.misfit}"
+        if isinstance(error, Unsolved):
+            return str(error)
+        failure = self.failures.get(self.code, error)
         text = str(failure)
         if not isinstance(failure, AssertionError):
             text = f"{type(failure).__name__}: {failure}"
@@ -210,21 +271,34 @@ def find_operator(what: str, name: str) -> Operator:
 def in_a_fork(check: Check) -> Check:
     """Run a check so that a crash is an error like others."""
 
-    def run(*given: Any, **keywords: Any) -> None:
+    def run(tried: Tried, *given: Any, **keywords: Any) -> None:
+        reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
-            status = 0
             try:
-                check(*given, **keywords)
-            except BaseException:
-                status = 1
-            os._exit(status)
+                check(tried, *given, **keywords)
+                text = ""
+            except AssertionError as error:
+                text = str(error)
+            except BaseException as error:
+                text = f"{type(error).__name__}: {error}"
+            with os.fdopen(writer, "w") as file:
+                json.dump([text, tried.answer, tried.rejected], file)
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as file:
+            told = file.read()
         _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             raise AssertionError(f"the process was ended by {signal.Signals(number).name}")
-        if status:
-            check(*given, **keywords)
+        if not told:
+            raise AssertionError(
+                f"the process ended with status {os.waitstatus_to_exitcode(status)}"
+            )
+        text, tried.answer, tried.rejected = json.loads(told)
+        if text:
+            raise AssertionError(text)
 
     return run
 
@@ -237,7 +311,17 @@ def main() -> None:
     os.dup2(2, 1)
     trial = Trial(options, out)
     for name in options["properties"]:
-        trial.run(name)
+        if not trial.run(name) and options["device"] == "cuda" and is_lost():
+            return  # the others run in processes of their own
+
+
+def is_lost() -> bool:
+    """Return True if the GPU reports an error from now on, whatever is called."""
+    try:
+        asarray(np.zeros(1, np.uint8), device="cuda").numpy()
+    except Error:
+        return True
+    return False
 
 
 if __name__ == "__main__":

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cuplug test` on twelve kernels: nothing is wrong with them, and each planted defect is found."""
+
+import pytest
+from cuplug._integration.commands.property_runner import try_all
+from places import ROOT
+
+FOLDER = ROOT / "tests" / "commands" / "kernels"
+FIXTURE = str(FOLDER / "kernels_fixture.py")
+
+pytestmark = pytest.mark.slow
+
+SAME, INPUTS, BESIDE, LAYOUTS, FILLED = (
+    "the same result again",
+    "inputs left alone",
+    "memory beside outputs",
+    "layouts",
+    "out= filled",
+)
+# Which check finds the first, the second and the third defect.
+FOUND = {
+    "rms_norm": (FILLED, BESIDE, INPUTS),
+    "rotary": (LAYOUTS, FILLED, "rounding"),
+    "read_pages": (SAME, INPUTS, FILLED),
+    "quantize": (FILLED, "any values", SAME),
+    "causal_conv": (SAME, FILLED, BESIDE),
+    "matmul": (FILLED, "accepted calls", FILLED),
+    "scores": (SAME, SAME, FILLED),
+    "fold": (BESIDE, BESIDE, INPUTS),
+    "mix": (INPUTS, "empty arrays", SAME),
+    "head": (FILLED, BESIDE, "large arrays"),
+    "look_up": (INPUTS, FILLED, SAME),
+    "blend": (FILLED, BESIDE, INPUTS),
+}
+GUARDED = "CUDA: memory beside arrays"
+FOUND_ON_A_GPU = {
+    "rms_norm": (GUARDED, GUARDED, GUARDED),
+    "rows": ("CUDA: the same result again", GUARDED, GUARDED),
+    "look_up": (GUARDED, GUARDED, GUARDED),
+}
+
+
+@pytest.fixture
+def results_of(build_plugin):
+    """Return a function that tests the kernels with one defect."""
+
+    def results(defect, cuda=False, examples=10):
+        source = FOLDER / ("kernels.cu" if cuda else "kernels.c")
+        extra = [] if cuda else ["-lm"]
+        defines = [f"DEFECT={defect}"]
+        path = build_plugin(source, "kernels", defines=defines, cuda=cuda, extra=extra)
+        return try_all(str(path), examples, fixture=FIXTURE)
+
+    return results
+
+
+def test_nothing_is_wrong_with_the_kernels(results_of):
+    results = results_of(0)
+    assert [r for r in results if not (r.ok and r.tried)] == []
+    assert {r.operator for r in results} == {*FOUND, "plan_of"}
+    assert all(r.calls == r.accepted for r in results)
+
+
+@pytest.mark.parametrize("defect", [1, 2, 3])
+def test_each_defect_is_found(results_of, defect):
+    failed = {(r.operator, r.property) for r in results_of(defect) if not r.ok}
+    assert {(name, found[defect - 1]) for name, found in FOUND.items()} <= failed
+    assert {name for name, _ in failed} == {*FOUND}
+
+
+@pytest.mark.gpu
+def test_nothing_is_wrong_with_the_kernels_on_a_gpu(results_of):
+    results = results_of(0, cuda=True)
+    assert [r for r in results if not r.ok] == []
+    assert {r.operator for r in results if r.accepted} == {*FOUND_ON_A_GPU}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("defect", [1, 2, 3])
+def test_each_defect_is_found_on_a_gpu(results_of, defect):
+    failed = {(r.operator, r.property) for r in results_of(defect, cuda=True) if not r.ok}
+    assert {(name, found[defect - 1]) for name, found in FOUND_ON_A_GPU.items()} <= failed
+
+
+@pytest.mark.gpu
+def test_an_illegal_address_ends_only_its_check(results_of):
+    results = [r for r in results_of(1, cuda=True) if r.operator == "rows"]
+    bad = [r for r in results if r.property == "CUDA: bad arguments"]
+    assert [r.ok for r in bad] == [True]  # it launches nothing
+    (memcheck,) = [r for r in results if "memcheck" in r.property] or [None]
+    assert memcheck is None or memcheck.text.startswith("Invalid __global__ read of size 4 bytes")
