@@ -112,6 +112,7 @@ static int parse_dims(parser *p, cuplug_parameter *x) {
     const char *begin = p->at;
     if (x->n_dims == CUPLUG_MAX_NDIM) return fail(p, p->at, "at most 64 dimensions may be written");
     cuplug_dim *dim = p->dims++;
+    dim->at = (uint32_t)(begin - p->s->text);
     x->n_dims++;
     if (parse_dim(p, dim)) return CUPLUG_ERROR_VALUE;
     dim->text = cuplug__keep_text(p, begin);
@@ -309,6 +310,7 @@ static int parse_condition(parser *p) {
   cuplug_condition *condition = &p->s->conditions[p->s->n_conditions++];
   int32_t relation = CUPLUG_RELATION_NONE;
   const char *begin = p->at;
+  condition->at = (uint32_t)(begin - p->s->text);
   condition->sides = p->sides;
   do {
     cuplug_side *side = p->sides++;

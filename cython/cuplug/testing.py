@@ -21,6 +21,7 @@ from cuplug._engine.base.dtypes import DTYPES, Dtype
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.evaluate import ARRAYS, LOOP, conditions_hold, interval, shape_of
 from cuplug._engine.signature.signature import Parameter, Signature, parse
+from cuplug._engine.signature.steps import NoValue
 from cuplug._integration.author.gradient_arguments import Gradients, misfit
 
 try:
@@ -171,7 +172,7 @@ def _shape(
     loop = names[LOOP] if x.kind == "inout" else _broadcastable(draw, names[LOOP])
     try:
         shape = shape_of(signature, x, names | {LOOP: loop})
-    except (ArithmeticError, IndexError, TypeError):
+    except NoValue:
         shape = (-1,)
     assume(min(shape, default=0) >= 0)
     return shape

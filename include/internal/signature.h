@@ -27,7 +27,7 @@ typedef enum cuplug_dim_kind {
 
 typedef struct cuplug_dim {
   int32_t kind;
-  int32_t reserved;
+  uint32_t at; /* where it begins in the signature's text */
   int64_t value;
   cuplug_formula formula, end; /* of a slice without one: no steps */
   const char *text;            /* as written */
@@ -79,7 +79,7 @@ typedef struct cuplug_condition {
   uint64_t optional; /* bit k: it names scalar k, which may be None */
   const cuplug_side *sides;
   uint32_t n_sides;
-  uint32_t reserved;
+  uint32_t at; /* where it begins in the signature's text */
 } cuplug_condition;
 
 /* The first place in the arguments where a dimension or a group of them is found. */

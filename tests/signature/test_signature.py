@@ -146,14 +146,9 @@ def test_for_the_module_inspect():
 
 @pytest.mark.parametrize("head", ["f(x: int8[n]) -> int8[", "f(x: int8[n]) where 0 < "])
 def test_formulas_of_any_length_can_be_worked_out_in_python(head):
-    """Or are no signatures: Python's compiler goes as deep as a formula is long."""
     end = "]" if "->" in head else ""
-    parsed = parse(f"{head}{' + '.join(['n'] * 200)}{end}")
+    parsed = parse(f"{head}{' + '.join(['n'] * 5000)}{end}")
     if end:
-        assert shape_of(parsed, parsed.outputs[0], {"n": 2}) == (400,)
+        assert shape_of(parsed, parsed.outputs[0], {"n": 2}) == (10_000,)
     else:
         assert conditions_hold(parsed, {"n": 2})
-    for n in (202, 20_000):
-        with pytest.raises(SignatureError, match="f: got more operations") as raised:
-            parse(f"{head}{'+'.join(['n'] * n)}{end}")
-        assert head.encode()[raised.value.position :].strip() in (b"", b"0 <")

@@ -40,9 +40,30 @@ cdef extern from "internal/core.h" nogil:
         CUPLUG_DIM_SLICE
         CUPLUG_DIM_LISTED
 
+    ctypedef enum cuplug_step_kind:
+        CUPLUG_STEP_SIZE
+        CUPLUG_STEP_SCALAR
+        CUPLUG_STEP_REAL
+        CUPLUG_STEP_NDIM
+        CUPLUG_STEP_PRODUCT
+        CUPLUG_STEP_ITEM
+        CUPLUG_STEP_LENGTH
+
+    ctypedef struct cuplug_step:
+        int32_t kind
+        int32_t operand
+        int64_t value
+
+    ctypedef struct cuplug_formula:
+        const cuplug_step *steps
+        uint32_t n_steps
+
     ctypedef struct cuplug_dim:
         int32_t kind
+        uint32_t at
         int64_t value
+        cuplug_formula formula
+        cuplug_formula end
         const char *text
 
     ctypedef struct cuplug_parameter:
@@ -63,8 +84,21 @@ cdef extern from "internal/core.h" nogil:
         const char *name
         uint64_t dtypes
 
+    ctypedef struct cuplug_side:
+        int32_t relation
+        cuplug_formula formula
+
     ctypedef struct cuplug_condition:
         const char *text
+        const cuplug_side *sides
+        uint32_t n_sides
+        uint32_t at
+
+    ctypedef struct cuplug_place:
+        int32_t array
+        int32_t n_before
+        int32_t n_behind
+        int32_t is_group
 
     ctypedef struct cuplug_signature:
         const char *name
@@ -78,6 +112,7 @@ cdef extern from "internal/core.h" nogil:
         const cuplug_parameter *made
         cuplug_type_variable *variables
         const char **dim_names
+        cuplug_place *places
         cuplug_condition *conditions
 
     int cuplug_parse_signature "cuplug_core->parse_signature"(
@@ -175,15 +210,6 @@ cdef extern from "internal/core.h" nogil:
     int cuplug_define "cuplug_core->define"(
         const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
     )
-
-    ctypedef struct cuplug_step:
-        int32_t kind
-        int32_t operand
-        int64_t value
-
-    ctypedef struct cuplug_formula:
-        const cuplug_step *steps
-        uint32_t n_steps
 
     ctypedef struct cuplug_term:
         cuplug_formula formula

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
+from cuplug._engine.signature.steps import Condition
+
 def parse_fields(
     text: str,
-) -> tuple[str, Any, Any, Any, tuple[str, ...], tuple[str, ...], Any]: ...
+) -> tuple[str, Any, Any, Any, tuple[str, ...], tuple[Condition, ...], Any]: ...

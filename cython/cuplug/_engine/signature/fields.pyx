@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signatures as the core parses them, as tuples; signature.py gives their fields names."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 cimport cuplug._engine.base.core as core
 cimport cuplug._engine.base.core_call as core_call
 from cuplug._engine.base.strings cimport to_str
 
 from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.signature.steps import Condition, Formula, Slice
 from cuplug.errors import SignatureError
 
 _PARAMETER_KINDS = (
@@ -37,8 +39,9 @@ def parse_fields(text):
 
 cdef tuple _fields(const core_call.cuplug_signature *s):
     cdef int n = s.n_parameters
-    parameters = tuple([_parameter(&s.parameters[k]) for k in range(n)])
-    outputs = tuple([_parameter(&s.parameters[n + k]) for k in range(s.n_outputs)])
+    names = _names(s)
+    parameters = tuple([_parameter(s, &s.parameters[k], names) for k in range(n)])
+    outputs = tuple([_parameter(s, &s.parameters[n + k], names) for k in range(s.n_outputs)])
     variables = tuple(
         [
             (s.variables[k].name.decode(), _dtypes(s.variables[k].dtypes))
@@ -46,19 +49,91 @@ cdef tuple _fields(const core_call.cuplug_signature *s):
         ]
     )
     dim_names = tuple([s.dim_names[k].decode() for k in range(s.n_dim_names)])
-    conditions = tuple([s.conditions[k].text.decode() for k in range(s.n_conditions)])
-    made = _parameter(s.made) if s.made != NULL else None
+    conditions = tuple([_condition(&s.conditions[k], names) for k in range(s.n_conditions)])
+    made = _parameter(s, s.made, names) if s.made != NULL else None
     return s.name.decode(), parameters, outputs, variables, dim_names, conditions, made
 
 
-cdef tuple _dim(const core_call.cuplug_dim *d):
-    """Its kind and its number or size; what is worked out, or a slice, as its text."""
-    value = d.value if d.kind < core_call.CUPLUG_DIM_FORMULA else d.text.decode()
-    return _DIM_KINDS[d.kind], value
+# ---- Steps ---------------------------------------------------------------------------------------
 
 
-cdef tuple _parameter(const core_call.cuplug_parameter *x):
-    dims = tuple([_dim(&x.dims[k]) for k in range(x.n_dims)])
+cdef dict _names(const core_call.cuplug_signature *s):
+    """The names of scalars by their numbers, and of dimensions by the places that steps have."""
+    cdef const core_call.cuplug_place *place
+    cdef int64_t value
+    names = {}
+    for k in range(s.n_parameters):
+        if s.parameters[k].kind > core_call.CUPLUG_PARAMETER_INOUT:
+            names[len(names)] = s.parameters[k].name.decode()
+    for k in range(s.n_dim_names):
+        place = &s.places[k]
+        if place.is_group:
+            value = <int64_t>place.n_before << 32 | place.n_behind
+        else:
+            value = place.n_before if place.n_before >= 0 else -1 - place.n_behind
+        if place.n_before >= 0 or place.n_behind >= 0:
+            names[place.is_group, place.array, value] = s.dim_names[k].decode()
+    return names
+
+
+cdef tuple _step(const core_call.cuplug_step *step, dict names):
+    """Its kind, the name that it reads and its value."""
+    cdef int32_t kind = step.kind
+    cdef double real = 0
+    if kind == core_call.CUPLUG_STEP_SCALAR or kind >= core_call.CUPLUG_STEP_LENGTH:
+        return kind, names[step.operand], step.value
+    if kind == core_call.CUPLUG_STEP_REAL:
+        memcpy(&real, &step.value, sizeof(real))
+        return kind, "", real
+    if kind == core_call.CUPLUG_STEP_SIZE:
+        return kind, names[0, step.operand, step.value], 0
+    if kind >= core_call.CUPLUG_STEP_NDIM:
+        return kind, names[1, step.operand, step.value], 0
+    return kind, "", step.value
+
+
+cdef object _formula(
+    const core_call.cuplug_formula *formula, str text, uint32_t at, dict names
+):
+    return Formula(
+        text, at, tuple([_step(&formula.steps[k], names) for k in range(formula.n_steps)])
+    )
+
+
+cdef object _condition(const core_call.cuplug_condition *x, dict names):
+    text = x.text.decode()
+    sides = tuple(
+        [
+            (x.sides[k].relation, _formula(&x.sides[k].formula, text, x.at, names))
+            for k in range(x.n_sides)
+        ]
+    )
+    return Condition(text, x.at, sides)
+
+
+# ---- Parameters ----------------------------------------------------------------------------------
+
+
+cdef tuple _dim(
+    const core_call.cuplug_signature *s, const core_call.cuplug_dim *d, dict names
+):
+    """Its kind and its number or size; what is worked out, as a Formula or a Slice."""
+    kind = _DIM_KINDS[d.kind]
+    if d.kind < core_call.CUPLUG_DIM_FORMULA:
+        return kind, d.value
+    text = d.text.decode()
+    first = _formula(&d.formula, text, d.at, names)
+    if d.kind == core_call.CUPLUG_DIM_FORMULA:
+        return kind, first
+    is_listed = d.kind == core_call.CUPLUG_DIM_LISTED
+    group = names[d.value] if is_listed else s.dim_names[d.value].decode()
+    return kind, Slice(text, d.at, group, first, _formula(&d.end, text, d.at, names))
+
+
+cdef tuple _parameter(
+    const core_call.cuplug_signature *s, const core_call.cuplug_parameter *x, dict names
+):
+    dims = tuple([_dim(s, &x.dims[k], names) for k in range(x.n_dims)])
     choices = tuple([x.choices[k].decode() for k in range(x.n_choices)])
     default_text = x.default_text.decode() if x.default_text != NULL else ""
     kind = _PARAMETER_KINDS[x.kind]

@@ -11,7 +11,9 @@ import numpy as np
 
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
 from cuplug._engine.signature.evaluate import ARRAYS, LOOP, interval, shape_of
+from cuplug._engine.signature.parallel_dims import dimension_name
 from cuplug._engine.signature.signature import Parameter, Signature
+from cuplug._engine.signature.steps import NoValue
 
 __all__ = ["n_bytes_of", "sized_arguments"]
 
@@ -108,12 +110,9 @@ def _read_fixed(
         rest = iter(shape)
         for k, (kind, value) in enumerate(x.dims):
             sizes = tuple(next(rest) for _ in range(n_more if k == at else 1))
-            if kind == "loop":
-                fixed.setdefault(LOOP, sizes)
-            elif kind == "variadic":
-                fixed.setdefault(signature.dim_names[int(value)], sizes)
-            elif kind == "named":
-                fixed.setdefault(signature.dim_names[int(value)], sizes[0])
+            if kind in (*GROUPS, "named"):
+                name = dimension_name(signature, kind, value)
+                fixed.setdefault(name, sizes[0] if kind == "named" else sizes)
     return fixed
 
 
@@ -172,7 +171,7 @@ def _shape(signature: Signature, x: Parameter, names: dict[str, Any], size: int)
     """Return a shape; one that cannot be worked out has no elements, and the core says why."""
     try:
         return tuple(max(n, 0) for n in shape_of(signature, x, names, unknown=size))
-    except (ArithmeticError, IndexError, TypeError):
+    except NoValue:
         return (0,)
 
 
