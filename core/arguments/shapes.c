@@ -5,7 +5,7 @@
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
-#include "signature/formula.h"
+#include "signature/names.h"
 
 #include <inttypes.h>
 

@@ -9,7 +9,7 @@
 #include "entry/services.h"
 #include "entry/state.h"
 #include "registry/operator.h"
-#include "signature/formula.h"
+#include "signature/names.h"
 
 #include <inttypes.h>
 

@@ -44,13 +44,13 @@ static size_t reserve(size_t *n_bytes, size_t n, size_t bytes) {
   return place;
 }
 
-int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *error) {
+int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
+                         cuplug_error *error) {
   const size_t n = strnlen(text, CUPLUG_MAX_SIGNATURE + 1);
   memset(p, 0, sizeof *p);
   if (n > CUPLUG_MAX_SIGNATURE)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "signature: seen more than %d bytes, wanted at most %d",
-                        CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: seen more than %d bytes, wanted at most %d",
+                        what, CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
   size_t bytes = sizeof *p->s, seen[N_KINDS];
   count_marks(text, seen);
   const size_t n_parts = seen[COMMA] + (seen[RELATION] ? 2 : 1); /* 2: "->", "where" */
@@ -84,13 +84,15 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *erro
   p->steps = (cuplug_step *)(block + steps);
   p->strings = block + strings;
   p->error = error;
+  p->scope = p->s;
+  p->what = what;
   p->s->text = p->at = p->token = keep(p, text, n);
   return CUPLUG_OK;
 }
 
 int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted) {
   p->token = at;
-  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "signature: %s at byte %zu, seen \"%.12s\"",
+  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: %s at byte %zu, seen \"%.12s\"", p->what,
                       wanted, (size_t)(at - p->s->text), at);
 }
 

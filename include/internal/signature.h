@@ -46,7 +46,8 @@ typedef struct cuplug_parameter {
   cuplug_scalar default_value;
   const char *default_text; /* as written; NULL without */
   const char **choices;
-  const char *tag; /* of a handle */
+  const char *tag;            /* of a handle */
+  uint32_t type_at, type_end; /* where the name of its dtype is in the text; of a choice: 0 */
 } cuplug_parameter;
 
 /* A type variable, or a dtype that stands for itself (then `name` is "" and one bit is set). */
@@ -102,6 +103,7 @@ struct cuplug_signature {
   int32_t has_formulas;         /* 1: a size is a formula, a slice or a list's item */
   int32_t n_lists;              /* of arrays */
   int32_t n_handles;            /* parameters that are handles */
+  uint32_t parameters_end;      /* where the text continues behind them; without any: 0 */
   cuplug_parameter *parameters; /* outputs last */
   const cuplug_parameter *made; /* the handle that it makes, behind the parameters; n_outputs is 0
                                    then. NULL: none */
@@ -119,6 +121,18 @@ int cuplug_parse_signature(const char *text, cuplug_signature **signature, uint3
  * dtypes of that version. */
 int cuplug__parse_of_abi(const char *text, uint32_t abi_version, cuplug_signature **signature,
                          uint32_t *position, cuplug_error *error);
+/* Parses the grammar alone, without checks of what names stand for; arrays may lack their brackets.
+ * [thread-safe] [no-cuda] */
+int cuplug_parse_short(const char *text, cuplug_signature **signature, uint32_t *position,
+                       cuplug_error *error);
+/* Parses numbers and names with commas between, "x, n // 2, size(x, 0)": what a kernel with such a
+ * signature is given. A name alone that is no integer, but an array, another parameter or one of
+ * `own` (words with spaces between; NULL: all must be numbers), has no steps. Errors begin with
+ * `what`. The terms are the conditions of *terms, of one side each, to be freed as a signature.
+ * [thread-safe] [no-cuda] */
+int cuplug_parse_terms(const cuplug_signature *scope, const char *text, const char *what,
+                       const char *own, cuplug_signature **terms, uint32_t *position,
+                       cuplug_error *error);
 void cuplug_free_signature(cuplug_signature *signature);
 
 CUPLUG__END_C

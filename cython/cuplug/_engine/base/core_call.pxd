@@ -79,6 +79,8 @@ cdef extern from "internal/core.h" nogil:
         const char *default_text
         const char **choices
         const char *tag
+        uint32_t type_at
+        uint32_t type_end
 
     ctypedef struct cuplug_type_variable:
         const char *name
@@ -102,12 +104,14 @@ cdef extern from "internal/core.h" nogil:
 
     ctypedef struct cuplug_signature:
         const char *name
+        const char *text
         int32_t n_parameters
         int32_t n_outputs
         int32_t n_variables
         int32_t n_dim_names
         int32_t n_conditions
         int32_t n_lists
+        uint32_t parameters_end
         cuplug_parameter *parameters
         const cuplug_parameter *made
         cuplug_type_variable *variables
@@ -117,6 +121,13 @@ cdef extern from "internal/core.h" nogil:
 
     int cuplug_parse_signature "cuplug_core->parse_signature"(
         const char *text, cuplug_signature **signature, uint32_t *position, cuplug_error *error
+    )
+    int cuplug_parse_short "cuplug_core->parse_short"(
+        const char *text, cuplug_signature **signature, uint32_t *position, cuplug_error *error
+    )
+    int cuplug_parse_terms "cuplug_core->parse_terms"(
+        const cuplug_signature *scope, const char *text, const char *what, const char *own,
+        cuplug_signature **terms, uint32_t *position, cuplug_error *error
     )
     void cuplug_free_signature "cuplug_core->free_signature"(cuplug_signature *signature)
     const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)

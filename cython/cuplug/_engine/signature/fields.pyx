@@ -15,6 +15,7 @@ from cuplug.errors import SignatureError
 _PARAMETER_KINDS = (
     "array", "inout", "scalar", "string", "choice", "output", "list", "arrays", "handle"
 )
+SPACES = dict.fromkeys(map(ord, "\t\n\r"), " ")  # in texts that may have several lines
 _DIM_KINDS = (
     "fixed", "named", "variadic", "loop", "unknown", "formula", "slice", "listed"
 )
@@ -25,16 +26,88 @@ def parse_fields(text):
 
     They are (name, parameters, outputs, variables, dim_names, conditions, made).
     """
-    cdef core_call.cuplug_signature *signature = NULL
-    cdef core.cuplug_error error
-    cdef uint32_t position = 0
-    encoded = text.encode()
-    if core_call.cuplug_parse_signature(encoded, &signature, &position, &error):
-        raise SignatureError(to_str(error.message), position, text)
+    cdef core_call.cuplug_signature *signature = _parse(text, core_call.cuplug_parse_signature)
     try:
         return _fields(signature)
     finally:
         core_call.cuplug_free_signature(signature)
+
+
+def parse_short(text):
+    """Return the parameters and outputs of a signature that may lack brackets, unchecked.
+
+    Each is (kind, dtype, has_default, the end of its dtype in bytes). Then come the end of the
+    parameters, the type variables, and whether there is a `where`.
+    """
+    cdef core_call.cuplug_signature *s = _parse(text, core_call.cuplug_parse_short)
+    cdef int n = s.n_parameters
+    try:
+        parameters = [_short(s, &s.parameters[k]) for k in range(n)]
+        outputs = [_short(s, &s.parameters[n + k]) for k in range(s.n_outputs)]
+        variables = [
+            (s.variables[k].name.decode(), s.variables[k].dtypes) for k in range(s.n_variables)
+        ]
+        has_where = s.n_conditions > 0 or any([name and bits for name, bits in variables])
+        names = [name for name, _ in variables if name]
+        return parameters, outputs, s.parameters_end, names, has_where
+    finally:
+        core_call.cuplug_free_signature(s)
+
+
+cdef tuple _short(const core_call.cuplug_signature *s, const core_call.cuplug_parameter *x):
+    dtype = s.text[x.type_at:x.type_end].decode()
+    return _PARAMETER_KINDS[x.kind], dtype, bool(x.has_default), x.type_end
+
+
+def parse_terms(signature, text, what, own):
+    """Return the terms of a text that names the arguments of a signature: (steps, text) of each."""
+    cdef core_call.cuplug_signature *terms = NULL
+    cdef core.cuplug_error error
+    cdef uint32_t position = 0
+    cdef int status
+    encoded, prefix = _encode(text.translate(SPACES), what), what.encode()
+    names = b"" if own is None else " ".join(own).encode()
+    cdef const char *own_names = NULL if own is None else <const char *>names
+    cdef core_call.cuplug_signature *scope = _parse(signature, core_call.cuplug_parse_signature)
+    try:
+        status = core_call.cuplug_parse_terms(
+            scope, encoded, prefix, own_names, &terms, &position, &error
+        )
+        if status:
+            raise SignatureError(to_str(error.message), position, text)
+        return [_term(&terms.conditions[k]) for k in range(terms.n_conditions)]
+    finally:
+        core_call.cuplug_free_signature(terms)
+        core_call.cuplug_free_signature(scope)
+
+
+ctypedef int (*parser)(
+    const char *, core_call.cuplug_signature **, uint32_t *, core.cuplug_error *
+) noexcept nogil
+
+
+cdef core_call.cuplug_signature *_parse(str text, parser parse) except NULL:
+    cdef core_call.cuplug_signature *signature = NULL
+    cdef core.cuplug_error error
+    cdef uint32_t position = 0
+    encoded = _encode(text, "signature")
+    if parse(encoded, &signature, &position, &error):
+        raise SignatureError(to_str(error.message), position, text)
+    return signature
+
+
+cdef bytes _encode(str text, str what):
+    encoded = text.encode()
+    if b"\0" in encoded:  # where it would end for the core
+        raise SignatureError(f"{what}: seen a zero byte", encoded.index(b"\0"), text)
+    return encoded
+
+
+cdef tuple _term(const core_call.cuplug_condition *x):
+    cdef const core_call.cuplug_formula *formula = &x.sides[0].formula
+    cdef const core_call.cuplug_step *steps = formula.steps
+    numbers = [(steps[k].kind, steps[k].operand, steps[k].value) for k in range(formula.n_steps)]
+    return tuple(numbers), x.text.decode()
 
 
 cdef tuple _fields(const core_call.cuplug_signature *s):
