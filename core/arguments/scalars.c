@@ -135,10 +135,10 @@ int cuplug__match_items(cuplug__match *m, const cuplug__overload *o) {
 
 /* Apart from what each call does, like the lists: few operators have such. */
 static __attribute__((noinline)) int check_conditions(cuplug__match *m) {
-  const cuplug__values values = {m->frame->tensors, m->frame->scalars};
+  const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
   for (int32_t k = 0; k < m->s->n_conditions; k++) {
     const cuplug_condition *condition = &m->s->conditions[k];
-    if (condition->optional & m->frame->none_mask) continue;
+    if (condition->array >= 0 || condition->optional & m->frame->none_mask) continue;
     if (cuplug__condition_holds(condition, &values)) continue;
     return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: seen %s, wanted %s", m->s->name,
                         cuplug__describe_names(m->s, condition->text, &values).s, condition->text);
@@ -209,5 +209,5 @@ int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o) {
       status = match_string(m, i, a, to);
     if (status) return m->n_matched--, status;
   }
-  return m->s->n_conditions ? check_conditions(m) : CUPLUG_OK;
+  return m->s->n_conditions > m->s->n_element_ranges ? check_conditions(m) : CUPLUG_OK;
 }

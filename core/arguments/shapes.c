@@ -32,7 +32,7 @@ int cuplug__reserve_words(cuplug__match *m) {
 /* A size or an index of a parameter that is worked out. */
 static int work_out(cuplug__match *m, const cuplug_parameter *x, const cuplug_dim *d,
                     const cuplug_formula *formula, int64_t *size) {
-  const cuplug__values values = {m->frame->tensors, m->frame->scalars};
+  const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
   const char *wrong = cuplug__work_out_integer(formula, &values, size);
   if (!wrong) return CUPLUG_OK;
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: %s: size %s: %s (%s)", m->s->name,
@@ -42,7 +42,7 @@ static int work_out(cuplug__match *m, const cuplug_parameter *x, const cuplug_di
 
 CUPLUG__COLD static int refuse_size(cuplug__match *m, const cuplug_parameter *x,
                                     const cuplug_dim *d, int64_t size) {
-  const cuplug__values values = {m->frame->tensors, m->frame->scalars};
+  const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
                       "%s: %s: size %s: seen %" PRId64 ", wanted 0 or more (%s)", m->s->name,
                       *x->name ? x->name : "output", d->text, size,
@@ -166,7 +166,7 @@ static int64_t size_at(const cuplug_parameter *x, const cuplug_tensor *t, int32_
 
 int cuplug__check_formulas(cuplug__match *m) {
   const cuplug_frame *f = m->frame;
-  const cuplug__values values = {f->tensors, f->scalars};
+  const cuplug__values values = {.tensors = f->tensors, .scalars = f->scalars};
   for (uint32_t k = 0; k < f->n_inputs; k++) {
     const cuplug_parameter *x = &m->s->parameters[f->parameter[k]];
     for (int32_t d = 0; d < x->n_dims && f->tensors[k].ndim >= 0; d++) {

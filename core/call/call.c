@@ -3,6 +3,7 @@
 #include "call/call.h"
 
 #include "arguments/bind.h"
+#include "arguments/element_ranges.h"
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
@@ -185,8 +186,10 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   run.n_workspaces = 0;
   f->device = run.device;
   const uint32_t flags = run.overload->row->flags;
-  if (flags & (CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_HANDLES)) {
+  if (flags & (CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_HANDLES | CUPLUG_ROW_ELEMENT_RANGES)) {
     if (wants_strides(&run)) cuplug__write_strides(f);
+    if (flags & CUPLUG_ROW_ELEMENT_RANGES && (status = cuplug__check_elements(f, error)))
+      return status;
     if (flags & CUPLUG_ROW_HANDLES) return run_with_handles(&run);
   }
   return run_where(&run);

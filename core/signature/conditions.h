@@ -5,7 +5,8 @@
 
 #include "signature/parser.h"
 
-/*   condition = formula relation formula {relation formula}
+/*   condition = chain {"or" chain}
+ *   chain     = formula {relation formula} ["in" "{" formula {"," formula} "}"]
  *   relation  = "<" | "<=" | "==" | "!=" | ">=" | ">" */
 int cuplug__parse_condition(cuplug__parser *p);
 

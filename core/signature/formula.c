@@ -190,11 +190,12 @@ static int tie_scalar(cuplug__parser *p, cuplug_step *step, const cuplug_paramet
     *step = (cuplug_step){CUPLUG_STEP_LENGTH, number, 0};
     return CUPLUG_OK;
   }
-  if (step->kind == CUPLUG_STEP_ITEM && x->kind == CUPLUG_PARAMETER_LIST) {
+  const int is_item = step->kind == CUPLUG_STEP_ITEM;
+  if ((is_item || step->kind == CUPLUG_STEP_PRODUCT) && x->kind == CUPLUG_PARAMETER_LIST) {
     const int is_float =
         p->scope->variables[x->type_variable].dtypes != cuplug__dtype_bits("int64");
     if (is_float) return refuse_name(p, step, "a list of integers is wanted in arithmetic");
-    *step = (cuplug_step){CUPLUG_STEP_LIST_ITEM, number, 0};
+    *step = (cuplug_step){is_item ? CUPLUG_STEP_LIST_ITEM : CUPLUG_STEP_LIST_PRODUCT, number, 0};
     return CUPLUG_OK;
   }
   const int member = argument_member(p, x);
@@ -222,6 +223,16 @@ static int tie_place(cuplug__parser *p, cuplug_step *step, const cuplug_place *p
   return CUPLUG_OK;
 }
 
+static int tie_element(cuplug__parser *p, cuplug_step *step, const cuplug_parameter *x,
+                       int32_t array) {
+  const uint64_t real =
+      cuplug__dtype_bits("bool") | cuplug__dtype_bits("integer") | cuplug__dtype_bits("floating");
+  if (p->scope->variables[x->type_variable].dtypes & ~real)
+    return refuse_name(p, step, "ranges are of elements of bool, integer and floating dtypes");
+  *step = (cuplug_step){CUPLUG_STEP_ELEMENT, array, 0};
+  return CUPLUG_OK;
+}
+
 static int is_tied_later(int32_t kind) {
   return kind == CUPLUG_STEP_SCALAR || kind == CUPLUG_STEP_NDIM || kind == CUPLUG_STEP_PRODUCT ||
          kind == CUPLUG_STEP_ITEM;
@@ -236,6 +247,10 @@ static int tie(cuplug__parser *p, cuplug_step *step) {
   if (number >= 0) return tie_scalar(p, step, x, number);
   const cuplug_place *place = cuplug__find_place(p->scope, text, n);
   if (place && place->n_before + place->n_behind > -2) return tie_place(p, step, place);
+  if (p->is_condition && step->kind == CUPLUG_STEP_SCALAR) {
+    const int32_t array = cuplug__find_array(p->scope, text, n, &x);
+    if (array >= 0 && x->kind != CUPLUG_PARAMETER_OUTPUT) return tie_element(p, step, x, array);
+  }
   return refuse_name(
       p, step,
       is_of_terms(p)

@@ -19,12 +19,25 @@ static const char *keep(cuplug__parser *p, const char *from, size_t n) {
 
 /* What stands in a text bounds what it can hold. */
 enum { OTHER, WORD, COMMA, BRACKET, RELATION, QUOTE, OPERATION, N_KINDS };
-static const unsigned char kinds[256] = {
-    ['0' ... '9'] = WORD, ['A' ... 'Z'] = WORD,     ['a' ... 'z'] = WORD, ['_'] = WORD,
-    [','] = COMMA,        ['['] = BRACKET,          ['<'] = RELATION,     ['>'] = RELATION,
-    ['='] = RELATION,     ['!'] = RELATION,         ['"'] = QUOTE,        ['\''] = QUOTE,
-    ['+'] = OPERATION,    ['-'] = OPERATION,        ['*'] = OPERATION,    ['/'] = OPERATION,
-    ['%'] = OPERATION,    [128 ... 255] = OPERATION}; /* words in some locales */
+static const unsigned char kinds[256] = {['0' ... '9'] = WORD,
+                                         ['A' ... 'Z'] = WORD,
+                                         ['a' ... 'z'] = WORD,
+                                         ['_'] = WORD,
+                                         [','] = COMMA,
+                                         ['['] = BRACKET,
+                                         ['<'] = RELATION,
+                                         ['>'] = RELATION,
+                                         ['='] = RELATION,
+                                         ['!'] = RELATION,
+                                         ['"'] = QUOTE,
+                                         ['\''] = QUOTE,
+                                         ['+'] = OPERATION,
+                                         ['-'] = OPERATION,
+                                         ['*'] = OPERATION,
+                                         ['/'] = OPERATION,
+                                         ['%'] = OPERATION,
+                                         ['{'] = RELATION,
+                                         [128 ... 255] = OPERATION}; /* words in some locales */
 
 /* Counts the characters of each kind; of words, the first ones. */
 static void count_marks(const char *text, size_t n[N_KINDS]) {
@@ -61,7 +74,7 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
   const size_t dim_names = reserve(&bytes, n_dims, sizeof(char *));
   const size_t places = reserve(&bytes, n_dims, sizeof(cuplug_place));
   const size_t conditions = reserve(&bytes, n_parts, sizeof(cuplug_condition));
-  const size_t sides = reserve(&bytes, n_parts + seen[RELATION], sizeof(cuplug_side));
+  const size_t sides = reserve(&bytes, n_parts + 2 * seen[RELATION], sizeof(cuplug_side));
   const size_t choices = reserve(&bytes, seen[QUOTE] / 2 + 1, sizeof(char *));
   const size_t zeroed = bytes; /* the rest is written before it is read */
   /* A step is a word or an operation. Strings are the text, its quoted ones, its words, of which

@@ -22,6 +22,7 @@ typedef struct cuplug__parser {
   const char *parameter_at[CUPLUG__MAX_PARAMETERS];
   uint64_t known;     /* the dtypes that groups stand for: those of the plugin's ABI */
   int is_short;       /* arrays may be written without brackets: cuplug_parse_short */
+  int is_condition;   /* whose formulas are tied: names of arrays stand for their elements */
   int depth;          /* of brackets in a formula */
   const char *wanted; /* where a formula is, for errors: "a dimension is wanted: ..." */
   cuplug_error *error;

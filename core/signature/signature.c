@@ -11,11 +11,10 @@
  *   dims       = [dim {"," dim}]
  *   dim        = "..." | "?" | "*" name ["[" [formula] ":" [formula] "]"] | formula
  *   clauses    = clause {"," clause}
- *   clause     = name ":" dtype {"|" dtype} | formula relation formula {relation formula}
- *   relation   = "<" | "<=" | "==" | "!=" | ">=" | ">"
+ *   clause     = name ":" dtype {"|" dtype} | condition
  *   default    = number | string | "True" | "False" | "None"
  *
- * Formulas are those of formula.h.
+ * Formulas are those of formula.h, conditions those of conditions.h.
  */
 #include "base/dtype.h"
 #include "base/status.h"

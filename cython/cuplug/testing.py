@@ -19,7 +19,15 @@ import numpy as np
 from cuplug._engine.base import numpy_dtypes
 from cuplug._engine.base.dtypes import DTYPES, Dtype
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.signature.evaluate import ARRAYS, LOOP, conditions_hold, interval, shape_of
+from cuplug._engine.signature.evaluate import (
+    ARRAYS,
+    LOOP,
+    choices,
+    conditions_hold,
+    elements_hold,
+    interval,
+    shape_of,
+)
 from cuplug._engine.signature.signature import Parameter, Signature, parse
 from cuplug._engine.signature.steps import NoValue
 from cuplug._integration.author.gradient_arguments import Gradients, misfit
@@ -122,7 +130,9 @@ def _arguments(
         else:
             allowed = _allowed(signature, x, dtypes, names)
             assume(allowed[0] <= allowed[1])
-            drawn[x.name] = draw(_values(x, dtypes, given, all_bits, allowed))
+            found = choices(signature, x.name, names)
+            values = _values(x, dtypes, given, all_bits, allowed)
+            drawn[x.name] = draw(st.sampled_from(found) if found else values)
             names[x.name] = drawn[x.name]
     assume(conditions_hold(signature, names))
     for name, places in drawn.items():
@@ -131,7 +141,11 @@ def _arguments(
         x = places[0]
         dtype = numpy_dtype(dtypes[x.type_variable])
         shapes = [_shape(draw, signature, x, names) for _ in places]
-        arrays = [draw(_arrays(dtype, shape, given[0], all_bits)) for shape in shapes]
+        own = _ranged_elements(signature, x, dtype, names)
+        if own is None:
+            arrays = [draw(_arrays(dtype, shape, given[0], all_bits)) for shape in shapes]
+        else:
+            arrays = [draw(_arrays_of(own, dtype, shape)) for shape in shapes]
         drawn[name] = arrays if x.kind == "arrays" else arrays[0]
     return {name: value for name, value in drawn.items() if value is not None}
 
@@ -154,8 +168,11 @@ def _draw_sizes(draw: Draw, signature: Signature, sizes: Sizes, names: dict[str,
             names[name] = tuple(draw(st.lists(sizes, max_size=2)))
         else:
             low, high = interval(signature, name, names)
+            found = choices(signature, name, names)
             assume(max(low, 0) <= high)
-            names[name] = draw(_sizes_between(sizes, low, high))
+            names[name] = draw(
+                st.sampled_from(found) if found else _sizes_between(sizes, low, high)
+            )
     names[LOOP] = tuple(draw(st.lists(sizes, max_size=3)))
 
 
@@ -196,6 +213,46 @@ def _arrays(
         wide = _arrays(np.dtype("float32"), shape, bound, all_bits)
         return wide.map(lambda x: _narrow(x, dtype))
     return hnp.arrays(dtype, shape, elements=_elements(dtype, bound, all_bits))
+
+
+def _ranged_elements(
+    signature: Signature, x: Parameter, dtype: np.dtype[Any], names: dict[str, Any]
+) -> Sizes | None:
+    """Return the elements that `where` allows; None if it says nothing of them."""
+    if all(condition.element != x.name for condition in signature.ranges):
+        return None
+    known = DTYPES[numpy_dtypes.name_of_descr(dtype)]
+    least, most = _ends(known)
+    low, high = interval(signature, x.name, names, 1 if known.scalar is int else 0)
+    low, high = max(low, least), min(high, most)
+    found = choices(signature, x.name, names)
+    if low > high or found == []:
+        return st.nothing()
+    if found is not None:
+        elements = st.sampled_from(found)
+    elif known.scalar is float:
+        elements = st.floats(low, high).map(lambda x: float(np.asarray(x).astype(dtype)))
+    else:
+        elements = st.integers(math.ceil(low), math.floor(high))
+    return elements.filter(lambda element: elements_hold(signature, x.name, element, names))
+
+
+def _ends(dtype: Dtype) -> tuple[float, float]:
+    """Return the least and the largest element to draw."""
+    if dtype.scalar is not int:
+        return (0, 1) if dtype.scalar is bool else (-8, 8)
+    bits = min(8 * dtype.n_bytes, 63)
+    return (0, 2**bits - 1) if dtype.kind == "uint" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _arrays_of(
+    elements: Sizes, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> st.SearchStrategy[Any]:
+    n = math.prod(shape)
+    assume(not (n and elements.is_empty))
+    return st.lists(elements, min_size=n, max_size=n).map(
+        lambda items: np.array(items).astype(dtype).reshape(shape)
+    )
 
 
 def _narrow(x: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

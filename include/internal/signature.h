@@ -65,7 +65,8 @@ typedef enum cuplug_relation {
   CUPLUG_RELATION_EQUAL,
   CUPLUG_RELATION_UNEQUAL,
   CUPLUG_RELATION_AT_LEAST,
-  CUPLUG_RELATION_GREATER
+  CUPLUG_RELATION_GREATER,
+  CUPLUG_RELATION_IN /* equal to the side before the set, for one side of it at least */
 } cuplug_relation;
 
 typedef struct cuplug_side {
@@ -74,13 +75,16 @@ typedef struct cuplug_side {
   cuplug_formula formula;
 } cuplug_side;
 
-/* where 0 <= k <= n. One that names a scalar that is None holds. */
+/* where 0 <= k <= n. It holds if an alternative does, which begins at each side without a relation,
+ * or if it names a scalar that is None. */
 typedef struct cuplug_condition {
   const char *text;  /* as written */
   uint64_t optional; /* bit k: it names scalar k, which may be None */
   const cuplug_side *sides;
   uint32_t n_sides;
-  uint32_t at; /* where it begins in the signature's text */
+  uint32_t at;   /* where it begins in the signature's text */
+  int32_t array; /* whose elements it is of, which calls do not check; -1: none */
+  int32_t reserved;
 } cuplug_condition;
 
 /* The first place in the arguments where a dimension or a group of them is found. */
@@ -103,6 +107,7 @@ struct cuplug_signature {
   int32_t has_formulas;         /* 1: a size is a formula, a slice or a list's item */
   int32_t n_lists;              /* of arrays */
   int32_t n_handles;            /* parameters that are handles */
+  int32_t n_element_ranges;     /* conditions of elements of arrays */
   uint32_t parameters_end;      /* where the text continues behind them; without any: 0 */
   cuplug_parameter *parameters; /* outputs last */
   const cuplug_parameter *made; /* the handle that it makes, behind the parameters; n_outputs is 0

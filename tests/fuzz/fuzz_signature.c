@@ -13,8 +13,10 @@ static void require(int condition) {
 static void check_formula(const cuplug_signature *s, const cuplug_formula *formula) {
   for (uint32_t k = 0; k < formula->n_steps; k++) {
     const cuplug_step *step = &formula->steps[k];
-    require(step->kind >= CUPLUG_STEP_NUMBER && step->kind <= CUPLUG_STEP_LIST_ITEM);
-    if (step->kind == CUPLUG_STEP_SCALAR || step->kind >= CUPLUG_STEP_LENGTH)
+    require(step->kind >= CUPLUG_STEP_NUMBER && step->kind <= CUPLUG_STEP_ELEMENT);
+    if (step->kind == CUPLUG_STEP_ELEMENT)
+      require(step->operand >= 0 && step->operand < s->n_parameters - s->n_scalars);
+    else if (step->kind == CUPLUG_STEP_SCALAR || step->kind >= CUPLUG_STEP_LENGTH)
       require(step->operand >= 0 && step->operand < s->n_scalars);
   }
 }

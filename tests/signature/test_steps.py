@@ -15,7 +15,23 @@ PARAMETERS = (
     "x: int8[n, m], y: int8[*s], z: int8[k, ..., j], a: int, b: int, u: uint64, l: int[], "
     "p: float = 0.5, o: int = None"
 )
-LEAVES = ["n", "m", "k", "j", "a", "b", "u", "len(s)", "prod(s)", "len(l)", "0", "1", "2", "7"]
+LEAVES = [
+    "n",
+    "m",
+    "k",
+    "j",
+    "a",
+    "b",
+    "u",
+    "len(s)",
+    "prod(s)",
+    "len(l)",
+    "prod(l)",
+    "0",
+    "1",
+    "2",
+    "7",
+]
 LARGE = st.integers(-(2**63), 2**63 - 1)
 INTEGERS = st.integers(-3, 5) | LARGE | st.sampled_from((2**62, -(2**63), 2**63 - 1))
 
@@ -101,7 +117,34 @@ def test_sizes_are_those_of_the_core(formula, names):
         assert found == (size,)
 
 
-@given(NUMBERS, st.sampled_from(["<", "<=", "==", "!=", ">=", ">"]), NUMBERS, ARGUMENTS)
+RELATIONS = st.sampled_from(["<", "<=", "==", "!=", ">=", ">"])
+CHAINS = st.one_of(
+    st.tuples(NUMBERS, RELATIONS, NUMBERS).map(" ".join),
+    st.tuples(NUMBERS, RELATIONS, NUMBERS, RELATIONS, NUMBERS).map(" ".join),
+    st.tuples(NUMBERS, st.lists(NUMBERS, min_size=1, max_size=3).map(", ".join)).map(
+        lambda x: f"{x[0]} in {{{x[1]}}}"
+    ),
+    st.tuples(NUMBERS, RELATIONS, NUMBERS, NUMBERS).map(
+        lambda x: f"{x[0]} {x[1]} {x[2]} in {{{x[3]}, 1}}"
+    ),
+)
+
+
+@given(st.lists(CHAINS, min_size=1, max_size=3).map(" or ".join), ARGUMENTS)
+@example("1 // (n - 3) == 1 or n in {a // 0, 3}", SOME)
+@example("1 // (n - 3) in {1} or n < 3", SOME)
+@example("prod(l) == -20 or 0 < 1", SOME)
+@example("0 < n in {1, 2}", SOME)
+@example("3 < n in {3} or m < 0", SOME)
+def test_alternatives_and_sets_are_those_of_the_core(condition, names):
+    signature = parse(f"f({PARAMETERS}) -> y0: int8[] where {condition}")
+    assert signature.conditions == (condition,)
+    found = core_infers(signature.text, names)
+    names = {"p": 0.5, "o": None} | names
+    assert (found == ()) == conditions_hold(signature, names), found
+
+
+@given(NUMBERS, RELATIONS, NUMBERS, ARGUMENTS)
 @example("9007199254740993", "==", "p", SOME | {"p": 9007199254740992.0})
 @example("p", "!=", "p", SOME | {"p": float("nan")})
 @example("min(p, 1)", "==", "p", SOME | {"p": float("nan")})

@@ -48,6 +48,7 @@ cdef extern from "internal/core.h" nogil:
         CUPLUG_STEP_PRODUCT
         CUPLUG_STEP_ITEM
         CUPLUG_STEP_LENGTH
+        CUPLUG_STEP_ELEMENT
 
     ctypedef struct cuplug_step:
         int32_t kind
@@ -95,6 +96,7 @@ cdef extern from "internal/core.h" nogil:
         const cuplug_side *sides
         uint32_t n_sides
         uint32_t at
+        int32_t array
 
     ctypedef struct cuplug_place:
         int32_t array

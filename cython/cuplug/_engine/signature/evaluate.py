@@ -6,19 +6,22 @@ What a name stands for is a number, the sizes of a group of dimensions, or the i
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cuplug._engine.signature import steps
 from cuplug._engine.signature.signature import Parameter, Signature
-from cuplug._engine.signature.steps import Formula, NoValue, Slice
+from cuplug._engine.signature.steps import Formula, NoValue, Side, Slice
 
 __all__ = [
     "ARRAYS",
     "LOOP",
     "broken_by_defaults",
+    "choices",
     "conditions_hold",
+    "elements_hold",
     "interval",
     "names_in_sizes",
     "shape_of",
@@ -60,14 +63,23 @@ def shape_of(
 
 
 def conditions_hold(signature: Signature, names: Mapping[str, Any]) -> bool:
-    """Say whether numbers satisfy `where`. One that names a parameter that is None holds."""
-    return all(condition.holds(names) for condition in signature.ranges)
+    """Say whether numbers satisfy `where`. One that names a parameter that is None holds.
+
+    Conditions of elements of arrays are those of `elements_hold`.
+    """
+    return all(x.holds(names) for x in signature.ranges if not x.element)
+
+
+def elements_hold(signature: Signature, array: str, element: Any, names: Mapping[str, Any]) -> bool:
+    """Say whether an element of an array satisfies the conditions of its elements."""
+    names = {**names, array: element}
+    return all(x.holds(names) for x in signature.ranges if x.element == array)
 
 
 def broken_by_defaults(signature: Signature) -> list[str]:
     """Return the conditions on parameters with defaults alone that these do not satisfy."""
     defaults = {x.name: x.default for x in signature.parameters if x.has_default}
-    alone = [condition for condition in signature.ranges if condition.names <= defaults.keys()]
+    alone = [x for x in signature.ranges if x.names <= defaults.keys() and not x.element]
     return [condition.text for condition in alone if not condition.holds(defaults)]
 
 
@@ -84,21 +96,48 @@ def interval(
     """Return between which numbers conditions allow a name to be, as far as the others are known.
 
     Only sides that are the name alone are looked at: the conditions have to be asked again. `step`
-    is how far numbers are from each other, at least: 0 for floats.
+    is how far numbers are from each other, at least: 0 for floats. The name of an array is that of
+    its elements.
     """
     low, high = -math.inf, math.inf
     for condition in signature.ranges:
-        for (_, left), (relation, right) in zip(condition.sides, condition.sides[1:], strict=False):
-            for x, other, below, above in (
-                (left, right, _LESS, _MORE),
-                (right, left, _MORE, _LESS),
-            ):
-                limit = _known(other, names) if x.is_name(name) else None
-                if limit is not None and relation in below:
-                    high = min(high, limit - step * below[relation])
-                if limit is not None and relation in above:
-                    low = max(low, limit + step * above[relation])
+        parts = [_chain_interval(x, name, names, step) for x in condition.alternatives]
+        low = max(low, min(part[0] for part in parts))
+        high = min(high, max(part[1] for part in parts))
     return low, high
+
+
+def _chain_interval(
+    sides: Sequence[Side], name: str, names: Mapping[str, Any], step: int
+) -> tuple[float, float]:
+    low, high = -math.inf, math.inf
+    chain = [side for side in sides if side[0] != steps.IN]
+    for (_, left), (relation, right) in itertools.pairwise(chain):
+        for x, other, below, above in ((left, right, _LESS, _MORE), (right, left, _MORE, _LESS)):
+            limit = _known(other, names) if x.is_name(name) else None
+            if limit is not None and relation in below:
+                high = min(high, limit - step * below[relation])
+            if limit is not None and relation in above:
+                low = max(low, limit + step * above[relation])
+    members = _members(sides, name, names)
+    return (max(low, min(members)), min(high, max(members))) if members else (low, high)
+
+
+def choices(signature: Signature, name: str, names: Mapping[str, Any]) -> list[Any] | None:
+    """Return the only values that sets, `name in {64, 128}`, leave to a name; None: any."""
+    for condition in signature.ranges:
+        found = [_members(sides, name, names) for sides in condition.alternatives]
+        if all(found):
+            return [x for members in found for x in members]
+    return None
+
+
+def _members(sides: Sequence[Side], name: str, names: Mapping[str, Any]) -> list[int | float]:
+    """Return the known values of a set that a name is in; none where there is no set."""
+    members = [side for relation, side in sides if relation == steps.IN]
+    if not members or not sides[len(sides) - len(members) - 1][1].is_name(name):
+        return []
+    return [x for x in (_known(side, names) for side in members) if x is not None]
 
 
 def _known(side: Formula, names: Mapping[str, Any]) -> int | float | None:

@@ -131,13 +131,13 @@ cdef tuple _fields(const core_call.cuplug_signature *s):
 
 
 cdef dict _names(const core_call.cuplug_signature *s):
-    """The names of scalars by their numbers, and of dimensions by the places that steps have."""
+    """The names of scalars and arrays by their numbers, of dimensions by the places in steps."""
     cdef const core_call.cuplug_place *place
     cdef int64_t value
-    names = {}
-    for k in range(s.n_parameters):
-        if s.parameters[k].kind > core_call.CUPLUG_PARAMETER_INOUT:
-            names[len(names)] = s.parameters[k].name.decode()
+    own = [(s.parameters[k].kind, s.parameters[k].name.decode()) for k in range(s.n_parameters)]
+    scalars = [name for kind, name in own if kind > core_call.CUPLUG_PARAMETER_INOUT]
+    arrays = [name for kind, name in own if kind <= core_call.CUPLUG_PARAMETER_INOUT]
+    names = dict(enumerate(scalars)) | {("element", k): name for k, name in enumerate(arrays)}
     for k in range(s.n_dim_names):
         place = &s.places[k]
         if place.is_group:
@@ -153,6 +153,8 @@ cdef tuple _step(const core_call.cuplug_step *step, dict names):
     """Its kind, the name that it reads and its value."""
     cdef int32_t kind = step.kind
     cdef double real = 0
+    if kind == core_call.CUPLUG_STEP_ELEMENT:
+        return kind, names["element", step.operand], 0
     if kind == core_call.CUPLUG_STEP_SCALAR or kind >= core_call.CUPLUG_STEP_LENGTH:
         return kind, names[step.operand], step.value
     if kind == core_call.CUPLUG_STEP_REAL:
@@ -174,14 +176,14 @@ cdef object _formula(
 
 
 cdef object _condition(const core_call.cuplug_condition *x, dict names):
-    text = x.text.decode()
+    text, element = x.text.decode(), names.get(("element", x.array), "")
     sides = tuple(
         [
             (x.sides[k].relation, _formula(&x.sides[k].formula, text, x.at, names))
             for k in range(x.n_sides)
         ]
     )
-    return Condition(text, x.at, sides)
+    return Condition(text, x.at, sides, element)
 
 
 # ---- Parameters ----------------------------------------------------------------------------------

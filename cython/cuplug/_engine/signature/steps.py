@@ -16,9 +16,10 @@ __all__ = ["Condition", "Extent", "Formula", "NoValue", "Slice"]
 
 # `cuplug_step_kind` in <internal/formula.h>
 NUMBER, SIZE, COUNT, SCALAR, ADD, SUBTRACT, MULTIPLY, DIVIDE, REST, LEAST, GREATEST = range(11)
-NEGATE, REAL, NDIM, PRODUCT, ITEM, LENGTH, LIST_ITEM = range(11, 18)
+NEGATE, REAL, NDIM, PRODUCT, ITEM, LENGTH, LIST_ITEM, LIST_PRODUCT, ELEMENT = range(11, 20)
 # `cuplug_relation` in <internal/signature.h>
-NONE, LESS, AT_MOST, EQUAL, UNEQUAL, AT_LEAST, GREATER = range(7)
+NONE, LESS, AT_MOST, EQUAL, UNEQUAL, AT_LEAST, GREATER, IN = range(8)
+Side = tuple[int, "Formula"]  # its relation to the side before it; NONE: an alternative begins
 Step = tuple[int, str, Any]  # kind; the name that it reads, or ""; value
 
 _OPERATIONS: dict[int, Callable[[Any, Any], Any]] = {
@@ -124,31 +125,53 @@ Extent = int | Formula | Slice  # of a dimension: its size or number, or what is
 
 
 class Condition(NamedTuple):
-    """A relation between numbers, `0 <= k <= n`."""
+    """A relation between numbers, `0 <= k <= n`, or alternatives of them."""
 
     text: str
     at: int
-    sides: tuple[tuple[int, Formula], ...]  # each with its relation to the side before it
+    sides: tuple[Side, ...]
+    element: str  # the array whose elements it is of, which its name stands for; "": none
 
     @property
     def names(self) -> set[str]:
         """The names that it reads."""
         return {name for _, side in self.sides for name in side.names}
 
+    @property
+    def alternatives(self) -> list[tuple[Side, ...]]:
+        """The relations with `or` between them."""
+        begins = [k for k, (relation, _) in enumerate(self.sides) if not relation]
+        ends = [*begins[1:], len(self.sides)]
+        return [self.sides[begin:end] for begin, end in zip(begins, ends, strict=True)]
+
     def holds(self, names: Mapping[str, Any]) -> bool:
         """Say whether it holds; it does for a name that stands for None."""
         if any(names.get(name, 0) is None for name in self.names):
             return True
-        before: Any = 0
-        try:
-            for relation, side in self.sides:
-                value = side.value(names)
-                if relation and not _RELATIONS[relation](*_alike(before, value)):
-                    return False
-                before = value
-        except NoValue:
-            return False
-        return True
+        return any(_chain_holds(sides, names) for sides in self.alternatives)
+
+
+def _chain_holds(sides: Sequence[Side], names: Mapping[str, Any]) -> bool:
+    """Say whether all relations hold; one with what has no value does not."""
+    before: Any = 0
+    chain = [side for side in sides if side[0] != IN]
+    try:
+        for relation, side in chain:
+            value = side.value(names)
+            if relation and not _RELATIONS[relation](*_alike(before, value)):
+                return False
+            before = value
+    except NoValue:
+        return False
+    members = [side for relation, side in sides if relation == IN]
+    return not members or any(_is_member(before, side, names) for side in members)
+
+
+def _is_member(value: Any, side: Formula, names: Mapping[str, Any]) -> bool:
+    try:
+        return bool(operator.eq(*_alike(value, side.value(names))))
+    except NoValue:
+        return False
 
 
 def _known(names: Mapping[str, Any], name: str) -> Any:
@@ -162,7 +185,7 @@ def _read(kind: int, found: Any, member: int) -> Any:
     """Return the number that a step reads of what a name stands for."""
     if kind in (NDIM, LENGTH):
         return len(found)
-    if kind == PRODUCT:
+    if kind in (PRODUCT, LIST_PRODUCT):
         return _product(found)
     if not isinstance(found, int):
         return found

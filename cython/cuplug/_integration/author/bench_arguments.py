@@ -72,7 +72,8 @@ def sized_arguments(
     for x in signature.parameters:
         if x.kind in ARRAYS and x.name not in pinned:
             dt, shape = dtypes[x.type_variable], _shape(signature, x, names, low)
-            items = [_array(dt, shape, bound, random) for _ in names[x.name]]
+            ends = interval(signature, x.name, names, 1 if dt.kind in "iu" else 0)
+            items = [_array(dt, shape, bound, ends, random) for _ in names[x.name]]
             found[x.name] = items if x.kind == "arrays" else items[0]
         elif x.name in pinned or not x.has_default:
             found[x.name] = names[x.name]
@@ -192,10 +193,20 @@ def _as_tuple(x: Any) -> tuple[int, ...]:
 
 
 def _array(
-    dtype: np.dtype[Any], shape: tuple[int, ...], bound: int, random: np.random.Generator
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    bound: int,
+    ends: tuple[float, float],
+    random: np.random.Generator,
 ) -> np.ndarray[Any, Any]:
+    """Return elements between the ends that `where` gives, as far as it gives any."""
+    low, high = ends
     if dtype.kind in "iu":
-        return random.integers(0, min(bound, np.iinfo(dtype).max), shape, dtype)
+        most = min(np.iinfo(dtype).max, bound if math.isinf(high) else int(high) + 1)
+        first = 0 if math.isinf(low) else int(low)
+        return random.integers(first, max(most, first + 1), shape, dtype)
     if dtype.kind == "b":
         return random.integers(0, 2, shape, np.uint8).astype(bool)
-    return (2 * random.random(shape, np.float32) - 1).astype(dtype)
+    low = -1 if math.isinf(low) else low
+    high = max(low, 1) if math.isinf(high) else high
+    return (low + (high - low) * random.random(shape, np.float32)).astype(dtype)
