@@ -209,5 +209,5 @@ int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o) {
       status = match_string(m, i, a, to);
     if (status) return m->n_matched--, status;
   }
-  return m->s->n_conditions > m->s->n_element_ranges ? check_conditions(m) : CUPLUG_OK;
+  return m->s->n_conditions ? check_conditions(m) : CUPLUG_OK;
 }

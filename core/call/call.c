@@ -153,9 +153,13 @@ static int run_where(cuplug__run *run) {
   return run->device.type == CUPLUG_CUDA ? run_cuda(run) : run_host(run);
 }
 
-static __attribute__((noinline)) int run_with_handles(cuplug__run *run) {
+/* Of a row that few operators have: with handles, or with ranges of elements. */
+static __attribute__((noinline)) int run_checked(cuplug__run *run, uint32_t flags) {
   cuplug__used used;
-  const int status = cuplug__handles_begin(run, &used);
+  int status = CUPLUG_OK;
+  if (flags & CUPLUG_ROW_ELEMENT_RANGES) status = cuplug__check_elements(run->frame, run->error);
+  if (status || !(flags & CUPLUG_ROW_HANDLES)) return status ? status : run_where(run);
+  status = cuplug__handles_begin(run, &used);
   return status ? status : cuplug__handles_end(run, &used, run_where(run));
 }
 
@@ -188,9 +192,7 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   const uint32_t flags = run.overload->row->flags;
   if (flags & (CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_HANDLES | CUPLUG_ROW_ELEMENT_RANGES)) {
     if (wants_strides(&run)) cuplug__write_strides(f);
-    if (flags & CUPLUG_ROW_ELEMENT_RANGES && (status = cuplug__check_elements(f, error)))
-      return status;
-    if (flags & CUPLUG_ROW_HANDLES) return run_with_handles(&run);
+    if (flags & (CUPLUG_ROW_HANDLES | CUPLUG_ROW_ELEMENT_RANGES)) return run_checked(&run, flags);
   }
   return run_where(&run);
 }

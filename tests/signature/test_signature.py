@@ -188,6 +188,11 @@ def test_for_the_module_inspect():
     assert signature.bind(1, 2, mode="wrap", out=3).arguments["out"] == 3
     either = to_inspect([GATHER, "gather(x: int8[n])"])
     assert str(either) == "(*args, out=None, device=None, stream=None)"
+    longer = GATHER.replace(") ->", ", axis: int = 0) ->")
+    for rows in ([GATHER, longer], [longer, GATHER, longer]):
+        text = "(source, index, mode='raise', axis=0)"
+        assert str(to_inspect(rows, is_own=False)) == text
+    assert str(to_inspect(["f(x: int)", "f(x: int, y: int)"], is_own=False)) == "(*args)"
     assert str(to_inspect([GATHER], is_own=False)) == "(source, index, mode='raise')"
     assert to_inspect(["f()"]).parameters["device"].kind is inspect.Parameter.KEYWORD_ONLY
 
