@@ -155,12 +155,14 @@ static int run_where(cuplug__run *run) {
 
 /* Of a row that few operators have: with handles, or with ranges of elements. */
 static __attribute__((noinline)) int run_checked(cuplug__run *run, uint32_t flags) {
+  const int has_handles = (flags & CUPLUG_ROW_HANDLES) != 0;
   cuplug__used used;
   int status = CUPLUG_OK;
   if (flags & CUPLUG_ROW_ELEMENT_RANGES) status = cuplug__check_elements(run->frame, run->error);
-  if (status || !(flags & CUPLUG_ROW_HANDLES)) return status ? status : run_where(run);
-  status = cuplug__handles_begin(run, &used);
-  return status ? status : cuplug__handles_end(run, &used, run_where(run));
+  if (!status && has_handles) status = cuplug__handles_begin(run, &used);
+  if (status) return status;
+  status = run_where(run);
+  return has_handles ? cuplug__handles_end(run, &used, status) : status;
 }
 
 /* Who wants no record gives the call no less: the entry may fill one. */
