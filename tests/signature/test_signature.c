@@ -88,8 +88,8 @@ static const struct {
      "signature: output: dimension 'm' stands in no input that is always given"},
     {"f(x: int8[n]) -> int8[...]", 17,
      "signature: output: dimension '...' stands in no input that is always given"},
-    {"f(x: int8[n], y: int8[*n])", 0, "signature: 'n' is used both as one dimension and as '*n'"},
-    {"f(x: int8[*s], s: str)", 0, "signature: 's' is used both as a parameter and as dimensions"},
+    {"f(x: int8[n], y: int8[*n])", 14, "signature: 'n' is used both as one dimension and as '*n'"},
+    {"f(x: int8[*s], s: str)", 15, "signature: 's' is used both as a parameter and as dimensions"},
     {"f(a: T) -> T[3] where T: int8 | int16", 2,
      "signature: no input array that is always given has the dtype T"},
     {"f(x: int8[n], x: int8[n])", 14, "signature: two parameters are called 'x'"},
@@ -265,7 +265,7 @@ static void check_arithmetic(void) {
                                  {CUPLUG_STEP_NUMBER, 0, cases[k].b},
                                  {cases[k].kind, 0, 0}};
     const cuplug_formula formula = {steps, 3, 0};
-    const cuplug__values none = {NULL, NULL};
+    const cuplug__values none = {.tensors = NULL};
     int64_t result = 0;
     const char *wrong = cuplug__work_out_integer(&formula, &none, &result);
     CHECK(!wrong == !cases[k].wrong && result == cases[k].result);
@@ -278,7 +278,7 @@ static void check_elements(void) {
   const cuplug_tensor x = {.ndim = 3, .shape = shape};
   const cuplug_step step = {CUPLUG_STEP_COUNT, 0, 0};
   const cuplug_formula formula = {&step, 1, 0};
-  const cuplug__values values = {&x, NULL};
+  const cuplug__values values = {.tensors = &x};
   CHECK(!cuplug__work_out_integer(&formula, &values, &result) && !result);
   shape[2] = 1;
   CHECK_TEXT(cuplug__work_out_integer(&formula, &values, &result), "its value passes 64 bits");
