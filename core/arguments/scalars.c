@@ -6,7 +6,7 @@
 #include "base/describe.h"
 #include "base/scalar.h"
 #include "base/status.h"
-#include "signature/formula.h"
+#include "signature/names.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -93,10 +93,10 @@ static int match_list(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
 
 /* Apart from what each call does, like the lists: few operators have such. */
 static __attribute__((noinline)) int check_conditions(cuplug__match *m) {
-  const cuplug__values values = {m->frame->tensors, m->frame->scalars};
+  const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
   for (int32_t k = 0; k < m->s->n_conditions; k++) {
     const cuplug_condition *condition = &m->s->conditions[k];
-    if (condition->optional & m->frame->none_mask) continue;
+    if (condition->array >= 0 || condition->optional & m->frame->none_mask) continue;
     if (cuplug__condition_holds(condition, &values)) continue;
     return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: seen %s, wanted %s", m->s->name,
                         cuplug__describe_names(m->s, condition->text, &values).s, condition->text);

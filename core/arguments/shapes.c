@@ -6,7 +6,7 @@
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
-#include "signature/formula.h"
+#include "signature/names.h"
 
 #include <inttypes.h>
 
@@ -33,7 +33,7 @@ int cuplug__reserve_words(cuplug__match *m) {
 /* A size or an index of a parameter that is worked out. */
 static int work_out(cuplug__match *m, const cuplug_parameter *x, const cuplug_dim *d,
                     const cuplug_formula *formula, int64_t *size) {
-  const cuplug__values values = {m->frame->tensors, m->frame->scalars};
+  const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
   const char *wrong = cuplug__work_out_integer(formula, &values, size);
   if (!wrong) return CUPLUG_OK;
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: %s: size %s: %s (%s)", m->s->name,
@@ -43,7 +43,7 @@ static int work_out(cuplug__match *m, const cuplug_parameter *x, const cuplug_di
 
 CUPLUG__COLD static int refuse_size(cuplug__match *m, const cuplug_parameter *x,
                                     const cuplug_dim *d, int64_t size) {
-  const cuplug__values values = {m->frame->tensors, m->frame->scalars};
+  const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
                       "%s: %s: size %s: seen %" PRId64 ", wanted 0 or more (%s)", m->s->name,
                       *x->name ? x->name : "output", d->text, size,
@@ -167,7 +167,7 @@ static int64_t size_at(const cuplug_parameter *x, const cuplug_tensor *t, int32_
 
 static int check_sizes(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   const cuplug_parameter *x = &m->s->parameters[i];
-  const cuplug__values values = {m->frame->tensors, m->frame->scalars};
+  const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
   for (int32_t d = 0; d < x->n_dims && t->ndim >= 0; d++) {
     const cuplug_dim *dim = &x->dims[d];
     int64_t wanted;

@@ -3,6 +3,7 @@
 #include "call/call.h"
 
 #include "arguments/bind.h"
+#include "arguments/element_ranges.h"
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
@@ -167,10 +168,16 @@ static int run_where(cuplug__run *run) {
   return run->device.type == CUPLUG_CUDA ? run_cuda(run) : run_host(run);
 }
 
-static __attribute__((noinline)) int run_with_handles(cuplug__run *run) {
+/* Of a row that few operators have: with handles, or with ranges of elements. */
+static __attribute__((noinline)) int run_checked(cuplug__run *run, uint32_t flags) {
+  const int has_handles = (flags & CUPLUG_ROW_HANDLES) != 0;
   cuplug__used used;
-  const int status = cuplug__handles_begin(run, &used);
-  return status ? status : cuplug__handles_end(run, &used, run_where(run));
+  int status = CUPLUG_OK;
+  if (flags & CUPLUG_ROW_ELEMENT_RANGES) status = cuplug__check_elements(run->frame, run->error);
+  if (!status && has_handles) status = cuplug__handles_begin(run, &used);
+  if (status) return status;
+  status = run_where(run);
+  return has_handles ? cuplug__handles_end(run, &used, status) : status;
 }
 
 /* Who wants no record gives the call no less: the entry may fill one. */
@@ -200,9 +207,9 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   run.n_workspaces = 0;
   f->device = run.device;
   const uint32_t flags = run.overload->row->flags;
-  if (flags & (CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_HANDLES)) {
+  if (flags & (CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_HANDLES | CUPLUG_ROW_ELEMENT_RANGES)) {
     if (wants_strides(&run)) cuplug__write_strides(f);
-    if (flags & CUPLUG_ROW_HANDLES) return run_with_handles(&run);
+    if (flags & (CUPLUG_ROW_HANDLES | CUPLUG_ROW_ELEMENT_RANGES)) return run_checked(&run, flags);
   }
   return run_where(&run);
 }

@@ -170,6 +170,7 @@ static int take_row_field(void *to, const field *f, cuplug_error *error) {
 
 static int parse(cuplug_row *row, uint32_t abi_version, cuplug_error *error) {
   const int status = cuplug__parse_of_abi(row->signature, abi_version, &row->parsed, NULL, error);
+  if (!status && row->parsed->n_element_ranges) row->flags |= CUPLUG_ROW_ELEMENT_RANGES;
   if (!status || status == CUPLUG_ERROR_MEMORY) return status;
   if (error) error->status = CUPLUG_ERROR_PLUGIN;
   return CUPLUG_ERROR_PLUGIN;

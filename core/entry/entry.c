@@ -9,7 +9,7 @@
 #include "entry/services.h"
 #include "entry/state.h"
 #include "registry/operator.h"
-#include "signature/formula.h"
+#include "signature/names.h"
 
 #include <inttypes.h>
 
@@ -116,7 +116,7 @@ static void limits_of(uint32_t type, int64_t *low, uint64_t *high) {
 int cuplug_entry_number(const cuplug_call *call, const cuplug_term *term, const char *what,
                         uint32_t type, int64_t *number) {
   const cuplug__run *run = call->run;
-  const cuplug__values values = {call->tensors, call->scalars};
+  const cuplug__values values = {.tensors = call->tensors, .scalars = call->scalars};
   const char *wrong = cuplug__work_out_integer(&term->formula, &values, number);
   int64_t low;
   uint64_t high;

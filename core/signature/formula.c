@@ -3,10 +3,9 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "signature/names.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MAX_DEPTH 16
@@ -15,6 +14,8 @@
 
 static int parse_sum(cuplug__parser *p);
 static int parse_bounded(cuplug__parser *p);
+
+static int is_of_terms(const cuplug__parser *p) { return p->scope != p->s; }
 
 static void push(cuplug__parser *p, int32_t kind, int32_t operand, int64_t value) {
   *p->steps++ = (cuplug_step){kind, operand, value};
@@ -36,6 +37,8 @@ static int parse_literal(cuplug__parser *p) {
   const char *at = p->at;
   if (cuplug__parse_number(p, &kind, &value, p->wanted)) return CUPLUG_ERROR_VALUE;
   if (kind == CUPLUG_ARGUMENT_UINT) return cuplug__parse_fail(p, at, "a size below 2^63 is wanted");
+  if (kind == CUPLUG_ARGUMENT_FLOAT && is_of_terms(p))
+    return cuplug__parse_fail(p, at, "an integer is wanted");
   push(p, kind == CUPLUG_ARGUMENT_FLOAT ? CUPLUG_STEP_REAL : CUPLUG_STEP_NUMBER, 0, value.i);
   return CUPLUG_OK;
 }
@@ -49,6 +52,29 @@ static int parse_least(cuplug__parser *p, int32_t kind) {
 
 static int parse_measure(cuplug__parser *p, int32_t kind) {
   return push_name(p, kind) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "')' is wanted");
+}
+
+/* size(x), or size(x, 0). */
+static int parse_size(cuplug__parser *p) {
+  const char *name;
+  uint32_t kind;
+  cuplug_scalar at;
+  cuplug__skip_space(p);
+  const char *begin = p->at;
+  if (cuplug__parse_name(p, &name, "an array is wanted")) return CUPLUG_ERROR_VALUE;
+  const cuplug_parameter *x;
+  const int32_t array = cuplug__find_array(p->scope, name, strlen(name), &x);
+  if (array < 0) return cuplug__parse_fail(p, begin, "an array is wanted");
+  if (cuplug__take(p, ")")) return push(p, CUPLUG_STEP_COUNT, array, 0), CUPLUG_OK;
+  if (cuplug__expect(p, ",", "',' or ')' is wanted")) return CUPLUG_ERROR_VALUE;
+  cuplug__skip_space(p);
+  begin = p->at;
+  if (cuplug__parse_number(p, &kind, &at, "a number is wanted")) return CUPLUG_ERROR_VALUE;
+  if (kind != CUPLUG_ARGUMENT_INT ||
+      (cuplug__has_rank(x) && (at.i < -x->n_dims || at.i >= x->n_dims)))
+    return cuplug__parse_fail(p, begin, "a dimension that the array has is wanted");
+  push(p, CUPLUG_STEP_SIZE, array, at.i);
+  return cuplug__expect(p, ")", "')' is wanted");
 }
 
 /* A function's name and its bracket, or neither of them. */
@@ -77,6 +103,7 @@ static int parse_factor(cuplug__parser *p) {
   if (take_function(p, "max")) return parse_least(p, CUPLUG_STEP_GREATEST);
   if (take_function(p, "len")) return parse_measure(p, CUPLUG_STEP_NDIM);
   if (take_function(p, "prod")) return parse_measure(p, CUPLUG_STEP_PRODUCT);
+  if (is_of_terms(p) && take_function(p, "size")) return parse_size(p);
   if (cuplug__take(p, "("))
     return parse_sum(p) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "')' is wanted");
   if (!cuplug__take(p, "-")) return parse_named(p);
@@ -135,58 +162,25 @@ int cuplug__parse_formula(cuplug__parser *p, cuplug_formula *formula) {
 
 /* ---- Tied to the arguments ------------------------------------------------------------------- */
 
-static int is_name(const char *name, const char *text, size_t n) {
-  return !strncmp(name, text, n) && !name[n];
-}
-
-/* The number of a parameter among the scalars; -1 for another name. */
-static int32_t find_scalar(const cuplug_signature *s, const char *text, size_t n,
-                           const cuplug_parameter **x) {
-  int32_t number = 0;
-  for (int32_t i = 0; i < s->n_parameters; i++) {
-    *x = &s->parameters[i];
-    if ((*x)->kind <= CUPLUG_PARAMETER_INOUT) continue;
-    if (is_name((*x)->name, text, n)) return number;
-    number++;
-  }
-  return -1;
-}
-
-static const cuplug_place *find_place(const cuplug_signature *s, const char *text, size_t n) {
-  for (int32_t k = 0; k < s->n_dim_names; k++)
-    if (is_name(s->dim_names[k], text, n)) return &s->places[k];
-  return NULL;
-}
-
 int cuplug__is_dimension(const cuplug_signature *s, const cuplug_formula *formula) {
   const cuplug_step *step = formula->steps;
   const cuplug_parameter *x;
   return formula->n_steps == 1 && step->kind == CUPLUG_STEP_SCALAR &&
-         find_scalar(s, s->text + step->value, (size_t)step->operand, &x) < 0;
-}
-
-/* Of which kind the numbers of a scalar parameter are, as `value` of its step: 0 signed, 1
- * unsigned, 2 floating; -1 where they may be of several, or are no numbers. */
-static int scalar_member(const cuplug_signature *s, const cuplug_parameter *x) {
-  int seen = -1;
-  if (x->kind != CUPLUG_PARAMETER_SCALAR) return -1;
-  const uint64_t dtypes = s->variables[x->type_variable].dtypes;
-  for (uint32_t k = 0; cuplug_dtype_name(k); k++) {
-    static const int members[] = {0, 1, 2, -1, 2, -1, 0}; /* by DLPack's type code */
-    const uint32_t code = cuplug_dtype_id(k) >> 24;
-    if (!(dtypes >> k & 1)) continue;
-    const int member = code < 7 ? members[code] : 2;
-    if (member < 0 || (seen >= 0 && seen != member)) return -1;
-    seen = member;
-  }
-  return seen;
+         cuplug__find_scalar(s, s->text + step->value, (size_t)step->operand, &x) < 0;
 }
 
 /* "signature: k: what is wrong"; the place of the name is remembered. */
 static int refuse_name(cuplug__parser *p, const cuplug_step *step, const char *what) {
   p->token = p->s->text + step->value;
-  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "signature: %.*s: %s", (int)step->operand,
+  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: %.*s: %s", p->what, (int)step->operand,
                       p->token, what);
+}
+
+/* The same in terms, which know no floats, and see a choice as its number. */
+static int argument_member(const cuplug__parser *p, const cuplug_parameter *x) {
+  const int member = cuplug__scalar_member(p->scope, x);
+  if (!is_of_terms(p)) return member;
+  return x->kind == CUPLUG_PARAMETER_CHOICE ? 0 : member == 2 ? -1 : member;
 }
 
 static int tie_scalar(cuplug__parser *p, cuplug_step *step, const cuplug_parameter *x,
@@ -196,17 +190,20 @@ static int tie_scalar(cuplug__parser *p, cuplug_step *step, const cuplug_paramet
     *step = (cuplug_step){CUPLUG_STEP_LENGTH, number, 0};
     return CUPLUG_OK;
   }
-  if (step->kind == CUPLUG_STEP_ITEM && x->kind == CUPLUG_PARAMETER_LIST) {
-    const int is_float = p->s->variables[x->type_variable].dtypes != cuplug__dtype_bits("int64");
+  const int is_item = step->kind == CUPLUG_STEP_ITEM;
+  if ((is_item || step->kind == CUPLUG_STEP_PRODUCT) && x->kind == CUPLUG_PARAMETER_LIST) {
+    const int is_float =
+        p->scope->variables[x->type_variable].dtypes != cuplug__dtype_bits("int64");
     if (is_float) return refuse_name(p, step, "a list of integers is wanted in arithmetic");
-    *step = (cuplug_step){CUPLUG_STEP_LIST_ITEM, number, 0};
+    *step = (cuplug_step){is_item ? CUPLUG_STEP_LIST_ITEM : CUPLUG_STEP_LIST_PRODUCT, number, 0};
     return CUPLUG_OK;
   }
-  const int member = scalar_member(p->s, x);
+  const int member = argument_member(p, x);
   if (step->kind != CUPLUG_STEP_SCALAR || member < 0)
     return refuse_name(p, step,
-                       "arithmetic wants a scalar of signed integers, of unsigned ones, or of "
-                       "floats");
+                       is_of_terms(p) ? "numbers are worked out of integers"
+                                      : "arithmetic wants a scalar of signed integers, of unsigned "
+                                        "ones, or of floats");
   *step = (cuplug_step){CUPLUG_STEP_SCALAR, number, member};
   return CUPLUG_OK;
 }
@@ -226,6 +223,16 @@ static int tie_place(cuplug__parser *p, cuplug_step *step, const cuplug_place *p
   return CUPLUG_OK;
 }
 
+static int tie_element(cuplug__parser *p, cuplug_step *step, const cuplug_parameter *x,
+                       int32_t array) {
+  const uint64_t real =
+      cuplug__dtype_bits("bool") | cuplug__dtype_bits("integer") | cuplug__dtype_bits("floating");
+  if (p->scope->variables[x->type_variable].dtypes & ~real)
+    return refuse_name(p, step, "ranges are of elements of bool, integer and floating dtypes");
+  *step = (cuplug_step){CUPLUG_STEP_ELEMENT, array, 0};
+  return CUPLUG_OK;
+}
+
 static int is_tied_later(int32_t kind) {
   return kind == CUPLUG_STEP_SCALAR || kind == CUPLUG_STEP_NDIM || kind == CUPLUG_STEP_PRODUCT ||
          kind == CUPLUG_STEP_ITEM;
@@ -236,15 +243,21 @@ static int tie(cuplug__parser *p, cuplug_step *step) {
   if (!is_tied_later(step->kind)) return CUPLUG_OK;
   const char *text = p->s->text + step->value;
   const size_t n = (size_t)step->operand;
-  const int32_t number = find_scalar(p->s, text, n, &x);
+  const int32_t number = cuplug__find_scalar(p->scope, text, n, &x);
   if (number >= 0) return tie_scalar(p, step, x, number);
-  const cuplug_place *place = find_place(p->s, text, n);
+  const cuplug_place *place = cuplug__find_place(p->scope, text, n);
   if (place && place->n_before + place->n_behind > -2) return tie_place(p, step, place);
-  if (place && p->s->each_names >> (place - p->s->places) & 1)
+  if (p->is_condition && step->kind == CUPLUG_STEP_SCALAR) {
+    const int32_t array = cuplug__find_array(p->scope, text, n, &x);
+    if (array >= 0 && x->kind != CUPLUG_PARAMETER_OUTPUT) return tie_element(p, step, x, array);
+  }
+  if (place && p->scope->each_names >> (place - p->scope->places) & 1)
     return refuse_name(p, step, "it has a value for each item of a list, and none for the call");
-  return refuse_name(p, step,
-                     "neither an integer parameter nor a dimension of an input that is always "
-                     "given");
+  return refuse_name(
+      p, step,
+      is_of_terms(p)
+          ? "neither a parameter nor a dimension of an input that is always given"
+          : "neither an integer parameter nor a dimension of an input that is always given");
 }
 
 int cuplug__tie_formula(cuplug__parser *p, const cuplug_formula *formula) {
@@ -252,88 +265,4 @@ int cuplug__tie_formula(cuplug__parser *p, const cuplug_formula *formula) {
   for (uint32_t k = 0; k < formula->n_steps; k++)
     if (tie(p, &steps[k])) return CUPLUG_ERROR_VALUE;
   return CUPLUG_OK;
-}
-
-/* ---- Told ------------------------------------------------------------------------------------ */
-
-typedef struct description {
-  const cuplug_signature *s;
-  const cuplug__values *values;
-  cuplug__text text;
-} description;
-
-static void tell(description *d, const char *name, size_t n, const char *value) {
-  const size_t used = strlen(d->text.s);
-  snprintf(d->text.s + used, sizeof d->text.s - used, "%s%.*s = %.200s", used ? ", " : "", (int)n,
-           name, value);
-}
-
-static void tell_number(description *d, const char *name, size_t n, cuplug_step step) {
-  const cuplug_formula formula = {&step, 1, 0};
-  cuplug__number number;
-  char value[32];
-  if (cuplug__work_out(&formula, d->values, &number)) return;
-  if (number.is_float)
-    snprintf(value, sizeof value, "%.9g", number.f);
-  else
-    snprintf(value, sizeof value, "%" PRId64, number.i);
-  tell(d, name, n, value);
-}
-
-/* "[2, -3]"; long ones by their first items. */
-static void tell_list(description *d, const char *name, size_t n, const cuplug_items *list) {
-  const int64_t *items = list->items;
-  char value[200] = "[";
-  for (int64_t k = 0; k < list->n; k++) {
-    const size_t used = strlen(value);
-    snprintf(value + used, sizeof value - used, k < 6 ? "%s%" PRId64 : "%s...", k ? ", " : "",
-             items[k]);
-    if (k == 6) break;
-  }
-  strcat(value, "]");
-  tell(d, name, n, value);
-}
-
-static void tell_name(description *d, const char *name, size_t n) {
-  const cuplug_parameter *x;
-  const int32_t number = find_scalar(d->s, name, n, &x);
-  const cuplug_place *place = number < 0 ? find_place(d->s, name, n) : NULL;
-  const int member = number < 0 ? -1 : scalar_member(d->s, x);
-  if (member >= 0) tell_number(d, name, n, (cuplug_step){CUPLUG_STEP_SCALAR, number, member});
-  if (number >= 0 && x->kind == CUPLUG_PARAMETER_LIST &&
-      d->s->variables[x->type_variable].dtypes == cuplug__dtype_bits("int64"))
-    tell_list(d, name, n, &d->values->scalars[number].list);
-  if (!place) return;
-  if (!place->is_group) {
-    const int64_t at = place->n_before >= 0 ? place->n_before : -1 - place->n_behind;
-    tell_number(d, name, n, (cuplug_step){CUPLUG_STEP_SIZE, place->array, at});
-    return;
-  }
-  const cuplug_tensor *t = cuplug__tensor_at(place->array, d->values);
-  if (t && t->ndim >= place->n_before + place->n_behind)
-    tell(d, name, n,
-         cuplug__describe_shape(t->shape + place->n_before,
-                                t->ndim - place->n_before - place->n_behind)
-             .s);
-}
-
-/* Whether a name was told already. */
-static int stands_before(const char *text, const char *at, size_t n) {
-  for (const char *before = text; before < at; before++)
-    if (!strncmp(before, at, n) && before + n < at && !cuplug__is_word(before[n]) &&
-        (before == text || !cuplug__is_word(before[-1])))
-      return 1;
-  return 0;
-}
-
-cuplug__text cuplug__describe_names(const cuplug_signature *s, const char *text,
-                                    const cuplug__values *values) {
-  description d = {s, values, {""}};
-  for (const char *at = text; *at;) {
-    size_t n = 0;
-    while (cuplug__is_word(at[n])) n++;
-    if (n && !isdigit((unsigned char)*at) && !stands_before(text, at, n)) tell_name(&d, at, n);
-    at += n ? n : 1;
-  }
-  return d.text;
 }

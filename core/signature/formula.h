@@ -3,14 +3,13 @@
 #ifndef CUPLUG_CORE_SIGNATURE_FORMULA_H
 #define CUPLUG_CORE_SIGNATURE_FORMULA_H
 
-#include "base/describe.h"
 #include "signature/parser.h"
-#include "signature/value.h"
 
 /*   formula  = term {("+" | "-") term}
  *   term     = factor {("*" | "//" | "%") factor}
  *   factor   = number | name | name "[" formula "]" | "-" factor | "(" formula ")"
  *            | ("min" | "max") "(" formula "," formula ")" | ("len" | "prod") "(" name ")"
+ *            | "size" "(" name ["," ["-"] number] ")"      in terms, of arrays
  *
  * Names are not yet tied: their steps hold the place in the text, and its length. */
 int cuplug__parse_formula(cuplug__parser *p, cuplug_formula *formula);
@@ -20,9 +19,5 @@ int cuplug__tie_formula(cuplug__parser *p, const cuplug_formula *formula);
 
 /* 1 when a formula is one name that is no scalar parameter; then it is that of a dimension. */
 int cuplug__is_dimension(const cuplug_signature *s, const cuplug_formula *formula);
-
-/* The values of the names in a text, for messages: "k = 5, n = 4". */
-cuplug__text cuplug__describe_names(const cuplug_signature *s, const char *text,
-                                    const cuplug__values *values);
 
 #endif

@@ -19,12 +19,25 @@ static const char *keep(cuplug__parser *p, const char *from, size_t n) {
 
 /* What stands in a text bounds what it can hold. */
 enum { OTHER, WORD, COMMA, BRACKET, RELATION, QUOTE, OPERATION, N_KINDS };
-static const unsigned char kinds[256] = {
-    ['0' ... '9'] = WORD, ['A' ... 'Z'] = WORD,     ['a' ... 'z'] = WORD, ['_'] = WORD,
-    [','] = COMMA,        ['['] = BRACKET,          ['<'] = RELATION,     ['>'] = RELATION,
-    ['='] = RELATION,     ['!'] = RELATION,         ['"'] = QUOTE,        ['\''] = QUOTE,
-    ['+'] = OPERATION,    ['-'] = OPERATION,        ['*'] = OPERATION,    ['/'] = OPERATION,
-    ['%'] = OPERATION,    [128 ... 255] = OPERATION}; /* words in some locales */
+static const unsigned char kinds[256] = {['0' ... '9'] = WORD,
+                                         ['A' ... 'Z'] = WORD,
+                                         ['a' ... 'z'] = WORD,
+                                         ['_'] = WORD,
+                                         [','] = COMMA,
+                                         ['['] = BRACKET,
+                                         ['<'] = RELATION,
+                                         ['>'] = RELATION,
+                                         ['='] = RELATION,
+                                         ['!'] = RELATION,
+                                         ['"'] = QUOTE,
+                                         ['\''] = QUOTE,
+                                         ['+'] = OPERATION,
+                                         ['-'] = OPERATION,
+                                         ['*'] = OPERATION,
+                                         ['/'] = OPERATION,
+                                         ['%'] = OPERATION,
+                                         ['{'] = RELATION,
+                                         [128 ... 255] = OPERATION}; /* words in some locales */
 
 /* Counts the characters of each kind; of words, the first ones. */
 static void count_marks(const char *text, size_t n[N_KINDS]) {
@@ -44,13 +57,13 @@ static size_t reserve(size_t *n_bytes, size_t n, size_t bytes) {
   return place;
 }
 
-int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *error) {
+int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
+                         cuplug_error *error) {
   const size_t n = strnlen(text, CUPLUG_MAX_SIGNATURE + 1);
   memset(p, 0, sizeof *p);
   if (n > CUPLUG_MAX_SIGNATURE)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "signature: seen more than %d bytes, wanted at most %d",
-                        CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: seen more than %d bytes, wanted at most %d",
+                        what, CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
   size_t bytes = sizeof *p->s, seen[N_KINDS];
   count_marks(text, seen);
   const size_t n_parts = seen[COMMA] + (seen[RELATION] ? 2 : 1); /* 2: "->", "where" */
@@ -61,7 +74,7 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *erro
   const size_t dim_names = reserve(&bytes, n_dims, sizeof(char *));
   const size_t places = reserve(&bytes, n_dims, sizeof(cuplug_place));
   const size_t conditions = reserve(&bytes, n_parts, sizeof(cuplug_condition));
-  const size_t sides = reserve(&bytes, n_parts + seen[RELATION], sizeof(cuplug_side));
+  const size_t sides = reserve(&bytes, n_parts + 2 * seen[RELATION], sizeof(cuplug_side));
   const size_t choices = reserve(&bytes, seen[QUOTE] / 2 + 1, sizeof(char *));
   const size_t zeroed = bytes; /* the rest is written before it is read */
   /* A step is a word or an operation. Strings are the text, its quoted ones, its words, of which
@@ -84,13 +97,15 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *erro
   p->steps = (cuplug_step *)(block + steps);
   p->strings = block + strings;
   p->error = error;
+  p->scope = p->s;
+  p->what = what;
   p->s->text = p->at = p->token = keep(p, text, n);
   return CUPLUG_OK;
 }
 
 int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted) {
   p->token = at;
-  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "signature: %s at byte %zu, seen \"%.12s\"",
+  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: %s at byte %zu, seen \"%.12s\"", p->what,
                       wanted, (size_t)(at - p->s->text), at);
 }
 

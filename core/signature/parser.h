@@ -11,6 +11,8 @@ typedef struct cuplug__parser {
   const char *at;
   const char *token; /* where the rule at hand began, for errors */
   cuplug_signature *s;
+  const cuplug_signature *scope; /* whose names formulas have: `s`, or another one */
+  const char *what;              /* is parsed, for errors: "signature" */
   /* The next free places of the signature's memory, which suffices for its text. */
   char *strings;
   cuplug_dim *dims;
@@ -19,13 +21,16 @@ typedef struct cuplug__parser {
   const char **choices;
   const char *parameter_at[CUPLUG__MAX_PARAMETERS];
   uint64_t known;     /* the dtypes that groups stand for: those of the plugin's ABI */
+  int is_short;       /* arrays may be written without brackets: cuplug_parse_short */
+  int is_condition;   /* whose formulas are tied: names of arrays stand for their elements */
   int depth;          /* of brackets in a formula */
   const char *wanted; /* where a formula is, for errors: "a dimension is wanted: ..." */
   cuplug_error *error;
 } cuplug__parser;
 
 /* Makes the memory of a signature, one block that suffices for all that its text can hold. */
-int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *error);
+int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
+                         cuplug_error *error);
 
 /* "signature: WANTED at byte 5, seen ...". Returns ERROR_VALUE. */
 int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted);

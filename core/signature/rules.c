@@ -5,6 +5,7 @@
 #include "base/near.h"
 #include "base/scalar.h"
 #include "base/status.h"
+#include "signature/conditions.h"
 #include "signature/formula.h"
 
 #include <string.h>
@@ -183,12 +184,13 @@ static int check_dims(cuplug__parser *p, const cuplug_parameter *x) {
 
 /* One name is a single dimension, a group of them or a parameter: one of these. (A size `k` of an
  * integer parameter is a formula by now.) */
-static int check_dim_names(const cuplug_signature *s, cuplug_error *error) {
+static int check_dim_names(const cuplug_signature *s, int *parameter, cuplug_error *error) {
   int32_t kinds[CUPLUG_MAX_ARGUMENTS];
   for (int32_t k = 0; k < s->n_dim_names; k++) kinds[k] = -1;
   for (int32_t i = 0; i < s->n_parameters + s->n_outputs; i++)
     for (int32_t k = 0; k < s->parameters[i].n_dims; k++) {
       const cuplug_dim *d = &s->parameters[i].dims[k];
+      *parameter = i;
       const int is_slice = d->kind == CUPLUG_DIM_SLICE;
       if (d->kind != CUPLUG_DIM_NAMED && d->kind != CUPLUG_DIM_VARIADIC && !is_slice) continue;
       const int32_t kind = is_slice ? CUPLUG_DIM_VARIADIC : d->kind;
@@ -200,7 +202,7 @@ static int check_dim_names(const cuplug_signature *s, cuplug_error *error) {
     }
   for (int32_t i = 0; i < s->n_parameters; i++)
     for (int32_t k = 0; k < s->n_dim_names && !is_array(&s->parameters[i]); k++)
-      if (kinds[k] >= 0 && !strcmp(s->dim_names[k], s->parameters[i].name))
+      if (*parameter = i, kinds[k] >= 0 && !strcmp(s->dim_names[k], s->parameters[i].name))
         return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                             "signature: '%s' is used both as a parameter and as dimensions",
                             s->dim_names[k]);
@@ -276,37 +278,6 @@ static int check_parameter(cuplug__parser *p, int i) {
   return check_dims(p, x);
 }
 
-/* ---- Ranges ---------------------------------------------------------------------------------- */
-
-/* What may be None among the scalars of a formula. */
-static uint64_t optional_scalars(const cuplug_signature *s, const cuplug_formula *formula) {
-  uint64_t may_be_none = 0, found = 0;
-  int32_t number = 0;
-  for (int32_t i = 0; i < s->n_parameters; i++) {
-    const cuplug_parameter *x = &s->parameters[i];
-    if (is_array(x)) continue;
-    const uint64_t is_optional = x->has_default && x->default_kind == CUPLUG_ARGUMENT_NONE;
-    may_be_none |= is_optional << number++;
-  }
-  for (uint32_t k = 0; k < formula->n_steps; k++) {
-    const cuplug_step *step = &formula->steps[k];
-    const int is_list = step->kind >= CUPLUG_STEP_LENGTH;
-    if (step->kind == CUPLUG_STEP_SCALAR || is_list) found |= 1ull << step->operand;
-  }
-  return found & may_be_none;
-}
-
-static int check_conditions(cuplug__parser *p) {
-  for (int32_t k = 0; k < p->s->n_conditions; k++) {
-    cuplug_condition *condition = &p->s->conditions[k];
-    for (uint32_t side = 0; side < condition->n_sides; side++) {
-      if (cuplug__tie_formula(p, &condition->sides[side].formula)) return CUPLUG_ERROR_VALUE;
-      condition->optional |= optional_scalars(p->s, &condition->sides[side].formula);
-    }
-  }
-  return CUPLUG_OK;
-}
-
 /* A size is an integer, and worked out of what is never None. */
 static int check_sizes(cuplug__parser *p, int *parameter) {
   const cuplug_signature *s = p->s;
@@ -316,7 +287,7 @@ static int check_sizes(cuplug__parser *p, int *parameter) {
       const char *name = *s->parameters[i].name ? s->parameters[i].name : "output";
       *parameter = i;
       if (d->kind < CUPLUG_DIM_FORMULA) continue;
-      if (optional_scalars(s, &d->formula) || optional_scalars(s, &d->end))
+      if (cuplug__optional_scalars(s, &d->formula) || cuplug__optional_scalars(s, &d->end))
         return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                             "signature: %s: size '%s' would be unknown where its parameter is None",
                             name, d->text);
@@ -359,6 +330,6 @@ int cuplug__check_signature(cuplug__parser *p, int *parameter) {
   }
   if (check_sizes(p, parameter)) return CUPLUG_ERROR_VALUE;
   *parameter = -1;
-  if (check_conditions(p) || count_all(p)) return CUPLUG_ERROR_VALUE;
-  return check_dim_names(p->s, p->error);
+  if (cuplug__check_conditions(p) || count_all(p)) return CUPLUG_ERROR_VALUE;
+  return check_dim_names(p->s, parameter, p->error);
 }

@@ -11,14 +11,14 @@
  *   dims       = [dim {"," dim}]
  *   dim        = "..." | "?" | "*" name ["[" [formula] ":" [formula] "]"] | formula
  *   clauses    = clause {"," clause}
- *   clause     = name ":" dtype {"|" dtype} | formula relation formula {relation formula}
- *   relation   = "<" | "<=" | "==" | "!=" | ">=" | ">"
+ *   clause     = name ":" dtype {"|" dtype} | condition
  *   default    = number | string | "True" | "False" | "None"
  *
- * Formulas are those of formula.h.
+ * Formulas are those of formula.h, conditions those of conditions.h.
  */
 #include "base/dtype.h"
 #include "base/status.h"
+#include "signature/conditions.h"
 #include "signature/formula.h"
 #include "signature/rules.h"
 
@@ -112,6 +112,7 @@ static int parse_dims(parser *p, cuplug_parameter *x) {
     const char *begin = p->at;
     if (x->n_dims == CUPLUG_MAX_NDIM) return fail(p, p->at, "at most 64 dimensions may be written");
     cuplug_dim *dim = p->dims++;
+    dim->at = (uint32_t)(begin - p->s->text);
     x->n_dims++;
     if (parse_dim(p, dim)) return CUPLUG_ERROR_VALUE;
     dim->text = cuplug__keep_text(p, begin);
@@ -151,6 +152,12 @@ static int parse_tag(parser *p, cuplug_parameter *x) {
   return cuplug__expect(p, "]", "']' is wanted: a handle has one tag");
 }
 
+/* The place of the type's name, which begins at `token`. */
+static void mark_type(const parser *p, cuplug_parameter *x, const char *name) {
+  x->type_at = (uint32_t)(p->token - p->s->text);
+  x->type_end = x->type_at + (uint32_t)strlen(name);
+}
+
 static int parse_type(parser *p, cuplug_parameter *x) {
   static const char *const python_names[][2] = {
       {"int", "int64"}, {"float", "float64"}, {"complex", "complex128"}};
@@ -158,6 +165,7 @@ static int parse_type(parser *p, cuplug_parameter *x) {
   if (cuplug__at_string(p)) return parse_choices(p, x);
   p->token = p->at;
   if (cuplug__parse_name(p, &name, "a type is wanted")) return CUPLUG_ERROR_VALUE;
+  mark_type(p, x, name);
   if (!strcmp(name, "str")) {
     x->kind = CUPLUG_PARAMETER_STRING;
     return CUPLUG_OK;
@@ -228,9 +236,11 @@ static int parse_parameter(parser *p) {
   if (cuplug__parse_name(p, &x->name, "a parameter's name is wanted")) return CUPLUG_ERROR_VALUE;
   if (cuplug__expect(p, ":", "':' and a type are wanted")) return CUPLUG_ERROR_VALUE;
   if (parse_type(p, x)) return CUPLUG_ERROR_VALUE;
-  if (inout && x->kind != CUPLUG_PARAMETER_ARRAY && x->kind != CUPLUG_PARAMETER_ARRAYS)
+  const int is_list = x->kind == CUPLUG_PARAMETER_ARRAYS;
+  const int is_array = is_list || x->kind == CUPLUG_PARAMETER_ARRAY;
+  if (inout && !is_array && !(p->is_short && x->kind == CUPLUG_PARAMETER_SCALAR))
     return fail(p, p->parameter_at[p->s->n_parameters], "inout is for arrays and lists of them");
-  if (inout && x->kind == CUPLUG_PARAMETER_ARRAY) x->kind = CUPLUG_PARAMETER_INOUT;
+  if (inout && !is_list) x->kind = CUPLUG_PARAMETER_INOUT;
   x->is_inout = inout;
   p->s->n_parameters++;
   if (!cuplug__take(p, "=")) return CUPLUG_OK;
@@ -265,8 +275,10 @@ static int parse_output(parser *p) {
   }
   if (!strcmp(name, "handle")) return parse_made(p, x);
   x->kind = CUPLUG_PARAMETER_OUTPUT;
+  mark_type(p, x, name);
   p->s->n_outputs++;
   if (type_variable(p, name, &x->type_variable)) return CUPLUG_ERROR_VALUE;
+  if (p->is_short && *p->at != '[') return CUPLUG_OK;
   if (cuplug__expect(p, "[", "'[' is wanted: outputs are arrays")) return CUPLUG_ERROR_VALUE;
   return parse_dims(p, x);
 }
@@ -297,34 +309,6 @@ static int parse_bound(parser *p, const char *name, const char *at) {
   return CUPLUG_OK;
 }
 
-static int32_t take_relation(parser *p) {
-  static const char *const marks[] = {"<=", "<", "==", "!=", ">=", ">"};
-  static const int32_t relations[] = {CUPLUG_RELATION_AT_MOST,  CUPLUG_RELATION_LESS,
-                                      CUPLUG_RELATION_EQUAL,    CUPLUG_RELATION_UNEQUAL,
-                                      CUPLUG_RELATION_AT_LEAST, CUPLUG_RELATION_GREATER};
-  for (int k = 0; k < 6; k++)
-    if (cuplug__take(p, marks[k])) return relations[k];
-  return CUPLUG_RELATION_NONE;
-}
-
-static int parse_condition(parser *p) {
-  cuplug_condition *condition = &p->s->conditions[p->s->n_conditions++];
-  int32_t relation = CUPLUG_RELATION_NONE;
-  const char *begin = p->at;
-  condition->sides = p->sides;
-  do {
-    cuplug_side *side = p->sides++;
-    side->relation = relation;
-    condition->n_sides++;
-    p->wanted = "a number or a name is wanted";
-    if (cuplug__parse_formula(p, &side->formula)) return CUPLUG_ERROR_VALUE;
-  } while ((relation = take_relation(p)));
-  if (condition->n_sides < 2)
-    return fail(p, p->at, "':' and dtypes, or a relation such as '<=', are wanted");
-  condition->text = cuplug__keep_text(p, begin);
-  return CUPLUG_OK;
-}
-
 static int parse_clause(parser *p) {
   cuplug__skip_space(p);
   const char *name, *begin = p->at;
@@ -335,7 +319,7 @@ static int parse_clause(parser *p) {
     if (cuplug__take(p, ":")) return parse_bound(p, name, begin);
     p->at = begin;
   }
-  return parse_condition(p);
+  return cuplug__parse_condition(p);
 }
 
 static int parse_all(parser *p) {
@@ -346,6 +330,7 @@ static int parse_all(parser *p) {
     do {
       if (parse_parameter(p)) return CUPLUG_ERROR_VALUE;
     } while (cuplug__take(p, ","));
+    p->s->parameters_end = (uint32_t)(p->at - p->s->text);
     if (cuplug__expect(p, ")", "',' or ')' is wanted")) return CUPLUG_ERROR_VALUE;
   }
   if (cuplug__take(p, "->") && parse_outputs(p)) return CUPLUG_ERROR_VALUE;
@@ -358,18 +343,19 @@ static int parse_all(parser *p) {
   return *p->at ? fail(p, p->at, "the signature's end is wanted") : CUPLUG_OK;
 }
 
-int cuplug__parse_of_abi(const char *text, uint32_t abi_version, cuplug_signature **signature,
-                         uint32_t *position, cuplug_error *error) {
+static int parse_text(const char *text, uint64_t known, int is_short, cuplug_signature **signature,
+                      uint32_t *position, cuplug_error *error) {
   parser p;
   cuplug__clear(error);
   *signature = NULL;
   if (position) *position = 0;
-  int status = cuplug__parser_start(&p, text, error);
+  int status = cuplug__parser_start(&p, text, "signature", error);
   if (status) return status;
-  p.known = cuplug__dtypes_of_abi(abi_version);
+  p.known = known;
+  p.is_short = is_short;
   int parameter = -1;
   status = parse_all(&p);
-  if (!status) {
+  if (!status && !is_short) {
     p.token = NULL;
     status = cuplug__check_signature(&p, &parameter);
     if (!p.token) p.token = parameter < 0 ? p.s->text : p.parameter_at[parameter];
@@ -382,9 +368,19 @@ int cuplug__parse_of_abi(const char *text, uint32_t abi_version, cuplug_signatur
   return status;
 }
 
+int cuplug__parse_of_abi(const char *text, uint32_t abi_version, cuplug_signature **signature,
+                         uint32_t *position, cuplug_error *error) {
+  return parse_text(text, cuplug__dtypes_of_abi(abi_version), 0, signature, position, error);
+}
+
 int cuplug_parse_signature(const char *text, cuplug_signature **signature, uint32_t *position,
                            cuplug_error *error) {
   return cuplug__parse_of_abi(text, CUPLUG_ABI_VERSION, signature, position, error);
+}
+
+int cuplug_parse_short(const char *text, cuplug_signature **signature, uint32_t *position,
+                       cuplug_error *error) {
+  return parse_text(text, cuplug__dtypes_of_abi(CUPLUG_ABI_VERSION), 1, signature, position, error);
 }
 
 void cuplug_free_signature(cuplug_signature *signature) { free(signature); }

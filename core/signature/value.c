@@ -139,6 +139,11 @@ static const char *take(const cuplug_step *step, const cuplug__values *values, n
     return NULL;
   case CUPLUG_STEP_LIST_ITEM:
     return item(x->list.items, x->list.n, *top, top);
+  case CUPLUG_STEP_LIST_PRODUCT:
+    return product(x->list.items, (int32_t)x->list.n, top);
+  case CUPLUG_STEP_ELEMENT:
+    *top = values->element;
+    return NULL;
   default:
     return from_array(step, values, top);
   }
@@ -200,10 +205,24 @@ static int is_related(int32_t relation, number a, number b) {
 
 int cuplug__condition_holds(const cuplug_condition *condition, const cuplug__values *values) {
   number before = integer(0), side;
+  int holds = 0, is_open = 0; /* the alternative so far; the same before its set */
   for (uint32_t k = 0; k < condition->n_sides; k++) {
-    if (cuplug__work_out(&condition->sides[k].formula, values, &side)) return 0;
-    if (k && !is_related(condition->sides[k].relation, before, side)) return 0;
-    before = side;
+    const cuplug_side *x = &condition->sides[k];
+    const int is_member = x->relation == CUPLUG_RELATION_IN;
+    if (is_member && x[-1].relation != CUPLUG_RELATION_IN) is_open = holds, holds = 0;
+    if (x->relation == CUPLUG_RELATION_NONE) {
+      if (holds) return 1;
+      holds = 1;
+    }
+    if (is_member ? holds || !is_open : !holds) continue;
+    if (cuplug__work_out(&x->formula, values, &side)) {
+      holds = 0;
+    } else if (is_member) {
+      holds = is_related(CUPLUG_RELATION_EQUAL, before, side);
+    } else {
+      holds = x->relation == CUPLUG_RELATION_NONE || is_related(x->relation, before, side);
+      before = side;
+    }
   }
-  return 1;
+  return holds;
 }

@@ -14,10 +14,11 @@ typedef struct cuplug__number {
   };
 } cuplug__number;
 
-/* The arguments that a formula is worked out of. */
+/* The arguments that a formula is worked out of, and the element of an array. */
 typedef struct cuplug__values {
   const cuplug_tensor *tensors;
   const cuplug_scalar *scalars;
+  cuplug__number element;
 } cuplug__values;
 
 /* The array that a step names; NULL for the first of an empty list, and one that was left out. */

@@ -19,7 +19,14 @@ import numpy as np
 from cuplug._engine.base import numpy_dtypes
 from cuplug._engine.base.dtypes import DTYPES, Dtype
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.signature.evaluate import ARRAYS, LOOP, interval, shape_of
+from cuplug._engine.signature.evaluate import (
+    ARRAYS,
+    LOOP,
+    choices,
+    elements_hold,
+    interval,
+    shape_of,
+)
 from cuplug._engine.signature.signature import Parameter, Signature, parse
 from cuplug._engine.signature.solver import (
     TILE,
@@ -263,9 +270,9 @@ def _argument(
     shape = shape_of(of.signature, x, names | {LOOP: loop})
     if x.name in of.made:
         return _made(draw, of, x, names | {"shape": shape, "dtype": dtype})
-    elements = element_range(of.signature, x, names)
-    if elements and math.prod(shape):
-        strategy = _tiled(dtype, shape, st.integers(*elements))
+    ranged = _ranged_elements(of.signature, x, dtype, names)
+    if ranged is not None and math.prod(shape):
+        strategy = _tiled(dtype, shape, ranged)
     else:
         strategy = _arrays(dtype, shape, bound, of.all_bits)
     if x.is_each:
@@ -324,6 +331,36 @@ def _tiled(dtype: np.dtype[Any], shape: tuple[int, ...], elements: Any) -> st.Se
         return hnp.arrays(dtype, shape, elements=elements)
     tiles = hnp.arrays(dtype, TILE, elements=elements, fill=st.nothing())
     return tiles.map(lambda tile: np.resize(tile, shape))
+
+
+def _ranged_elements(
+    signature: Signature, x: Parameter, dtype: np.dtype[Any], names: dict[str, Any]
+) -> Sizes | None:
+    """Return the elements that `where` allows; None if it says nothing of them."""
+    if all(condition.element != x.name for condition in signature.ranges):
+        return None
+    known = DTYPES[numpy_dtypes.name_of_descr(dtype)]
+    least, most = _ends(known)
+    low, high = interval(signature, x.name, names, 1 if known.scalar is int else 0)
+    low, high = max(low, least), min(high, most)
+    found = choices(signature, x.name, names)
+    if low > high or found == []:
+        return st.nothing()
+    if found is not None:
+        elements = st.sampled_from(found)
+    elif known.scalar is float:
+        elements = st.floats(low, high).map(lambda x: float(np.asarray(x).astype(dtype)))
+    else:
+        elements = st.integers(math.ceil(low), math.floor(high))
+    return elements.filter(lambda element: elements_hold(signature, x.name, element, names))
+
+
+def _ends(dtype: Dtype) -> tuple[float, float]:
+    """Return the least and the largest element to draw."""
+    if dtype.scalar is not int:
+        return (0, 1) if dtype.scalar is bool else (-8, 8)
+    bits = min(8 * dtype.n_bytes, 63)
+    return (0, 2**bits - 1) if dtype.kind == "uint" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def _narrow(x: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -52,7 +52,8 @@ CUPLUG_API const char *cuplug_row_field(const cuplug_row *row, uint32_t k);
 #define CUPLUG_ROW_KEEPS_WHOLE 8u
 #define CUPLUG_ROW_CUDA_TAKES_STRIDES 16u
 #define CUPLUG_ROW_IN_PLACE 32u
-#define CUPLUG_ROW_HANDLES 64u /* by its signature: it takes a handle, or makes one */
+#define CUPLUG_ROW_HANDLES 64u         /* by its signature: it takes a handle, or makes one */
+#define CUPLUG_ROW_ELEMENT_RANGES 256u /* by its signature: arrays have elements in a range */
 CUPLUG_API uint32_t cuplug_row_flags(const cuplug_row *row); /* CUPLUG_ROW_TAKES_STRIDES ... */
 
 /* ---- Signatures ---------------------------------------------------------------------------- */

@@ -76,7 +76,7 @@ constexpr int end_of_part(const char *text, int at) {
   for (int depth = 0; text[at]; at = next_character(text, at)) {
     const char c = text[at];
     if (depth == 0 && (c == ',' || c == ')' || c == ']')) break;
-    depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+    depth += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
   }
   return at;
 }

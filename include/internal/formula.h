@@ -28,7 +28,9 @@ typedef enum cuplug_step_kind {
   CUPLUG_STEP_ITEM,    /* the size with the number on top; from the end: < 0 */
   /* Of a list among the scalars. */
   CUPLUG_STEP_LENGTH,
-  CUPLUG_STEP_LIST_ITEM
+  CUPLUG_STEP_LIST_ITEM,
+  CUPLUG_STEP_LIST_PRODUCT,
+  CUPLUG_STEP_ELEMENT /* push the element at hand of array `operand`; conditions only */
 } cuplug_step_kind;
 
 typedef struct cuplug_step {

@@ -26,6 +26,8 @@ CUPLUG__BEGIN_C
   X(run)                    \
   X(n_rounding_changes)     \
   X(parse_signature)        \
+  X(parse_short)            \
+  X(parse_terms)            \
   X(free_signature)         \
   X(copy_array)             \
   X(define)                 \

@@ -27,7 +27,7 @@ typedef enum cuplug_dim_kind {
 
 typedef struct cuplug_dim {
   int32_t kind;
-  int32_t reserved;
+  uint32_t at; /* where it begins in the signature's text */
   int64_t value;
   cuplug_formula formula, end; /* of a slice without one: no steps */
   const char *text;            /* as written */
@@ -46,9 +46,10 @@ typedef struct cuplug_parameter {
   cuplug_scalar default_value;
   const char *default_text; /* as written; NULL without */
   const char **choices;
-  const char *tag;  /* of a handle */
-  int32_t is_inout; /* 1: it is changed in place, or its arrays are */
-  int32_t is_each;  /* 1: each array of the list has sizes of its own: T[n][each] */
+  const char *tag;            /* of a handle */
+  int32_t is_inout;           /* 1: it is changed in place, or its arrays are */
+  int32_t is_each;            /* 1: each array of the list has sizes of its own: T[n][each] */
+  uint32_t type_at, type_end; /* where the name of its dtype is in the text; of a choice: 0 */
 } cuplug_parameter;
 
 /* A type variable, or a dtype that stands for itself (then `name` is "" and one bit is set). */
@@ -66,7 +67,8 @@ typedef enum cuplug_relation {
   CUPLUG_RELATION_EQUAL,
   CUPLUG_RELATION_UNEQUAL,
   CUPLUG_RELATION_AT_LEAST,
-  CUPLUG_RELATION_GREATER
+  CUPLUG_RELATION_GREATER,
+  CUPLUG_RELATION_IN /* equal to the side before the set, for one side of it at least */
 } cuplug_relation;
 
 typedef struct cuplug_side {
@@ -75,13 +77,16 @@ typedef struct cuplug_side {
   cuplug_formula formula;
 } cuplug_side;
 
-/* where 0 <= k <= n. One that names a scalar that is None holds. */
+/* where 0 <= k <= n. It holds if an alternative does, which begins at each side without a relation,
+ * or if it names a scalar that is None. */
 typedef struct cuplug_condition {
   const char *text;  /* as written */
   uint64_t optional; /* bit k: it names scalar k, which may be None */
   const cuplug_side *sides;
   uint32_t n_sides;
-  uint32_t reserved;
+  uint32_t at;   /* where it begins in the signature's text */
+  int32_t array; /* whose elements it is of, which calls do not check; -1: none */
+  int32_t reserved;
 } cuplug_condition;
 
 /* The first place in the arguments where a dimension or a group of them is found. */
@@ -105,6 +110,8 @@ struct cuplug_signature {
   int32_t n_lists;              /* of arrays */
   int32_t n_each_lists;         /* of these, those whose arrays have sizes of their own */
   int32_t n_handles;            /* parameters that are handles */
+  int32_t n_element_ranges;     /* conditions of elements of arrays */
+  uint32_t parameters_end;      /* where the text continues behind them; without any: 0 */
   cuplug_parameter *parameters; /* outputs last */
   const cuplug_parameter *made; /* the handle that it makes, behind the parameters; n_outputs is 0
                                    then. NULL: none */
@@ -123,6 +130,18 @@ int cuplug_parse_signature(const char *text, cuplug_signature **signature, uint3
  * dtypes of that version. */
 int cuplug__parse_of_abi(const char *text, uint32_t abi_version, cuplug_signature **signature,
                          uint32_t *position, cuplug_error *error);
+/* Parses the grammar alone, without checks of what names stand for; arrays may lack their brackets.
+ * [thread-safe] [no-cuda] */
+int cuplug_parse_short(const char *text, cuplug_signature **signature, uint32_t *position,
+                       cuplug_error *error);
+/* Parses numbers and names with commas between, "x, n // 2, size(x, 0)": what a kernel with such a
+ * signature is given. A name alone that is no integer, but an array, another parameter or one of
+ * `own` (words with spaces between; NULL: all must be numbers), has no steps. Errors begin with
+ * `what`. The terms are the conditions of *terms, of one side each, to be freed as a signature.
+ * [thread-safe] [no-cuda] */
+int cuplug_parse_terms(const cuplug_signature *scope, const char *text, const char *what,
+                       const char *own, cuplug_signature **terms, uint32_t *position,
+                       cuplug_error *error);
 void cuplug_free_signature(cuplug_signature *signature);
 
 CUPLUG__END_C

@@ -48,9 +48,9 @@ def test_numbers_are_worked_out_by_the_core(library):
             numbers(library, a=text)(5, k)
     with pytest.raises(ValueError, match="Numbers: .*k"):
         numbers(library)(1, -1)
-    with pytest.raises(ValueError, match="^Numbers: arguments: seen 9{20}, wanted numbers below"):
+    with pytest.raises(ValueError, match="^Numbers: arguments: an integer of at most 64"):
         numbers(library, a="9" * 20)
-    with pytest.raises(ValueError, match=r"^Numbers: arguments: seen size\(y, 7\), wanted a dim"):
+    with pytest.raises(ValueError, match="^Numbers: arguments: a dimension that the array has is"):
         numbers(library, a="size(y, 7)")
 
 

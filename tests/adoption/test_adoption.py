@@ -175,7 +175,7 @@ def test_pickled(library):
     [
         ({"arguments": "source, index, result, n"}, "arguments: seen 4, wanted 5"),
         ({"arguments": "index, source, result, n, m"}, r"seen index, wanted float \*"),
-        ({"arguments": "source, index, result, n, k"}, "seen 'k', wanted names of the signature"),
+        ({"arguments": "source, index, result, n, k"}, "arguments: k: neither a parameter nor"),
         ({"arguments": "source, index, n, n, m"}, r"seen n, wanted float \*"),
         ({"arguments": "source, index, result, m, stream"}, "seen stream, wanted int"),
         ({"place": "moon"}, "place: seen 'moon', wanted 'host' or 'cuda'"),

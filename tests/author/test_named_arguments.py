@@ -28,7 +28,7 @@ SCALAR = "g(x: T[n], a: T) where T: float32"
 NUMBER = "s(x: float32[n]) -> float32"
 MAKES = "plan(n: int) -> p: handle[plan]"
 USES = "use(p: handle[plan], q: handle[plan] = None) -> float32[]"
-WHERE = "where(x: T[n]) -> where: T[n] where T: float32 | float64"
+WHERE = "where(x: T[n]) -> where: T[n] where n in {1, n} or n > 4, T: float32 | float64"
 MOVED = "moved(x: T[n]) -> T[n] where T: uint8 | float8_e8m0fnu | int4_x2"
 # Entries that differ from their signatures, and a sentence of what the compiler says of each.
 REFUSED = {

@@ -149,25 +149,25 @@ def test_a_dimension_may_be_called_call():
 
 
 WRONG = {
-    ("arguments", "x, q"): "pick: arguments: seen 'q', wanted names of the signature (x, index, y",
-    ("arguments", "x, index / 2"): "pick: arguments: seen 'index / 2'",
-    ("arguments", "x, size(n)"): "pick: arguments: seen 'size(n)'",
-    ("arguments", "x,, y"): "pick: arguments: seen 'x,, y': ",
-    ("arguments", "x) + (y"): "pick: arguments: seen 'x) + (y', wanted names and numbers with",
-    ("arguments", "x)(y"): "pick: arguments: seen 'x)(y', wanted names and numbers with",
-    ("arguments", "x, y, n, k=2"): "pick: arguments: seen 'x, y, n, k=2', wanted names and",
-    ("arguments", "y, *x"): "pick: arguments: seen '*x', wanted names of the signature",
-    ("arguments", "y, (" * 500): "pick: arguments: seen 'y, (y, (",
+    ("arguments", "x, q"): "pick: arguments: q: neither a parameter nor a dimension",
+    ("arguments", "x, index / 2"): "pick: arguments: ',' is wanted at byte 9",
+    ("arguments", "x, size(n)"): "pick: arguments: an array is wanted at byte 8",
+    ("arguments", "x,, y"): "pick: arguments: a name or a number is wanted at byte 2",
+    ("arguments", "x) + (y"): "pick: arguments: ',' is wanted at byte 1",
+    ("arguments", "x)(y"): "pick: arguments: ',' is wanted at byte 1",
+    ("arguments", "x, y, n, k=2"): "pick: arguments: k: neither a parameter nor a dim",
+    ("arguments", "y, *x"): "pick: arguments: a name or a number is wanted at byte 3",
+    ("arguments", "y, (" * 500): "pick: arguments: ')' is wanted at byte 5",
     ("arguments", "x, index, n"): "pick: arguments: seen no y, wanted every output among them",
-    ("arguments", "y, 99999999999999999999"): "pick: arguments: seen 99999999999999999999, wanted",
-    ("arguments", "y, size(x, 7)"): "pick: arguments: seen size(x, 7), wanted a dimension from -1",
+    ("arguments", "y, 99999999999999999999"): "pick: arguments: an integer of at most",
+    ("arguments", "y, size(x, 7)"): "pick: arguments: a dimension that the array has is wanted",
     ("arguments", "y" + ", n" * 80): "pick: arguments: seen 81, wanted at most 80",
-    ("arguments", "y, True"): "pick: arguments: seen 'True', wanted names of the signature",
+    ("arguments", "y, True"): "pick: arguments: True: neither a parameter nor a dimension",
     ("threads", None): "pick: wanted threads, or grid, for the kernel's launch",
     ("grid", "m"): "pick: wanted threads, or grid, for the kernel's launch",
     ("threads", "m, n"): "pick: grid: seen 'm, n', wanted one number",
     ("block", (1, 2, 3, 4)): "pick: block: seen 4 sizes, wanted at most 3",
-    ("block", "y"): "pick: block: seen 'y'",
+    ("block", "y"): "pick: block: y: a number is wanted",
 }
 
 

@@ -20,7 +20,7 @@ def as_numpy(x) -> np.ndarray:
 
 def test_formulas_are_of_integers():
     for scalar in ("s: float", "s: complex", "s: T", "s: str", "s: int[]"):
-        with pytest.raises(ValueError, match="^f: arguments: seen s, wanted integers to work num"):
+        with pytest.raises(ValueError, match="^f: arguments: s: numbers are worked out of integ"):
             cuplug.operator(
                 f"f(x: T[n], {scalar}) -> y: T[n] where T: int8 | float32",
                 arguments="y, n * s",
@@ -60,7 +60,7 @@ def plan(text, signature="f(x: float32[n], s: float, k: int) -> y: float32[n]", 
     variables, dtypes = made.dtypes(Variant(0, ("float32", "float32")))
     code = kernel_operator.cuda_text(made, variables, "f cuda")
     codes = jit.compile_to_binary(code, names=["f"], name="f.cu").types["f"]
-    return Target("f", "f", False, scope, dtypes).match(made.nodes, codes)
+    return Target("f", "f", False, scope, dtypes).match(made.terms, codes)
 
 
 def test_kernels_get_what_they_declare():
@@ -174,6 +174,17 @@ def test_numbers_are_those_of_python(side):
         f = number(text)
         for n, k in [(7, 2), (-7, 2), (7, -2), (-7, -2), (301, -3), (0, 5), (-(2**31), -1)]:
             assert int(as_numpy(f(n, k, device=side))) == eval(text), (text, n, k)
+
+
+def test_numbers_of_groups_and_lists():
+    f = cuplug.operator(
+        "f(x: int8[*s], l: int[]) -> y: int64[]",
+        arguments="y, len(s) * prod(s) + s[-1] + len(l) * l[0]",
+        host="void f(int64_t *y, int64_t k) { *y = k; }",
+    )
+    assert int(f(np.zeros((2, 3), np.int8), [5, 6])) == 2 * 6 + 3 + 2 * 5
+    with pytest.raises(ValueError, match="its index is out of range"):
+        f(np.zeros((2, 3), np.int8), [])
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -131,7 +131,7 @@ def test_shapes_that_have_no_element(signature, seen):
 
 
 def test_sizes_that_are_none():
-    with pytest.raises(ValueError, match=re.escape("f: expression: seen size(x, 2), wanted a dim")):
+    with pytest.raises(ValueError, match="f: expression: a dimension that the array has"):
         cuplug.elementwise("f(x: T[h, w]) -> T[h, w]", "x[i] + size(x, 2)")
 
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a signature: it is parsed, or refused with a reason and a place inside the text. */
+/* Any bytes as a signature, one without brackets, or as terms: they are parsed, or refused with a
+ * reason and a place inside the text. */
 #include <internal/signature.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,10 @@ static void require(int condition) {
 static void check_formula(const cuplug_signature *s, const cuplug_formula *formula) {
   for (uint32_t k = 0; k < formula->n_steps; k++) {
     const cuplug_step *step = &formula->steps[k];
-    require(step->kind >= CUPLUG_STEP_NUMBER && step->kind <= CUPLUG_STEP_LIST_ITEM);
-    if (step->kind == CUPLUG_STEP_SCALAR || step->kind >= CUPLUG_STEP_LENGTH)
+    require(step->kind >= CUPLUG_STEP_NUMBER && step->kind <= CUPLUG_STEP_ELEMENT);
+    if (step->kind == CUPLUG_STEP_ELEMENT)
+      require(step->operand >= 0 && step->operand < s->n_parameters - s->n_scalars);
+    else if (step->kind == CUPLUG_STEP_SCALAR || step->kind >= CUPLUG_STEP_LENGTH)
       require(step->operand >= 0 && step->operand < s->n_scalars);
   }
 }
@@ -47,6 +50,31 @@ static void check_parsed(const cuplug_signature *s, const char *text) {
       check_formula(s, &s->conditions[k].sides[side].formula);
 }
 
+static void check_refused(const char *text, int status, uint32_t position,
+                          const cuplug_error *error) {
+  require(status == CUPLUG_ERROR_VALUE && error->status == status && *error->message);
+  require(position <= strlen(text));
+}
+
+static void check_terms(const char *text, const char *own) {
+  cuplug_signature *scope, *terms;
+  cuplug_error error;
+  uint32_t position;
+  require(!cuplug_parse_signature("f(x: T[n, ...], y: int8[*s], k: int, p: float, a: int[], b: "
+                                  "\"a\" | \"b\", z: T[m][]) -> c: T[n] where T: any",
+                                  &scope, NULL, &error));
+  const int status =
+      cuplug_parse_terms(scope, text, "f: arguments", own, &terms, &position, &error);
+  if (status) check_refused(text, status, position, &error);
+  for (int32_t k = 0; !status && k < terms->n_conditions; k++) {
+    const cuplug_condition *term = &terms->conditions[k];
+    require(term->n_sides == 1 && *term->text && (own || term->sides->formula.n_steps));
+    check_formula(scope, &term->sides->formula);
+  }
+  cuplug_free_signature(terms);
+  cuplug_free_signature(scope);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
   cuplug_signature *signature;
   cuplug_error error;
@@ -56,13 +84,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
   memcpy(text, data, bytes);
   text[bytes] = 0;
   int status = cuplug_parse_signature(text, &signature, &position, &error);
-  if (!status) {
+  if (!status)
     check_parsed(signature, text);
-  } else {
-    require(status == CUPLUG_ERROR_VALUE && error.status == status && *error.message);
-    require(position <= strlen(text));
-  }
+  else
+    check_refused(text, status, position, &error);
   cuplug_free_signature(signature);
+  status = cuplug_parse_short(text, &signature, &position, &error);
+  if (status) check_refused(text, status, position, &error);
+  cuplug_free_signature(signature);
+  check_terms(text, "fault call");
+  check_terms(text, NULL);
   free(text);
   return 0;
 }

@@ -131,6 +131,7 @@ def own_includes(file: Path) -> set[str]:
 
 
 OWN = {
+    "cuplug/half",
     *(f"cuplug/{name}" for name in PUBLIC),
     *(f"internal/{name}" for name in INTERNAL),
 }

@@ -38,6 +38,10 @@ static const char *const good[] = {
     "flat(x: T[*s], p: float = 0.5) -> T[prod(s)] where T: any, 0 <= p < 1.5",
     "f(x: int8[n, m], k: uint8 = 255, s: str = None) -> int8[min(n, m), max(n // 2, -k % 3), 2 * "
     "(n + 1)]",
+    "rope(x: T[n, h], index: I[*s], m: int, shape: int[], p: float64[n] = None) where T: floating, "
+    "I: "
+    "integer, h in {64, 128, 2 * n}, n == 1 or n == m or m<0, 0 <= index < m, prod(shape) == n, "
+    "0 <= p <= 1 or p == 2",
 };
 
 static const struct {
@@ -56,6 +60,22 @@ static const struct {
     {"f(x: float32[n)", 14, "signature: ',' or ']' is wanted at byte 14, seen \")\""},
     {"f(x: any[n])", 5,
      "signature: a dtype or a type variable is wanted at byte 5, seen \"any[n])\""},
+    {"f(n: int) where n in 3", 21, "signature: '{' and numbers are wanted at byte 21, seen \"3\""},
+    {"f(n: int) where n in {}", 22,
+     "signature: a number or a name is wanted at byte 22, seen \"}\""},
+    {"f(n: int) where n in {1", 23, "signature: ',' or '}' is wanted at byte 23, seen \"\""},
+    {"f(n: int) where n in {1} < 3", 25,
+     "signature: the signature's end is wanted at byte 25, seen \"< 3\""},
+    {"f(n: int) where n > 1 or n", 26,
+     "signature: ':' and dtypes, or a relation such as '<=', are wanted at byte 26, seen \"\""},
+    {"f(x: int8[n], y: int8[n]) where x < y", 32,
+     "signature: x < y: got two arrays, expected the elements of one"},
+    {"f(x: T[n]) where T: any, 0 < x", 29,
+     "signature: x: ranges are of elements of bool, integer and floating dtypes"},
+    {"f(x: int8[n]) -> int8[x]", 17,
+     "signature: output: dimension 'x' stands in no input that is always given"},
+    {"f(x: int8[n]) -> y: int8[n] where y > 0", 34,
+     "signature: y: neither an integer parameter nor a dimension of an input that is always given"},
     {"f(x: T[n]) where T: float33", 20, "signature: this is no dtype at byte 20, seen \"float33\""},
     {"f(x: T[n]) where U: int8", 17,
      "signature: this type variable is not used above at byte 17, seen \"U: int8\""},
@@ -68,8 +88,8 @@ static const struct {
      "signature: output: dimension 'm' stands in no input that is always given"},
     {"f(x: int8[n]) -> int8[...]", 17,
      "signature: output: dimension '...' stands in no input that is always given"},
-    {"f(x: int8[n], y: int8[*n])", 0, "signature: 'n' is used both as one dimension and as '*n'"},
-    {"f(x: int8[*s], s: str)", 0, "signature: 's' is used both as a parameter and as dimensions"},
+    {"f(x: int8[n], y: int8[*n])", 14, "signature: 'n' is used both as one dimension and as '*n'"},
+    {"f(x: int8[*s], s: str)", 15, "signature: 's' is used both as a parameter and as dimensions"},
     {"f(a: T) -> T[3] where T: int8 | int16", 2,
      "signature: no input array that is always given has the dtype T"},
     {"f(x: int8[n], x: int8[n])", 14, "signature: two parameters are called 'x'"},
@@ -169,6 +189,18 @@ static void check_parts(void) {
   CHECK(s->parameters[0].default_value.u == UINT64_MAX);
 }
 
+/* Sides without a relation begin alternatives; conditions of elements name their array. */
+static void check_conditions(void) {
+  CHECK(!parse(good[sizeof good / sizeof *good - 1], NULL, &error));
+  CHECK(s->n_conditions == 5 && s->n_element_ranges == 2);
+  const cuplug_condition *c = s->conditions;
+  CHECK(c[0].n_sides == 4 && c[0].sides[1].relation == CUPLUG_RELATION_IN && c[0].array == -1);
+  CHECK(c[1].n_sides == 6 && c[1].sides[4].relation == CUPLUG_RELATION_NONE);
+  CHECK(c[2].array == 1 && c[3].array == -1 && c[4].array == 2);
+  CHECK_TEXT(c[1].text, "n == 1 or n == m or m<0");
+  CHECK(c[3].sides->formula.steps->kind == CUPLUG_STEP_LIST_PRODUCT);
+}
+
 static void check_formulas(void) {
   CHECK(!parse(good[9], NULL, &error));
   CHECK(s->n_conditions == 1 && s->conditions[0].n_sides == 3 && s->has_formulas);
@@ -234,7 +266,7 @@ static void check_arithmetic(void) {
                                  {CUPLUG_STEP_NUMBER, 0, cases[k].b},
                                  {cases[k].kind, 0, 0}};
     const cuplug_formula formula = {steps, 3, 0};
-    const cuplug__values none = {NULL, NULL};
+    const cuplug__values none = {.tensors = NULL};
     int64_t result = 0;
     const char *wrong = cuplug__work_out_integer(&formula, &none, &result);
     CHECK(!wrong == !cases[k].wrong && result == cases[k].result);
@@ -247,7 +279,7 @@ static void check_elements(void) {
   const cuplug_tensor x = {.ndim = 3, .shape = shape};
   const cuplug_step step = {CUPLUG_STEP_COUNT, 0, 0};
   const cuplug_formula formula = {&step, 1, 0};
-  const cuplug__values values = {&x, NULL};
+  const cuplug__values values = {.tensors = &x};
   CHECK(!cuplug__work_out_integer(&formula, &values, &result) && !result);
   shape[2] = 1;
   CHECK_TEXT(cuplug__work_out_integer(&formula, &values, &result), "its value passes 64 bits");
@@ -259,6 +291,7 @@ int main(void) {
   check_bad();
   check_parts();
   check_formulas();
+  check_conditions();
   check_arithmetic();
   check_elements();
   check_limits();

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import os
 import struct
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cuplug._engine.adoption.arguments import Arguments, name_of
+from cuplug._engine.adoption.arguments import Arguments
 from cuplug._engine.adoption.description import RETURNS
 from cuplug._engine.adoption.prototypes import (
     LETTERS,
@@ -80,22 +79,21 @@ class Adopted(Arguments):
 
     def _match(self) -> list[tuple[str, int]]:
         """Return where each parameter is given from, and its number there."""
-        nodes, wanted = self.nodes, len(self.type.args)
-        if len(nodes) != wanted:
-            seen = f"seen {len(nodes)}, wanted {wanted} for {self.type.cname}"
+        terms, wanted = self.terms, len(self.type.args)
+        if len(terms) != wanted:
+            seen = f"seen {len(terms)}, wanted {wanted} for {self.type.cname}"
             raise ValueError(f"{self.name}: arguments: {seen}")
         given = []
-        for node, kind in zip(nodes, self.type.args, strict=True):
-            found = self._source(node, kind)
+        for term, kind in zip(terms, self.type.args, strict=True):
+            found = self._source(term, kind)
             if found is None:
-                text = ast.unparse(node)
-                raise ValueError(f"{self.name}: arguments: seen {text}, wanted {kind.cname}")
+                raise ValueError(f"{self.name}: arguments: seen {term.text}, wanted {kind.cname}")
             given.append(found)
         return given
 
-    def _source(self, node: ast.expr, kind: Any) -> tuple[str, int] | None:
+    def _source(self, term: formula.Term, kind: Any) -> tuple[str, int] | None:
         """Return what a parameter is given; None where it does not fit."""
-        name = name_of(node)
+        name = term.text
         if name == "stream":
             fits = self.place == "cuda" and kind.kind == "pointer"
             return ("stream", 0) if fits else None
@@ -111,7 +109,7 @@ class Adopted(Arguments):
         is_unsigned = name in self.scope.scalars and self.members[self.scope.scalars[name]] == "u"
         if is_unsigned and type == DTYPES["uint64"].id:  # whose values no formula may have
             return "scalar", self.scope.scalars[name]
-        self.numbers.append((self.term(node), type))
+        self.numbers.append((term, type))
         return "number", len(self.numbers) - 1
 
     def _integer(self, kind: Any) -> int:
@@ -151,7 +149,7 @@ class Adopted(Arguments):
         One that is told how many rows there are, or elements, is called once for all.
         """
         looped = [x for x in self.arrays if formula.n_behind_loops(x) is not None]
-        if not looped or formula.counts_loops(self.nodes, self.scope):
+        if not looped or formula.counts_loops(self.terms, self.scope):
             return False
         is_leading = all(x.dims[0][0] == "loop" for x in looped)
         if is_leading and all(

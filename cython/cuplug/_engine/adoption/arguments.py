@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 
 from cuplug._engine.adoption.description import RETURNS
@@ -32,10 +31,8 @@ class Arguments:
         scalars = [self.scope.parameter(x) for x in self.scope.scalars]
         self.members = [DTYPES[self._scalar_dtype(x)].member for x in scalars]
         self._check_returns()
-        self.nodes = formula.parse(description["arguments"], f"{name}: arguments")
-        self.takes_stream = any(name_of(x) == "stream" for x in self.nodes)
-        for node in self.nodes:
-            self._check(node)
+        self.terms = self.scope.terms(description["arguments"], f"{name}: arguments", ("stream",))
+        self.takes_stream = any(x.text == "stream" for x in self.terms)
 
     def dtype(self, x: Parameter) -> str:
         """Return the only dtype of an array or a scalar."""
@@ -63,17 +60,3 @@ class Arguments:
         if self.returns not in (*RETURNS, *outputs):
             known = " or ".join(map(repr, [*RETURNS, *outputs]))
             raise ValueError(f"{self.name}: returns: seen {self.returns!r}, wanted {known}")
-
-    def _check(self, node: ast.expr) -> None:
-        name = name_of(node)
-        if name != "stream" and name not in self.scope.arrays and not self.is_float(name):
-            self.term(node)
-
-    def term(self, node: ast.expr) -> formula.Term:
-        """Return the formula of a number."""
-        return formula.term(node, self.scope, f"{self.name}: arguments")
-
-
-def name_of(node: ast.expr) -> str:
-    """Return the name that an expression is, or ""."""
-    return node.id if isinstance(node, ast.Name) else ""

@@ -40,9 +40,31 @@ cdef extern from "internal/core.h" nogil:
         CUPLUG_DIM_SLICE
         CUPLUG_DIM_LISTED
 
+    ctypedef enum cuplug_step_kind:
+        CUPLUG_STEP_SIZE
+        CUPLUG_STEP_SCALAR
+        CUPLUG_STEP_REAL
+        CUPLUG_STEP_NDIM
+        CUPLUG_STEP_PRODUCT
+        CUPLUG_STEP_ITEM
+        CUPLUG_STEP_LENGTH
+        CUPLUG_STEP_ELEMENT
+
+    ctypedef struct cuplug_step:
+        int32_t kind
+        int32_t operand
+        int64_t value
+
+    ctypedef struct cuplug_formula:
+        const cuplug_step *steps
+        uint32_t n_steps
+
     ctypedef struct cuplug_dim:
         int32_t kind
+        uint32_t at
         int64_t value
+        cuplug_formula formula
+        cuplug_formula end
         const char *text
 
     ctypedef struct cuplug_parameter:
@@ -60,16 +82,33 @@ cdef extern from "internal/core.h" nogil:
         const char *tag
         int32_t is_inout
         int32_t is_each
+        uint32_t type_at
+        uint32_t type_end
 
     ctypedef struct cuplug_type_variable:
         const char *name
         uint64_t dtypes
 
+    ctypedef struct cuplug_side:
+        int32_t relation
+        cuplug_formula formula
+
     ctypedef struct cuplug_condition:
         const char *text
+        const cuplug_side *sides
+        uint32_t n_sides
+        uint32_t at
+        int32_t array
+
+    ctypedef struct cuplug_place:
+        int32_t array
+        int32_t n_before
+        int32_t n_behind
+        int32_t is_group
 
     ctypedef struct cuplug_signature:
         const char *name
+        const char *text
         int32_t n_parameters
         int32_t n_outputs
         int32_t n_variables
@@ -78,14 +117,23 @@ cdef extern from "internal/core.h" nogil:
         int32_t n_lists
         int32_t n_each_lists
         uint64_t each_names
+        uint32_t parameters_end
         cuplug_parameter *parameters
         const cuplug_parameter *made
         cuplug_type_variable *variables
         const char **dim_names
+        cuplug_place *places
         cuplug_condition *conditions
 
     int cuplug_parse_signature "cuplug_core->parse_signature"(
         const char *text, cuplug_signature **signature, uint32_t *position, cuplug_error *error
+    )
+    int cuplug_parse_short "cuplug_core->parse_short"(
+        const char *text, cuplug_signature **signature, uint32_t *position, cuplug_error *error
+    )
+    int cuplug_parse_terms "cuplug_core->parse_terms"(
+        const cuplug_signature *scope, const char *text, const char *what, const char *own,
+        cuplug_signature **terms, uint32_t *position, cuplug_error *error
     )
     void cuplug_free_signature "cuplug_core->free_signature"(cuplug_signature *signature)
     const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)
@@ -181,15 +229,6 @@ cdef extern from "internal/core.h" nogil:
     int cuplug_define "cuplug_core->define"(
         const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
     )
-
-    ctypedef struct cuplug_step:
-        int32_t kind
-        int32_t operand
-        int64_t value
-
-    ctypedef struct cuplug_formula:
-        const cuplug_step *steps
-        uint32_t n_steps
 
     ctypedef struct cuplug_term:
         cuplug_formula formula

@@ -18,8 +18,9 @@ _OWN = [
 
 
 def to_inspect(texts: Sequence[str], is_own: bool = True) -> Signature:
-    """Return the call signature of overloads; `(*args, ...)` where they differ.
+    """Return the call signature of overloads; `(*args, ...)` where none describes them all.
 
+    Overloads that only lack arguments with defaults at the end are described by the longest one.
     `is_own` says that a call takes what all of cuplug's own take, `out=` and the like.
     """
     if not texts:
@@ -27,10 +28,13 @@ def to_inspect(texts: Sequence[str], is_own: bool = True) -> Signature:
     overloads = [_parameters(signatures.parse(text)) for text in texts]
     own = _OWN if is_own else []
     some = Signature([Parameter("args", Parameter.VAR_POSITIONAL), *own])
-    if any(overload != overloads[0] for overload in overloads):
+    longest = max(overloads, key=len)
+    least = min(map(len, overloads))
+    needed = [x for x in longest[least:] if x.default is Parameter.empty]
+    if needed or any(overload != longest[: len(overload)] for overload in overloads):
         return some
     try:
-        return Signature([*overloads[0], *own])
+        return Signature([*longest, *own])
     except ValueError:  # what Python does not have: a default before a parameter without one
         return some
 

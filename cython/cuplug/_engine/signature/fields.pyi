@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Sequence
 from typing import Any
+
+from cuplug._engine.signature.steps import Condition
 
 def parse_fields(
     text: str,
-) -> tuple[str, Any, Any, Any, tuple[str, ...], tuple[str, ...], Any, tuple[int, ...]]: ...
+) -> tuple[str, Any, Any, Any, tuple[str, ...], tuple[Condition, ...], Any, tuple[int, ...]]: ...
+def parse_terms(
+    signature: str, text: str, what: str, own: Sequence[str] | None
+) -> list[tuple[tuple[tuple[int, int, int], ...], str]]: ...
+def parse_short(
+    text: str,
+) -> tuple[
+    list[tuple[str, str, bool, int]], list[tuple[str, str, bool, int]], int, list[str], bool
+]: ...
+
+SPACES: dict[int, str]

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signatures as the core parses them, as tuples; signature.py gives their fields names."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 cimport cuplug._engine.base.core as core
 cimport cuplug._engine.base.core_call as core_call
 from cuplug._engine.base.strings cimport to_str
 
 from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.signature.steps import Condition, Formula, Slice
 from cuplug.errors import SignatureError
 
 _PARAMETER_KINDS = (
     "array", "inout", "scalar", "string", "choice", "output", "list", "arrays", "handle"
 )
+SPACES = dict.fromkeys(map(ord, "\t\n\r"), " ")  # in texts that may have several lines
 _DIM_KINDS = (
     "fixed", "named", "variadic", "loop", "unknown", "formula", "slice", "listed"
 )
@@ -23,22 +26,95 @@ def parse_fields(text):
 
     They are (name, parameters, outputs, variables, dim_names, conditions, made, each_names).
     """
-    cdef core_call.cuplug_signature *signature = NULL
-    cdef core.cuplug_error error
-    cdef uint32_t position = 0
-    encoded = text.encode()
-    if core_call.cuplug_parse_signature(encoded, &signature, &position, &error):
-        raise SignatureError(to_str(error.message), position, text)
+    cdef core_call.cuplug_signature *signature = _parse(text, core_call.cuplug_parse_signature)
     try:
         return _fields(signature)
     finally:
         core_call.cuplug_free_signature(signature)
 
 
+def parse_short(text):
+    """Return the parameters and outputs of a signature that may lack brackets, unchecked.
+
+    Each is (kind, dtype, has_default, the end of its dtype in bytes). Then come the end of the
+    parameters, the type variables, and whether there is a `where`.
+    """
+    cdef core_call.cuplug_signature *s = _parse(text, core_call.cuplug_parse_short)
+    cdef int n = s.n_parameters
+    try:
+        parameters = [_short(s, &s.parameters[k]) for k in range(n)]
+        outputs = [_short(s, &s.parameters[n + k]) for k in range(s.n_outputs)]
+        variables = [
+            (s.variables[k].name.decode(), s.variables[k].dtypes) for k in range(s.n_variables)
+        ]
+        has_where = s.n_conditions > 0 or any([name and bits for name, bits in variables])
+        names = [name for name, _ in variables if name]
+        return parameters, outputs, s.parameters_end, names, has_where
+    finally:
+        core_call.cuplug_free_signature(s)
+
+
+cdef tuple _short(const core_call.cuplug_signature *s, const core_call.cuplug_parameter *x):
+    dtype = s.text[x.type_at:x.type_end].decode()
+    return _PARAMETER_KINDS[x.kind], dtype, bool(x.has_default), x.type_end
+
+
+def parse_terms(signature, text, what, own):
+    """Return the terms of a text that names the arguments of a signature: (steps, text) of each."""
+    cdef core_call.cuplug_signature *terms = NULL
+    cdef core.cuplug_error error
+    cdef uint32_t position = 0
+    cdef int status
+    encoded, prefix = _encode(text.translate(SPACES), what), what.encode()
+    names = b"" if own is None else " ".join(own).encode()
+    cdef const char *own_names = NULL if own is None else <const char *>names
+    cdef core_call.cuplug_signature *scope = _parse(signature, core_call.cuplug_parse_signature)
+    try:
+        status = core_call.cuplug_parse_terms(
+            scope, encoded, prefix, own_names, &terms, &position, &error
+        )
+        if status:
+            raise SignatureError(to_str(error.message), position, text)
+        return [_term(&terms.conditions[k]) for k in range(terms.n_conditions)]
+    finally:
+        core_call.cuplug_free_signature(terms)
+        core_call.cuplug_free_signature(scope)
+
+
+ctypedef int (*parser)(
+    const char *, core_call.cuplug_signature **, uint32_t *, core.cuplug_error *
+) noexcept nogil
+
+
+cdef core_call.cuplug_signature *_parse(str text, parser parse) except NULL:
+    cdef core_call.cuplug_signature *signature = NULL
+    cdef core.cuplug_error error
+    cdef uint32_t position = 0
+    encoded = _encode(text, "signature")
+    if parse(encoded, &signature, &position, &error):
+        raise SignatureError(to_str(error.message), position, text)
+    return signature
+
+
+cdef bytes _encode(str text, str what):
+    encoded = text.encode()
+    if b"\0" in encoded:  # where it would end for the core
+        raise SignatureError(f"{what}: seen a zero byte", encoded.index(b"\0"), text)
+    return encoded
+
+
+cdef tuple _term(const core_call.cuplug_condition *x):
+    cdef const core_call.cuplug_formula *formula = &x.sides[0].formula
+    cdef const core_call.cuplug_step *steps = formula.steps
+    numbers = [(steps[k].kind, steps[k].operand, steps[k].value) for k in range(formula.n_steps)]
+    return tuple(numbers), x.text.decode()
+
+
 cdef tuple _fields(const core_call.cuplug_signature *s):
     cdef int n = s.n_parameters
-    parameters = tuple([_parameter(&s.parameters[k]) for k in range(n)])
-    outputs = tuple([_parameter(&s.parameters[n + k]) for k in range(s.n_outputs)])
+    names = _names(s)
+    parameters = tuple([_parameter(s, &s.parameters[k], names) for k in range(n)])
+    outputs = tuple([_parameter(s, &s.parameters[n + k], names) for k in range(s.n_outputs)])
     variables = tuple(
         [
             (s.variables[k].name.decode(), _dtypes(s.variables[k].dtypes))
@@ -46,20 +122,94 @@ cdef tuple _fields(const core_call.cuplug_signature *s):
         ]
     )
     dim_names = tuple([s.dim_names[k].decode() for k in range(s.n_dim_names)])
-    conditions = tuple([s.conditions[k].text.decode() for k in range(s.n_conditions)])
-    made = _parameter(s.made) if s.made != NULL else None
+    conditions = tuple([_condition(&s.conditions[k], names) for k in range(s.n_conditions)])
+    made = _parameter(s, s.made, names) if s.made != NULL else None
     each_names = tuple([k for k in range(s.n_dim_names) if s.each_names >> <uint32_t>k & 1])
     return s.name.decode(), parameters, outputs, variables, dim_names, conditions, made, each_names
 
 
-cdef tuple _dim(const core_call.cuplug_dim *d):
-    """Its kind and its number or size; what is worked out, or a slice, as its text."""
-    value = d.value if d.kind < core_call.CUPLUG_DIM_FORMULA else d.text.decode()
-    return _DIM_KINDS[d.kind], value
+# ---- Steps ---------------------------------------------------------------------------------------
 
 
-cdef tuple _parameter(const core_call.cuplug_parameter *x):
-    dims = tuple([_dim(&x.dims[k]) for k in range(x.n_dims)])
+cdef dict _names(const core_call.cuplug_signature *s):
+    """The names of scalars and arrays by their numbers, of dimensions by the places in steps."""
+    cdef const core_call.cuplug_place *place
+    cdef int64_t value
+    own = [(s.parameters[k].kind, s.parameters[k].name.decode()) for k in range(s.n_parameters)]
+    scalars = [name for kind, name in own if kind > core_call.CUPLUG_PARAMETER_INOUT]
+    arrays = [name for kind, name in own if kind <= core_call.CUPLUG_PARAMETER_INOUT]
+    names = dict(enumerate(scalars)) | {("element", k): name for k, name in enumerate(arrays)}
+    for k in range(s.n_dim_names):
+        place = &s.places[k]
+        if place.is_group:
+            value = <int64_t>place.n_before << 32 | place.n_behind
+        else:
+            value = place.n_before if place.n_before >= 0 else -1 - place.n_behind
+        if place.n_before >= 0 or place.n_behind >= 0:
+            names[place.is_group, place.array, value] = s.dim_names[k].decode()
+    return names
+
+
+cdef tuple _step(const core_call.cuplug_step *step, dict names):
+    """Its kind, the name that it reads and its value."""
+    cdef int32_t kind = step.kind
+    cdef double real = 0
+    if kind == core_call.CUPLUG_STEP_ELEMENT:
+        return kind, names["element", step.operand], 0
+    if kind == core_call.CUPLUG_STEP_SCALAR or kind >= core_call.CUPLUG_STEP_LENGTH:
+        return kind, names[step.operand], step.value
+    if kind == core_call.CUPLUG_STEP_REAL:
+        memcpy(&real, &step.value, sizeof(real))
+        return kind, "", real
+    if kind == core_call.CUPLUG_STEP_SIZE:
+        return kind, names[0, step.operand, step.value], 0
+    if kind >= core_call.CUPLUG_STEP_NDIM:
+        return kind, names[1, step.operand, step.value], 0
+    return kind, "", step.value
+
+
+cdef object _formula(
+    const core_call.cuplug_formula *formula, str text, uint32_t at, dict names
+):
+    return Formula(
+        text, at, tuple([_step(&formula.steps[k], names) for k in range(formula.n_steps)])
+    )
+
+
+cdef object _condition(const core_call.cuplug_condition *x, dict names):
+    text, element = x.text.decode(), names.get(("element", x.array), "")
+    sides = tuple(
+        [
+            (x.sides[k].relation, _formula(&x.sides[k].formula, text, x.at, names))
+            for k in range(x.n_sides)
+        ]
+    )
+    return Condition(text, x.at, sides, element)
+
+
+# ---- Parameters ----------------------------------------------------------------------------------
+
+
+cdef tuple _dim(
+    const core_call.cuplug_signature *s, const core_call.cuplug_dim *d, dict names
+):
+    """Its kind and its number or size; what is worked out, as a Formula or a Slice."""
+    kind = _DIM_KINDS[d.kind]
+    if d.kind < core_call.CUPLUG_DIM_FORMULA:
+        return kind, d.value
+    text = d.text.decode()
+    first = _formula(&d.formula, text, d.at, names)
+    if d.kind == core_call.CUPLUG_DIM_FORMULA:
+        return kind, first
+    is_listed = d.kind == core_call.CUPLUG_DIM_LISTED
+    group = names[d.value] if is_listed else s.dim_names[d.value].decode()
+    return kind, Slice(text, d.at, group, first, _formula(&d.end, text, d.at, names))
+
+
+cdef tuple _parameter(
+    const core_call.cuplug_signature *s, const core_call.cuplug_parameter *x, dict names
+):
+    dims = tuple([_dim(s, &x.dims[k], names) for k in range(x.n_dims)])
     choices = tuple([x.choices[k].decode() for k in range(x.n_choices)])
     default_text = x.default_text.decode() if x.default_text != NULL else ""
     kind = _PARAMETER_KINDS[x.kind]

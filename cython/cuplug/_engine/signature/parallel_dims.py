@@ -8,6 +8,7 @@ from typing import Any
 
 from cuplug._engine.signature.evaluate import LOOP
 from cuplug._engine.signature.signature import Parameter, Signature
+from cuplug._engine.signature.steps import Extent
 
 __all__ = [
     "CUT",
@@ -72,10 +73,10 @@ def unkept(signature: Signature, properties: Mapping[str, str | None]) -> list[s
     return [name for name in _promised(properties) if not _can_be(signature, name)]
 
 
-def dimension_name(signature: Signature, kind: str, value: int | str) -> str:
+def dimension_name(signature: Signature, kind: str, value: Extent) -> str:
     """Return the name of a dimension: `...`, `?`, or "" for one that has none."""
-    if kind in ("named", "variadic"):
-        return signature.dim_names[int(value)]
+    if kind in ("named", "variadic") and isinstance(value, int):
+        return signature.dim_names[value]
     return {"loop": LOOP, "unknown": UNKNOWN}.get(kind, "")
 
 

@@ -9,20 +9,15 @@ number behind it: other names may be misspelled dtypes, and the core's parser re
 from __future__ import annotations
 
 import itertools
-import re
 
 from cuplug._engine.base.dtypes import DTYPES
-from cuplug._engine.signature.fields import parse_fields
+from cuplug._engine.signature.fields import SPACES, parse_fields, parse_short
 from cuplug.errors import SignatureError
 
 MAX_EITHER = 6  # parameters that may be arrays or numbers: 63 overloads
 NUMBERS = ("int", "float", "complex", "str")
-
-_WHOLE = re.compile(r"\s*(\w+)\s*\((.*?)\)\s*(?:->(.*?))?\s*(?:\bwhere\b(.*))?", re.S)
-_PART = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")
-_SEEN = re.compile(r' at byte \d+, seen ".*"$', re.S)
-_VARIABLE = re.compile(r"[A-Z][0-9]*")
-_TYPE = re.compile(r":\s*([A-Za-z_]\w*)|->\s*\(?\s*([A-Za-z_]\w*)\s*\[")
+_LOOP = "[...]"
+Addition = tuple[int, str]  # a place in the bytes of a text, and what is put there
 
 
 def expand(text: str) -> list[str]:
@@ -33,85 +28,73 @@ def expand(text: str) -> list[str]:
     SignatureError
         The text is ill-formed.
     """
-    rows = _expanded(text)
-    for row in rows:
+    text = text.translate(SPACES)
+    rows = []
+    for additions in _overloads(text):
+        row = _add(text, additions)
         try:
             parse_fields(row)
         except SignatureError as error:
-            raise _as_written(error, text) from None
+            raise SignatureError(error.message, _as_written(error, additions), text) from None
+        rows.append(row)
     return rows
-
-
-def _as_written(error: SignatureError, text: str) -> SignatureError:
-    """Return the error of an overload, with its place in the shorter text that was written."""
-    at = 0
-    for c in error.text.encode()[: error.position].decode(errors="ignore"):
-        while text[at : at + 1].isspace() and not c.isspace():
-            at += 1
-        at += text[at : at + 1] == c
-    position = len(text[:at].encode())
-    seen = f' at byte {position}, seen "{text[at : at + 12]}"'
-    return SignatureError(_SEEN.sub(lambda _: seen, error.message), position, text)
-
-
-def _expanded(text: str) -> list[str]:
-    if "[" in text or not (whole := _WHOLE.fullmatch(text)):
-        return [bind_types(text)]
-    name, parameters, outputs, where = whole.groups()
-    parts = [part.strip() for part in _PART.findall(parameters)]
-    results = "" if outputs is None else f" -> {_arrays(outputs)}"
-    bounds = f" where{where}" if where else ""
-    choices = [_forms(part) for part in parts]
-    n_either = sum(len(forms) > 1 for forms in choices)
-    if n_either > MAX_EITHER:
-        raise ValueError(
-            f"{name}: {n_either} parameters may be arrays or numbers, wanted at most {MAX_EITHER}; "
-            "write T[...] for arrays"
-        )
-    rows = []
-    for forms in itertools.product(*choices):
-        arrays = [form for form in forms if "[" in form]
-        scalars = [form for form in forms if "[" not in form]
-        known = {*DTYPES, *NUMBERS, "", *map(_type_of, arrays)}
-        if arrays and known.issuperset(map(_type_of, scalars)):
-            row = f"{name}({', '.join(forms)}){results}{bounds}"
-            rows.append(bind_types(row))
-    return rows or [bind_types(text)]
 
 
 def add_parameters(text: str, more: str) -> str:
     """Return a signature with more parameters behind its own."""
-    whole = _WHOLE.fullmatch(text)
-    if not whole:
-        return text
-    end = whole.end(2)
-    return f"{text[:end].rstrip()}, {more}{text[end:]}"
+    return _add(text, [(parse_short(text)[2], f", {more}")])
 
 
-def bind_types(text: str) -> str:
-    """Add `where T: any` for the type variables, if there is no `where`."""
-    if re.search(r"\bwhere\b", text):
-        return text
-    found = [first or second for first, second in _TYPE.findall(text)]
-    variables = [name for name in dict.fromkeys(found) if _VARIABLE.fullmatch(name)]
-    return f"{text} where {', '.join(f'{name}: any' for name in variables)}" if variables else text
+def _overloads(text: str) -> list[list[Addition]]:
+    """Return what each overload has more than the text."""
+    parameters, outputs, _, variables, has_where = parse_short(text)
+    free = [] if has_where else [f"{name}: any" for name in variables if _is_variable(name)]
+    bounds = [(len(text.encode()), f" where {', '.join(free)}")] if free else []
+    if "[" in text:
+        return [bounds]
+    forms = [_forms(*x[:3]) for x in parameters]
+    either = [x for x, form in zip(parameters, forms, strict=True) if len(form) > 1]
+    if len(either) > MAX_EITHER:
+        raise SignatureError(
+            f"signature: {len(either)} parameters may be arrays or numbers, wanted at most "
+            f"{MAX_EITHER}; write T[...] for arrays",
+            either[MAX_EITHER][3],
+            text,
+        )
+    results = [(x[3], _LOOP) for x in outputs]
+    rows = []
+    for chosen in itertools.product(*forms):
+        pairs = list(zip(parameters, chosen, strict=True))
+        arrays = [x for x, is_array in pairs if is_array]
+        known = {*DTYPES, *NUMBERS, "", *(x[1] for x in arrays)}
+        if arrays and known.issuperset(x[1] for x in parameters):
+            rows.append([*((x[3], _LOOP) for x in arrays), *results, *bounds])
+    return rows or [[]]
 
 
-def _forms(part: str) -> list[str]:
-    """Return what a parameter may be: an array, a number, or the one and then the other."""
-    kind = part.partition(":")[2].strip()
-    if part.startswith("inout "):
-        return [f"{part}[...]"]
-    is_number = "=" in part or not re.fullmatch(r"\w+", kind) or kind in NUMBERS
-    return [part] if is_number else [f"{part}[...]", part]
+def _forms(kind: str, dtype: str, has_default: bool) -> tuple[bool, ...]:
+    """Return whether a parameter is an array: True, False, or the one and then the other."""
+    if kind == "inout":
+        return (True,)
+    return (False,) if has_default or kind != "scalar" or dtype in NUMBERS else (True, False)
 
 
-def _type_of(form: str) -> str:
-    found = re.match(r"\w+", form.partition(":")[2].strip())
-    return found[0] if found else ""
+def _is_variable(name: str) -> bool:
+    digits = name[1:]
+    return "A" <= name[0] <= "Z" and (not digits or (digits.isascii() and digits.isdigit()))
 
 
-def _arrays(outputs: str) -> str:
-    inner = outputs.strip().removeprefix("(").removesuffix(")").split(",")
-    arrays = ", ".join(f"{part.strip()}[...]" for part in inner)
-    return f"({arrays})" if len(inner) > 1 else arrays
+def _add(text: str, additions: list[Addition]) -> str:
+    encoded = text.encode()
+    for at, more in reversed(additions):
+        encoded = encoded[:at] + more.encode() + encoded[at:]
+    return encoded.decode()
+
+
+def _as_written(error: SignatureError, additions: list[Addition]) -> int:
+    """Return the place of an error in the text without what was added."""
+    position = error.position
+    for at, more in additions:
+        if position > at:
+            position = max(at, position - len(more.encode()))
+    return position

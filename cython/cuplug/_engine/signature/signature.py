@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any, NamedTuple
 
 from cuplug._engine.signature.fields import parse_fields
+from cuplug._engine.signature.steps import Condition, Extent
 from cuplug.errors import SignatureError
 
 __all__ = ["ARRAY_KINDS", "Parameter", "Signature", "SignatureError", "parse", "signatures_of"]
 
 ARRAY_KINDS = ("array", "inout", "output")
-# Of one formula: Python's own compiler, which works them out for tools, goes as deep as they are.
-MAX_OPERATIONS = 200
-_OPERATION = re.compile(r"//|[-+*%<>=]+")
 GROUP_KINDS = ("variadic", "loop")
 
 
@@ -27,9 +24,9 @@ class Parameter(NamedTuple):
     # "handle"
     kind: str
     type_variable: int  # its number among the signature's; -1 for strings, choices and handles
-    # (kind, number or size), of "fixed", "named", "variadic", "loop" and "unknown"; (kind, text) of
-    # what is worked out: "formula", "slice" and "listed"
-    dims: tuple[tuple[str, int | str], ...]
+    # (kind, number or size), of "fixed", "named", "variadic", "loop" and "unknown"; what is worked
+    # out, of "formula", "slice" and "listed"
+    dims: tuple[tuple[str, Extent], ...]
     has_default: bool
     default: Any  # bool, int, float, str or None
     default_text: str  # as written
@@ -53,7 +50,7 @@ class Signature(NamedTuple):
     outputs: tuple[Parameter, ...]
     variables: tuple[tuple[str, tuple[str, ...]], ...]  # (name or "", dtypes)
     dim_names: tuple[str, ...]
-    conditions: tuple[str, ...]  # as written: "0 <= k <= n"
+    ranges: tuple[Condition, ...]
     reduces: bool = False  # outputs lack the loop dimensions that the arguments `axis` name
     scans: bool = False  # elements depend on others along the dimension `axis` alone
     made: Parameter | None = None  # the handle that it makes; it has no outputs then
@@ -63,6 +60,11 @@ class Signature(NamedTuple):
     def arrays(self) -> list[Parameter]:
         """The array parameters, then the outputs."""
         return [x for x in (*self.parameters, *self.outputs) if x.is_array]
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions as they are written: "0 <= k <= n"."""
+        return tuple(x.text for x in self.ranges)
 
     @property
     def has_handles(self) -> bool:
@@ -77,8 +79,10 @@ class Signature(NamedTuple):
         """Return an array's dimensions as they are written: "m, *row"."""
         return ", ".join(self._dim(kind, value) for kind, value in x.dims)
 
-    def _dim(self, kind: str, value: int | str) -> str:
-        if kind == "fixed" or isinstance(value, str):
+    def _dim(self, kind: str, value: Extent) -> str:
+        if not isinstance(value, int):
+            return value.text
+        if kind == "fixed":
             return str(value)
         if kind in ("named", "variadic"):
             return ("*" if kind == "variadic" else "") + self.dim_names[value]
@@ -115,16 +119,7 @@ def parse(text: str) -> Signature:
     SignatureError
         The text is ill-formed.
     """
-    name, parameters, outputs, variables, dim_names, conditions, made, each = parse_fields(text)
-    own = [value for x in (*parameters, *outputs) for _, value in Parameter(*x).dims]
-    for formula in (*conditions, *(value for value in own if isinstance(value, str))):
-        if len(_OPERATION.findall(formula)) > MAX_OPERATIONS:
-            wanted = f"expected at most {MAX_OPERATIONS}"
-            raise SignatureError(
-                f"signature: {name}: got more operations in one number or condition, {wanted}",
-                len(text.partition(formula)[0].encode()) % len(text.encode()),
-                text,
-            )
+    name, parameters, outputs, variables, dim_names, ranges, made, each = parse_fields(text)
     return Signature(
         name,
         text,
@@ -132,7 +127,7 @@ def parse(text: str) -> Signature:
         tuple(Parameter(*fields) for fields in outputs),
         variables,
         dim_names,
-        conditions,
+        ranges,
         made=made and Parameter(*made),
         each_names=each,
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values for the names of a signature that satisfy its conditions, close to what was wished.
 
-The search uses three facts about a condition: its text names its operands, whether it holds for
+The search uses three facts about a condition: the names that it reads, whether it holds for
 known values, and between which numbers it allows a name to be. It does not depend on the grammar.
 """
 
@@ -15,8 +15,9 @@ from itertools import chain, product
 from random import Random
 from typing import Any, NamedTuple
 
-from cuplug._engine.signature.evaluate import LOOP, conditions_hold, interval, shape_of
+from cuplug._engine.signature.evaluate import LOOP, interval, shape_of
 from cuplug._engine.signature.signature import Parameter, Signature
+from cuplug._engine.signature.steps import Condition
 
 __all__ = ["Names", "Unsolved", "element_range", "solve"]
 
@@ -28,8 +29,8 @@ MAX_TRIED = 1500  # values in each attempt
 SMALL = 64  # wishes below it are multiplied, for larger sizes with a common factor too
 MAX_NUMBERS = 10  # that are combined with each other
 TILE = 31  # elements that arrays repeat which are large for random ones
+MOST = 1 << 15  # elements of an array are drawn from, if their range has one end only
 MAX_ITEMS = 4  # of a list or a group of dimensions
-_WORD = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"\b\d+\b")
 
 
@@ -48,8 +49,15 @@ class Rule(NamedTuple):
 def element_range(
     signature: Signature, x: Parameter, names: Mapping[str, Any]
 ) -> tuple[int, int] | None:
-    """Return the smallest and the largest element of an array; None if no condition names it."""
-    return None
+    """Return the smallest and the largest element of an array; None if no condition names it.
+
+    They are integers: of floats, those in the range.
+    """
+    if all(condition.element != x.name for condition in signature.ranges):
+        return None
+    low, high = interval(signature, x.name, names)
+    first = 0 if math.isinf(low) and high >= 0 else math.ceil(max(low, high - MOST))
+    return first, math.floor(min(high, first + MOST))
 
 
 def solve(
@@ -97,34 +105,33 @@ def _moved(x: Any, random: Random) -> Any:
 
 
 def _rules(signature: Signature, known: set[str]) -> list[Rule]:
-    arrays = {x.name for x in signature.parameters if x.kind in ("array", "inout")}
-    rules = []
-    for text in signature.conditions:
-        names = frozenset(_WORD.findall(text))
-        if not names & arrays:  # what it says of elements is not about sizes
-            one = signature._replace(conditions=(text,))
-            rules.append(Rule(text, names & known, partial(_condition_holds, one)))
+    rules = [
+        Rule(condition.text, frozenset(condition.names) & known, partial(_holds, condition))
+        for condition in signature.ranges
+        if not condition.element
+    ]
     for x in (*signature.parameters, *signature.outputs):
-        texts = [value for _, value in x.dims if isinstance(value, str)]
-        if texts:
-            names = frozenset(word for text in texts for word in _WORD.findall(text)) & known
-            numbers = {signature.dim_names[int(v)] for k, v in x.dims if k in ("named", "variadic")}
+        computed = [value for _, value in x.dims if not isinstance(value, int)]
+        if computed:
+            names = frozenset(name for value in computed for name in value.names) & known
+            sizes = [v for k, v in x.dims if k in ("named", "variadic") and isinstance(v, int)]
+            numbers = {signature.dim_names[v] for v in sizes}
             text = f"{x.name or 'output'}[{signature.shape(x)}] >= 0"
             rules.append(Rule(text, names | numbers, partial(_has_shape, signature, x)))
     return rules
 
 
-def _condition_holds(signature: Signature, names: Names) -> bool:
+def _holds(condition: Condition, names: Names) -> bool:
     try:
-        return conditions_hold(signature, names)
-    except (LookupError, NameError, TypeError):
+        return bool(condition.holds(names))
+    except (LookupError, TypeError):
         return False
 
 
 def _has_shape(signature: Signature, x: Parameter, names: Names) -> bool:
     try:
         shape = shape_of(signature, x, {LOOP: ()} | names)
-    except (ArithmeticError, LookupError, NameError, TypeError):
+    except (ArithmeticError, LookupError, TypeError):
         return False
     return min(shape, default=0) >= 0
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
-from cuplug._engine.signature.evaluate import LOOP, conditions_hold, shape_of, value_of
+from cuplug._engine.signature.evaluate import LOOP, conditions_hold, shape_of
 from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec
+from cuplug._engine.signature.steps import Extent, Formula, NoValue
 
 __all__ = ["Misfit", "Sizes", "Walked", "walk"]
 
@@ -162,11 +163,11 @@ def _match_array(match: _Match, x: Parameter, spec: Any) -> None:
 
 
 def _match_dim(
-    match: _Match, x: Parameter, kind: str, value: int | str, part: tuple[Any, ...]
+    match: _Match, x: Parameter, kind: str, value: Extent, part: tuple[Any, ...]
 ) -> None:
-    if kind == "loop" or kind == "formula":
+    if kind == "loop" or not isinstance(value, int):
         return  # compared when all are known
-    name = "" if kind == "fixed" else match.signature.dim_names[int(value)]
+    name = "" if kind == "fixed" else match.signature.dim_names[value]
     known = match.names.get(name, value)
     if name and name not in match.names:
         match.names[name] = part if kind == "variadic" else part[0]
@@ -182,9 +183,11 @@ def _match_arrays(match: _Match, x: Parameter, specs: Any) -> None:
     for spec in () if x.is_each else specs:
         _match_array(match, x, spec)
     named = [
-        match.signature.dim_names[int(value)]
+        match.signature.dim_names[value]
         for kind, value in x.dims
-        if kind in ("named", "variadic") and value not in match.signature.each_names
+        if kind in ("named", "variadic")
+        and isinstance(value, int)
+        and value not in match.signature.each_names
     ]
     is_typed = x.type_variable in match.types or len(match.signature.dtypes(x)) == 1
     if not specs and not (is_typed and match.names.keys() >= set(named)):
@@ -228,18 +231,17 @@ def _broadcast(match: _Match) -> None:
 
 def _compare_formulas(match: _Match) -> None:
     for x, shape in match.shapes:
-        for k, (kind, value) in enumerate(x.dims):
+        for k, (_, value) in enumerate(x.dims):
             groups = [at for at, (other, _) in enumerate(x.dims[:k]) if other in GROUP_KINDS]
             at = k - len(x.dims) if groups else k
-            if kind == "formula" and not match.sizes.same(shape[at], _work_out(match, str(value))):
-                raise Misfit(f"{x.name}: seen size {shape[at]}, wanted {value}")
-
-
-def _work_out(match: _Match, text: str) -> Any:
-    try:
-        return value_of(text, match.names)
-    except (ArithmeticError, IndexError, TypeError) as error:
-        raise Misfit(f"{text}: {error}") from None
+            if not isinstance(value, Formula):
+                continue
+            try:
+                is_same = match.sizes.same(shape[at], value.value(match.names))
+            except NoValue as error:
+                raise Misfit(f"{value.text}: {error}") from None
+            if not is_same:
+                raise Misfit(f"{x.name}: seen size {shape[at]}, wanted {value.text}")
 
 
 # ---- Other parameters ----------------------------------------------------------------------------
@@ -310,7 +312,7 @@ def _output(match: _Match, x: Parameter) -> ArraySpec:
     dtype, sizes = _dtype(match, x), match.sizes
     try:
         shape = shape_of(match.signature, x, match.names, unknown=_UNKNOWN)
-    except (ArithmeticError, IndexError, TypeError) as error:
+    except NoValue as error:
         raise Misfit(f"{x.name or 'output'}: {error}") from None
     known = [size for size in shape if size is not _UNKNOWN]
     if len(shape) > _MAX_NDIM or not all(map(sizes.is_possible, known)):

@@ -11,8 +11,10 @@ import numpy as np
 
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
 from cuplug._engine.signature.evaluate import ARRAYS, LOOP, shape_of
+from cuplug._engine.signature.parallel_dims import dimension_name
 from cuplug._engine.signature.signature import Parameter, Signature
 from cuplug._engine.signature.solver import Names, Unsolved, element_range, solve
+from cuplug._engine.signature.steps import NoValue
 
 __all__ = ["n_bytes_of", "sized_arguments"]
 
@@ -93,8 +95,8 @@ def sized_arguments(
         dt, shape = dtypes[x.type_variable], _shape(signature, x, names, low)
         if x.name in made:
             return made[x.name](plain | {"shape": shape, "dtype": dt})
-        elements = element_range(signature, x, names) or (0, bound - 1)
-        items = [_array(dt, shape, elements, random) for _ in names[x.name]]
+        elements = element_range(signature, x, names)
+        items = [_array(dt, shape, bound, elements, random) for _ in names[x.name]]
         return items if x.kind == "arrays" else items[0]
 
     return {x.name: value(x) for x in signature.parameters if x.name not in left_out}
@@ -131,12 +133,9 @@ def _read_fixed(
         rest = iter(shape)
         for k, (kind, value) in enumerate(x.dims):
             sizes = tuple(next(rest) for _ in range(n_more if k == at else 1))
-            if kind == "loop":
-                fixed.setdefault(LOOP, sizes)
-            elif kind == "variadic":
-                fixed.setdefault(signature.dim_names[int(value)], sizes)
-            elif kind == "named":
-                fixed.setdefault(signature.dim_names[int(value)], sizes[0])
+            if kind in (*GROUPS, "named"):
+                name = dimension_name(signature, kind, value)
+                fixed.setdefault(name, sizes[0] if kind == "named" else sizes)
     return fixed
 
 
@@ -188,7 +187,7 @@ def _shape(signature: Signature, x: Parameter, names: dict[str, Any], size: int)
     """Return a shape; one that cannot be worked out has no elements, and the core says why."""
     try:
         return tuple(max(n, 0) for n in shape_of(signature, x, names, unknown=size))
-    except (ArithmeticError, IndexError, TypeError):
+    except NoValue:
         return (0,)
 
 
@@ -211,14 +210,17 @@ def _as_tuple(x: Any) -> tuple[int, ...]:
 def _array(
     dtype: np.dtype[Any],
     shape: tuple[int, ...],
-    elements: tuple[int, int],
+    bound: int,
+    elements: tuple[int, int] | None,
     random: np.random.Generator,
 ) -> np.ndarray[Any, Any]:
+    """Return elements in the range that `where` gives, if it gives one."""
     if not math.prod(shape):
         return np.zeros(shape, dtype)
+    low, high = elements or ((0, bound - 1) if dtype.kind in "iu" else (-1, 1))
     if dtype.kind in "iu":
-        last = min(max(elements), np.iinfo(dtype).max)
-        return random.integers(elements[0], last, shape, dtype, endpoint=True)
+        last = max(low, min(high, np.iinfo(dtype).max))
+        return random.integers(low, last, shape, dtype, endpoint=True)
     if dtype.kind == "b":
         return random.integers(0, 2, shape, np.uint8).astype(bool)
-    return (2 * random.random(shape, np.float32) - 1).astype(dtype)
+    return (low + (high - low) * random.random(shape, np.float32)).astype(dtype)

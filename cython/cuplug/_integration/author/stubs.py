@@ -15,6 +15,7 @@ from typing import Any
 
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
+from cuplug._engine.signature.steps import Extent
 
 HEAD = """\
 # mypy: disable-error-code="override, overload-cannot-match"
@@ -114,7 +115,7 @@ def _changes_rank(signature: Signature) -> bool:
     return first is not None and any(broadcasts or _rank(x) != _rank(first) for x in alike)
 
 
-def _rank(x: Parameter) -> tuple[int, list[tuple[str, int | str]]]:
+def _rank(x: Parameter) -> tuple[int, list[tuple[str, Extent]]]:
     """Return how many dimensions stand alone, and the groups of them."""
     groups = [dim for dim in x.dims if dim[0] in (*GROUP_KINDS, "slice", "listed")]
     return len(x.dims) - len(groups), sorted(groups, key=str)

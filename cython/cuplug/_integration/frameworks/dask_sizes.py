@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from cuplug._engine.signature.evaluate import shape_of
 from cuplug._engine.signature.signature import Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec
+from cuplug._engine.signature.steps import Extent, Formula
 from cuplug._engine.signature.symbolic import Sizes
 
 __all__ = ["BlockSizes", "Unknown", "output_sizes", "to_size"]
@@ -68,7 +68,7 @@ def _known_or_nan(size: Any) -> float:
 
 def output_sizes(
     signature: Signature, output: Parameter, names: Mapping[str, Any], whole: ArraySpec
-) -> list[tuple[str, int | str, list[float]]]:
+) -> list[tuple[str, Extent, list[float]]]:
     """Return the dimensions of an output as they are written, each with the sizes it comes to.
 
     Parameters
@@ -82,15 +82,17 @@ def output_sizes(
     """
     if signature.reduces:  # not all of its dimensions as they are written
         return [("reduced", 0, list(map(_known_or_nan, whole.shape)))]
-    found = []
+    found: list[tuple[str, Extent, list[float]]] = []
     for kind, value in output.dims:
         sizes = shape_of(signature, output._replace(dims=((kind, value),)), names, Unknown())
-        is_unknown = kind == "formula" and _names_unknown(str(value), names)  # min(n, 4) is 4 or 3
+        is_unknown = isinstance(value, Formula) and _reads_unknown(
+            value, names
+        )  # min(n, 4) is 4 or 3
         found.append((kind, value, [math.nan] if is_unknown else list(map(_known_or_nan, sizes))))
     return found
 
 
-def _names_unknown(text: str, names: Mapping[str, Any]) -> bool:
-    values = [names.get(name) for name in re.findall(r"[A-Za-z_]\w*", text)]
+def _reads_unknown(formula: Formula, names: Mapping[str, Any]) -> bool:
+    values = [names.get(name) for name in formula.names]
     groups = [value if isinstance(value, tuple) else (value,) for value in values]
     return any(isinstance(size, Unknown) for group in groups for size in group)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from cuplug._engine.signature.evaluate import names_in_sizes
 from cuplug._engine.signature.parallel_dims import dimension_name, independent
 from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec, Inferred
+from cuplug._engine.signature.steps import Extent
 from cuplug._engine.signature.symbolic import Misfit, Sizes, walk
 from cuplug._integration.frameworks.jax_arguments import (
     ABSENT,
@@ -137,11 +137,11 @@ LOOP = ("loop", 0)  # as a parameter's dimensions have it; others are ("variadic
 def groups_of(call: Call, row: int) -> list[tuple[str, int]]:
     """Return the groups along which a row may be called for several elements at once."""
     signature, properties = rows_of(call.operator)[row], call.operator.properties[row]
-    counted = " ".join([*signature.conditions, *names_in_sizes(signature)])
-    names = independent(signature, properties) - {*re.findall(r"\w+", counted)}
+    counted = names_in_sizes(signature).union(*(x.names for x in signature.ranges))
+    names = independent(signature, properties) - counted
     dims = {dim for x in signature.parameters for dim in x.dims if dim[0] == "variadic"}
-    numbers = sorted(int(value) for _, value in dims)
-    return [LOOP, *(("variadic", k) for k in numbers if signature.dim_names[k] in names)]
+    numbers = [k for k, name in enumerate(signature.dim_names) if name in names]
+    return [LOOP, *(("variadic", k) for k in numbers if ("variadic", k) in dims)]
 
 
 def operand_places(
@@ -197,7 +197,7 @@ def cut_names(
     if any(x.is_each for x in signature.parameters):  # names have a value for each item
         return [[""] * len(x) for x in operands], [[""] * len(x) for x in results]
     allowed = independent(signature, call.operator.properties[row])
-    lengths: dict[tuple[str, int | str], int] = {}
+    lengths: dict[tuple[str, Extent], int] = {}
     pairs = [*zip(call.parameters(row), operands, strict=True)]
     for x, shape in pairs:
         groups = [dim for dim in x.dims if dim[0] in GROUP_KINDS]
@@ -218,7 +218,7 @@ def _names(
     x: Parameter,
     shape: Any,
     allowed: set[str],
-    lengths: dict[tuple[str, int | str], int],
+    lengths: dict[tuple[str, Extent], int],
 ) -> list[str]:
     """Return the names of an array's dimensions; none of it where it has parts of a group."""
     found: list[str] = []

@@ -10,10 +10,11 @@ from functools import cache
 from cuplug._engine.base.public import PublicCall, public
 from cuplug._engine.base.validate import check_texts, texts_of
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.signature import formula
 from cuplug._engine.signature import signature as signatures
-from cuplug._engine.signature.formula import Scope, Term
+from cuplug._engine.signature.formula import Scope, Term, read_scope
 from cuplug._engine.signature.short_form import expand
+from cuplug._engine.signature.steps import COUNT
+from cuplug._engine.signature.steps import SIZE as SIZE_STEP
 from cuplug._engine.signature.variant import Variant
 from cuplug._source.compilers.host_compiler import EXPRESSION, compile_host
 from cuplug._source.expressions.cuda_compiler import compile_cuda
@@ -109,26 +110,29 @@ def _read(row: str, expression: str, preamble: str) -> Elementwise:
     if not expression.strip():
         raise ValueError(f"{names.operator}: expression: seen no text, wanted one")
     is_value = [x.name for x in names.outputs] == [UNNAMED]
-    sizes = _sizes(formula.read_scope(signatures.parse(row)), names, expression)
+    sizes = _sizes(read_scope(signatures.parse(row)), names, expression)
     return Elementwise(names, expression, is_value, preamble, sizes)
 
 
 def _sizes(scope: Scope, names: Names, expression: str) -> dict[str, Term]:
     """Return the sizes that an expression uses, as it writes them: "n", "size(x, 0)"."""
-    texts = [word for word in scope.sizes if uses(expression, word)]
+    inputs = [x for x in scope.signature.parameters if not x.has_default]
+    texts = [
+        name
+        for k, name in enumerate(scope.signature.dim_names)
+        if uses(expression, name) and any(("named", k) in x.dims for x in inputs)
+    ]
     found = SIZE.finditer(expression) if "size" not in names.words else ()
     texts += dict.fromkeys(each[0] for each in found if each[1] in scope.arrays)
     where = f"{names.operator}: expression"
-    return {text: formula.term(formula.parse(text, where)[0], scope, where) for text in texts}
+    return {text: scope.number(text, where) for text in texts}
 
 
 def _uses_loop_sizes(op: Elementwise, signature: signatures.Signature) -> bool:
     """Say whether the expression depends on sizes along loop dimensions, which may be cut."""
     steps = [step for size in op.sizes.values() for step in size.steps]
-    arrays = [
-        signature.arrays[at] for kind, at, _ in steps if kind in (formula.SIZE, formula.COUNT)
-    ]
-    return any(("loop", 0) in x.dims for x in arrays)
+    numbers = {at for kind, at, _ in steps if kind in (SIZE_STEP, COUNT)}
+    return any(("loop", 0) in x.dims for k, x in enumerate(signature.arrays) if k in numbers)
 
 
 def _compiler(op: Elementwise, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cuplug._engine.base.dtypes import DTYPES, Dtype
-from cuplug._engine.signature import formula
-from cuplug._engine.signature.formula import Scope
+from cuplug._engine.signature.formula import Scope, Term
+from cuplug._engine.signature.steps import SCALAR as SCALAR_STEP
 from cuplug._source.compilers import kernel_types
 from cuplug._source.compilers.kernel_types import (
     BOOL,
@@ -37,7 +36,7 @@ class Pass(NamedTuple):
     kind: int
     operand: int
     type: int  # of the parameter, an id; 0: of an array
-    term: formula.Term
+    term: Term
     unit_bytes: int = 0
     unit_alignment: int = 1
 
@@ -51,7 +50,7 @@ class Target(NamedTuple):
     scope: Scope
     dtypes: Mapping[str, Dtype]  # of arrays and scalars, by name
 
-    def match(self, nodes: Sequence[ast.expr], codes: Sequence[int]) -> list[Pass]:
+    def match(self, terms: Sequence[Term], codes: Sequence[int]) -> list[Pass]:
         """Match arguments with the types of parameters, in the numbers of kernel_types.py.
 
         The call is for functions alone.
@@ -62,29 +61,33 @@ class Target(NamedTuple):
             One does not fit.
         """
         if not self.on_host:
-            nodes = [node for node in nodes if _record(node, self.scope) != "call"]
-        if len(nodes) != len(codes):
+            terms = [x for x in terms if not (x.text == "call" and self._is_record(x))]
+        if len(terms) != len(codes):
             raise TypeError(
-                f"{self._where}: seen {len(nodes)}, wanted {len(codes)} as "
+                f"{self._where}: seen {len(terms)}, wanted {len(codes)} as "
                 f"{self.name} has parameters"
             )
-        return [self._pass(node, code) for node, code in zip(nodes, codes, strict=True)]
+        return [self._pass(term, code) for term, code in zip(terms, codes, strict=True)]
 
-    def _pass(self, node: ast.expr, code: int) -> Pass:
-        name = node.id if isinstance(node, ast.Name) else ""
-        if name in self.scope.arrays:
-            return self._array(name, code)
-        if _record(node, self.scope):
-            return self._given(name, code, *RECORDS[name])
-        if name in self.scope.scalars:
-            return self._scalar(node, name, code)
-        return self._integer(node, code, formula.term(node, self.scope, self._where))
+    def _pass(self, term: Term, code: int) -> Pass:
+        if term.text in self.scope.arrays:
+            return self._array(term, code)
+        if term.text in self.scope.scalars:
+            return self._scalar(term, code)
+        if self._is_record(term):
+            return self._given(term, code, *RECORDS[term.text])
+        return self._integer(term, code)
+
+    def _is_record(self, term: Term) -> bool:
+        is_own = term.text in self.scope.arrays or term.text in self.scope.scalars
+        return not (term.steps or is_own)
 
     @property
     def _where(self) -> str:
         return f"{self.operator}: arguments"
 
-    def _array(self, name: str, code: int) -> Pass:
+    def _array(self, term: Term, code: int) -> Pass:
+        name = term.text
         x, dtype = self.scope.parameter(name), self.dtypes[name]
         kind, size, is_const = code >> 4 & 15, code >> 40, bool(code >> 8 & 1)
         is_element = (kind, size) in self._elements(dtype)
@@ -97,17 +100,16 @@ class Target(NamedTuple):
         ):
             const = "const " if x.kind == "array" else ""
             wanted = f"{const}{element_type(dtype, self.on_host)} *"
-            raise self._refuse(ast.Name(name), code, wanted)
+            raise self._refuse(term, code, wanted)
         unit = size if is_struct and not is_element else 0
-        own = formula.Term((), name)
-        return Pass(ARRAY, self.scope.arrays[name], 0, own, unit, 1 << (code >> 9 & 15))
+        return Pass(ARRAY, self.scope.arrays[name], 0, term, unit, 1 << (code >> 9 & 15))
 
-    def _given(self, name: str, code: int, kind: int, wanted: str, n_bytes: int) -> Pass:
+    def _given(self, term: Term, code: int, kind: int, wanted: str, n_bytes: int) -> Pass:
         is_const = bool(code >> 8 & 1)
         is_record = (code & 15, code >> 4 & 15, code >> 40) == (POINTER, OPAQUE, n_bytes)
         if not is_record or is_const != wanted.startswith("const"):
-            raise self._refuse(ast.Name(name), code, wanted)
-        return Pass(kind, 0, 0, formula.Term((), name))
+            raise self._refuse(term, code, wanted)
+        return Pass(kind, 0, 0, term)
 
     def _elements(self, dtype: Dtype) -> list[tuple[int, int]]:
         """Return what a pointer to elements may point to: kinds and sizes."""
@@ -118,45 +120,43 @@ class Target(NamedTuple):
         own = (kernel_types.KINDS[dtype.code], dtype.n_bytes)
         return [own, (UINT, dtype.n_bytes)] if self.on_host and dtype.is_narrow else [own]
 
-    def _scalar(self, node: ast.expr, name: str, code: int) -> Pass:
+    def _scalar(self, term: Term, code: int) -> Pass:
+        name = term.text
         x, at = self.scope.parameter(name), self.scope.scalars[name]
         kind, size = code & 15, code >> 16 & 0xFFFFFF
-        own = formula.Term((), name)
+        own = Term((), name)
         if x.kind == "string" and self.on_host:
             is_text = kind == POINTER and code >> 8 & 1 and code >> 40 == 1
             if not is_text or code >> 4 & 15 not in (INT, UINT):
-                raise self._refuse(node, code, "const char *")
+                raise self._refuse(term, code, "const char *")
             return Pass(SCALAR, at, 0, own)
         if x.kind not in ("scalar", "choice"):
-            raise self._refuse(node, code, "no lists, and no text on a GPU")
+            raise self._refuse(term, code, "no lists, and no text on a GPU")
         dtype = DTYPES["int64"] if x.kind == "choice" else self.dtypes[name]
         if dtype.kind == "float":
             if kind != FLOAT or size not in (4, 8):
-                raise self._refuse(node, code, "float or double")
+                raise self._refuse(term, code, "float or double")
             return Pass(SCALAR, at, DTYPES[f"float{8 * size}"].id, own)
         if dtype.kind == "complex":
             if (kind, size) not in self._elements(dtype):
-                raise self._refuse(node, code, element_type(dtype, self.on_host))
+                raise self._refuse(term, code, element_type(dtype, self.on_host))
             return Pass(SCALAR, at, dtype.id, own)
         if dtype.name == "uint64" and (kind, size) == (UINT, 8):
             return Pass(SCALAR, at, dtype.id, own)
-        is_unsigned = 1 if dtype.kind == "uint" else 0
-        made = formula.Term(((formula.SCALAR, at, is_unsigned),), name)
+        made = Term(((SCALAR_STEP, at, dtype.kind == "uint"),), name)  # also of a type variable
         if kind == BOOL and dtype.kind == "bool":
             return Pass(NUMBER, 0, dtype.id, made)
-        return self._integer(node, code, made)
+        return self._integer(made, code)
 
-    def _integer(self, node: ast.expr, code: int, made: formula.Term) -> Pass:
+    def _integer(self, term: Term, code: int) -> Pass:
         kind, bits = code & 15, (code >> 16 & 0xFFFFFF) * 8
         if kind not in (INT, UINT) or bits > 64:
-            raise self._refuse(node, code, "an integer type")
-        return Pass(NUMBER, 0, DTYPES[f"{'u' if kind == UINT else ''}int{bits}"].id, made)
+            raise self._refuse(term, code, "an integer type")
+        return Pass(NUMBER, 0, DTYPES[f"{'u' if kind == UINT else ''}int{bits}"].id, term)
 
-    def _refuse(self, node: ast.expr, code: int, wanted: str) -> TypeError:
+    def _refuse(self, term: Term, code: int, wanted: str) -> TypeError:
         seen = kernel_types.describe(code)
-        return TypeError(
-            f"{self._where}: {ast.unparse(node)}: seen {seen} in {self.name}, wanted {wanted}"
-        )
+        return TypeError(f"{self._where}: {term.text}: seen {seen} in {self.name}, wanted {wanted}")
 
 
 def element_type(dtype: Dtype, on_host: bool) -> str:
@@ -166,28 +166,17 @@ def element_type(dtype: Dtype, on_host: bool) -> str:
     return "bool" if dtype.name == "bool" else dtype.stored
 
 
-def _record(node: ast.expr, scope: Scope) -> str:
-    """Return the name of a record of the call that is an argument, or ""."""
-    name = node.id if isinstance(node, ast.Name) else ""
-    is_own = name in {*scope.arrays, *scope.scalars, *scope.sizes}
-    return name if name in RECORDS and not is_own else ""
-
-
-def check_arguments(nodes: Sequence[ast.expr], scope: Scope, operator: str, most: int) -> None:
-    """See that arguments are known, are not too many, and have every output.
+def check_arguments(terms: Sequence[Term], scope: Scope, operator: str, most: int) -> None:
+    """See that arguments are not too many, and have every output.
 
     Raises
     ------
     ValueError
         They are not.
     """
-    named = {node.id for node in nodes if isinstance(node, ast.Name)}
-    if len(nodes) > most:
-        raise ValueError(f"{operator}: arguments: seen {len(nodes)}, wanted at most {most}")
-    for node in nodes:
-        alone = isinstance(node, ast.Name) and (node.id in scope.arrays or node.id in scope.scalars)
-        if not alone and not _record(node, scope):
-            formula.term(node, scope, f"{operator}: arguments")
+    named = {term.text for term in terms}
+    if len(terms) > most:
+        raise ValueError(f"{operator}: arguments: seen {len(terms)}, wanted at most {most}")
     for x in scope.signature.outputs:
         if any(kind == "unknown" for kind, _ in x.dims):
             raise ValueError(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -156,16 +155,15 @@ def _check(plan: Plan) -> None:
             raise ValueError(f"{plan.name}: {what}: seen {len(texts)} sizes, wanted at most 3")
         for text in texts:
             _term(plan, text, what)
-    check_arguments(plan.nodes, plan.scope, plan.name, MAX_PASSES)
-    names = {x.id for x in plan.nodes if isinstance(x, ast.Name)}
-    if plan.host is not None and "call" not in names:
-        _check_loops(plan, plan.nodes)
+    terms = plan.terms
+    check_arguments(terms, plan.scope, plan.name, MAX_PASSES)
+    if plan.host is not None and all(x.text != "call" for x in terms):
+        _check_loops(plan, terms)
     if plan.cuda is not None:
-        grid = [x for text in plan.grid for x in formula.parse(text, f"{plan.name}: grid")]
-        _check_loops(plan, [*plan.nodes, *grid])
+        _check_loops(plan, [*terms, *(_term(plan, text, "grid") for text in plan.grid)])
 
 
-def _check_loops(plan: Plan, told: Sequence[ast.expr]) -> None:
+def _check_loops(plan: Plan, told: Sequence[formula.Term]) -> None:
     """See that a function knows how many rows it is called for: it is called once for all."""
     looped = [x for x in plan.scope.signature.arrays if formula.n_behind_loops(x) is not None]
     is_written = any(x.kind in ("inout", "output") for x in looped)
@@ -177,10 +175,7 @@ def _check_loops(plan: Plan, told: Sequence[ast.expr]) -> None:
 
 
 def _term(plan: Plan, text: str, what: str) -> formula.Term:
-    nodes = formula.parse(text, f"{plan.name}: {what}")
-    if len(nodes) != 1:
-        raise ValueError(f"{plan.name}: {what}: seen {text!r}, wanted one number")
-    return formula.term(nodes[0], plan.scope, f"{plan.name}: {what}")
+    return plan.scope.number(text, f"{plan.name}: {what}")
 
 
 def _starting(options: Sequence[str], *starts: str) -> tuple[str, ...]:
@@ -200,7 +195,7 @@ def _host_compiler(plan: Plan) -> Callable[[Variant], tuple[int, int]]:
         code = host_text(plan, variables, name)
         returned, *codes = types_of(code, plan.function, texts, include)
         check_returned(plan, returned)
-        passes = Target(plan.name, plan.function, True, plan.scope, dtypes).match(plan.nodes, codes)
+        passes = Target(plan.name, plan.function, True, plan.scope, dtypes).match(plan.terms, codes)
         code += host_call(plan, passes, dtypes, returned)
         function = compile_host(code, "cuplug_function", texts, include)
         return function, make_plan([], [], None, passes, False)
@@ -222,7 +217,7 @@ def _cuda_compiler(plan: Plan) -> Callable[[Variant], tuple[int, int]]:
             headers={name: plan.cuda or ""},
         )
         target = Target(plan.name, plan.kernel, False, plan.scope, dtypes)
-        passes = target.match(plan.nodes, binary.types[plan.kernel])
+        passes = target.match(plan.terms, binary.types[plan.kernel])
         symbol = binary.lowered[plan.kernel]
         function = load_functions(binary.image, plan.name, [symbol], variant.device)[0]
         grid = [_term(plan, text, "threads" if plan.per_thread else "grid") for text in plan.grid]

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cuplug._engine.base.dtypes import DTYPES, Dtype
-from cuplug._engine.signature import formula
+from cuplug._engine.signature.formula import Scope, Term
 from cuplug._engine.signature.variant import Variant
 from cuplug._source.compilers import kernel_types
 from cuplug._source.expressions.kernel_arguments import (
     ARRAY,
     CALL,
     FAULT,
+    RECORDS,
     SCALAR,
     Pass,
     element_type,
@@ -59,7 +59,7 @@ __device__ inline void cuplug_fault_index(cuplug_fault *fault, unsigned tensor,
 class Plan(NamedTuple):
     """What an operator is made of."""
 
-    scope: formula.Scope
+    scope: Scope
     arguments: str
     cuda: str | None
     host: str | None
@@ -72,9 +72,9 @@ class Plan(NamedTuple):
     options: tuple[str, ...]
 
     @property
-    def nodes(self) -> list[ast.expr]:
+    def terms(self) -> list[Term]:
         """The arguments."""
-        return formula.parse(self.arguments, f"{self.name}: arguments")
+        return self.scope.terms(self.arguments, f"{self.name}: arguments", tuple(RECORDS))
 
     @property
     def name(self) -> str:

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names of a signature: found, and shown with their values. */
+#ifndef CUPLUG_CORE_SIGNATURE_NAMES_H
+#define CUPLUG_CORE_SIGNATURE_NAMES_H
+
+#include "base/describe.h"
+#include "signature/parser.h"
+#include "signature/value.h"
+
+/* The number of a parameter among the scalars, or of an array among the tensors, outputs last, and
+ * the parameter; -1 for another name. */
+int32_t cuplug__find_scalar(const cuplug_signature *s, const char *text, size_t n,
+                            const cuplug_parameter **x);
+int32_t cuplug__find_array(const cuplug_signature *s, const char *text, size_t n,
+                           const cuplug_parameter **x);
+/* The place of a dimension, which may be none; NULL for another name. */
+const cuplug_place *cuplug__find_place(const cuplug_signature *s, const char *text, size_t n);
+
+/* Of which kind the numbers of a scalar parameter are, as `value` of its step: 0 signed, 1
+ * unsigned, 2 floating; -1 where they may be of several, or are no numbers. */
+int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x);
+/* Whether the number of an array's dimensions is written. */
+int cuplug__has_rank(const cuplug_parameter *x);
+
+/* What a name of a signature is: an integer or a dimension, an array or another parameter. */
+enum { CUPLUG__NAME_UNKNOWN, CUPLUG__NAME_NUMBER, CUPLUG__NAME_OTHER };
+int cuplug__name_kind(const cuplug_signature *s, const char *text, size_t n);
+
+/* The values of the names in a text, for messages: "k = 5, n = 4". */
+cuplug__text cuplug__describe_names(const cuplug_signature *s, const char *text,
+                                    const cuplug__values *values);
+
+#endif
