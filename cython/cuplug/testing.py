@@ -22,14 +22,11 @@ from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.evaluate import (
     ARRAYS,
     LOOP,
-    choices,
-    elements_hold,
     interval,
     shape_of,
 )
 from cuplug._engine.signature.signature import Parameter, Signature, parse
 from cuplug._engine.signature.solver import (
-    TILE,
     Limits,
     Names,
     Unsolved,
@@ -41,11 +38,11 @@ from cuplug._integration.author.gradient_arguments import Gradients, misfit
 try:
     from hypothesis import reject
     from hypothesis import strategies as st
-    from hypothesis.extra import numpy as hnp
 except ImportError:
     raise ModuleNotFoundError(
         "cuplug.testing needs the package hypothesis: pip install hypothesis"
     ) from None
+from cuplug._integration.author.drawing import arrays, ranged_elements, tiled
 
 __all__ = ["arguments", "numpy_dtype"]
 
@@ -270,16 +267,16 @@ def _argument(
     shape = shape_of(of.signature, x, names | {LOOP: loop})
     if x.name in of.made:
         return _made(draw, of, x, names | {"shape": shape, "dtype": dtype})
-    ranged = _ranged_elements(of.signature, x, dtype, names)
+    ranged = ranged_elements(of.signature, x, dtype, names)
     if ranged is not None and math.prod(shape):
-        strategy = _tiled(dtype, shape, ranged)
+        strategy = tiled(dtype, shape, ranged)
     else:
-        strategy = _arrays(dtype, shape, bound, of.all_bits)
+        strategy = arrays(dtype, shape, bound, of.all_bits)
     if x.is_each:
         shapes = [shape_of(of.signature, x, names | sizes) for sizes in own]
-        return [draw(_arrays(dtype, shape, bound, of.all_bits)) for shape in shapes]
-    arrays = [draw(strategy) for _ in names[x.name]]
-    return arrays if x.kind == "arrays" else arrays[0]
+        return [draw(arrays(dtype, shape, bound, of.all_bits)) for shape in shapes]
+    items = [draw(strategy) for _ in names[x.name]]
+    return items if x.kind == "arrays" else items[0]
 
 
 def _own_sizes(draw: Draw, of: _Drawing, names: Names) -> Names:
@@ -310,72 +307,6 @@ def _broadcastable(draw: Draw, loop: tuple[int, ...]) -> tuple[int, ...]:
     if not draw(st.sampled_from((False, False, True))):
         return loop
     return tuple(1 if draw(st.booleans()) else size for size in loop)
-
-
-def _arrays(
-    dtype: np.dtype[Any], shape: tuple[int, ...], bound: int, all_bits: bool
-) -> st.SearchStrategy[Any]:
-    known = DTYPES[numpy_dtypes.name_of_descr(dtype)]
-    if known.kind == "storage":
-        unsigned = np.dtype(known.stored.removesuffix("_t"))
-        return _tiled(unsigned, shape, None).map(lambda x: x.view(dtype))
-    if dtype.isbuiltin != 1:  # those of ml_dtypes
-        wide = _arrays(np.dtype("float32"), shape, bound, all_bits)
-        return wide.map(lambda x: _narrow(x, dtype))
-    return _tiled(dtype, shape, _elements(dtype, bound, all_bits))
-
-
-def _tiled(dtype: np.dtype[Any], shape: tuple[int, ...], elements: Any) -> st.SearchStrategy[Any]:
-    """Return arrays; large ones repeat elements with a period that no usual size divides."""
-    if math.prod(shape) <= 2 * TILE:
-        return hnp.arrays(dtype, shape, elements=elements)
-    tiles = hnp.arrays(dtype, TILE, elements=elements, fill=st.nothing())
-    return tiles.map(lambda tile: np.resize(tile, shape))
-
-
-def _ranged_elements(
-    signature: Signature, x: Parameter, dtype: np.dtype[Any], names: dict[str, Any]
-) -> Sizes | None:
-    """Return the elements that `where` allows; None if it says nothing of them."""
-    if all(condition.element != x.name for condition in signature.ranges):
-        return None
-    known = DTYPES[numpy_dtypes.name_of_descr(dtype)]
-    least, most = _ends(known)
-    low, high = interval(signature, x.name, names, 1 if known.scalar is int else 0)
-    low, high = max(low, least), min(high, most)
-    found = choices(signature, x.name, names)
-    if low > high or found == []:
-        return st.nothing()
-    if found is not None:
-        elements = st.sampled_from(found)
-    elif known.scalar is float:
-        elements = st.floats(low, high).map(lambda x: float(np.asarray(x).astype(dtype)))
-    else:
-        elements = st.integers(math.ceil(low), math.floor(high))
-    return elements.filter(lambda element: elements_hold(signature, x.name, element, names))
-
-
-def _ends(dtype: Dtype) -> tuple[float, float]:
-    """Return the least and the largest element to draw."""
-    if dtype.scalar is not int:
-        return (0, 1) if dtype.scalar is bool else (-8, 8)
-    bits = min(8 * dtype.n_bytes, 63)
-    return (0, 2**bits - 1) if dtype.kind == "uint" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-
-
-def _narrow(x: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return x.astype(dtype)
-
-
-def _elements(dtype: np.dtype[Any], bound: int, all_bits: bool) -> st.SearchStrategy[Any]:
-    if dtype.kind in "iu" and not all_bits:
-        return st.integers(0, min(bound, np.iinfo(dtype).max + 1) - 1)
-    if dtype.kind == "f" and not all_bits:
-        return st.floats(-8, 8, width=16)
-    if dtype.kind == "c" and not all_bits:
-        return st.builds(complex, st.integers(-8, 8), st.integers(-8, 8))
-    return hnp.from_dtype(dtype)
 
 
 def _allowed(signature: Signature, x: Parameter, dtypes: list[str], names: Names) -> Limits:

@@ -105,7 +105,7 @@ static inline cuplug_view cuplug_view_of(uint32_t type, const void *data, uint32
                                          const ptrdiff_t *shape, const ptrdiff_t *strides,
                                          ptrdiff_t element_bytes, uint64_t head) {
   cuplug_view v = cuplug_no_view();
-  v.data = (void *)data, v.head = head, v.type = type, v.rank = n;
+  v.data = (void *)(uintptr_t)data, v.head = head, v.type = type, v.rank = n;
   v.shape[0] = shape[0];
   if (n == 2) v.shape[1] = shape[1];
   if (!strides) return v;
@@ -123,7 +123,7 @@ static inline cuplug_view cuplug_view_of(uint32_t type, const void *data, uint32
 static inline cuplug_view cuplug_view_at(uint32_t type, const void *data, int is_read_only,
                                          int64_t a, int64_t b, int64_t c, int64_t d) {
   cuplug_view v = cuplug_no_view();
-  v.data = (void *)data, v.type = type;
+  v.data = (void *)(uintptr_t)data, v.type = type;
   v.rank = a == CUPLUG_VIEW_END ? 0 : b == CUPLUG_VIEW_END ? 1 : c == CUPLUG_VIEW_END ? 2 : 3;
   if (v.rank == 3 && d != CUPLUG_VIEW_END) v.rank = 4;
   if (data || v.rank) v.head = CUPLUG_ARGUMENT_ARRAY;

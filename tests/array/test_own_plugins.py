@@ -3,7 +3,7 @@
 
 import cuplug
 import pytest
-from cuplug._engine.lookup.stock import stock
+from cuplug.array_api.functions import stock
 from raw_plugins import named_plugin
 
 NAMES = ("gather", "indexing", "scan", "sorting")

@@ -316,7 +316,7 @@ def test_tools_know_handles(ops, path):
     module = Module()
     add_plugin(module, "p", [parse("f(c: handle[a]) -> int64[]"), parse("g() -> c: handle[a]")])
     assert [f.declaration() for f in module.functions] == [
-        "cdef inline int f(_cuplug.cuplug_handle *c, int64_t *out) except -1 nogil",
+        "cdef inline int f(_cuplug.cuplug_handle *c, _cuplug.View out) except -1 nogil",
         "cdef inline int g(_cuplug.cuplug_handle **c) except -1 nogil",
     ]
     shown = CliRunner().invoke(main, ["info", "handles.counter"])

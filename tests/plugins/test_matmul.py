@@ -2,6 +2,7 @@
 """The stock operator matmul: what it declares of cuBLAS, and what it says without it."""
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cuplug
@@ -87,3 +88,31 @@ def test_many_shapes():
         x, y = x.astype(np.float32), y.astype(np.float32)
         found = cuplug.asarray(x, device="cuda") @ cuplug.asarray(y, device="cuda")
         assert np.array_equal(found.numpy(), x @ y)
+
+
+@pytest.mark.gpu
+def test_captured():
+    """A graph keeps the plan and the workspace of each call."""
+    xp = cuplug.array_api
+    x = np.random.default_rng(0).integers(-9, 9, (2, 64, 64)).astype(np.complex64)
+    a, b = (cuplug.asarray(each, device="cuda") for each in x)
+    xp.fft.fft(a @ b).numpy()
+    graph = cuplug.Graph()
+    with graph:
+        found = xp.fft.fft(a @ b)
+    for k in range(3):
+        a.set(x[0] + k)
+        graph.launch()
+        np.testing.assert_allclose(found.numpy(), np.fft.fft((x[0] + k) @ x[1]), rtol=1e-4, atol=1)
+
+
+@pytest.mark.gpu
+def test_threads():
+    x = np.random.default_rng(0).integers(-9, 9, (40, 30)).astype(np.float32)
+
+    def run(k):
+        own = cuplug.asarray(x + k, device="cuda")
+        return all(np.array_equal((own @ own.mT).numpy(), (x + k) @ (x + k).T) for _ in range(50))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(run, range(8)))

@@ -13,7 +13,7 @@ from cuplug._engine.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
 from cuplug._engine.array.promotion import name_of
 from cuplug.array_api.dtypes import checked, integer, result_type, sequence
 from cuplug.array_api.filled import copied
-from cuplug._engine.lookup.stock import stock
+from cuplug.array_api.functions import stock
 from cuplug.array_api.views import axis_of, expand_dims, part_along, reshape, shape_of
 
 cdef enum:

@@ -21,12 +21,12 @@ from cuplug._engine.array.promotion import (
 )
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.lookup.stock import stock
 from cuplug._source.expressions.element_wise import elementwise
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import astype, checked, flag, integer, result_type
 from cuplug.array_api.elementwise import number_of, unary
 from cuplug.array_api.filled import as_bytes, copied, zeros
+from cuplug.array_api.functions import stock
 
 
 @cache

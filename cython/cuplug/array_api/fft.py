@@ -10,13 +10,13 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import DEFAULTS, kind_of, to_dtype
-from cuplug._engine.lookup.stock import stock
 from cuplug._source.compilers.libraries import load_cuda_library
 from cuplug.array_api.concatenation import concat, roll
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import astype, checked, integer
 from cuplug.array_api.elementwise import CALLED
 from cuplug.array_api.filled import zeros
+from cuplug.array_api.functions import stock
 from cuplug.array_api.manipulation import moveaxis
 from cuplug.array_api.products import on_host
 from cuplug.array_api.views import axes_of, axis_of

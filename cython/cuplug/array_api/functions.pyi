@@ -2,6 +2,8 @@
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, final
 
+from cuplug._engine.call.operator import Operator
+
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
@@ -27,3 +29,4 @@ class _Decorator(Protocol):  # generic in its call, as the function that it take
     ) -> ArrayFunction[_Arguments, _Result]: ...
 
 def of_all(find: Callable[[Any], Any], along: bool = False) -> _Decorator: ...
+def stock(name: str) -> Operator: ...

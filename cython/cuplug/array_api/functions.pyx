@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public functions of arrays, which find the operator for the dtypes of a call once."""
+"""Public functions of arrays, which find the operator for the dtypes of a call once.
+
+Also the stock operators that they are made of, whatever plugins a user adds.
+"""
 
 cimport cython
 from cpython.bool cimport bool as bool_type
@@ -316,3 +319,11 @@ cdef Array permuted(Array x, const int *order, bint is_back):
 
 cdef ArrayFunction nothing = None  # its fields are not read
 enable_vectorcall(ArrayFunction, <char *>&nothing.vectorcall - <char *><PyObject *>nothing)
+
+
+@lru_cache(maxsize=None)  # to look for one takes longer than a call
+def stock(name):
+    """Return the stock operator of a name."""
+    from cuplug._engine.lookup.find import find_stock  # which takes longer than `asarray`
+
+    return find_stock(name)

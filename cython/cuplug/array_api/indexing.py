@@ -13,7 +13,6 @@ from cuplug._engine.array.array import Array, may_meet
 from cuplug._engine.array.keys import are_along_first, axis_of_positions, is_mask_of, put_at
 from cuplug._engine.array.promotion import kind_of, name_of
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.lookup.stock import stock
 from cuplug._source.expressions.element_wise import elementwise
 from cuplug.array_api.concatenation import repeated
 from cuplug.array_api.conversion import asarray
@@ -21,6 +20,7 @@ from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import copied, single_like
+from cuplug.array_api.functions import stock
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where

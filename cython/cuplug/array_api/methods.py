@@ -13,7 +13,6 @@ import numpy as np
 from cuplug._engine.array.array import Array, may_meet
 from cuplug._engine.array.promotion import NUMBERS, is_typed_number, kind_of, name_of
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.lookup.stock import stock
 from cuplug._source.expressions.element_wise import elementwise
 from cuplug._source.expressions.functions import known_power, named
 from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
@@ -29,7 +28,7 @@ from cuplug.array_api.elementwise import (
     unary,
 )
 from cuplug.array_api.filled import copied, zeros_like
-from cuplug.array_api.functions import ArrayFunction
+from cuplug.array_api.functions import ArrayFunction, stock
 from cuplug.array_api.views import (
     axis_of,
     broadcast_to,

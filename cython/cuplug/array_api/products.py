@@ -14,7 +14,6 @@ from cuplug._engine.array.promotion import kind_of, name_of
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.lookup.stock import stock
 from cuplug._source.compilers.libraries import load_cuda_library
 from cuplug._source.expressions.functions import kept_in
 from cuplug._source.expressions.reductions import reduction
@@ -24,6 +23,7 @@ from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import astype, checked, integer, result_type, sequence
 from cuplug.array_api.elementwise import CALLED, binary, unary
 from cuplug.array_api.filled import copied, zeros
+from cuplug.array_api.functions import stock
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes, moveaxis
 from cuplug.array_api.views import (
     axes_of,

@@ -9,11 +9,10 @@ from typing import Any
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of, to_dtype
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.lookup.stock import stock
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.dtypes import checked, in_dtype, integer
 from cuplug.array_api.elementwise import binary
-from cuplug.array_api.functions import of_all
+from cuplug.array_api.functions import of_all, stock
 from cuplug.array_api.statistical import sum_dtype
 from cuplug.array_api.views import axis_of, part_along
 

@@ -11,13 +11,12 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import is_typed_number, kind_of, name_of
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.lookup.stock import stock
 from cuplug._source.expressions.element_wise import elementwise
 from cuplug._source.expressions.reductions import reduction
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import checked
 from cuplug.array_api.elementwise import in_common, kept
-from cuplug.array_api.functions import ArrayFunction, of_all
+from cuplug.array_api.functions import ArrayFunction, of_all, stock
 from cuplug.array_api.views import axes_of, reshape
 
 

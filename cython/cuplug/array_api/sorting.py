@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
-from cuplug._engine.lookup.stock import stock
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.dtypes import checked, flag
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import full, zeros_like
+from cuplug.array_api.functions import stock
 from cuplug.array_api.scans import diff
 from cuplug.array_api.searching import nonzero
 from cuplug.array_api.views import axis_of, reshape

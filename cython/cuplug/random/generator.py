@@ -10,10 +10,10 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.make import empty
-from cuplug._engine.lookup.stock import stock
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import assign
 from cuplug.array_api.dtypes import integer
+from cuplug.array_api.functions import stock
 from cuplug.array_api.indexing import take
 from cuplug.array_api.views import axis_of, reshape
 from cuplug.random.outputs import Size, fitting, floating, integral, shape_of_size, written

@@ -384,16 +384,15 @@ def bench(
     try:
         if picture:
             bandwidth.check_picture(picture)
-        told = overrides.split("--shape", shapes), overrides.split("--set", said)
+        given = overrides.split("--shape", shapes), overrides.split("--set", said)
         with authoring.progress(f"measure {found.name}"):
-            measured = bandwidth.measure(found, dtype, *told)
+            measured = bandwidth.measure(found, dtype, *given)
         if picture:
             bandwidth.draw(found.name, measured, picture)
     except (TypeError, ValueError) as error:
         raise click.BadParameter(str(error)) from None
     if as_json:
-        rows = [row.as_dict() for row in measured]
-        output.print_json({"operator": found.name, "measurements": rows})
+        output.print_json({"operator": found.name, "measurements": [x.as_dict() for x in measured]})
     else:
         authoring.show_bandwidth(measured)
         if set(found.sides) - {row.side for row in measured}:
