@@ -34,7 +34,9 @@ int cuplug__unwanted(cuplug__match *m, int32_t i, int status) {
   const cuplug_parameter *x = &m->s->parameters[i];
   const int is_list = x->kind == CUPLUG_PARAMETER_ARRAYS && m->item < 0;
   const int is_array = x->kind == CUPLUG_PARAMETER_ARRAY || x->kind == CUPLUG_PARAMETER_INOUT;
-  const int may_become_one = is_array && seen(m, i)->kind == CUPLUG_ARGUMENT_LIST;
+  const uint32_t kind = seen(m, i)->kind;
+  const int is_number = kind >= CUPLUG_ARGUMENT_BOOL && kind <= CUPLUG_ARGUMENT_COMPLEX;
+  const int may_become_one = is_array && (is_number || kind == CUPLUG_ARGUMENT_LIST);
   return cuplug__mismatch(m, i, status, "seen %s, wanted %s%s%s",
                           cuplug__describe_argument(seen(m, i)).s, is_list ? "a list of " : "",
                           cuplug__describe_parameter(m->s, x).s,

@@ -143,7 +143,7 @@ REFUSED = {
 def test_what_is_no_array_is_refused_by_name(ops, name):
     make, seen = REFUSED[name]
     wanted = "native byte order" if name == "swapped" else "T[*n] with T: any dtype"
-    if name in ("list", "tuple"):
+    if name in ("list", "tuple", "float", "numpy_scalar"):
         wanted += "; pass numpy.array or cuplug.asarray of it"
     with pytest.raises(TypeError) as raised:
         ops.copy(make())

@@ -29,6 +29,7 @@ MAX_TRIED = 1500  # values in each attempt
 SMALL = 64  # wishes below it are multiplied, for larger sizes with a common factor too
 MAX_NUMBERS = 10  # that are combined with each other
 TILE = 31  # elements that arrays repeat which are large for random ones
+LARGEST = 1 << 62
 MOST = 1 << 15  # elements of an array are drawn from, if their range has one end only
 MAX_ITEMS = 4  # of a list or a group of dimensions
 _NUMBER = re.compile(r"\b\d+\b")
@@ -55,8 +56,9 @@ def element_range(
     """
     if all(condition.element != x.name for condition in signature.ranges):
         return None
-    low, high = interval(signature, x.name, names)
-    first = 0 if math.isinf(low) and high >= 0 else math.ceil(max(low, high - MOST))
+    ends = interval(signature, x.name, names)
+    low, high = (max(-LARGEST, min(end, LARGEST)) for end in ends)  # infinities, too
+    first = 0 if low == -LARGEST and high >= 0 else math.ceil(max(low, high - MOST))
     return first, math.floor(min(high, first + MOST))
 
 
