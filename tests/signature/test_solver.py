@@ -128,3 +128,11 @@ def test_arguments_are_made_by_functions():
         assert (arguments["k"], arguments["index"]) == (n + 1, [n] * n)
     with pytest.raises(ValueError, match=r"^arguments: made: z: no such parameter or dimension, w"):
         testing.arguments("f(x: int8[n])", made={"z": k})
+
+
+def test_conditions_do_not_empty_arrays():
+    """An output without a name is not the array of a condition on sizes."""
+    text = (
+        "f(x: float32[rows, c], eps: float = 0.5) -> float32[rows, c] where c % 256 == 0, 0 < eps"
+    )
+    assert any(arguments["x"].size for arguments in drawn(text))

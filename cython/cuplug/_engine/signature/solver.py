@@ -54,7 +54,7 @@ def element_range(
 
     They are integers: of floats, those in the range.
     """
-    if all(condition.element != x.name for condition in signature.ranges):
+    if not any(condition.element == x.name != "" for condition in signature.ranges):
         return None
     ends = interval(signature, x.name, names)
     low, high = (max(-LARGEST, min(end, LARGEST)) for end in ends)  # infinities, too
