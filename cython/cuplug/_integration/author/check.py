@@ -227,7 +227,8 @@ def _check_exports(subject: Subject) -> Iterator[Finding]:
 def _check_architectures(subject: Subject) -> Iterator[Finding]:
     named = {number // 10 for number in subject.table.architectures}
     has_cuda = any(row.cuda_entry for row in subject.table.rows)
-    if has_cuda and not named:
+    has_kernels = subject.elf_file.fatbins != []  # others call NVIDIA's libraries alone
+    if has_cuda and has_kernels and not named:
         yield _error(
             "it has CUDA entries, but the table names no architectures",
             "compile the table with nvcc, or with -DCUPLUG_ARCHITECTURES=750,900",
