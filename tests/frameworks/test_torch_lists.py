@@ -6,6 +6,7 @@ import pytest
 from places import FIXTURES
 
 torch = pytest.importorskip("torch")
+torch_register = pytest.importorskip("cuplug._integration.frameworks.torch_register")
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +98,26 @@ def test_vmap_refuses_lists_that_are_changed(ops):
     function = cuplug.torch.Function(ops.add_to)
     with pytest.raises(TypeError, match=r"add_to: xs: got a list .* in torch\.vmap, expected"):
         torch.vmap(lambda x: function([x]))(torch.zeros(4, 3, dtype=torch.float64))
+
+
+BUMP = """
+#include <cuplug/plugin.h>
+CUPLUG_ENTRY int bump_host(const cuplug_call *call) {
+  const cuplug_tensor *x = call->tensors;
+  for (int64_t i = 0; i < x->shape[0]; i++) ((double *)x->data)[i] += 1;
+  return CUPLUG_OK;
+}
+CUPLUG_HOST_OPERATOR(bump_host, "bump(inout x: float64[n])", "Adds 1.");
+CUPLUG_PLUGIN(bumping, "1.0.0");
+"""
+
+
+def test_a_kernel_of_python_counts_one_write(build_plugin, monkeypatch):
+    """There are so many kernels that do not enter Python; the functions after these use it."""
+    import cuplug.torch
+
+    monkeypatch.setattr(torch_register, "_implement_boxed", lambda *_: False)
+    bump = cuplug.torch.Function(cuplug.load(build_plugin(BUMP, "bumping")).bump)
+    (x,) = tensors((3,))
+    bump(x)
+    assert (x.tolist(), x._version) == ([1, 1, 1], 1)

@@ -134,7 +134,8 @@ SAMPLES = {
 
 def test_every_stock_operator_has_a_sample():
     stock = [p for p in cuplug.plugins() if "/lib/cuplug/" in p.path]
-    assert {name for plugin in stock for name in plugin.operators} == set(SAMPLES)
+    names = {name for plugin in stock for name in plugin.operators}
+    assert {name for name in names if "cpu" in cuplug.find(name).sides} == set(SAMPLES)
 
 
 @on_each_device

@@ -139,8 +139,9 @@ def _is_found(operator: Operator) -> bool:
 def _implement(name: str, entry: Entry) -> None:
     kernel, recording = _kernel(entry), autograd_kernel(entry, register)
     keys = ("CPU", "CUDA") if entry.overload.has_tensor else ("CompositeExplicitAutograd",)
+    boxed = {key for key in keys if _implement_boxed(name, key, entry, kernel)}
     for key in keys:
-        if not _implement_boxed(name, key, entry, kernel):
+        if key not in boxed:
             _library.impl(name, kernel, key)
     _library.impl(name, recording, "Autograd")
     if not entry.overload.mutated:  # their writes have to be counted
@@ -149,7 +150,7 @@ def _implement(name: str, entry: Entry) -> None:
             if _implement_boxed(name, key, entry, recording):
                 add_kernel(entry.call, key, recording)
     if entry.overload.mutated:
-        _library.impl(name, count_writes(entry), "ADInplaceOrView", with_keyset=True)
+        _library.impl(name, count_writes(entry, boxed), "ADInplaceOrView", with_keyset=True)
     qualified = f"{NAMESPACE}::{name}"
     library.register_fake(qualified, fake_kernel(entry), lib=_library)
     if hasattr(library, "register_vmap"):  # PyTorch 2.5
