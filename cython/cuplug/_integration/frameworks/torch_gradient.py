@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,17 +120,12 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
     return kernel
 
 
-def count_writes(entry: Entry, boxed: Container[str]) -> Callable[..., Any]:
-    """Return the kernel that tells autograd which tensors a call has changed.
-
-    It counts for devices with boxed kernels, "CPU" and "CUDA". The others call the operator from
-    Python, which counts by itself.
-    """
+def count_writes(entry: Entry) -> Callable[..., Any]:
+    """Return the kernel that tells autograd which tensors a call has changed."""
 
     def kernel(keyset: Any, *args: Any) -> Any:
         for _, x in entry.written(args):
-            if x.device.type.upper() in boxed:
-                torch.autograd.graph.increment_version(x)
+            torch.autograd.graph.increment_version(x)
         return entry.call.redispatch(after_writes(keyset), *args)
 
     return kernel

@@ -139,9 +139,8 @@ def _is_found(operator: Operator) -> bool:
 def _implement(name: str, entry: Entry) -> None:
     kernel, recording = _kernel(entry), autograd_kernel(entry, register)
     keys = ("CPU", "CUDA") if entry.overload.has_tensor else ("CompositeExplicitAutograd",)
-    boxed = {key for key in keys if _implement_boxed(name, key, entry, kernel)}
     for key in keys:
-        if key not in boxed:
+        if not _implement_boxed(name, key, entry, kernel):
             _library.impl(name, kernel, key)
     _library.impl(name, recording, "Autograd")
     if not entry.overload.mutated:  # their writes have to be counted
@@ -150,7 +149,7 @@ def _implement(name: str, entry: Entry) -> None:
             if _implement_boxed(name, key, entry, recording):
                 add_kernel(entry.call, key, recording)
     if entry.overload.mutated:
-        _library.impl(name, count_writes(entry, boxed), "ADInplaceOrView", with_keyset=True)
+        _library.impl(name, count_writes(entry), "ADInplaceOrView", with_keyset=True)
     qualified = f"{NAMESPACE}::{name}"
     library.register_fake(qualified, fake_kernel(entry), lib=_library)
     if hasattr(library, "register_vmap"):  # PyTorch 2.5
@@ -174,15 +173,23 @@ def _implement_boxed(name: str, key: str, entry: Entry, kernel: Callable[..., An
 def _kernel(entry: Entry) -> Callable[..., Any]:
     operator = entry.whole.operator
     differ = not are_alike(operator.signatures)
+    mutated = {*entry.overload.mutated}
 
     def kernel(*args: Any) -> Any:
         """Gradients are recorded by now: tensors that require them are as any other."""
-        plain = [_without_grad(x) for x in args]
+        plain = [_uncounted(x) if k in mutated else _without_grad(x) for k, x in enumerate(args)]
         if differ or any(x is None for x in plain):
             return _as_tensors(operator(**entry.named(plain)))
         return _as_tensors(operator(*plain))
 
     return kernel
+
+
+def _uncounted(x: Any) -> Any:
+    """Return tensors of the same memory whose version counters are others: the write is counted."""
+    if isinstance(x, torch.Tensor):
+        return x.data
+    return [_uncounted(item) for item in x] if isinstance(x, (list, tuple)) else x
 
 
 def _without_grad(x: Any) -> Any:
