@@ -39,7 +39,7 @@ void cuplug__forget_lists(cuplug_frame *frame) {
 
 /* ---- Which lists there are ------------------------------------------------------------------- */
 
-/* Its list; NULL where parameter i is none of arrays, or None. */
+/* The list of parameter i; NULL if it is not a list of arrays, or is None. */
 static const cuplug_argument *list_of(const cuplug__match *m, int32_t i) {
   const cuplug_argument *a = cuplug__argument(m, i);
   const cuplug_parameter *x = &m->s->parameters[i];
@@ -154,7 +154,8 @@ static int match_item(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
   return CUPLUG_OK;
 }
 
-/* Items of the same number, list after list: what stands in such lists alone is bound anew. */
+/* Matches item k of every list before item k + 1. Names that occur only in such lists get a new
+ * value for each k. */
 static int match_each(cuplug__match *m, cuplug_tensor *const *to, apart *all) {
   const int32_t n = m->s->n_parameters;
   int32_t lists[CUPLUG_MAX_ARGUMENTS], n_lists = 0;
