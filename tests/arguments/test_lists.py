@@ -202,6 +202,7 @@ def test_columns_of_a_matrix_do_not_overlap(ops):
         ops.append([*columns, matrix[:, 299:302]], [np.arange(3.0)] * 301, 0)
 
 
+@pytest.mark.uninstrumented  # which keeps what was freed
 def test_lists_are_freed(ops):
     xs = [np.zeros(3) for _ in range(2000)]
     ops.add_to(xs)
