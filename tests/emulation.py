@@ -16,6 +16,7 @@ from pathlib import Path
 from cuplug._source.compilers import jit, kernel_types, linking, toolkit
 from cuplug._source.compilers.program import compile_program, link_program
 from cuplug._source.expressions import element_wise, reductions
+from cuplug._source.fusion import rowwise
 from places import FIXTURES, ROOT
 
 HEAD = "emulated_kernel.h"
@@ -35,7 +36,7 @@ def install_expressions(n_blocks: int = 0) -> None:
     With `n_blocks`, as many blocks run at once.
     """
     defines[:] = [f"-DEMULATED_BLOCKS={n_blocks}"] if n_blocks else []
-    element_wise.compile_cuda = reductions.compile_cuda = emulate
+    element_wise.compile_cuda = reductions.compile_cuda = rowwise.compile_cuda = emulate
 
 
 def emulate(source, symbols, device, name, texts, options, space="cuplug") -> list[int]:

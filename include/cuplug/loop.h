@@ -41,7 +41,7 @@ struct cuplug_loop_call {
   void *partials;             /* room for a value of each part and output, where there are parts */
   long long n_parts;          /* of the reduced loop */
   long long part;             /* elements of each part but the last */
-  int by_columns;             /* 1: outputs side by side; 0: one after the other */
+  int by_columns;             /* 1: outputs side by side; 2: those of short rows; 0: in turn */
   unsigned char *stopped;     /* where there are parts, a byte for each output, 0 */
   /** Calls `part` for n items in ranges of `grain`, on several threads. */
   void (*parallel)(const cuplug_loop_call *call, cuplug_loop_part *part, long long n,

@@ -51,9 +51,9 @@ typedef struct cuplug_source {
   void *user;
   uint32_t in_order;          /* 1: the code counts elements, so it must meet them in C order */
   uint32_t accumulator_bytes; /* reductions */
-  uint32_t has_identity;      /* reductions: 1: that of nothing is known */
+  uint32_t has_identity;      /* reductions and rows: 1: that of nothing is known */
   uint32_t columns_below;     /* reductions on the host: shorter rows are walked side by side */
-  uint32_t n_outputs;         /* reductions and scans */
+  uint32_t n_outputs;         /* reductions, rows and scans */
   uint64_t raw;               /* element-wise: bit k: code reads array k wherever it likes */
   uint32_t work;              /* element-wise: CUDA: functions such as exp that an element takes */
   uint32_t n_sizes;
@@ -73,6 +73,12 @@ CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
 CUPLUG_API cuplug_entry cuplug_reduction_host;
 CUPLUG_API cuplug_entry cuplug_reduction_cuda;
 CUPLUG_API cuplug_reshape cuplug_reduction_reshape;
+
+/* Entries of functions of rows: rows with CUPLUG_TAKES_STRIDES and CUPLUG_KEEPS_WHOLE whose inputs
+ * have the loop dimensions and one more, of size n or 1, and whose outputs have these or the loop
+ * dimensions alone. */
+CUPLUG_API cuplug_entry cuplug_rows_host;
+CUPLUG_API cuplug_entry cuplug_rows_cuda;
 
 /* Entries of scans: rows as above, whose last scalar is `axis: int = -1`. */
 CUPLUG_API cuplug_entry cuplug_scan_host;

@@ -168,10 +168,11 @@ int cuplug__reduction_run(cuplug__read_loops *read, cuplug__reducer *reduce,
 
 /* ---- The host -------------------------------------------------------------------------------- */
 
-/* Of the reduced loop, so that there is work for many threads, whatever their number. */
+/* Of the reduced loop, so that there is work for many threads, whatever their number. Rows are cut
+ * by their length alone: the bits of an output do not depend on how many there are. */
 static void cut_for_threads(cuplug__reduction *r, int by_columns) {
   const long long n = r->kept.n, beside = n < HOST_BLOCK ? n : HOST_BLOCK;
-  const long long items = by_columns ? (n + HOST_BLOCK - 1) / HOST_BLOCK : n;
+  const long long items = by_columns ? (n + HOST_BLOCK - 1) / HOST_BLOCK : 1;
   const long long rows = (N_HOST_BESIDE + beside - 1) / beside;
   const long long alone = N_HOST_LEAST / cuplug_element_bytes(&r->call->tensors[0]);
   const long long least = by_columns ? (rows < N_HOST_ROWS ? N_HOST_ROWS : rows) : alone;
@@ -192,8 +193,8 @@ static int take_parts(cuplug__reduction *r, unsigned char **stopped) {
 static int reduce_on_host(cuplug__reduction *r, cuplug_variant *v) {
   int status = cuplug__variant_find(r->source, v, &r->code, cuplug__error_of(r->call));
   if (status) return status;
-  const int is_short = r->reduced.n < r->source->columns_below && r->kept.n > r->reduced.n;
-  const int by_columns = cuplug__reduction_by_columns(r) || is_short;
+  const int is_short = r->reduced.n < r->source->columns_below;
+  const int by_columns = cuplug__reduction_by_columns(r) ? 1 : is_short ? 2 : 0;
   unsigned char *stopped;
   cut_for_threads(r, by_columns);
   if ((status = take_parts(r, &stopped))) return status;

@@ -8,6 +8,7 @@ import cuplug
 import numpy as np
 import pytest
 from backends import assert_same
+from cuplug import array_api as xp
 
 TOTAL = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
 WIDE = cuplug.reduction("wide(x: T) -> int64", reduce="a + b", identity="0")
@@ -220,3 +221,14 @@ def test_variance_in_one_pass():
 @pytest.mark.slow
 def test_variance_on_the_emulated_gpu(run_emulated):
     run_emulated(f"from emulation import install_expressions\ninstall_expressions()\n{VARIANCE}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("n", [1, 7, 31, 33, 1000, 9000, 20000, 140000])
+def test_the_bits_of_a_row_depend_on_no_other(n, dtype):
+    many = np.random.default_rng(n).normal(size=(70, n)).astype(dtype)
+    for function in (xp.sum, xp.mean, xp.prod, xp.var, xp.max):
+        wanted = np.asarray(function(cuplug.asarray(many, device="cpu"), axis=-1))
+        for rows in (slice(0, 1), slice(69, 70), slice(5, 12), slice(1, 40)):
+            found = np.asarray(function(cuplug.asarray(many[rows], device="cpu"), axis=-1))
+            np.testing.assert_array_equal(found.view("u1"), wanted[rows].view("u1"))

@@ -53,6 +53,8 @@ cdef extern from "runtime/expressions.h" nogil:
     int cuplug_reduction_host(const cuplug_call *call) noexcept
     int cuplug_reduction_cuda(const cuplug_call *call) noexcept
     int cuplug_reduction_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
+    int cuplug_rows_host(const cuplug_call *call) noexcept
+    int cuplug_rows_cuda(const cuplug_call *call) noexcept
     int cuplug_scan_host(const cuplug_call *call) noexcept
     int cuplug_scan_cuda(const cuplug_call *call) noexcept
 

@@ -31,6 +31,14 @@ def define_reduction(
     never_waits: bool,
     made: PublicCall,
 ) -> Operator: ...
+def define_rows(
+    signatures: list[str],
+    doc: str,
+    compile: Compiler,
+    n_outputs: int,
+    has_identity: bool,
+    made: PublicCall,
+) -> Operator: ...
 def define_scan(
     signature: str,
     doc: str,

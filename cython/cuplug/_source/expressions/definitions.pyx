@@ -186,6 +186,25 @@ def define_reduction(
     return define_source(&row, 1, doc, made)
 
 
+def define_rows(
+    list signatures, str doc, object compile, int n_outputs, bint has_identity, object made
+):
+    """Define a function of rows, of several overloads: arguments as for `define_elementwise`."""
+    cdef bytearray memory = bytearray(len(signatures) * sizeof(cuplug_definition_row))
+    cdef cuplug_definition_row *rows = <cuplug_definition_row *><char *>memory
+    cdef cuplug_source *source = new_source(compile, False)
+    cdef uint32_t flags = CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE | CUPLUG_ROW_IN_PLACE
+    source.n_outputs = n_outputs
+    source.has_identity = has_identity
+    texts = [signature.encode() for signature in signatures]
+    for k, text in enumerate(texts):
+        define_row(
+            &rows[k], cuplug_rows_host, cuplug_rows_cuda, source, text,
+            flags | CUPLUG_ROW_NEVER_WAITS
+        )
+    return define_source(rows, len(texts), doc, made)
+
+
 def define_scan(
     str signature, str doc, object compile, int n_outputs, int accumulator_bytes, object made
 ):

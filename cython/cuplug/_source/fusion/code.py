@@ -58,10 +58,10 @@ class Text:
         """Return a function of arrays' elements and numbers that returns the one symbol."""
         own = [*(("x", k, x) for k, x in enumerate(self.arrays))]
         own += [("s", k, x) for k, x in enumerate(self.numbers)]
-        given = ", ".join(f"const {_computed(x)} {letter}{k}" for letter, k, x in own)
+        given = ", ".join(f"const {computed(x)} {letter}{k}" for letter, k, x in own)
         (result,) = self.results
         body = "\n".join([*self.lines, f"return {result};"])
-        return f"__device__ inline {_computed(self.symbols[0])} {name}({given}) {{\n{body}\n}}"
+        return f"__device__ inline {computed(self.symbols[0])} {name}({given}) {{\n{body}\n}}"
 
     def _name(self, x: Symbol) -> str:
         """Return the name of a symbol's value, which is computed once."""
@@ -73,16 +73,16 @@ class Text:
         if x.kind in ("array", "reduced"):
             self.arrays.append(x)
             return f"x{len(self.arrays) - 1}"
-        if x.kind == "number" or (x.kind == "constant" and not _is_written(x.given)):
+        if is_number(x):
             self.numbers.append(x)
             return f"s{len(self.numbers) - 1}"
-        parts = [self._name(part) for part in x.parts]
-        value = self._value(x, parts)
+        value = self.value(x, [self._name(part) for part in x.parts])
         name = f"v{len(self.lines)}"
-        self.lines.append(f"const {_computed(x)} {name} = {value};")
+        self.lines.append(f"const {computed(x)} {name} = {value};")
         return name
 
-    def _value(self, x: Symbol, parts: list[str]) -> str:
+    def value(self, x: Symbol, parts: list[str]) -> str:
+        """Return what a symbol is, in C, by the names of its parts."""
         if x.kind == "constant":
             return _written(x.given)
         if x.kind == "where":
@@ -114,21 +114,23 @@ class Text:
             given = ", ".join(f"const T {each}" for each in "xy"[: function.n])
             self.functions[own] = (
                 f"#define T {DTYPES[dtype.name].computed}\n{before}\n"
-                f"__device__ inline {_computed(x)} {own}({given}) {{\n"
+                f"__device__ inline {computed(x)} {own}({given}) {{\n"
                 f"enum {{ usual = 0 }};\nreturn ({expression});\n}}\n#undef T"
             )
         return own
 
 
-def _computed(x: Symbol) -> str:
+def computed(x: Symbol) -> str:
+    """Return the C type of a symbol's value."""
     return DTYPES[dtype_of(x.type).name].computed
 
 
-def _is_written(x: Any) -> bool:
-    """Say whether C has a literal for a number."""
-    if isinstance(x, complex):
-        return math.isfinite(x.real) and math.isfinite(x.imag)
-    return isinstance(x, (bool, int)) or math.isfinite(x)
+def is_number(x: Symbol) -> bool:
+    """Say whether code is given a symbol as a number: an argument, or what C has no literal for."""
+    if x.kind != "constant" or isinstance(x.given, (bool, int)):
+        return x.kind == "number"
+    z = complex(x.given)
+    return not (math.isfinite(z.real) and math.isfinite(z.imag))
 
 
 def _written(x: Any) -> str:

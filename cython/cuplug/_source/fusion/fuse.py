@@ -172,7 +172,8 @@ def fuse(function: Callable[..., Any]) -> Fused:
     It is called once for each set of dtypes, with symbols that record what is done with them, and
     becomes one `elementwise` operator, or a `reduction`, with the compiled code kept on disk.
     dtypes of results are those of NumPy. Where reduced values are used element by element again,
-    as in `x - x.mean()`, there is one operator for each reduction and one for what follows.
+    as in a softmax, it becomes one function of rows if all reductions are along the last axis,
+    with `keepdims`; otherwise there is one operator for each reduction and one for what follows.
 
     It also decorates methods. What `object.method` gives is traced anew, with the attributes that
     the object has then as constants; keep it where it is called often. Functions that no module

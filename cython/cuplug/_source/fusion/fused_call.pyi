@@ -17,5 +17,5 @@ class FusedCall:
         operator: Callable[..., Any],
         order: tuple[int, ...],
         fixed: dict[str, Any],
-        explain: Callable[[Exception], None],
+        otherwise: Callable[..., Any],
     ) -> None: ...

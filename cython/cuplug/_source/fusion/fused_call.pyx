@@ -52,8 +52,9 @@ cdef class Direct:
         The numbers of the function's arguments that the operator is called with.
     fixed : dict
         The keyword arguments that the operator is always called with.
-    explain : callable
-        Puts the function's names into the message of an exception of the operator.
+    otherwise : callable
+        Called with an exception of the operator, the arguments and keywords: returns what the call
+        returns all the same, or raises.
     """
 
     cdef tuple keys
@@ -61,10 +62,10 @@ cdef class Direct:
     cdef uint8_t[MAX_GIVEN] order
     cdef Py_ssize_t n
     cdef tuple names, values  # of `fixed`
-    cdef object explain
+    cdef object otherwise
 
-    def __init__(self, tuple keys, operator, tuple order, dict fixed, explain):
-        self.keys, self.operator, self.explain = keys, operator, explain
+    def __init__(self, tuple keys, operator, tuple order, dict fixed, otherwise):
+        self.keys, self.operator, self.otherwise = keys, operator, otherwise
         self.names, self.values = tuple(fixed), tuple(fixed.values())
         self.n = len(order)
         for k in range(self.n):
@@ -85,11 +86,11 @@ cdef class FusedCall:
         """Compute it. `out`, `device` and `stream` are those of operators."""
         return PyVectorcall_Call(self, args, keywords)
 
-    def remember(self, args, operator, order, fixed, explain):
+    def remember(self, args, operator, order, fixed, otherwise):
         """Call an operator at once from now on for arguments of such dtypes."""
         keys = tuple([key_of(<PyObject *>x) for x in args])
         if None not in keys and len(args) <= MAX_GIVEN - MAX_KEYWORDS >= len(order):
-            direct = Direct(keys, operator, order, fixed, explain)
+            direct = Direct(keys, operator, order, fixed, otherwise)
             self.known = (direct, *self.known[: MAX_KNOWN - 1])
 
 
@@ -177,5 +178,7 @@ cdef object run(Direct direct, PyObject *const *args, Py_ssize_t n, PyObject *na
             <PyObject *>all_names if PyTuple_GET_SIZE(all_names) else NULL,
         )
     except (TypeError, ValueError) as error:
-        direct.explain(error)
-        raise
+        keywords = {}
+        if names != NULL:
+            keywords = {name: <object>args[n + k] for k, name in enumerate(<tuple>names)}
+        return direct.otherwise(error, tuple([<object>args[k] for k in range(n)]), keywords)

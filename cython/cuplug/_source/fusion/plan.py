@@ -17,6 +17,7 @@ from cuplug._source.expressions.reduction_code import WIDE
 from cuplug._source.expressions.reductions import reduction
 from cuplug._source.fusion.code import Text
 from cuplug._source.fusion.promotion import ufunc_of
+from cuplug._source.fusion.rowwise import RowStep, row_step
 from cuplug._source.fusion.symbol import Symbol, check_fits
 
 Values = dict[int, Any]  # of symbols that were reduced, by their ids
@@ -149,6 +150,7 @@ class Plan:
         self._symbols = [_stored(x) for x in parts if isinstance(x, Symbol)]
         if not self._symbols:
             raise TypeError(f"fuse: {name}: seen a function that returns no array, wanted one")
+        self._rows = row_step(name, self._symbols)
         again = _read_again(self._symbols)
         self._apart = [
             _elements(name, (x,), _is_rounded(x) and id(x.parts[0]) in again) for x in self._symbols
@@ -161,10 +163,24 @@ class Plan:
 
     def __call__(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """Compute what the function does with the arguments."""
+        if self._rows is not None and self._rows.has_one_shape(args):
+            try:
+                made = self._run(self._rows, args, {}, keywords)
+            except (TypeError, ValueError):  # rows that are long, or of other shapes
+                return self.by_steps(args, keywords)
+            return self._returned(list(made) if self._symbols[1:] else [made])
+        return self.by_steps(args, keywords)
+
+    def by_steps(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """Compute it by an operator for each reduction, and for what follows."""
         if len(self._symbols) == 1:
             found = [self._run(self._apart[0], args, {}, keywords)]
         else:
             found = self._several(args, keywords)
+        return self._returned(found)
+
+    def _returned(self, found: Sequence[Any]) -> Any:
+        """Return results as the function does."""
         if not isinstance(self._result, (tuple, list)):
             return found[0]
         rest = iter(found)
@@ -193,7 +209,11 @@ class Plan:
         return len(shapes) == 1
 
     def _run(
-        self, step: Step, args: Sequence[Any], done: Values, keywords: Mapping[str, Any]
+        self,
+        step: Step | RowStep,
+        args: Sequence[Any],
+        done: Values,
+        keywords: Mapping[str, Any],
     ) -> Any:
         inner = {key: value for key, value in keywords.items() if key != "out"}
         given = [self._value(x, args, done, inner) for x in step.arrays]
@@ -211,18 +231,27 @@ class Plan:
     @property
     def direct(self) -> tuple[Any, ...] | None:
         """The operator that computes all of it from arguments as they are, for `remember`."""
-        step = self._apart[0]
+        step = self._rows or self._apart[0]
         leaves = [*step.arrays, *step.numbers]
         is_plain = all(x.kind in ("array", "number") for x in leaves) and not step.bounded
         if not isinstance(self._result, Symbol) or not is_plain:
             return None
         order = tuple([x.given for x in leaves])
-        return step.call, order, step.fixed, functools.partial(self._explain, step)
+        return step.call, order, step.fixed, functools.partial(self._otherwise, step)
 
-    def _explain(self, step: Step, error: Exception) -> None:
+    def _otherwise(
+        self, step: Step | RowStep, error: Exception, args: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
+        """Return what steps compute where rows are long; else raise the operator's error."""
+        if step is self._rows:
+            return self.by_steps(args, keywords)
+        self._explain(step, error)
+        raise error
+
+    def _explain(self, step: Step | RowStep, error: Exception) -> None:
         error.args = (self._with_parameters(step, str(error)), *error.args[1:])
 
-    def _with_parameters(self, step: Step, message: str) -> str:
+    def _with_parameters(self, step: Step | RowStep, message: str) -> str:
         """Return a step's message with the names of the function's parameters."""
         if not message.startswith(f"{self._name}: "):
             return message

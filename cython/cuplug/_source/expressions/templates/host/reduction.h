@@ -176,13 +176,13 @@ static int all_stop(const cuplug_numbers given, const cuplug_values *values, int
 }
 
 /* One part of up to `most` outputs from `begin` on; returns how many it took. Few outputs are
- * walked by several rows at once. */
+ * walked by several rows at once, but those of short rows, whose order depends on no other. */
 static int64_t columns(cuplug_task *task, int64_t begin, int64_t most, int64_t part) {
   const cuplug_loop_call *call = task->call;
   const cuplug_numbers given = task->given;
   cuplug_values *const values = &task->room->values, *const more = &task->room->more;
   const int64_t m = cuplug_least(most, task->run - begin % task->run);
-  const int64_t rows = m == task->run && m < PAGE ? PAGE / m : 1;
+  const int64_t rows = call->by_columns == 1 && m == task->run && m < PAGE ? PAGE / m : 1;
   cuplug_columns c = {.begin = begin, .m = m};
   row_offsets(call, begin, c.offsets);
   const int64_t step = rows * ROW_STEPS;

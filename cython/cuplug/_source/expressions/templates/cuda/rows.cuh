@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows on a GPU, before the kernel, whose threads of one threadIdx.y share a row. What stands
+ * before it: WIDTH, elements of a pack; PACKS of a thread, 0 where rows are read again in each
+ * phase; ROW_THREADS of a row; KEPT, dimensions of the loop over rows; N_ARRAYS; NEAR and FIXED, a
+ * bit for each array that is loaded by packs, or has one element for each row. */
+struct arrays {
+  void *data[N_ARRAYS];
+};
+struct scalars {
+  cuplug_scalar of[N_SCALARS];
+};
+struct steps {
+  long long of[N_ARRAYS];
+};
+
+/* WIDTH elements from number `first` of a row of n on. */
+template <int K, typename T>
+__device__ inline pack<T, WIDTH> load_pack(const T *row, long long step, int64_t first, int64_t n) {
+  pack<T, WIDTH> p;
+  if constexpr ((NEAR >> K & 1) != 0) {
+    if (first < n) return *reinterpret_cast<const pack<T, WIDTH> *>(row + first);
+  }
+#pragma unroll
+  for (int j = 0; j < WIDTH; j++) {
+    if constexpr ((NEAR >> K & 1) == 0) {
+      if (first + j < n) {
+        p.value[j] = row[(first + j) * step];
+        continue;
+      }
+    }
+    p.value[j] = T();
+  }
+  return p;
+}
+
+template <int K, typename T>
+__device__ inline void store_pack(T *row, long long step, int64_t first, int64_t n,
+                                  const pack<T, WIDTH> &p) {
+  if constexpr ((NEAR >> K & 1) != 0) {
+    if (first < n) *reinterpret_cast<pack<T, WIDTH> *>(row + first) = p;
+  } else {
+#pragma unroll
+    for (int j = 0; j < WIDTH; j++)
+      if (first + j < n) row[(first + j) * step] = p.value[j];
+  }
+}
+
+__device__ inline float exchanged(float x, int lane, int n) {
+  return __shfl_xor_sync(0xffffffffu, x, lane, n);
+}
+__device__ inline double exchanged(double x, int lane, int n) {
+  return __shfl_xor_sync(0xffffffffu, x, lane, n);
+}
+template <typename T> __device__ inline T exchanged(T x, int lane, int n) {
+  static_assert(sizeof(T) <= 8, "");
+  return (T)__shfl_xor_sync(0xffffffffu, (long long)x, lane, n);
+}
+
+/* What the values of all threads of a row come to, in each of them: in an order that depends on
+ * their number alone. `shared` has a place for each warp of the block. All threads come here. */
+template <typename T, class F> __device__ inline T all_of_row(T value, const F &put, T *shared) {
+  constexpr int LANES = ROW_THREADS < 32 ? ROW_THREADS : 32, WARPS = ROW_THREADS / 32;
+#pragma unroll
+  for (int lane = LANES / 2; lane; lane /= 2) value = put(value, exchanged(value, lane, LANES));
+  if constexpr (WARPS > 1) {
+    T *own = shared + threadIdx.y * WARPS;
+    if (threadIdx.x % 32 == 0) own[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = own[threadIdx.x % WARPS];
+#pragma unroll
+    for (int lane = WARPS / 2; lane; lane /= 2) value = put(value, exchanged(value, lane, WARPS));
+  }
+  return value;
+}
+
+/* What is done for each pack of a thread, whose elements begin with number `first`: pack `i` of
+ * those in registers. */
+#if CUPLUG_IN_REGISTERS
+#define CUPLUG_OVER_PACKS(...)                                              \
+  _Pragma("unroll") for (int i = 0; i < PACKS; i++) {                       \
+    const int64_t first = ((int64_t)i * ROW_THREADS + threadIdx.x) * WIDTH; \
+    __VA_ARGS__                                                             \
+  }
+#else
+#define CUPLUG_OVER_PACKS(...)                                       \
+  for (int64_t first = (int64_t)threadIdx.x * WIDTH; first < n_here; \
+       first += (int64_t)ROW_THREADS * WIDTH) {                      \
+    __VA_ARGS__                                                      \
+  }
+#endif
