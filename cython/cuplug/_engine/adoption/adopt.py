@@ -83,7 +83,7 @@ def adopt(
     if description is None:
         description = read_sidecar(place)
     prototypes, operators = check_description(os.fsdecode(path), description)
-    opened = _look(place)
+    opened = resolve(place)
     return SimpleNamespace(
         **{
             name: _adopt(place, prototypes, name, items, opened)
@@ -123,7 +123,7 @@ def _define(path: str, prototypes: str, name: str, items: Items) -> tuple[Operat
     return op, adopted
 
 
-def _look(path: str) -> Opened:
+def resolve(path: str) -> Opened:
     """Return what the dynamic linker is to be given for a path.
 
     It compares names before it looks at files, so a file that was replaced gets a longer name.
@@ -193,7 +193,7 @@ def reload_adopted(paths: Collection[str] | None) -> tuple[set[str], list[Except
     for path in sorted(known if paths is None else known & set(paths)):
         try:
             is_same = loaded[path].identity == _identify(path)
-            if _rebind(path, loaded[path] if is_same else _look(path)):
+            if _rebind(path, loaded[path] if is_same else resolve(path)):
                 changed.add(path)
         except (OSError, PluginError) as error:
             errors.append(error)

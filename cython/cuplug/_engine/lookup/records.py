@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cuplug._engine.base.public import public
 from cuplug._engine.call.operator import Operator
+from cuplug._engine.modules.function import ModuleFunction
 
 __all__ = ["Directory", "Plugin", "PluginFile"]
 
@@ -28,7 +29,8 @@ class PluginFile(NamedTuple):
     architectures: tuple[int, ...]  # compute capabilities: 900 for 9.0
     abi: str  # "1.0"
     loaded: bool  # its code is in the process
-    kind: str = "plugin"  # or "adopted": a library with a description instead of a table
+    # Or "adopted": a library with a description instead of a table; or "module", of tvm-ffi.
+    kind: str = "plugin"
 
 
 @public
@@ -49,17 +51,18 @@ class Plugin:
     ----------
     name, version, path : str
     operators : tuple of Operator
+        Those of a tvm-ffi module without a description are functions without a signature.
     """
 
-    def __init__(self, operators: tuple[Operator, ...] = ()) -> None:
+    def __init__(self, operators: tuple[Operator | ModuleFunction, ...] = ()) -> None:
         if not isinstance(operators, tuple) or not operators:
             raise TypeError("cuplug.Plugin: get one with cuplug.load")
-        if wrong := [x for x in operators if not isinstance(x, Operator)]:
+        if wrong := [x for x in operators if not isinstance(x, (Operator, ModuleFunction))]:
             seen = type(wrong[0]).__name__
             raise TypeError(f"cuplug.Plugin: operators: seen {seen}, wanted cuplug.Operator")
         self._take(operators)
 
-    def _take(self, operators: tuple[Operator, ...]) -> None:
+    def _take(self, operators: tuple[Operator | ModuleFunction, ...]) -> None:
         """Have these operators from now on."""
         first = operators[0]
         self.name: str = first.plugin
@@ -78,7 +81,8 @@ class Plugin:
 
     def _repr_html_(self) -> str:
         """Return all operators, for notebooks."""
-        return "".join(f"<p>{operator._repr_html_()}</p>" for operator in self.operators)
+        own = [operator for operator in self.operators if isinstance(operator, Operator)]
+        return "".join(f"<p>{operator._repr_html_()}</p>" for operator in own)
 
     def __repr__(self) -> str:
         names = ", ".join(operator.name for operator in self.operators)
