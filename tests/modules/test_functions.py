@@ -131,10 +131,10 @@ RUN = """
 import cuplug
 module = cuplug.load({path!r})
 assert module.has_allocator() is True
-for kind, expected in [("ValueError", ValueError), ("Odd", cuplug.PluginError), ("str", cuplug.PluginError)]:
+for kind in ("ValueError", "Odd", "str"):
     try:
         module.fail(kind)
-    except expected as error:
+    except (ValueError, cuplug.PluginError) as error:
         print(type(error).__name__, error)
 """
 
@@ -146,9 +146,8 @@ def package(build_plugin, tmp_path):
     def make(*flags):
         folder = tmp_path / "site" / "tvm_ffi" / "lib"
         folder.mkdir(parents=True)
-        library = build_plugin(
-            FIXTURES / "tvm_runtime.c", "tvm_ffi", extra=[*VISIBLE, "-Wl,-soname,libtvm_ffi.so", *flags]
-        )
+        extra = [*VISIBLE, "-Wl,-soname,libtvm_ffi.so", *flags]
+        library = build_plugin(FIXTURES / "tvm_runtime.c", "tvm_ffi", extra=extra)
         (folder / "libtvm_ffi.so").write_bytes(library.read_bytes())
         (folder.parent / "__init__.py").write_text("raise RuntimeError('not to be imported')\n")
         return {"PYTHONPATH": f"{folder.parent.parent}:{':'.join(sys.path)}"}
@@ -178,3 +177,35 @@ def test_without_the_package(build_plugin, run_python, tmp_path):
     done = run_python(code)
     assert "PluginError" in done.stderr
     assert "needs libtvm_ffi.so, expected it to be installed; pip install apache-tvm" in done.stderr
+
+
+def test_on_the_current_stream(build_plugin, package, run_streams):
+    path = build_plugin(FIXTURES / "tvm_failing.c", "failing", extra=VISIBLE)
+    text = """
+    module = cuplug.load(os.environ["MODULE"])
+    assert module.stream(a) == 0
+    s = make_stream()
+    with cuplug.stream(s):
+        assert module.stream(a) == s
+        assert module.stream(x) == 0  # an array of the host
+    assert module.stream(a) == 0
+    b = cuplug.asarray(x, device="cuda:1")
+    with Raises(ValueError, "stream: argument 1: got an array on cuda:1, expected cuda:0"):
+        module.stream(a, b)
+    assert counts().misuses == 0
+    """
+    run_streams(text, MODULE=str(path), **package())
+
+
+def test_without_a_runtime_the_default_stream_is_ordered(build_plugin, run_streams):
+    path = build_plugin(FIXTURES / "tvm_module.c", "functions", extra=VISIBLE)
+    text = """
+    module = cuplug.load(os.environ["MODULE"])
+    s = make_stream()
+    assert module.types(a) == 170
+    with cuplug.stream(s):
+        used = calls(module.types, a)
+    assert used.count("cuEventRecord") == used.count("cuStreamWaitEvent") == 2, used
+    assert counts().misuses == 0
+    """
+    run_streams(text, MODULE=str(path))

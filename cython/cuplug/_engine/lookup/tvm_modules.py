@@ -12,9 +12,11 @@ from typing import Any
 
 from cuplug._engine.adoption.adopt import loaded
 from cuplug._engine.adoption.description import plugin_name, sidecar_of
+from cuplug._engine.call.operator import Operator
 from cuplug._engine.discovery.fields import check_trust
 from cuplug._engine.lookup.listing import list_plugins, search_path
 from cuplug._engine.lookup.records import Plugin, PluginFile
+from cuplug._engine.modules.function import ModuleFunction
 from cuplug._engine.modules.module import describe_module, functions_in, is_module, open_module
 from cuplug.errors import NotFoundError, PluginError
 
@@ -58,9 +60,10 @@ def load_module(path: str, find: Callable[..., Any]) -> Plugin:
     record = describe_file(path, "loaded")
     if record.state != "ok":
         raise PluginError(f"{path}: {record.reason}")
-    functions = open_module(path, find)
+    made = open_module(path, find)
     _loaded[:] = [path, *(other for other in _loaded if other != path)]
-    return Plugin(functions)
+    operators = tuple(x for x in made if isinstance(x, Operator))
+    return Plugin(operators, tuple(x for x in made if isinstance(x, ModuleFunction)))
 
 
 def _places() -> dict[str, str]:

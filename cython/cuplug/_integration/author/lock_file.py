@@ -111,9 +111,10 @@ def compare(digests: dict[str, str], plugins: Iterable[PluginFile]) -> list[Comp
 
 
 def _own_files(plugin: PluginFile) -> list[str]:
-    """Return a plugin's file; an adopted library has its description beside it."""
+    """Return a plugin's file, and the description beside a library that is not a plugin."""
     beside = plugin.path.removesuffix(".so") + SUFFIX
-    return [plugin.path, *([beside] if plugin.kind == "adopted" else [])]
+    has_one = plugin.kind == "adopted" or (plugin.kind == "module" and os.path.lexists(beside))
+    return [plugin.path, *([beside] if has_one else [])]
 
 
 def _linked_files(path: str) -> list[str]:
