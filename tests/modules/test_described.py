@@ -157,3 +157,13 @@ def test_a_replaced_file_runs_its_new_code(place, put):
     new.replace(path)
     assert cuplug.find("replaced.types") is not old
     assert cuplug.find("replaced.types")(1) == 101
+
+
+def test_in_library_directories_only_with_a_description(place, put, tmp_path, monkeypatch):
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    put(tmp_path, name="undescribed")
+    with pytest.raises(cuplug.NotFoundError):
+        cuplug.find("undescribed.add_one")
+    path = put(tmp_path, DESCRIPTION, "in_libraries")
+    assert listed(path).origin == "LD_LIBRARY_PATH"
+    assert cuplug.find("in_libraries.plus_one").path == str(path)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from functools import cache
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ class Opened(NamedTuple):
 
 
 loaded: dict[str, Opened] = {}  # by path
+_locks: dict[str, Lock] = {}  # by path
 _functions: list[tuple[str, str, Adopted]] = []  # path and name in the library; alive for ever
 
 
@@ -116,6 +118,8 @@ def _check(name: str, items: Items) -> None:
 def _define(path: str, prototypes: str, name: str, items: Items) -> tuple[Operator, Adopted]:
     description = dict(items)
     adopted = Adopted(name, description, read_prototypes(prototypes))
+    if adopted.is_locked:
+        adopted.lock = _locks.setdefault(path, Lock())
     described = {"prototypes": prototypes, name: description}
     made = PublicCall(PickledOperator, adopt, (path, described), name)
     op = define_adopted(adopted, plugin_name(path), path, description.get("doc", ""), made)

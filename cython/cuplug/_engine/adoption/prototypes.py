@@ -58,6 +58,7 @@ class Prototypes:
             text = str(error) or type(error).__name__
             raise ValueError(f"prototypes: {text}") from None
         # Its public interface shows a function of an opened library only, and no const.
+        self.constants: dict[str, int] = dict(ffi._parser._int_constants)  # of enums, and #define
         self._declared: dict[str, Any] = ffi._parser._declarations
 
     def function(self, name: str, operator: str) -> Function:

@@ -67,12 +67,18 @@ def load_module(path: str, find: Callable[..., Any]) -> Plugin:
 
 
 def _places() -> dict[str, str]:
-    """Return the shared objects in search order, each with what named its place."""
+    """Return the shared objects in search order, each with what named its place.
+
+    LD_LIBRARY_PATH is full of other libraries: there, only those with a description count.
+    """
     places = dict.fromkeys(_loaded, "loaded")
     for directory in search_path():
-        if directory.state == "ok":
-            for name in _shared_objects(directory.path):
-                places.setdefault(os.path.join(directory.path, name), directory.origin)
+        if directory.state != "ok":
+            continue
+        for name in _shared_objects(directory.path):
+            path = os.path.join(directory.path, name)
+            if directory.origin != "LD_LIBRARY_PATH" or os.path.lexists(sidecar_of(path)):
+                places.setdefault(path, directory.origin)
     return places
 
 
