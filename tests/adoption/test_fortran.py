@@ -21,6 +21,12 @@ enum mode { PLAIN = 3, DOUBLED = 7 };
 int number_of(enum mode mode, const void *unused, double factor);
 int length_of(const char *text);
 int passed(int status);
+struct point { double x, y; };
+typedef double complex_pair[2];
+struct opaque;
+double sum_points(const struct point *points, int n);
+void conjugate(complex_pair *z, int n);
+int take_opaque(struct opaque *x);
 int alone(int us);
 """
 
@@ -154,6 +160,35 @@ def test_a_lock_lets_one_thread_in(adopt):
     )
     with ThreadPoolExecutor(4) as pool:
         assert not any(pool.map(alone, [2000] * 12))
+
+
+def test_structures_of_one_type(adopt):
+    total = adopt(
+        "total",
+        function="sum_points",
+        signature="total(points: float64[n, 2]) -> r: float64[]",
+        arguments="points, n",
+        returns="r",
+    )
+    assert total(np.array([[1.0, 2], [3, 4]])) == 64
+    z = np.array([1 + 2j, 3 - 4j])
+    conjugate = adopt("conjugate", signature="conjugate(inout z: complex128[n])", arguments="z, n")
+    conjugate(z)
+    assert z.tolist() == [1 - 2j, 3 + 4j]
+
+
+@pytest.mark.parametrize(
+    ("function", "signature", "arguments"),
+    [
+        ("sum_points", "f(points: float64[n])", "points, n"),
+        ("sum_points", "f(points: float64[n, 3])", "points, n"),
+        ("sum_points", "f(points: float32[n, 2])", "points, n"),
+        ("take_opaque", "f(points: uint8[n])", "points"),
+    ],
+)
+def test_structures_of_other_sizes(adopt, function, signature, arguments):
+    with pytest.raises(ValueError, match="f: arguments: seen points, wanted struct"):
+        adopt("f", function=function, signature=signature, arguments=arguments, returns="ignored")
 
 
 @pytest.mark.parametrize(

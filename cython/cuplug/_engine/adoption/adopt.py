@@ -58,12 +58,17 @@ def adopt(
 
         - `signature`: as in a plugin; each array has one dtype.
         - `arguments`: what the function is given, in its order: names of arrays, scalars and
-          dimensions, `stream`, and integers by `+ - * // %`, `min`, `max`, `size(x)`.
+          dimensions, `stream`, integers by `+ - * // %`, `min`, `max`, `size(x)`, constants,
+          `status`, an integer by address that is judged as `returns` says, and scratch.
         - `function`: its name, the operator's without.
         - `place`: "host" (without) or "cuda", where arrays must be.
-        - `returns`: of an integer: "zero" (without) is success; "one" is; "cuda", a cudaError_t;
+        - `returns`: of an integer: "zero" (without) is success; "one" is; "nonzero" and
+          "nonnegative" are; "cuda", a cudaError_t;
           "errno", a negative errno, or -1 with errno set; "ignored". Or the name of an output
           without dimensions, which is what the function returns. A function may also return void.
+        - `scratch`: memory that it works in, "work: float64[3 * n]".
+        - `order`: "c" (without) or "fortran", for matrices by columns.
+        - `lock`: "none" (without) or "library", for one thread at a time.
         - `doc`: one line.
 
     Returns

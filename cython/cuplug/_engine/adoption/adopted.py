@@ -22,6 +22,7 @@ from cuplug._engine.adoption.prototypes import (
 )
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.signature import formula
+from cuplug._engine.signature.signature import Parameter
 from cuplug.errors import CudaError, PluginError
 
 ALIGNMENT = 64  # of copies, as of memory that cuplug makes
@@ -120,8 +121,7 @@ class Adopted(Arguments):
             )
             return ("scratch", self.scratch_at[name]) if fits else None
         if name in self.scope.arrays:
-            dtype = self.dtype(self.scope.parameter(name))
-            fits = kind.kind == "pointer" and is_element(self.ffi, kind.item, dtype)
+            fits = kind.kind == "pointer" and self._is_element(self.scope.parameter(name), kind)
             return ("array", self.scope.arrays[name]) if fits else None
         if name in self.scope.scalars and self.members[self.scope.scalars[name]] == "s":
             return ("scalar", self.scope.scalars[name]) if _is_text(kind) else None
@@ -136,6 +136,16 @@ class Adopted(Arguments):
             return "scalar", self.scope.scalars[name]
         self.numbers.append((term, type))
         return "number", len(self.numbers) - 1
+
+    def _is_element(self, x: Parameter, kind: Any) -> bool:
+        """Return whether a pointer fits an array, whose last dimension counts members."""
+        dtype = self.dtype(x)
+        if not is_element(self.ffi, kind.item, dtype):
+            return False
+        if kind.item.kind not in ("array", "struct"):
+            return True
+        n_parts = self.ffi.sizeof(kind.item) // DTYPES[dtype].n_bytes
+        return n_parts == 1 or x.dims[-1:] == (("fixed", n_parts),)
 
     def _constant(self, name: str, kind: Any) -> tuple[str, int] | None:
         """Return where a text, a fraction, NULL or a value of an enum is kept."""

@@ -14,7 +14,6 @@ from cuplug._engine.signature import formula
 from cuplug._engine.signature import signature as signatures
 from cuplug._engine.signature.signature import Parameter
 
-
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 REAL = re.compile(r"(?<![\w.])-?\d+\.\d*(?:[eE][-+]?\d+)?(?![\w.])")
 CONSTANT = re.compile(r"\b[A-Z]\w*\b")  # of an enum in the prototypes, or NULL

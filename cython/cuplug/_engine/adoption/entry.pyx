@@ -86,7 +86,8 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
             refuse_capture(adopted.name, call.stream, ON_DEFAULT)
             order_streams(call.device.id, NULL, call.stream)
         try:
-            adopted.call(arrays_of(call, adopted.needs_shapes), scalars, numbers, <size_t>call.stream)
+            arrays = arrays_of(call, adopted.needs_shapes)
+            adopted.call(arrays, scalars, numbers, <size_t>call.stream)
         finally:
             if on_default:
                 order_streams(call.device.id, call.stream, NULL)

@@ -102,8 +102,8 @@ cdef int refuse(const cuplug_argument *a, PyObject *obj, str name, Py_ssize_t at
     if a.kind == CUPLUG_ARGUMENT_OTHER and a.scalar.s != NULL:
         seen = a.scalar.s.decode("utf-8", "replace")
     raise TypeError(
-        f"{name}: argument {at}: got {seen}, expected an array, an integer of 64 bits, a float, a bool, a "
-        "string, None or a list of these"
+        f"{name}: argument {at}: got {seen}, expected an array, an integer of 64 bits, a float, "
+        "a bool, a string, None or a list of these"
     )
 
 
@@ -137,7 +137,9 @@ cdef int refuse_array(uint32_t flags, str name, Py_ssize_t at) except -1:
         seen, wanted = "a misaligned array", "an aligned one; pass a copy"
     else:
         return 0
-    raise ValueError(f"{name}: argument {at}: got {seen}, expected {wanted}, or describe the function")
+    raise ValueError(
+        f"{name}: argument {at}: got {seen}, expected {wanted}, or describe the function"
+    )
 
 
 cdef void drop_owner(void *self, int what) noexcept nogil:
@@ -180,7 +182,9 @@ cdef int list_value(
     cdef tvm_any items[MAX_ITEMS]
     cdef Py_ssize_t k, n = 0
     if a.list.n > MAX_ITEMS:
-        raise ValueError(f"{name}: argument {at}: got a list of {a.list.n}, expected at most {MAX_ITEMS} items")
+        raise ValueError(
+            f"{name}: argument {at}: got a list of {a.list.n}, expected at most {MAX_ITEMS} items"
+        )
     try:
         for k in range(a.list.n):
             item = &(<const cuplug_argument *>a.list.items)[k]
