@@ -135,6 +135,20 @@ def test_operators_as_functions():
         cuplug_tvm.function(cuplug.ops.gather, n_outputs=2)
 
 
+def test_python_callbacks_may_keep_arrays(module):
+    kept = []
+    tvm_ffi.register_global_func("cuplug.test.keep", kept.append, override=True)
+    x = np.arange(3, dtype="float32")
+    before = sys.getrefcount(x)
+    for _ in range(3):
+        module.call_global("cuplug.test.keep", x)
+        assert sys.getrefcount(x) == before + 1
+        np.testing.assert_array_equal(np.from_dlpack(kept[0]), x)
+        kept.clear()
+        gc.collect()
+        assert sys.getrefcount(x) == before
+
+
 def test_modules_call_operators(module):
     cuplug_tvm.function(cuplug.ops.relu, "cuplug.test.relu")
     x = np.float32([-1, 2])

@@ -71,6 +71,10 @@ cdef extern from *:
     _Static_assert(sizeof(tvm_object) == 24 && sizeof(tvm_any) == 16 && sizeof(cuplug_tensor) == 48,
                    "as tvm-ffi has them");
 
+    /* Before each object: how an allocator takes its memory back; NULL if the deleter does. A
+     * multiple of 16 bytes, as malloc aligns. */
+    #define TVM_PREFIX_BYTES 16
+
     #define TVM_STRONG ((uint64_t)1)
     #define TVM_WEAK ((uint64_t)1 << 32)
 
@@ -89,8 +93,10 @@ cdef extern from *:
     static inline tvm_tensor *tvm_make_tensor(const cuplug_tensor *from, void *owner,
                                               tvm_deleter deleter) {
       const int n = from->ndim;
-      tvm_tensor *x = malloc(sizeof *x + 2 * (size_t)n * sizeof(int64_t));
-      if (!x) return NULL;
+      char *block = malloc(TVM_PREFIX_BYTES + sizeof(tvm_tensor) + 2 * (size_t)n * sizeof(int64_t));
+      if (!block) return NULL;
+      memset(block, 0, TVM_PREFIX_BYTES);
+      tvm_tensor *x = (tvm_tensor *)(block + TVM_PREFIX_BYTES);
       x->head = (tvm_object){TVM_STRONG | TVM_WEAK, TVM_TENSOR, 0, deleter};
       x->tensor = *from;
       x->owner = owner;
@@ -104,6 +110,8 @@ cdef extern from *:
       }
       return x;
     }
+
+    static inline void tvm_free_tensor(void *x) { free((char *)x - TVM_PREFIX_BYTES); }
 
     /* 1 if others than the caller hold references. */
     static inline int tvm_is_shared(const tvm_object *x) {
@@ -174,4 +182,5 @@ cdef extern from *:
     tvm_tensor *tvm_make_tensor(
         const cuplug_tensor *source, void *owner, tvm_deleter deleter
     ) noexcept nogil
+    void tvm_free_tensor(void *x) noexcept nogil
     bint tvm_is_shared(const tvm_object *x) noexcept nogil

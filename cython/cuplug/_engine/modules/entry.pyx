@@ -2,7 +2,6 @@
 """Described functions of modules as operators: their definition, and the entry that calls them."""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free
 
 from cuplug._engine.base.core cimport (
     CUPLUG_CUDA,
@@ -31,6 +30,7 @@ from cuplug._engine.modules.abi cimport (
     TVM_TENSOR,
     tvm_any,
     tvm_call,
+    tvm_free_tensor,
     tvm_is_shared,
     tvm_make_tensor,
     tvm_object,
@@ -90,7 +90,7 @@ ON_DEFAULT = "wanted another: nothing tells the module of the stream"
 
 cdef void free_tensor(void *self, int what) noexcept nogil:
     if what & 2:
-        free(self)
+        tvm_free_tensor(self)
 
 
 cdef int fill(const cuplug_call *given, const source *s, tvm_any *value) noexcept nogil:

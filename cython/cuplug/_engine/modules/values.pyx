@@ -8,8 +8,6 @@ from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t
-from libc.stdlib cimport free
-from libc.string cimport memset
 
 from cuplug._engine.arguments.outputs cimport finish_output
 from cuplug._engine.array.array cimport share_memory
@@ -50,6 +48,7 @@ from cuplug._engine.modules.abi cimport (
     tvm_bytes,
     tvm_callable,
     tvm_error,
+    tvm_free_tensor,
     tvm_is_shared,
     tvm_make_tensor,
     tvm_object,
@@ -147,7 +146,7 @@ cdef void drop_owner(void *self, int what) noexcept nogil:
         with gil:
             Py_DECREF(<object>(<tvm_tensor *>self).owner)
     if what & 2:
-        free(self)
+        tvm_free_tensor(self)
 
 
 cdef void drop(tvm_any *value) noexcept:
@@ -157,7 +156,7 @@ cdef void drop(tvm_any *value) noexcept:
     tensor = <tvm_tensor *>value.value.p
     if tensor.head.deleter == drop_owner and not tvm_is_shared(&tensor.head):
         Py_DECREF(<object>tensor.owner)
-        free(tensor)
+        tvm_free_tensor(tensor)
     else:
         tvm_release(&tensor.head)
 
