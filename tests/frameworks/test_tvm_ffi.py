@@ -16,19 +16,23 @@ tvm_ffi = pytest.importorskip("tvm_ffi")
 cuplug_tvm = pytest.importorskip("cuplug.tvm_ffi")
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    """Return the path of a module in C++."""
+def compile_module(path, *flags):
+    """Compile the module in C++."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no g++")
     package = Path(tvm_ffi.__file__).parent
-    path = tmp_path_factory.mktemp("module") / "module.so"
-    command = [compiler, "-std=c++17", "-shared", "-fPIC", f"-I{package}/include"]
+    command = [compiler, "-std=c++17", "-shared", "-fPIC", f"-I{package}/include", *flags]
     command += [str(FIXTURES / "tvm_cpp.cc"), "-o", str(path), f"-L{package}/lib", "-ltvm_ffi"]
     subprocess.run(command, check=True)
     path.chmod(0o644)
     return path
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Return the path of a module in C++."""
+    return compile_module(tmp_path_factory.mktemp("module") / "module.so")
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +109,16 @@ def test_described(path, tmp_path):
     np.testing.assert_array_equal(plus_one(x, np.zeros(3, "int32")), x + 1)
     with pytest.raises(ValueError, match="plus_one: sizes differ"):
         plus_one(x, np.zeros(2, "int32"))
+
+
+def test_a_module_with_a_context(tmp_path):
+    module = cuplug.load(compile_module(tmp_path / "context.so", "-DCONTEXT"))
+    assert module.has_context() is True
+    x = np.zeros(3, "float32")
+    module.add_one(x, x)
+    assert x.tolist() == [1, 1, 1]
+    with pytest.raises(cuplug.PluginError, match="odd: OddError: something odd"):
+        module.odd()
 
 
 def test_exceptions_of_callbacks_pass_through(module):
