@@ -10,6 +10,9 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
+from cuplug._engine.lookup.tvm_modules import describe_file
+from cuplug._integration.author.lock_file import read_lock, write_lock
+from cuplug._integration.commands.bandwidth import find_operator
 from places import FIXTURES
 
 tvm_ffi = pytest.importorskip("tvm_ffi")
@@ -119,6 +122,17 @@ def test_a_module_with_a_context(tmp_path):
     assert x.tolist() == [1, 1, 1]
     with pytest.raises(cuplug.PluginError, match="odd: OddError: something odd"):
         module.odd()
+
+
+def test_the_lock_file_has_the_runtime_library(path, tmp_path):
+    lock = tmp_path / "lock"
+    write_lock(str(lock), [describe_file(str(path), "loaded")], "1")
+    assert set(read_lock(str(lock))) >= {"module.so", "libtvm_ffi.so"}
+
+
+def test_a_bench_requires_operators(path):
+    with pytest.raises(cuplug.PluginError, match="a tvm-ffi module without a description"):
+        find_operator(str(path))
 
 
 def test_exceptions_of_callbacks_pass_through(module):
