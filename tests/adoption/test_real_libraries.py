@@ -51,3 +51,14 @@ def test_checksums(capsys):
     assert len(packed) < 500
     names["main"]()
     assert "300 bytes become" in capsys.readouterr().out
+
+
+def test_gsl(capsys):
+    names = example("gsl", "libgsl.so.27")
+    x = np.random.default_rng(3).random((3, 8))
+    np.testing.assert_allclose(names["gsl"].mean(x), x.mean(axis=1))
+    z = x.astype(complex)
+    names["gsl"].fft(z)
+    np.testing.assert_allclose(z, np.fft.fft(x), atol=1e-14)
+    names["main"]()
+    assert "J0(1) = 0.765198" in capsys.readouterr().out
