@@ -28,6 +28,7 @@ from processes import environment
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 PROGRAMS = ("nvcc", "pkg-config")
 LIBRARIES = ("dask", "distributed", "jax", "numba", "pandas", "ray", "sklearn", "torch", "xarray")
+LIBRARIES += ("tvm_ffi",)
 BLOCK = re.compile(
     r"^<!-- tested(?:: )?(?P<how>[^\n]*?) -->\n```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.M | re.S,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from functools import cache
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ class Opened(NamedTuple):
 
 
 loaded: dict[str, Opened] = {}  # by path
+_locks: dict[str, Lock] = {}  # by path
 _functions: list[tuple[str, str, Adopted]] = []  # path and name in the library; alive for ever
 
 
@@ -56,12 +58,17 @@ def adopt(
 
         - `signature`: as in a plugin; each array has one dtype.
         - `arguments`: what the function is given, in its order: names of arrays, scalars and
-          dimensions, `stream`, and integers by `+ - * // %`, `min`, `max`, `size(x)`.
+          dimensions, `stream`, integers by `+ - * // %`, `min`, `max`, `size(x)`, constants,
+          `status`, an integer by address that is judged as `returns` says, and scratch.
         - `function`: its name, the operator's without.
         - `place`: "host" (without) or "cuda", where arrays must be.
-        - `returns`: of an integer: "zero" (without) is success; "one" is; "cuda", a cudaError_t;
+        - `returns`: of an integer: "zero" (without) is success; "one" is; "nonzero" and
+          "nonnegative" are; "cuda", a cudaError_t;
           "errno", a negative errno, or -1 with errno set; "ignored". Or the name of an output
           without dimensions, which is what the function returns. A function may also return void.
+        - `scratch`: memory that it works in, "work: float64[3 * n]".
+        - `order`: "c" (without) or "fortran", for matrices by columns.
+        - `lock`: "none" (without) or "library", for one thread at a time.
         - `doc`: one line.
 
     Returns
@@ -83,7 +90,7 @@ def adopt(
     if description is None:
         description = read_sidecar(place)
     prototypes, operators = check_description(os.fsdecode(path), description)
-    opened = _look(place)
+    opened = resolve(place)
     return SimpleNamespace(
         **{
             name: _adopt(place, prototypes, name, items, opened)
@@ -116,6 +123,8 @@ def _check(name: str, items: Items) -> None:
 def _define(path: str, prototypes: str, name: str, items: Items) -> tuple[Operator, Adopted]:
     description = dict(items)
     adopted = Adopted(name, description, read_prototypes(prototypes))
+    if adopted.is_locked:
+        adopted.lock = _locks.setdefault(path, Lock())
     described = {"prototypes": prototypes, name: description}
     made = PublicCall(PickledOperator, adopt, (path, described), name)
     op = define_adopted(adopted, plugin_name(path), path, description.get("doc", ""), made)
@@ -123,7 +132,7 @@ def _define(path: str, prototypes: str, name: str, items: Items) -> tuple[Operat
     return op, adopted
 
 
-def _look(path: str) -> Opened:
+def resolve(path: str) -> Opened:
     """Return what the dynamic linker is to be given for a path.
 
     It compares names before it looks at files, so a file that was replaced gets a longer name.
@@ -193,7 +202,7 @@ def reload_adopted(paths: Collection[str] | None) -> tuple[set[str], list[Except
     for path in sorted(known if paths is None else known & set(paths)):
         try:
             is_same = loaded[path].identity == _identify(path)
-            if _rebind(path, loaded[path] if is_same else _look(path)):
+            if _rebind(path, loaded[path] if is_same else resolve(path)):
                 changed.add(path)
         except (OSError, PluginError) as error:
             errors.append(error)

@@ -12,9 +12,11 @@ SUFFIX = ".cuplug.toml"
 MAX_BYTES = 1 << 16  # of a description
 MAX_DOTS = 100  # in one of its lines
 MAX_NAME = 63  # characters of an operator's
-KEYS = {"signature", "arguments", "function", "place", "returns", "doc"}
-CHOICES = {"place": ("host", "cuda")}
-RETURNS = ("zero", "one", "cuda", "errno", "ignored")  # or the name of an output
+NEEDED = {"signature", "arguments"}
+OPTIONAL = ("function", "place", "returns", "scratch", "order", "lock", "doc")
+CHOICES = {"place": ("host", "cuda"), "order": ("c", "fortran"), "lock": ("none", "library")}
+# What the function returns; or the name of an output.
+RETURNS = ("zero", "one", "nonzero", "nonnegative", "cuda", "errno", "ignored")
 Items = tuple[tuple[str, str], ...]  # keys and texts of one operator, in order
 
 
@@ -76,11 +78,11 @@ def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, d
 
 def _items(name: str, given: Any) -> Items:
     """Check the form of what is said of one operator."""
-    if not isinstance(given, Mapping) or not {"signature", "arguments"} <= set(given) <= KEYS:
+    if not isinstance(given, Mapping) or not (NEEDED <= set(given) <= {*NEEDED, *OPTIONAL}):
         seen = (
             ", ".join(repr(x)[1:-1] for x in given) if isinstance(given, Mapping) else repr(given)
         )
-        wanted = "signature, arguments, and perhaps function, place, returns, doc"
+        wanted = f"signature, arguments, and perhaps {', '.join(OPTIONAL)}"
         raise ValueError(f"{name}: seen {seen}, wanted {wanted}")
     for key, text in given.items():
         if not isinstance(text, str) or text not in CHOICES.get(key, (text,)):

@@ -43,6 +43,8 @@ ON_DEFAULT = "wanted another: the function launches on the default stream"
 cdef object scalar_value(const cuplug_scalar *scalar, str member):
     if member == "f":
         return scalar.f
+    if member == "s":
+        return None if scalar.s == NULL else <bytes>scalar.s
     return scalar.u if member == "u" else scalar.i
 
 
@@ -84,7 +86,8 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
             refuse_capture(adopted.name, call.stream, ON_DEFAULT)
             order_streams(call.device.id, NULL, call.stream)
         try:
-            adopted.call(arrays_of(call, adopted.by_rows), scalars, numbers, <size_t>call.stream)
+            arrays = arrays_of(call, adopted.needs_shapes)
+            adopted.call(arrays, scalars, numbers, <size_t>call.stream)
         finally:
             if on_default:
                 order_streams(call.device.id, call.stream, NULL)

@@ -28,6 +28,8 @@ COMPLEX = {
     "complex128": ("double _Complex", "_cffi_double_complex_t"),
 }
 
+PARTS = {"complex64": "float32", "complex128": "float64"}
+
 
 class Function(NamedTuple):
     """One declared function."""
@@ -58,6 +60,7 @@ class Prototypes:
             text = str(error) or type(error).__name__
             raise ValueError(f"prototypes: {text}") from None
         # Its public interface shows a function of an opened library only, and no const.
+        self.constants: dict[str, int] = dict(ffi._parser._int_constants)  # of enums, and #define
         self._declared: dict[str, Any] = ffi._parser._declarations
 
     def function(self, name: str, operator: str) -> Function:
@@ -109,6 +112,9 @@ def is_element(ffi: Any, item: Any, dtype: str) -> bool:
     """Return whether a pointer to `item` may point to elements of a dtype."""
     if item.kind == "void":
         return True
+    if item.kind in ("array", "struct"):
+        part = PARTS.get(dtype, dtype)
+        return bool(_parts(item)) and all(is_element(ffi, x, part) for x in _parts(item))
     if item.kind not in ("primitive", "enum"):
         return False
     if dtype in COMPLEX or is_complex(item):
@@ -124,6 +130,13 @@ def is_element(ffi: Any, item: Any, dtype: str) -> bool:
             or is_signed(ffi, item) == is_signed(ffi, wanted)
         )
     )
+
+
+def _parts(item: Any) -> list[Any]:
+    """Return the types that an array or a structure is made of; none of an opaque one."""
+    if item.kind == "array":
+        return [item.item]
+    return [field.type for _, field in item.fields or ()]
 
 
 def is_complex(kind: Any) -> bool:

@@ -21,6 +21,7 @@ from cuplug._engine.call.operator import Operator
 from cuplug._engine.discovery.fields import check_trust, inspect_fields
 from cuplug._engine.lookup.listing import list_plugins, search_path
 from cuplug._engine.lookup.records import Plugin, PluginFile
+from cuplug._engine.modules.module import is_module
 from cuplug.errors import NotFoundError, PluginError
 
 MAX_REASON = 500  # characters
@@ -38,7 +39,7 @@ def list_adopted(listed: list[PluginFile]) -> list[PluginFile]:
     tables = {p.path for p in listed if p.state != "no plugin"}
     records = []
     for library, origin in places.items():
-        if library in tables or inspect_fields(library)[0] == "ok":
+        if library in tables or inspect_fields(library)[0] == "ok" or is_module(library):
             continue
         record = describe(library, origin)
         if record.state == "ok" and taken.setdefault(record.name, library) != library:

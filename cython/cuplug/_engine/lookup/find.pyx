@@ -67,6 +67,8 @@ def find(name, version=None, digest=None):
     """
     found = find_any(name)
     if version is not None or digest is not None:
+        if not isinstance(found, Operator):
+            raise PluginError(f"{name}: got a version or digest, expected none for {found!r}")
         check_code(found, version, digest)
     return found
 
@@ -115,8 +117,12 @@ cdef object find_any(object name):
         return find_in_plugins(name, False)
     except NotFoundError as missing:
         from cuplug._engine.lookup.adopted_libraries import find_adopted
+        from cuplug._engine.lookup.tvm_modules import find_in_modules
 
-        return find_adopted(name, missing)
+        try:
+            return find_adopted(name, missing)
+        except NotFoundError as not_adopted:
+            return find_in_modules(name, not_adopted, load)
 
 
 cdef int look_up(const char *name, cuplug_operator **op, cuplug_error *error) except -1 nogil:
@@ -228,7 +234,10 @@ def load(path):
         return Plugin(load_operators(encoded, ROOM))
     except PluginError as refusal:
         from cuplug._engine.lookup.adopted_libraries import load_adopted
+        from cuplug._engine.lookup.tvm_modules import is_module, load_module
 
+        if is_module(os.fsdecode(encoded)):
+            return load_module(os.fsdecode(encoded), load)
         return load_adopted(os.fsdecode(encoded), refusal)
 
 
@@ -260,13 +269,14 @@ def plugins():
     Returns
     -------
     list of PluginFile
-        In search order: the first of a name is the one that is used. Adopted libraries come last.
+        In search order: the first of a name is the one that is used. Adopted libraries come after
+        plugins, then modules of tvm-ffi.
     """
     from cuplug._engine.lookup.adopted_libraries import list_adopted
+    from cuplug._engine.lookup.tvm_modules import list_modules
 
     listed = list_plugins()
-    adopted = list_adopted(listed)
-    if not adopted:
-        return listed
-    paths = {record.path for record in adopted}
-    return [record for record in listed if record.path not in paths] + adopted
+    others = list_adopted(listed)
+    others += list_modules(listed + others)
+    paths = {record.path for record in others}
+    return [record for record in listed if record.path not in paths] + others

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cuplug._engine.base.public import public
 from cuplug._engine.call.operator import Operator
+from cuplug._engine.modules.function import ModuleFunction
 
 __all__ = ["Directory", "Plugin", "PluginFile"]
 
@@ -28,7 +29,8 @@ class PluginFile(NamedTuple):
     architectures: tuple[int, ...]  # compute capabilities: 900 for 9.0
     abi: str  # "1.0"
     loaded: bool  # its code is in the process
-    kind: str = "plugin"  # or "adopted": a library with a description instead of a table
+    # Or "adopted": a library with a description instead of a table; or "module", of tvm-ffi.
+    kind: str = "plugin"
 
 
 @public
@@ -49,37 +51,48 @@ class Plugin:
     ----------
     name, version, path : str
     operators : tuple of Operator
+    functions : tuple
+        Of a tvm-ffi module without a description: its functions, which have no signatures.
     """
 
-    def __init__(self, operators: tuple[Operator, ...] = ()) -> None:
-        if not isinstance(operators, tuple) or not operators:
+    def __init__(
+        self,
+        operators: tuple[Operator, ...] = (),
+        functions: tuple[ModuleFunction, ...] = (),
+    ) -> None:
+        if not isinstance(operators, tuple) or not operators + functions:
             raise TypeError("cuplug.Plugin: get one with cuplug.load")
         if wrong := [x for x in operators if not isinstance(x, Operator)]:
             seen = type(wrong[0]).__name__
             raise TypeError(f"cuplug.Plugin: operators: seen {seen}, wanted cuplug.Operator")
-        self._take(operators)
+        self._take(operators, functions)
 
-    def _take(self, operators: tuple[Operator, ...]) -> None:
+    def _take(
+        self, operators: tuple[Operator, ...], functions: tuple[ModuleFunction, ...] = ()
+    ) -> None:
         """Have these operators from now on."""
-        first = operators[0]
+        first = operators[0] if operators else functions[0]
         self.name: str = first.plugin
         self.version: str = first.version
         self.path: str = first.path
-        self.operators = operators
+        self.operators, self.functions = operators, functions
+
+    def _own(self) -> tuple[Operator | ModuleFunction, ...]:
+        return (*self.__dict__.get("operators", ()), *self.__dict__.get("functions", ()))
 
     def __getattr__(self, name: str) -> Callable[..., object]:
-        for operator in self.__dict__.get("operators", ()):
+        for operator in self._own():
             if operator.name == name:
                 return operator
         raise AttributeError(f"plugin {self.__dict__.get('name')} has no operator {name}")
 
     def __dir__(self) -> list[str]:
-        return sorted([*super().__dir__(), *(operator.name for operator in self.operators)])
+        return sorted([*super().__dir__(), *(operator.name for operator in self._own())])
 
     def _repr_html_(self) -> str:
         """Return all operators, for notebooks."""
         return "".join(f"<p>{operator._repr_html_()}</p>" for operator in self.operators)
 
     def __repr__(self) -> str:
-        names = ", ".join(operator.name for operator in self.operators)
+        names = ", ".join(operator.name for operator in self._own())
         return f"<plugin {self.name} {self.version} from {self.path}: {names}>"

@@ -55,5 +55,6 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
     if errors or refused:
         raise [*errors, *refused][0]
     if isinstance(what, Plugin):
-        what._take(load(what.path).operators)
+        fresh = load(what.path)
+        what._take(fresh.operators, fresh.functions)
     return tuple(sorted(changed | others))

@@ -13,6 +13,8 @@ from cuplug._engine.adoption.description import sidecar_of
 from cuplug._engine.discovery.fields import check_owner
 from cuplug._engine.discovery.table import read_functions, read_rows, read_table
 from cuplug._engine.lookup.adopted_libraries import describe
+from cuplug._engine.lookup.tvm_modules import describe_file
+from cuplug._engine.modules.module import is_module
 from cuplug._engine.signature.evaluate import broken_by_defaults
 from cuplug._engine.signature.parallel_dims import unkept
 from cuplug._engine.signature.signature import SignatureError, parse
@@ -61,7 +63,7 @@ def check_file(path: str, folder: str = "") -> list[Finding]:
     except elf.ElfError as error:
         return [Finding(ERROR, "file", f"{path}: {error}", "give the path of a shared library")]
     table = read_table(path)
-    if table.state == "no plugin" and os.path.lexists(sidecar_of(path)):
+    if table.state == "no plugin" and (os.path.lexists(sidecar_of(path)) or is_module(path)):
         return [_check_description(path)]
     if not table.rows:
         table = replace(table, rows=read_rows(library.note))
@@ -78,9 +80,12 @@ def check_file(path: str, folder: str = "") -> list[Finding]:
 
 
 def _check_description(path: str) -> Finding:
-    """Judge a library that is adopted, by the description beside it."""
-    record = describe(os.path.abspath(path), "")
+    """Judge a library that is adopted, or a tvm-ffi module, by the description beside it."""
+    judge = describe_file if is_module(path) else describe
+    record = judge(os.path.abspath(path), "")
     names, beside = ", ".join(record.operators), os.path.basename(sidecar_of(path))
+    if record.state == "ok" and not record.signatures:
+        return Finding(OK, "description", f"a tvm-ffi module without a description: {names}")
     if record.state == "ok":
         return Finding(OK, "description", f"{beside} describes {names}")
     return Finding(ERROR, "description", record.reason, f"correct {beside}")

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 
 from cuplug._engine.adoption.description import SUFFIX
 from cuplug._engine.lookup.records import PluginFile
+from cuplug._engine.modules.runtime import LIBRARY, find_runtime
 from cuplug._integration.author.elf import ElfError, linked, open_regular, read_library
 from cuplug.errors import NotFoundError, PluginError
 
@@ -111,9 +112,10 @@ def compare(digests: dict[str, str], plugins: Iterable[PluginFile]) -> list[Comp
 
 
 def _own_files(plugin: PluginFile) -> list[str]:
-    """Return a plugin's file; an adopted library has its description beside it."""
+    """Return a plugin's file, and the description beside a library that is not a plugin."""
     beside = plugin.path.removesuffix(".so") + SUFFIX
-    return [plugin.path, *([beside] if plugin.kind == "adopted" else [])]
+    has_one = plugin.kind == "adopted" or (plugin.kind == "module" and os.path.lexists(beside))
+    return [plugin.path, *([beside] if has_one else [])]
 
 
 def _linked_files(path: str) -> list[str]:
@@ -121,9 +123,10 @@ def _linked_files(path: str) -> list[str]:
         found, missing = linked(read_library(path, whole=False), whole=False)
     except (OSError, ElfError) as error:
         raise PluginError(f"{path}: {error}") from None
-    if missing:
-        raise PluginError(f"{path}: it links {', '.join(missing)}, which is not found")
-    return [library.path for library in found]
+    runtime = find_runtime() if LIBRARY in missing else ""  # of tvm-ffi, which its package has
+    if lacking := [x for x in missing if x != LIBRARY or not os.path.isabs(runtime)]:
+        raise PluginError(f"{path}: it links {', '.join(lacking)}, which is not found")
+    return [library.path for library in found] + [runtime] * bool(runtime)
 
 
 def _digest(path: str) -> str:

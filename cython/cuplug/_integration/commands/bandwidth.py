@@ -32,7 +32,7 @@ from cuplug._integration.commands.overrides import (
 from cuplug._integration.commands.properties import Arguments, as_list, inouts, with_arrays
 from cuplug._integration.commands.property_runner import NO_GPU
 from cuplug.array_api.conversion import asarray
-from cuplug.errors import CudaError
+from cuplug.errors import CudaError, PluginError
 
 SIZES = tuple(1 << power for power in range(10, 29, 3))
 BATCH_S = 0.02
@@ -70,6 +70,11 @@ def find_operator(what: str) -> Operator:
     if not path:
         return find(what)
     plugin = load(path)
+    if not plugin.operators:
+        raise PluginError(
+            f"{path}: got a tvm-ffi module without a description, expected operators; describe its "
+            "functions"
+        )
     return next((x for x in plugin.operators if x.name == plugin.name), plugin.operators[0])
 
 

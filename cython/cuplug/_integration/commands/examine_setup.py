@@ -123,7 +123,7 @@ def examine_permissions(machine: Machine) -> Iterator[Finding]:
     used = [directory.path for directory in machine.directories if directory.state == "ok"]
     fine = [plugin for plugin in machine.plugins if plugin.state == "ok"]
     used += [plugin.path for plugin in fine]
-    used += [sidecar_of(plugin.path) for plugin in fine if plugin.kind == "adopted"]
+    used += [sidecar_of(plugin.path) for plugin in fine if plugin.kind != "plugin"]
     shared = [path for path in used if _group_writable(path)]
     for path in shared:
         yield Finding(

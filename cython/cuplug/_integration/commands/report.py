@@ -138,7 +138,7 @@ def show_operator(name: str, as_json: bool) -> None:
         return
     print_lines(
         [
-            f"{operator.name}, of plugin {operator.plugin} {operator.version or '(adopted)'}",
+            f"{operator.name}, of plugin {operator.plugin} {operator.version or '(no version)'}",
             f"file:          {operator.path}",
             f"loaded:        {'yes' if loaded else 'no, at the first call'}",
             f"architectures: {_dotted(table.architectures) or 'none'}",
@@ -159,7 +159,12 @@ def _show_kernels(kernels: list[dict[str, Any]]) -> None:
 
 
 def _adopted_rows(operator: cuplug.Operator) -> list[Row]:
-    """Return what a table would say of an operator whose library has none."""
+    """Return what a table would say of an operator whose library has none.
+
+    A function of a tvm-ffi module without a description has no signature to show.
+    """
+    if not isinstance(operator, cuplug.Operator):
+        return []
     cuda, host = (operator.name if side in operator.sides else "" for side in ("cuda", "cpu"))
     (signature,) = operator.signatures
     return [Row(cuda, host, signature, operator.doc, 0, {})]

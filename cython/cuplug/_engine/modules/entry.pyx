@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Described functions of modules as operators: their definition, and the entry that calls them."""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+
+from cuplug._engine.base.core cimport (
+    CUPLUG_CUDA,
+    CUPLUG_ROW_KEEPS_WHOLE,
+    cuplug_device,
+    cuplug_error,
+    cuplug_scalar,
+    cuplug_tensor,
+)
+from cuplug._engine.base.core_call cimport (
+    cuplug_call,
+    cuplug_definition_row,
+    cuplug_entry_number,
+    cuplug_term,
+)
+from cuplug._engine.base.status cimport raise_later
+from cuplug._engine.call.operator cimport define
+from cuplug._engine.cuda.streams cimport order_streams, refuse_capture
+from cuplug._engine.modules.abi cimport (
+    TVM_BOOL,
+    TVM_FLOAT,
+    TVM_INT,
+    TVM_NONE,
+    TVM_OBJECT,
+    TVM_RAW_TEXT,
+    TVM_TENSOR,
+    tvm_any,
+    tvm_call,
+    tvm_free_tensor,
+    tvm_is_shared,
+    tvm_make_tensor,
+    tvm_object,
+    tvm_release,
+)
+from cuplug._engine.modules.runtime cimport run_function, runtime
+from cuplug._engine.modules.values cimport error_of
+from cuplug._engine.signature.terms cimport allocate, set_term
+
+from cuplug._engine.base.dtypes import DTYPES
+from cuplug.errors import PluginError
+
+cdef enum:
+    MAX_VALUES = 64
+
+# Where an argument of the function comes from.
+cdef enum:
+    FROM_ARRAY
+    FROM_INT
+    FROM_FLOAT
+    FROM_BOOL
+    FROM_TEXT
+    FROM_NUMBER
+
+KINDS = {
+    "array": FROM_ARRAY, "int": FROM_INT, "float": FROM_FLOAT, "bool": FROM_BOOL,
+    "text": FROM_TEXT, "number": FROM_NUMBER,
+}
+cdef uint32_t INT64 = DTYPES["int64"].id
+
+ctypedef struct source:
+    int kind
+    int at
+    cuplug_term term
+
+# Lives for ever, as the operator does.
+ctypedef struct described:
+    void *self
+    tvm_call *call
+    const char *name
+    int n
+    source sources[MAX_VALUES]
+
+cdef extern from "internal/core.h":
+    ctypedef struct seen_call "cuplug_call":
+        cuplug_device device
+        void *stream
+        const cuplug_tensor *tensors
+        const cuplug_scalar *scalars
+        uint64_t none_mask
+        void *context
+
+    cuplug_error *cuplug_entry_error "cuplug_core->entry_error"(const cuplug_call *call)
+
+ON_DEFAULT = "wanted another: nothing tells the module of the stream"
+
+
+cdef void free_tensor(void *self, int what) noexcept nogil:
+    if what & 2:
+        tvm_free_tensor(self)
+
+
+cdef int fill(const cuplug_call *given, const source *s, tvm_any *value) noexcept nogil:
+    cdef const seen_call *call = <const seen_call *>given
+    cdef const cuplug_tensor *x
+    value.type = TVM_NONE
+    value.n_small = 0
+    value.value.i = 0
+    if s.kind == FROM_ARRAY:
+        x = &call.tensors[s.at]
+        if x.ndim < 0:  # an optional one that is absent
+            return 0
+        value.type = TVM_TENSOR
+        value.value.p = tvm_make_tensor(x, NULL, free_tensor)
+        return fail_by_memory(given) if value.value.p == NULL else 0
+    if s.kind == FROM_NUMBER:
+        value.type = TVM_INT
+        return cuplug_entry_number(given, &s.term, b"arguments", INT64, &value.value.i)
+    if call.none_mask >> s.at & 1:
+        return 0
+    if s.kind == FROM_FLOAT:
+        value.type = TVM_FLOAT
+        value.value.f = call.scalars[s.at].f
+    elif s.kind == FROM_TEXT:
+        value.type = TVM_RAW_TEXT
+        value.value.p = call.scalars[s.at].s
+    else:
+        value.type = TVM_BOOL if s.kind == FROM_BOOL else TVM_INT
+        value.value.i = call.scalars[s.at].i
+    return 0
+
+
+cdef int fail_by_memory(const cuplug_call *call) noexcept with gil:
+    return raise_later(MemoryError(), cuplug_entry_error(call))
+
+
+cdef int fail_by_function(
+    const cuplug_call *call, const described *function, int status
+) noexcept with gil:
+    return raise_later(error_of(function.name.decode(), status), cuplug_entry_error(call))
+
+
+cdef int fail_by_reference(
+    const cuplug_call *call, const described *function
+) noexcept with gil:
+    name = function.name.decode()
+    return raise_later(
+        PluginError(
+            f"{name}: the function keeps a reference to an array, expected none after the call; "
+            "call it without a description"
+        ),
+        cuplug_entry_error(call),
+    )
+
+
+cdef int run_described(const cuplug_call *given) noexcept nogil:
+    """An entry for either side."""
+    cdef tvm_any values[MAX_VALUES]
+    cdef const described *function = <const described *>(<const seen_call *>given).context
+    cdef int k, n_made = 0, status = 0
+    cdef bint is_shared = False
+    while n_made < function.n and not status:
+        status = fill(given, &function.sources[n_made], &values[n_made])
+        n_made += 1
+    if not status:
+        status = call_function(given, function, values)
+    for k in range(n_made):
+        if values[k].type == TVM_TENSOR and values[k].value.p != NULL:
+            is_shared |= tvm_is_shared(<tvm_object *>values[k].value.p)
+            tvm_release(<tvm_object *>values[k].value.p)
+    return fail_by_reference(given, function) if is_shared and not status else status
+
+
+cdef int call_function(
+    const cuplug_call *given, const described *function, const tvm_any *values
+) noexcept nogil:
+    cdef const seen_call *call = <const seen_call *>given
+    cdef int32_t device = call.device.id if call.device.type == CUPLUG_CUDA else -1
+    cdef bint on_default = device >= 0 and runtime.set_stream == NULL
+    cdef tvm_any result
+    cdef int status
+    if on_default and order(given, function, True):
+        return 1
+    status = run_function(
+        function.self, function.call, values, function.n, device, call.stream, &result
+    )
+    if on_default and order(given, function, False):
+        return 1
+    if status:
+        return fail_by_function(given, function, status)
+    if result.type >= TVM_OBJECT:
+        tvm_release(<tvm_object *>result.value.p)
+    return 0
+
+
+cdef int order(
+    const cuplug_call *given, const described *function, bint is_before
+) noexcept with gil:
+    """Order the default stream, which the module knows alone, with the call's."""
+    cdef const seen_call *call = <const seen_call *>given
+    try:
+        if is_before:
+            refuse_capture(function.name.decode(), call.stream, ON_DEFAULT)
+            order_streams(call.device.id, NULL, call.stream)
+        else:
+            order_streams(call.device.id, call.stream, NULL)
+        return 0
+    except BaseException as error:
+        return raise_later(error, cuplug_entry_error(given))
+
+
+def define_described(
+    str signature, list sources, size_t handle, size_t call, str place, str plugin, str path,
+    str doc, object made
+):
+    """Define an operator that calls a function of a module.
+
+    `sources` are triples: a key of KINDS, the number of the array or the scalar, and for a number
+    its formula.Term.
+    """
+    cdef described *function = <described *>allocate(1, sizeof(described))
+    cdef cuplug_definition_row row
+    cdef bytes text = signature.encode()
+    cdef bytes name = signature.partition("(")[0].strip().encode()
+    cdef char *kept = <char *>allocate(len(name) + 1, 1)
+    cdef Py_ssize_t k
+    for k in range(len(name)):
+        kept[k] = name[k]
+    function.self = <void *>handle
+    function.call = <tvm_call *>call
+    function.name = kept
+    function.n = <int>len(sources)
+    for k, (kind, at, term) in enumerate(sources):
+        function.sources[k].kind = KINDS[kind]
+        function.sources[k].at = at
+        if term is not None:
+            set_term(&function.sources[k].term, term)
+    row.signature = text
+    row.host = row.cuda = run_described
+    if place == "cuda":
+        row.host = NULL
+    elif place == "host":
+        row.cuda = NULL
+    row.context = function
+    row.reshape = NULL
+    row.flags = CUPLUG_ROW_KEEPS_WHOLE
+    row.implies_strides = 0
+    row.scans = 0
+    return define(&row, 1, plugin, NULL, path, doc, made)

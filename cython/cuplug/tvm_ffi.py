@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators as functions of tvm-ffi, for programs that call these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuplug._engine.base.public import public
+from cuplug._engine.call.operator import Operator
+from cuplug._engine.signature.signature import refuse_handles, signatures_of
+
+__all__ = ["function"]
+
+
+@public
+def function(operator: Operator, name: str | None = None, *, n_outputs: int = 0) -> Any:
+    """Make a function of tvm-ffi that calls an operator.
+
+    It takes the operator's arguments by position, and returns new tensors. On a GPU it runs on the
+    current stream of tvm-ffi.
+
+    Parameters
+    ----------
+    operator : Operator
+    name : str, optional
+        Registers the function globally, so that code in any language finds it by this name.
+    n_outputs : int, optional
+        How many of the last arguments are tensors for the outputs: all of the operator's, and the
+        function returns None; or 0, which is the default.
+
+    Returns
+    -------
+    tvm_ffi.Function
+
+    Raises
+    ------
+    TypeError
+        The operator has handles.
+    ValueError
+        The operator does not have `n_outputs` outputs.
+
+    Examples
+    --------
+    >>> gather = cuplug.tvm_ffi.function(cuplug.ops.gather, "cuplug.gather")
+    >>> gather(tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(index))
+    """
+    import tvm_ffi
+
+    if not isinstance(operator, Operator):
+        raise TypeError(
+            f"tvm_ffi.function: operator: got {type(operator).__name__}, expected cuplug.Operator"
+        )
+    refuse_handles(operator, "a function of tvm-ffi", "call it from Python")
+    counts = {len(x.outputs) for x in signatures_of(operator)}
+    if n_outputs and counts != {n_outputs}:
+        raise ValueError(
+            f"tvm_ffi.function: n_outputs: got {n_outputs}, expected 0 or {max(counts)} "
+            f"(those of {operator.name})"
+        )
+
+    def call(*args: Any) -> Any:
+        on_gpu = next((x for x in args if _is_on_gpu(x)), None)
+        stream = tvm_ffi.get_raw_stream(on_gpu.device) if on_gpu is not None else 0
+        own: dict[str, Any] = {"stream": stream} if stream else {}
+        if not n_outputs:
+            return operator(*args, **own)
+        out = args[-1] if n_outputs == 1 else args[-n_outputs:]
+        operator(*args[:-n_outputs], out=out, **own)
+        return None
+
+    made = tvm_ffi.convert(call)
+    if name is not None:
+        tvm_ffi.register_global_func(name, made, override=True)
+    return made
+
+
+def _is_on_gpu(x: Any) -> bool:
+    return getattr(getattr(x, "device", None), "type", "") == "cuda"

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""With the released package apache-tvm-ffi: its modules, and operators as its functions."""
+
+import gc
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug._engine.lookup.tvm_modules import describe_file
+from cuplug._integration.author.lock_file import read_lock, write_lock
+from cuplug._integration.commands.bandwidth import find_operator
+from places import FIXTURES
+
+tvm_ffi = pytest.importorskip("tvm_ffi")
+cuplug_tvm = pytest.importorskip("cuplug.tvm_ffi")
+
+
+def compile_module(path, *flags):
+    """Compile the module in C++."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++")
+    package = Path(tvm_ffi.__file__).parent
+    command = [compiler, "-std=c++17", "-shared", "-fPIC", f"-I{package}/include", *flags]
+    command += [str(FIXTURES / "tvm_cpp.cc"), "-o", str(path), f"-L{package}/lib", "-ltvm_ffi"]
+    subprocess.run(command, check=True)
+    path.chmod(0o644)
+    return path
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Return the path of a module in C++."""
+    return compile_module(tmp_path_factory.mktemp("module") / "module.so")
+
+
+@pytest.fixture(scope="module")
+def module(path):
+    return cuplug.load(path)
+
+
+def test_arrays(module):
+    x, y = np.arange(4, dtype="float32"), np.zeros(4, "float32")
+    assert module.add_one(x, y) is None
+    np.testing.assert_array_equal(y, x + 1)
+    given = tvm_ffi.from_dlpack(x)
+    module.add_one(y, given)
+    np.testing.assert_array_equal(x, y + 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda m, x: m.add_one(x, x[1:]), ValueError, "add_one: sizes differ"),
+        (lambda m, x: m.odd(), cuplug.PluginError, "odd: OddError: something odd"),
+        (lambda m, x: m.add_one(x), TypeError, "add_one: .* Expected 2 but got 1"),
+        (lambda m, x: m.add_one(1, x), TypeError, "add_one: .* but got `int`"),
+    ],
+)
+def test_errors(module, call, error, text):
+    with pytest.raises(error, match=text):
+        call(module, np.zeros(3, "float32"))
+
+
+def test_owned_tensors(module):
+    x = np.zeros(3, "float32")
+    before = sys.getrefcount(x)
+    assert module.identity(x) is x
+    module.keep(x)
+    assert sys.getrefcount(x) == before + 1
+    module.forget()
+    assert sys.getrefcount(x) == before
+
+
+def test_tensors_that_the_module_allocates_are_of_cuplug(module):
+    made = module.filled(np.zeros((2, 3), "float32"), 7.0)
+    assert type(made) is np.ndarray
+    np.testing.assert_array_equal(made, np.full((2, 3), 7, "float32"))
+    own = module.filled(cuplug.array_api.zeros(2, dtype="float32", device="cpu"), 1.0)
+    assert type(own) is cuplug.Array
+
+
+def test_other_values(module):
+    x = np.zeros((2, 3), "float32")
+    assert module.greet("wörld", 3, True) == "hello wörld 3 yes"
+    assert module.total([x, x]) == 12
+    assert module.total([]) == 0
+    assert module.first_and_text((3, 4)) == (3, "a text of more than seven bytes")
+    assert module.shape(x) == (2, 3)
+
+
+def test_lists_release_their_arrays(module):
+    x = np.zeros(2, "float32")
+    before = sys.getrefcount(x)
+    module.total([x, x])
+    gc.collect()
+    assert sys.getrefcount(x) == before
+
+
+def test_described(path, tmp_path):
+    copy = Path(shutil.copy(path, tmp_path / "described.so"))
+    copy.with_suffix(".cuplug.toml").write_text(
+        '[plus_one]\nfunction = "add_one"\n'
+        'signature = "plus_one(x: float32[n], k: int32[m]) -> y: float32[m]"\narguments = "x, y"\n'
+    )
+    plus_one = cuplug.load(copy).plus_one
+    x = np.arange(3, dtype="float32")
+    np.testing.assert_array_equal(plus_one(x, np.zeros(3, "int32")), x + 1)
+    with pytest.raises(ValueError, match="plus_one: sizes differ"):
+        plus_one(x, np.zeros(2, "int32"))
+
+
+def test_a_module_with_a_context(tmp_path):
+    module = cuplug.load(compile_module(tmp_path / "context.so", "-DCONTEXT"))
+    assert module.has_context() is True
+    x = np.zeros(3, "float32")
+    module.add_one(x, x)
+    assert x.tolist() == [1, 1, 1]
+    with pytest.raises(cuplug.PluginError, match="odd: OddError: something odd"):
+        module.odd()
+
+
+def test_the_lock_file_has_the_runtime_library(path, tmp_path):
+    lock = tmp_path / "lock"
+    write_lock(str(lock), [describe_file(str(path), "loaded")], "1")
+    assert set(read_lock(str(lock))) >= {"module.so", "libtvm_ffi.so"}
+
+
+def test_a_bench_requires_operators(path):
+    with pytest.raises(cuplug.PluginError, match="a tvm-ffi module without a description"):
+        find_operator(str(path))
+
+
+def test_exceptions_of_callbacks_pass_through(module):
+    def fail():
+        raise KeyError("of the callback")
+
+    tvm_ffi.register_global_func("cuplug.test.fail", fail, override=True)
+    with pytest.raises(KeyError, match="of the callback"):
+        module.call_global("cuplug.test.fail")
+
+
+def test_operators_as_functions():
+    gather = cuplug_tvm.function(cuplug.ops.gather, "cuplug.test.gather")
+    x, index = np.float32([10, 20, 30]), np.int64([2, 0])
+    tensors = tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(index)
+    np.testing.assert_array_equal(np.from_dlpack(gather(*tensors)), [30, 10])
+    out = np.zeros(2, "float32")
+    into = cuplug_tvm.function(cuplug.ops.gather, n_outputs=1)
+    assert into(*tensors, tvm_ffi.from_dlpack(out)) is None
+    np.testing.assert_array_equal(out, [30, 10])
+    found = tvm_ffi.get_global_func("cuplug.test.gather")
+    np.testing.assert_array_equal(np.from_dlpack(found(*tensors)), [30, 10])
+    with pytest.raises(IndexError, match="gather: "):
+        gather(tensors[0], tvm_ffi.from_dlpack(np.int64([5])))
+    with pytest.raises(TypeError, match="operator: got int, expected cuplug.Operator"):
+        cuplug_tvm.function(1)
+    with pytest.raises(ValueError, match="n_outputs: got 2, expected 0 or 1"):
+        cuplug_tvm.function(cuplug.ops.gather, n_outputs=2)
+
+
+def test_python_callbacks_may_keep_arrays(module):
+    kept = []
+    tvm_ffi.register_global_func("cuplug.test.keep", kept.append, override=True)
+    x = np.arange(3, dtype="float32")
+    before = sys.getrefcount(x)
+    for _ in range(3):
+        module.call_global("cuplug.test.keep", x)
+        assert sys.getrefcount(x) == before + 1
+        np.testing.assert_array_equal(np.from_dlpack(kept[0]), x)
+        kept.clear()
+        gc.collect()
+        assert sys.getrefcount(x) == before
+
+
+def test_modules_call_operators(module):
+    cuplug_tvm.function(cuplug.ops.relu, "cuplug.test.relu")
+    x = np.float32([-1, 2])
+    assert module.call_global("cuplug.test.relu", x).tolist() == [0, 2]
+
+
+@pytest.mark.gpu
+def test_on_the_stream_of_the_caller(module):
+    torch = pytest.importorskip("torch")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        assert module.stream(torch.zeros(2, device="cuda")) == side.cuda_stream
+    x = torch.arange(3.0, device="cuda")
+    made = module.identity(x)
+    assert made is x
+
+
+@pytest.mark.gpu
+def test_operators_on_the_stream_of_tvm_ffi():
+    torch = pytest.importorskip("torch")
+    relu = cuplug_tvm.function(cuplug.ops.relu)
+    x = torch.tensor([-1.0, 2.0], device="cuda")
+    with tvm_ffi.use_torch_stream(torch.cuda.stream(torch.cuda.Stream())):
+        y = relu(x)
+    torch.cuda.synchronize()
+    assert torch.from_dlpack(y).tolist() == [0, 2]
