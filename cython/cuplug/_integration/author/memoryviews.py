@@ -31,7 +31,7 @@ NUMBER = "_views.Number"  # a fused type: the kind depends on the dtype of an ar
 STAND_INS = {"uint8": ("bool",), "uint16": ("float16", "bfloat16")}
 SHARED_NAMES = (
     *("BFLOAT16", "BOOL", "FLOAT16", "View", "at", "close_handle", "cuplug_handle", "free_view"),
-    *("no_view", "view_as"),
+    *("current_stream", "no_view", "on_gpu", "on_stream", "view_as"),
 )
 VIEW_NAMES = (*SHARED_NAMES, "view")
 CIMPORTS = (
@@ -265,8 +265,9 @@ def _code(function: Function) -> Iterator[str]:
         yield from _set(argument, k)
     operator = repr(f"{function.plugin}.{function.signatures[0]}".encode())
     arguments = "_arguments" if n else "NULL"
-    counts = f"{n - function.n_outputs}, {function.n_outputs}"
-    yield f"    return _cuplug.call(_cuplug.NEW_SLOT, {operator}, {arguments}, {counts})"
+    streams = [f"{x.name}.stream" for x in function.arguments if not x.value]
+    counts = f"{n - function.n_outputs}, {function.n_outputs}, {' or '.join(streams) or 'NULL'}"
+    yield f"    return _cuplug.call_on_stream(_cuplug.NEW_SLOT, {operator}, {arguments}, {counts})"
 
 
 def _set(argument: Argument, k: int) -> Iterator[str]:
