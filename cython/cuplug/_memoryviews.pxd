@@ -57,6 +57,9 @@ cdef extern from "cuplug/view.h" nogil:
     void stand_in "cuplug_view_stand_in"(View *view, uint32_t dtype, uint32_t meant)
     void set_view "cuplug_set_view"(cuplug_argument *argument, View view, Shape *own)
     cuplug_argument new_view "cuplug_new_view"(View *place)
+    cuplug_argument views "cuplug_views"(const View *items, uint32_t n)
+    cuplug_argument ints "cuplug_ints"(const int64_t *items, uint32_t n)
+    cuplug_argument floats "cuplug_floats"(const double *items, uint32_t n)
     cuplug_argument string "cuplug_string"(const char *value)
     cuplug_argument boolean "cuplug_bool"(bint value)
     cuplug_argument signed_number "cuplug_int"(int64_t value)
@@ -81,6 +84,12 @@ cdef int call(
 # `with` block around, if there is one, or on the legacy default stream.
 cdef int call_on_stream(
     cuplug_operator **slot, const char *name, const cuplug_argument *arguments,
+    uint32_t n_parameters, uint32_t n_outputs, void *stream,
+) except -1 nogil
+
+# The same, with lists among its parameters, whose arguments are changed.
+cdef int call_with_lists(
+    cuplug_operator **slot, const char *name, cuplug_argument *arguments,
     uint32_t n_parameters, uint32_t n_outputs, void *stream,
 ) except -1 nogil
 

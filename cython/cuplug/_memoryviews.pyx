@@ -10,6 +10,7 @@ cimport cuplug._engine.base.core as core
 from cuplug._engine.array.buffer cimport Buffer
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_ARGUMENT_LIST,
     CUPLUG_CPU,
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
@@ -33,6 +34,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_bind,
     cuplug_copy_input,
     cuplug_frame,
+    cuplug_free_blocks,
     cuplug_run,
     cuplug_set_output,
     cuplug_wanted_copies,
@@ -46,7 +48,12 @@ from cuplug._engine.lookup.bound cimport bound_call, bound_of, check_other_row
 # Where a GPU's memory runs out, other libraries are asked for theirs.
 import cuplug._engine.cuda.memory
 
-cdef extern from "cuplug/view.h":
+cdef extern from "cuplug/view.h" nogil:
+    """
+    #define cuplug_load_slot(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
+    """
+    core.cuplug_operator *load_slot "cuplug_load_slot"(core.cuplug_operator **slot)
+    void set_items "cuplug_set_items"(cuplug_argument *of, cuplug_argument *items, Shape *shapes)
     enum:
         CUPLUG_NEW_VIEW
         GPU_SHIFT "CUPLUG__VIEW_GPU_SHIFT"
@@ -67,19 +74,70 @@ cdef int call_on_stream(
     cuplug_operator **slot, const char *name, const cuplug_argument *arguments,
     uint32_t n_parameters, uint32_t n_outputs, void *stream,
 ) except -1 nogil:
-    cdef cuplug_error error
     cdef cuplug_frame frame
-    cdef const core.cuplug_argument *given = <const core.cuplug_argument *>arguments
-    cdef const bound_call *bound = bound_of(<core.cuplug_operator **>slot, name)
-    if cuplug_bind(bound.op, given, n_parameters, &frame, &error):
+    return bind_and_run(
+        &frame, <core.cuplug_operator **>slot, name, <const core.cuplug_argument *>arguments,
+        n_parameters, n_outputs, stream,
+    )
+
+
+cdef inline int bind_and_run(
+    cuplug_frame *frame, core.cuplug_operator **slot, const char *name,
+    const core.cuplug_argument *given, uint32_t n_parameters, uint32_t n_outputs, void *stream,
+) except -1 nogil:
+    cdef cuplug_error error
+    cdef const bound_call *bound = <const bound_call *>load_slot(slot)
+    if bound == NULL:
+        bound = bound_of(slot, name)
+    if cuplug_bind(bound.op, given, n_parameters, frame, &error):
         return raise_error(&error)
     if frame.row != bound.row:
-        check_other_row(bound, &frame)
+        check_other_row(bound, frame)
     if frame.home.type != CUPLUG_CPU or stream != NULL:
-        enter_stream(&frame, &given[n_parameters], n_outputs, stream)
-    if frame.copy_mask and frame.home.type != CUPLUG_CUDA and cuplug_wanted_copies(&frame):
-        return call_with_copies(&frame, given, n_parameters, n_outputs)
-    return run(&frame, &given[n_parameters], n_outputs)
+        enter_stream(frame, &given[n_parameters], n_outputs, stream)
+    if frame.copy_mask and frame.home.type != CUPLUG_CUDA and cuplug_wanted_copies(frame):
+        return call_with_copies(frame, given, n_parameters, n_outputs)
+    return run(frame, &given[n_parameters], n_outputs)
+
+
+cdef int call_with_lists(
+    cuplug_operator **slot, const char *name, cuplug_argument *arguments,
+    uint32_t n_parameters, uint32_t n_outputs, void *stream,
+) except -1 nogil:
+    cdef core.cuplug_argument *given = <core.cuplug_argument *>arguments
+    cdef cuplug_frame frame
+    cdef void *items = NULL
+    frame.blocks = NULL
+    try:
+        items = fill_lists(given, n_parameters)
+        return bind_and_run(
+            &frame, <core.cuplug_operator **>slot, name, given, n_parameters, n_outputs, stream
+        )
+    finally:
+        if frame.blocks != NULL:
+            cuplug_free_blocks(frame.blocks)
+        free(items)
+
+
+cdef void *fill_lists(core.cuplug_argument *arguments, uint32_t n) except NULL nogil:
+    """Let lists of views and of numbers be lists of arguments, in the memory that is returned."""
+    cdef uint32_t k, n_items = 0
+    cdef cuplug_argument *item
+    cdef Shape *shape
+    for k in range(n):
+        if arguments[k].kind == CUPLUG_ARGUMENT_LIST:
+            n_items += arguments[k].list.n
+    shape = <Shape *>malloc((n_items or 1) * (sizeof(Shape) + sizeof(core.cuplug_argument)))
+    if shape == NULL:
+        with gil:
+            raise MemoryError()
+    result, item = shape, <cuplug_argument *>(shape + n_items)
+    for k in range(n):
+        if arguments[k].kind == CUPLUG_ARGUMENT_LIST:
+            set_items(<cuplug_argument *>&arguments[k], item, shape)
+            item += arguments[k].list.n
+            shape += arguments[k].list.n
+    return result
 
 
 cdef int enter_stream(
@@ -119,7 +177,7 @@ cdef const Tensor *tensor_of(object array) noexcept nogil:
     return NULL if array is None else <const Tensor *>&(<Buffer>array).tensor
 
 
-cdef int run(
+cdef inline int run(
     cuplug_frame *frame, const core.cuplug_argument *outputs, uint32_t n_outputs
 ) except -1 nogil:
     cdef cuplug_error error
@@ -233,6 +291,8 @@ cdef int call_with_copies(
             if wanted >> k & 1:
                 copies[n_copies] = copy_input(frame, k, &inputs[frame.parameter[k]])
                 n_copies += 1
+        if frame.blocks != NULL:
+            cuplug_free_blocks(frame.blocks)
         if cuplug_bind(frame.op, inputs, n_parameters, frame, &error):
             return raise_error(&error)
         return run(frame, &arguments[n_parameters], n_outputs)

@@ -33,8 +33,9 @@ typedef struct cuplug_view {
 } cuplug_view;
 
 #define CUPLUG_VIEW_IS_STRIDED 0x100u
-#define CUPLUG_VIEW_IS_TENSOR 0x200u /* `data` is a const cuplug_tensor *, with all but the dtype \
-                                      */
+#define CUPLUG_VIEW_IS_TENSOR                                         \
+  0x200u /* `data` is a const cuplug_tensor *, with all but the dtype \
+          */
 #define CUPLUG__VIEW_GPU_SHIFT 16
 #define CUPLUG__VIEW_GPUS 0xffffu
 #define CUPLUG__VIEW_FLAGS(flags) ((uint64_t)(flags) << 32)
@@ -224,6 +225,40 @@ static inline void cuplug_set_view(cuplug_argument *argument, cuplug_view view,
   }
   argument->tensor.dtype.code = (uint8_t)code, argument->tensor.dtype.bits = (uint8_t)bits;
   argument->tensor.dtype.lanes = (uint16_t)(view.type & 0xffff);
+}
+
+/** A list: `n` views, integers or numbers, which cuplug_set_items makes arguments of. NULL is None.
+ */
+#define CUPLUG_LIST_OF_VIEWS 64u
+#define CUPLUG_LIST_OF_INTS 128u
+#define CUPLUG_LIST_OF_FLOATS 256u
+static inline cuplug_argument cuplug__list_of(uint32_t what, const void *items, uint32_t n) {
+  cuplug_argument a = cuplug_list_argument((const cuplug_argument *)items, n);
+  a.flags = what;
+  return items || n ? a : cuplug_none();
+}
+static inline cuplug_argument cuplug_views(const cuplug_view *items, uint32_t n) {
+  return cuplug__list_of(CUPLUG_LIST_OF_VIEWS, items, n);
+}
+static inline cuplug_argument cuplug_ints(const int64_t *items, uint32_t n) {
+  return cuplug__list_of(CUPLUG_LIST_OF_INTS, items, n);
+}
+static inline cuplug_argument cuplug_floats(const double *items, uint32_t n) {
+  return cuplug__list_of(CUPLUG_LIST_OF_FLOATS, items, n);
+}
+
+/** Lets such a list be one of arguments, which are written to `items`, with what they borrow. */
+static inline void cuplug_set_items(cuplug_argument *of, cuplug_argument *items,
+                                    cuplug_view_shape *shapes) {
+  const void *given = of->list.items;
+  for (uint32_t k = 0; k < of->list.n; k++)
+    if (of->flags == CUPLUG_LIST_OF_VIEWS)
+      cuplug_set_view(&items[k], ((const cuplug_view *)given)[k], &shapes[k]);
+    else if (of->flags == CUPLUG_LIST_OF_INTS)
+      items[k] = cuplug_int(((const int64_t *)given)[k]);
+    else
+      items[k] = cuplug_float(((const double *)given)[k]);
+  of->flags = 0, of->list.items = items;
 }
 
 #ifdef __cplusplus
