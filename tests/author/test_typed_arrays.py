@@ -12,17 +12,18 @@ import pytest
 from builds import compile_module
 from cuplug._engine.base.flags import PACKAGE
 from cuplug.array_api import zeros
-from places import FIXTURES
+from places import FIXTURES, ROOT
 
 pytestmark = pytest.mark.slow  # a module is compiled
 
 
 @pytest.fixture(scope="module")
 def folder(once):
-    """Compile the user; return where it is."""
+    """Compile the user and the example; return where they are."""
 
     def fill(folder):
-        compile_module(FIXTURES / "typed_arrays.pyx", folder, options=["-fopenmp"])
+        for source in (FIXTURES / "typed_arrays.pyx", ROOT / "examples" / "typed" / "signals.pyx"):
+            compile_module(source, folder, options=["-fopenmp"])
 
     return once("typed_arrays", fill)
 
@@ -147,6 +148,19 @@ x = asarray(np.array([[0.0, 3], [2, 5]]), device="cuda")
 shape, gpu, data = user.shape_of_nonzero(x)
 assert (shape, gpu, data) == ((2, 3), 0, 0), (shape, gpu, data)
 """
+SIGNALS = """
+import signals
+
+start, source = random.integers(-9, 9, (7, 65)).astype("f4"), random.integers(0, 65, 65)
+by_hand, expected = start.copy(), np.empty_like(start)
+signals.run_by_hand(by_hand, source, expected, 5)
+for device in devices:
+    x = asarray(start, device=device, copy=True)
+    out = zeros(start.shape, dtype="float32", device=device)
+    signals.run(x, asarray(source, device=device), out, 5)
+    np.testing.assert_array_equal(out.numpy(), expected)
+    np.testing.assert_array_equal(x.numpy(), by_hand)
+"""
 HEAD = """
 import cuplug
 import numpy as np
@@ -154,6 +168,7 @@ import typed_arrays as user
 from cuplug.array_api import asarray, zeros
 
 random = np.random.default_rng(0)
+devices = ["cpu", "cuda"]
 
 
 def raises(kind, part, call, *args):
@@ -164,7 +179,10 @@ def raises(kind, part, call, *args):
     else:
         raise AssertionError(f"nothing raised, wanted {kind.__name__}: {part}")
 """
-BODIES = {"same": SAME, "streams": STREAMS, "errors": ERRORS, "faults": FAULTS, "found": FOUND}
+BODIES = {
+    "same": SAME, "streams": STREAMS, "errors": ERRORS, "faults": FAULTS, "found": FOUND,
+    "signals": SIGNALS,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BODIES)
