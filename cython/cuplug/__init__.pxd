@@ -3,7 +3,6 @@
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
 cimport cuplug._memoryviews as _cuplug
-from cuplug._memoryviews cimport Device
 
 
 cdef extern from *:
@@ -34,5 +33,5 @@ cdef extern from *:
 
         # As in DLPack: type 1 is the host, 2 a GPU, 13 managed memory.
         @property
-        cdef inline Device device(self) noexcept nogil:
+        cdef inline _cuplug.Device device(self) noexcept nogil:
             return _cuplug.tensor_of(self).device

@@ -80,8 +80,8 @@ cdef int call(
     uint32_t n_parameters, uint32_t n_outputs,
 ) except -1 nogil
 
-# The same; arrays of a GPU are used on `stream`. NULL: as in calls from Python, on the stream of the
-# `with` block around, if there is one, or on the legacy default stream.
+# The same; arrays of a GPU are used on `stream`. NULL: as in calls from Python, on the stream of
+# the `with` block around, if there is one, or on the legacy default stream.
 cdef int call_on_stream(
     cuplug_operator **slot, const char *name, const cuplug_argument *arguments,
     uint32_t n_parameters, uint32_t n_outputs, void *stream,
