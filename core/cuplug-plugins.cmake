@@ -64,8 +64,8 @@ function(cuplug_install_plugins folder)
 endfunction()
 
 # cuplug_add_cython_module(<folder> <name> <source.pyx>): a Cython module of the Python package in the
-# folder, after `cuplug_install_plugins(<folder> TYPED ...)`, whose typed functions it can cimport:
-# `from my_operators.twice_typed cimport twice`.
+# folder. It can cimport cuplug.typed and, after `cuplug_install_plugins(<folder> TYPED ...)`, the typed
+# functions of these plugins: `from my_operators.twice_typed cimport twice`.
 function(cuplug_add_cython_module folder name source)
   find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
   set(made "${CMAKE_CURRENT_BINARY_DIR}/written")
@@ -73,6 +73,9 @@ function(cuplug_add_cython_module folder name source)
   get_filename_component(text "${source}" ABSOLUTE)
   string(REPLACE "/" "." module "${folder}/${name}")
   string(MAKE_C_IDENTIFIER "cuplug_plugins_in_${folder}" plugins)
+  if(NOT TARGET ${plugins})
+    set(plugins "")
+  endif()
   file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cython/${folder}")
   add_custom_command(OUTPUT "${code}"
     COMMAND ${Python_EXECUTABLE} -m cython -3 --module-name ${module} -I "${made}" -o "${code}" "${text}"

@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The call behind the generated typed functions."""
+"""The call behind the generated typed functions, on the host and on GPUs."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 cimport cuplug._engine.base.core as core
+from cuplug._engine.array.buffer cimport Buffer
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_ARGUMENT_LIST,
+    CUPLUG_CPU,
+    CUPLUG_CUDA,
+    CUPLUG_CUDA_MANAGED,
     CUPLUG_ERROR_MEMORY,
     CUPLUG_ERROR_VALUE,
     CUPLUG_MISALIGNED,
     CUPLUG_NEW_HANDLE,
     CUPLUG_OK,
+    cuplug_allocate_device,
     cuplug_element_bytes,
     cuplug_error,
+    cuplug_free_device,
     cuplug_free_handle,
     cuplug_n_elements,
     cuplug_operator_name,
@@ -27,6 +34,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_bind,
     cuplug_copy_input,
     cuplug_frame,
+    cuplug_free_blocks,
     cuplug_run,
     cuplug_set_output,
     cuplug_wanted_copies,
@@ -34,14 +42,21 @@ from cuplug._engine.base.core_call cimport (
 )
 
 from cuplug._engine.base.status cimport raise_error
+from cuplug._engine.cuda.streams cimport has_blocks, work_stream
 from cuplug._engine.lookup.bound cimport bound_call, bound_of, check_other_row
 
 # Where a GPU's memory runs out, other libraries are asked for theirs.
 import cuplug._engine.cuda.memory
 
-cdef extern from "cuplug/view.h":
+cdef extern from "cuplug/view.h" nogil:
+    """
+    #define cuplug_load_slot(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
+    """
+    core.cuplug_operator *load_slot "cuplug_load_slot"(core.cuplug_operator **slot)
+    void set_items "cuplug_set_items"(cuplug_argument *of, cuplug_argument *items, Shape *shapes)
     enum:
         CUPLUG_NEW_VIEW
+        GPU_SHIFT "CUPLUG__VIEW_GPU_SHIFT"
         MAX_VIEW_NDIM "CUPLUG_VIEW_NDIM"
 
 cdef enum:
@@ -52,20 +67,117 @@ cdef int call(
     cuplug_operator **slot, const char *name, const cuplug_argument *arguments,
     uint32_t n_parameters, uint32_t n_outputs,
 ) except -1 nogil:
-    cdef cuplug_error error
+    return call_on_stream(slot, name, arguments, n_parameters, n_outputs, NULL)
+
+
+cdef int call_on_stream(
+    cuplug_operator **slot, const char *name, const cuplug_argument *arguments,
+    uint32_t n_parameters, uint32_t n_outputs, void *stream,
+) except -1 nogil:
     cdef cuplug_frame frame
-    cdef const core.cuplug_argument *given = <const core.cuplug_argument *>arguments
-    cdef const bound_call *bound = bound_of(<core.cuplug_operator **>slot, name)
-    if cuplug_bind(bound.op, given, n_parameters, &frame, &error):
+    return bind_and_run(
+        &frame, <core.cuplug_operator **>slot, name, <const core.cuplug_argument *>arguments,
+        n_parameters, n_outputs, stream,
+    )
+
+
+cdef inline int bind_and_run(
+    cuplug_frame *frame, core.cuplug_operator **slot, const char *name,
+    const core.cuplug_argument *given, uint32_t n_parameters, uint32_t n_outputs, void *stream,
+) except -1 nogil:
+    cdef cuplug_error error
+    cdef const bound_call *bound = <const bound_call *>load_slot(slot)
+    if bound == NULL:
+        bound = bound_of(slot, name)
+    if cuplug_bind(bound.op, given, n_parameters, frame, &error):
         return raise_error(&error)
     if frame.row != bound.row:
-        check_other_row(bound, &frame)
-    if frame.copy_mask and cuplug_wanted_copies(&frame):
-        return call_with_copies(&frame, given, n_parameters, n_outputs)
-    return run(&frame, &given[n_parameters], n_outputs)
+        check_other_row(bound, frame)
+    if frame.home.type != CUPLUG_CPU or stream != NULL:
+        enter_stream(frame, &given[n_parameters], n_outputs, stream)
+    if frame.copy_mask and frame.home.type != CUPLUG_CUDA and cuplug_wanted_copies(frame):
+        return call_with_copies(frame, given, n_parameters, n_outputs)
+    return run(frame, &given[n_parameters], n_outputs)
 
 
-cdef int run(
+cdef int call_with_lists(
+    cuplug_operator **slot, const char *name, cuplug_argument *arguments,
+    uint32_t n_parameters, uint32_t n_outputs, void *stream,
+) except -1 nogil:
+    cdef core.cuplug_argument *given = <core.cuplug_argument *>arguments
+    cdef cuplug_frame frame
+    cdef void *items = NULL
+    frame.blocks = NULL
+    try:
+        items = fill_lists(given, n_parameters)
+        return bind_and_run(
+            &frame, <core.cuplug_operator **>slot, name, given, n_parameters, n_outputs, stream
+        )
+    finally:
+        if frame.blocks != NULL:
+            cuplug_free_blocks(frame.blocks)
+        free(items)
+
+
+cdef void *fill_lists(core.cuplug_argument *arguments, uint32_t n) except NULL nogil:
+    """Let lists of views and of numbers be lists of arguments, in the memory that is returned."""
+    cdef uint32_t k, n_items = 0
+    cdef cuplug_argument *item
+    cdef Shape *shape
+    for k in range(n):
+        if arguments[k].kind == CUPLUG_ARGUMENT_LIST:
+            n_items += arguments[k].list.n
+    shape = <Shape *>malloc((n_items or 1) * (sizeof(Shape) + sizeof(core.cuplug_argument)))
+    if shape == NULL:
+        with gil:
+            raise MemoryError()
+    result, item = shape, <cuplug_argument *>(shape + n_items)
+    for k in range(n):
+        if arguments[k].kind == CUPLUG_ARGUMENT_LIST:
+            set_items(<cuplug_argument *>&arguments[k], item, shape)
+            item += arguments[k].list.n
+            shape += arguments[k].list.n
+    return result
+
+
+cdef int enter_stream(
+    cuplug_frame *frame, const core.cuplug_argument *outputs, uint32_t n_outputs, void *stream
+) except -1 nogil:
+    """Let a call use the stream; without arrays among its inputs it runs where its outputs are."""
+    cdef uint32_t k
+    cdef core.cuplug_device place = frame.home
+    for k in range(n_outputs if not place.type else 0):
+        if outputs[k].kind == CUPLUG_ARGUMENT_ARRAY:
+            place = outputs[k].tensor.device
+            frame.device.id = place.id
+            frame.device.type = CUPLUG_CPU
+            if place.type == CUPLUG_CUDA or place.type == CUPLUG_CUDA_MANAGED:
+                frame.device.type = CUPLUG_CUDA
+            place = frame.device
+            break
+    if place.type == CUPLUG_CUDA:
+        frame.stream = stream if stream != NULL else current_stream(place.id)
+    elif stream != NULL:
+        with gil:
+            raise ValueError(
+                f"{cuplug_operator_name(frame.op).decode()}: stream: got one for arrays of the "
+                "host, expected arrays on a GPU"
+            )
+    return 0
+
+
+cdef void *current_stream(int32_t device) except? NULL nogil:
+    if not has_blocks:
+        return NULL
+    with gil:
+        return work_stream(device)
+
+
+cdef const Tensor *tensor_of(object array) noexcept nogil:
+    return NULL if array is None else <const Tensor *>&(<Buffer>array).tensor
+
+
+cdef inline int run(
     cuplug_frame *frame, const core.cuplug_argument *outputs, uint32_t n_outputs
 ) except -1 nogil:
     cdef cuplug_error error
@@ -94,7 +206,7 @@ cdef int run_and_allocate(
     cdef uint32_t k
     for k in range(n_outputs):
         if outputs[k].flags & CUPLUG_NEW_VIEW:
-            (<View *>outputs[k].scalar.handle)[0] = no_view()
+            set_no_view(<View *>outputs[k].scalar.handle)
     frame.allocate, frame.user = allocate, <void *>outputs
     if not cuplug_run(frame, &error):
         return 0
@@ -108,15 +220,23 @@ cdef int allocate(void *user, cuplug_frame *frame, uint32_t k, cuplug_error *err
     cdef cuplug_tensor *x = &frame.tensors[k]
     cdef const core.cuplug_argument *outputs = <const core.cuplug_argument *>user
     cdef View *place = <View *>outputs[k - frame.n_inputs].scalar.handle
-    cdef int axis
+    cdef uint64_t n_bytes = <uint64_t>(cuplug_n_elements(x) * cuplug_element_bytes(x))
+    cdef int32_t gpu = x.device.id if x.device.type == CUPLUG_CUDA else -1
+    cdef int axis, status
     if x.ndim > MAX_VIEW_NDIM:
         return set_error(error, CUPLUG_ERROR_VALUE, b"got an output of %d dimensions, expected at "
                          b"most %d (those of a view)", x.ndim, MAX_VIEW_NDIM)
-    x.data = malloc(<size_t>(cuplug_n_elements(x) * cuplug_element_bytes(x)) or 1)
+    if gpu >= 0:
+        status = cuplug_allocate_device(gpu, n_bytes or 1, frame.stream, &x.data, error)
+        if status:
+            return status
+    else:
+        x.data = malloc(<size_t>n_bytes or 1)
     if x.data == NULL:
         return set_error(error, CUPLUG_ERROR_MEMORY, b"no memory for an output", 0, 0)
     place.data, place.type = x.data, cuplug_type(x)
-    place.head, place.rank = CUPLUG_ARGUMENT_ARRAY, <uint32_t>x.ndim
+    place.head = CUPLUG_ARGUMENT_ARRAY
+    place.rank = <uint32_t>x.ndim | <uint32_t>(gpu + 1) << GPU_SHIFT
     for axis in range(x.ndim):
         place.shape[axis] = x.shape[axis]
     return CUPLUG_OK
@@ -133,8 +253,19 @@ cdef int set_error(
 
 
 cdef void free_view(View *view) noexcept nogil:
-    free(view.data)
-    view[0] = no_view()
+    cdef int32_t gpu = <int32_t>(view.rank >> GPU_SHIFT) - 1
+    if gpu < 0:
+        free(view.data)
+    else:
+        cuplug_free_device(gpu, view.data, NULL, NULL)
+    set_no_view(view)
+
+
+cdef void set_no_view(View *view) noexcept nogil:
+    """Set what views had before they had a stream: older modules have less memory for them."""
+    cdef View none = no_view()
+    view.data, view.head, view.type, view.rank = none.data, none.head, none.type, none.rank
+    view.shape = none.shape
 
 
 cdef int call_with_copies(
@@ -160,6 +291,8 @@ cdef int call_with_copies(
             if wanted >> k & 1:
                 copies[n_copies] = copy_input(frame, k, &inputs[frame.parameter[k]])
                 n_copies += 1
+        if frame.blocks != NULL:
+            cuplug_free_blocks(frame.blocks)
         if cuplug_bind(frame.op, inputs, n_parameters, frame, &error):
             return raise_error(&error)
         return run(frame, &arguments[n_parameters], n_outputs)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: boundscheck=False, wraparound=False, initializedcheck=False, nonecheck=False
-# Typed memoryviews as arguments of typed functions. There is no module of this name: all of this
-# becomes part of the modules that use it.
+# Typed memoryviews and cuplug arrays as arguments of typed functions. There is no module of this
+# name: all of this becomes part of the modules that use it.
 from libc.stdint cimport int64_t, uint64_t
 
+cimport cuplug
 cimport cuplug._memoryviews as _cuplug
 
 cdef extern from "cuplug/view.h" nogil:
@@ -65,11 +66,15 @@ ctypedef fused Memoryview:
     const Element[:]
     const Element[:, ::1]
     const Element[:, :]
+    cuplug.Array
 
 
-# A memoryview of one or two dimensions as an argument of a typed function; None is no array.
+# A memoryview of one or two dimensions, or an Array, as an argument of a typed function; None is no
+# array.
 cdef inline _cuplug.View view(Memoryview x) noexcept nogil:
-    if Memoryview in Vector:
+    if Memoryview is cuplug.Array:
+        return _cuplug.view_of_tensor(_cuplug.tensor_of(x))
+    elif Memoryview in Vector:
         return memoryview_of(1, Memoryview in Strided, x, &x[0])
     else:
         return memoryview_of(2, Memoryview in Strided, x, &x[0, 0])

@@ -10,8 +10,10 @@ import cuplug
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
+parallel = ["-fopenmp"]  # of GCC and Clang, for prange in signals.pyx
+options = {"extra_compile_args": parallel, "extra_link_args": parallel}
 modules = [
-    Extension(name, [f"{name}.pyx"], include_dirs=[cuplug.get_include()])
-    for name in ("blend", "wrapper")
+    Extension(name, [f"{name}.pyx"], include_dirs=[cuplug.get_include()], **options)
+    for name in ("blend", "signals", "wrapper")
 ]
 setup(ext_modules=cythonize(modules, language_level=3))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file view.h
- * What the typed functions for Cython pass to operators: a view is an array on the host that
- * somebody else owns, with its sizes and strides. It is made from a typed memoryview or from a
- * pointer, whose element type gives the dtype when the code is compiled. Not part of the ABI.
+ * What the typed functions for Cython pass to operators: a view is an array that somebody else
+ * owns, with its sizes and strides. It is made from a typed memoryview or from a pointer, whose
+ * element type gives the dtype when the code is compiled, or from a cuplug.Array. Not part of the
+ * ABI.
  */
 #ifndef CUPLUG_VIEW_H
 #define CUPLUG_VIEW_H
@@ -20,16 +21,23 @@ extern "C" {
 /** Ends the sizes of a view at a pointer. */
 #define CUPLUG_VIEW_END INT64_MIN
 
-/** An array on the host. It is passed by value, so it is small. */
+/** An array. It is passed by value, and compilers keep it in registers. */
 typedef struct cuplug_view {
   void *data;
   uint64_t head; /* how a cuplug_argument begins: its kind, and its flags from bit 32 on */
   uint32_t type; /* CUPLUG_FLOAT32, for example */
-  uint32_t rank; /* the number of dimensions, and CUPLUG_VIEW_IS_STRIDED */
+  uint32_t rank; /* the number of dimensions, the flags below, and from bit 16 on 1 + the number of
+                    the GPU, or 0 on the host */
   int64_t shape[CUPLUG_VIEW_NDIM]; /* then, of a strided one, the strides in elements */
+  void *stream; /* of a GPU: where the call is to run; NULL: not said. No output has it set */
 } cuplug_view;
 
 #define CUPLUG_VIEW_IS_STRIDED 0x100u
+#define CUPLUG_VIEW_IS_TENSOR                                         \
+  0x200u /* `data` is a const cuplug_tensor *, with all but the dtype \
+          */
+#define CUPLUG__VIEW_GPU_SHIFT 16
+#define CUPLUG__VIEW_GPUS 0xffffu
 #define CUPLUG__VIEW_FLAGS(flags) ((uint64_t)(flags) << 32)
 
 /** The sizes and strides that an argument borrows. */
@@ -96,6 +104,7 @@ static inline cuplug_view cuplug_no_view(void) {
   cuplug_view v;
   v.data = NULL, v.head = CUPLUG_ARGUMENT_NONE, v.type = CUPLUG_UINT8, v.rank = 0;
   v.shape[0] = v.shape[1] = v.shape[2] = v.shape[3] = 0;
+  v.stream = NULL;
   return v;
 }
 
@@ -138,6 +147,30 @@ static inline cuplug_view cuplug_view_at(uint32_t type, const void *data, int is
 #define CUPLUG_VIEW_AT(...) \
   CUPLUG__VIEW_AT(__VA_ARGS__, CUPLUG_VIEW_END, CUPLUG_VIEW_END, CUPLUG_VIEW_END, CUPLUG_VIEW_END, )
 
+/** The view of a tensor that lives as long; NULL is no array. */
+static inline cuplug_view cuplug_view_of_tensor(const cuplug_tensor *x) {
+  cuplug_view v = cuplug_no_view();
+  if (!x) return v;
+  v.data = (void *)(uintptr_t)x, v.head = CUPLUG_ARGUMENT_ARRAY, v.rank = CUPLUG_VIEW_IS_TENSOR;
+  v.type = cuplug_type(x);
+  return v;
+}
+
+/** The same view, of a pointer, in the memory of a GPU. */
+static inline cuplug_view cuplug_view_on_gpu(cuplug_view view, int32_t device) {
+  const int is_number = device >= 0 && device < (int32_t)CUPLUG__VIEW_GPUS;
+  const uint32_t gpu = is_number ? 1 + (uint32_t)device : CUPLUG__VIEW_GPUS;
+  view.rank =
+      (view.rank & ~(CUPLUG__VIEW_GPUS << CUPLUG__VIEW_GPU_SHIFT)) | gpu << CUPLUG__VIEW_GPU_SHIFT;
+  return view;
+}
+
+/** The same view, on a GPU, in a call that is to run on a CUstream or cudaStream_t. */
+static inline cuplug_view cuplug_view_on_stream(cuplug_view view, void *stream) {
+  view.stream = stream;
+  return view;
+}
+
 /** The same memory with elements of another dtype of the same size: float16 for uint16. */
 static inline cuplug_view cuplug_view_as(cuplug_view view, uint32_t type) {
   if ((view.type >> 16 & 0xff) == (type >> 16 & 0xff)) view.type = type;
@@ -146,7 +179,7 @@ static inline cuplug_view cuplug_view_as(cuplug_view view, uint32_t type) {
 
 /** Lets elements of a type that Cython has stand for those of one that it has not. */
 static inline void cuplug_view_stand_in(cuplug_view *view, uint32_t type, uint32_t meant) {
-  if (view->type == type) view->type = meant;
+  if (view->type == type && !(view->rank & CUPLUG_VIEW_IS_TENSOR)) view->type = meant;
 }
 
 /** Of an output: scalar.handle is the cuplug_view * that receives it, in memory of its own. */
@@ -169,22 +202,63 @@ static inline cuplug_argument cuplug_optional_int(const int64_t *value) {
 static inline void cuplug_set_view(cuplug_argument *argument, cuplug_view view,
                                    cuplug_view_shape *own) {
   const uint32_t code = view.type >> 24, bits = view.type >> 16 & 0xff, ndim = view.rank & 0xff;
-  const uintptr_t alignment = bits >> (code == CUPLUG_COMPLEX64 >> 24 ? 4 : 3);
-  if ((uintptr_t)view.data & (alignment - 1)) view.head |= CUPLUG__VIEW_FLAGS(CUPLUG_MISALIGNED);
-  own->shape[0] = view.shape[0];
-  if (view.rank > 1) {
-    own->shape[1] = view.shape[1];
-    own->shape[2] = view.shape[2], own->shape[3] = view.shape[3];
+  const uint32_t gpu = view.rank >> CUPLUG__VIEW_GPU_SHIFT;
+  if (view.rank & CUPLUG_VIEW_IS_TENSOR) {
+    *argument = cuplug_array((const cuplug_tensor *)view.data);
+    argument->flags |= (uint32_t)(view.head >> 32);
+  } else {
+    const uintptr_t alignment = bits >> (code == CUPLUG_COMPLEX64 >> 24 ? 4 : 3);
+    if ((uintptr_t)view.data & (alignment - 1)) view.head |= CUPLUG__VIEW_FLAGS(CUPLUG_MISALIGNED);
+    own->shape[0] = view.shape[0];
+    if (view.rank > 1) {
+      own->shape[1] = view.shape[1];
+      own->shape[2] = view.shape[2], own->shape[3] = view.shape[3];
+    }
+    argument->kind = (uint32_t)view.head, argument->flags = (uint32_t)(view.head >> 32);
+    argument->tensor.data = view.data;
+    argument->tensor.device.type = gpu ? CUPLUG_CUDA : CUPLUG_CPU;
+    argument->tensor.device.id = gpu ? (int32_t)gpu - 1 : 0;
+    argument->tensor.ndim = (int32_t)ndim;
+    argument->tensor.shape = own->shape;
+    argument->tensor.strides = view.rank & CUPLUG_VIEW_IS_STRIDED ? own->shape + ndim : NULL;
+    argument->tensor.byte_offset = 0;
   }
-  argument->kind = (uint32_t)view.head, argument->flags = (uint32_t)(view.head >> 32);
-  argument->tensor.data = view.data;
-  argument->tensor.device.type = CUPLUG_CPU, argument->tensor.device.id = 0;
-  argument->tensor.ndim = (int32_t)ndim;
   argument->tensor.dtype.code = (uint8_t)code, argument->tensor.dtype.bits = (uint8_t)bits;
-  argument->tensor.dtype.lanes = 1;
-  argument->tensor.shape = own->shape;
-  argument->tensor.strides = view.rank & CUPLUG_VIEW_IS_STRIDED ? own->shape + ndim : NULL;
-  argument->tensor.byte_offset = 0;
+  argument->tensor.dtype.lanes = (uint16_t)(view.type & 0xffff);
+}
+
+/** A list: `n` views, integers or numbers, which cuplug_set_items makes arguments of. NULL is None.
+ */
+#define CUPLUG_LIST_OF_VIEWS 64u
+#define CUPLUG_LIST_OF_INTS 128u
+#define CUPLUG_LIST_OF_FLOATS 256u
+static inline cuplug_argument cuplug__list_of(uint32_t what, const void *items, uint32_t n) {
+  cuplug_argument a = cuplug_list_argument((const cuplug_argument *)items, n);
+  a.flags = what;
+  return items || n ? a : cuplug_none();
+}
+static inline cuplug_argument cuplug_views(const cuplug_view *items, uint32_t n) {
+  return cuplug__list_of(CUPLUG_LIST_OF_VIEWS, items, n);
+}
+static inline cuplug_argument cuplug_ints(const int64_t *items, uint32_t n) {
+  return cuplug__list_of(CUPLUG_LIST_OF_INTS, items, n);
+}
+static inline cuplug_argument cuplug_floats(const double *items, uint32_t n) {
+  return cuplug__list_of(CUPLUG_LIST_OF_FLOATS, items, n);
+}
+
+/** Lets such a list be one of arguments, which are written to `items`, with what they borrow. */
+static inline void cuplug_set_items(cuplug_argument *of, cuplug_argument *items,
+                                    cuplug_view_shape *shapes) {
+  const void *given = of->list.items;
+  for (uint32_t k = 0; k < of->list.n; k++)
+    if (of->flags == CUPLUG_LIST_OF_VIEWS)
+      cuplug_set_view(&items[k], ((const cuplug_view *)given)[k], &shapes[k]);
+    else if (of->flags == CUPLUG_LIST_OF_INTS)
+      items[k] = cuplug_int(((const int64_t *)given)[k]);
+    else
+      items[k] = cuplug_float(((const double *)given)[k]);
+  of->flags = 0, of->list.items = items;
 }
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed-memoryview functions and stubs: what is written for a signature, and that it runs."""
+"""Typed functions for Cython: what is written for a signature, and that it runs."""
 
 import json
 import os
@@ -14,7 +14,6 @@ from click.testing import CliRunner
 from cuplug._engine.base.flags import PACKAGE, get_include
 from cuplug._engine.signature.signature import SignatureError, parse
 from cuplug._integration.author.memoryviews import Module, add_plugin, write
-from cuplug._integration.author.stubs import write_stubs
 from cuplug._integration.commands.cli import main
 from places import FIXTURES, TESTS
 
@@ -30,8 +29,12 @@ def test_modules_that_were_compiled_before_find_the_call():
     from cuplug._memoryviews import __pyx_capi__ as functions
 
     arguments = "cuplug_operator **, char const *, cuplug_argument const *, uint32_t, uint32_t"
-    assert functions.keys() == {"call", "close_handle", "free_view"}
+    added = {"call_on_stream", "call_with_lists", "current_stream", "tensor_of"}
+    assert functions.keys() == {"call", "close_handle", "free_view"} | added
     assert f'"int ({arguments})"' in repr(functions["call"])
+    assert f'"int ({arguments}, void *)"' in repr(functions["call_on_stream"])
+    assert '"cuplug_tensor const *(PyObject *)"' in repr(functions["tensor_of"])
+    assert '"void *(int32_t)"' in repr(functions["current_stream"])
     assert '"void (cuplug_view *)"' in repr(functions["free_view"])
     assert '"int (cuplug_handle *)"' in repr(functions["close_handle"])
 
@@ -68,8 +71,6 @@ def test_scalars_defaults_and_names_that_cython_reserves():
 @pytest.mark.parametrize(
     ("signature", "reason"),
     [
-        ("f(xs: float64[*s][]) -> float64[len(xs), *s]", "xs: a list has no type in C"),
-        ("f(shape: int[]) -> float64[*shape]", "shape: a list has no type in C"),
         ("f(x: int8[n], b: bool = None)", "b: it may be None, which bint cannot be"),
     ],
 )
@@ -78,6 +79,19 @@ def test_rows_without_a_function_are_named(signature, reason):
     assert functions == {}
     assert module.skipped == [f"{signature}: {reason}"]
     assert signature in write(module, "title")
+
+
+def test_lists_are_pointers_and_numbers_of_items():
+    module, functions = declarations(
+        "f(xs: T[*s][], w: float[], inout ys: T[n][each] = None, axes: int[] = None) "
+        "-> (n_w: int8[len(xs)]) where T: any"
+    )
+    assert functions["f"] == (
+        "cdef inline int f(const _cuplug.View *xs, uint32_t n_xs, const double *w, uint32_t n_w_, "
+        "_cuplug.View n_w, const _cuplug.View *ys=NULL, uint32_t n_ys=0, "
+        "const int64_t *axes=NULL, uint32_t n_axes=0) except -1 nogil"
+    )
+    assert "_cuplug.call_with_lists(_cuplug.NEW_SLOT, " in write(module, "title")
 
 
 def test_names_that_have_another_use():
@@ -130,71 +144,6 @@ def test_signature_errors_know_their_place():
     assert caught.value.position == 14
 
 
-def test_stubs():
-    text = write_stubs(
-        [[(parse(GATHER), 'Elements, "gathered".')], [(parse("gather()"), "")]], "T."
-    )
-    assert "class _gather(Operator):" in text
-    assert 'mode: Literal["raise", "wrap"] = "raise"' in text
-    assert text.count("gather: _gather") == 1
-    compile(text, "ops.pyi", "exec")
-
-
-def check_types(folder, text):
-    """Return what mypy says of a text that imports the stubs which are shipped."""
-    (folder / "use.py").write_text(text)
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--no-error-summary"]
-    environment = os.environ | {"MYPYPATH": str(Path(PACKAGE).parent)}
-    options = ["--cache-dir", os.devnull, "use.py"]
-    done = subprocess.run(
-        [*command, *options], cwd=folder, env=environment, capture_output=True, text=True
-    )
-    return done.stdout.splitlines()
-
-
-USE = """
-import cuplug
-import numpy as np
-from cuplug.ops import gather, relu
-
-flat = np.zeros(3, np.float32)
-square = np.zeros((3, 3), np.int64)
-rows: np.ndarray[tuple[int, int], np.dtype[np.float32]] = gather(flat, square)
-reveal_type(relu(flat))
-cuplug.prepare(gather)
-relu("x", slope=1)
-"""
-
-
-@pytest.mark.slow
-def test_type_checkers_take_the_stubs(tmp_path):
-    """An index of two dimensions gives a result of two; other results are as the array given."""
-    pytest.importorskip("mypy")
-    said = check_types(tmp_path, USE)
-    errors = [line for line in said if ": error: " in line]
-    assert len(errors) == 1, said
-    assert 'Unexpected keyword argument "slope"' in errors[0]
-    (revealed,) = [line for line in said if "Revealed type is" in line]
-    assert "ndarray[tuple[int]" in revealed.replace("builtins.", "")
-
-
-@pytest.mark.parametrize(
-    ("signature", "n_calls"),
-    [
-        ("f(x: T[m, n]) -> T[n, m] where T: any", 1),
-        ("f(x: T[n]) -> T[n, n] where T: any", 2),
-        ("f(x: T[...], k: int) -> T[...] where T: any", 1),
-        ("f(x: T[...], y: T[...]) -> T[...] where T: any", 2),
-        ("f(x: T[*s, n]) -> (a: T[*s, n], b: T[*s]) where T: any", 2),
-        ("f(x: T[*s], y: U[*t]) -> U[*t] where T: any, U: any", 1),
-    ],
-)
-def test_stubs_of_results_with_other_ranks(signature, n_calls):
-    text = write_stubs([[(parse(signature), "")]], "A title.")
-    assert text.count("def __call__(") == n_calls
-    assert text.count("x: ndarray[Any, _Dtype]") == n_calls - 1
-
-
 def test_golden_files():
     """A changed signature of a stock plugin, or generator, must be committed with its output.
 
@@ -245,6 +194,7 @@ def test_bind_reports_what_it_wrote(probe):
     _, document = probe
     assert document["functions"] == [
         "affine", "total", "fill", "fail", "pick", "shifted", "flip", "half", "counter", "step",
+        "weighted", "split",
     ]  # fmt: skip
     assert document["skipped"] == []
     assert Path(document["pxd"]).exists()
@@ -314,6 +264,23 @@ user.run_half(x.view("u2"))
 assert (x == [0.5, -1.5]).all()
 """,
     "handles": "assert user.run_counter(5, 3) == 8",
+    "lists": """
+x, y, out = np.arange(3.0), np.arange(2.0, 5), np.empty(3)
+user.run_weighted(x, y, out, [2, 10])
+assert (out == 2 * x + 10 * y).all()
+user.run_weighted(x, x, out, [], [])
+assert (out == 2 * x).all()
+user.run_weighted(x, y, out, [3], [0])
+assert (out == -3 * x - y).all()
+""",
+    "a list of arrays of several sizes, in place, and two outputs": """
+xs = [np.arange(float(n)) for n in range(1, 9)]
+least, most = np.empty(8), np.empty(8)
+user.run_split(xs, 0.5, least, most)
+assert (least == 0.5).all() and (most == np.arange(8) + 0.5).all()
+assert all((x == np.arange(len(x)) + 0.5).all() for x in xs)
+user.run_split([], 0.5, least[:0], most[:0])
+""",
     "threads": """
 x = np.arange(64 * 99.0).reshape(64, 99)
 assert user.run_in_threads(x) == x.sum(axis=1).tolist()
@@ -327,6 +294,14 @@ REFUSALS = {
     ),
     "a handle": ("user.run_counter(-9, 3)", "ValueError: counter: it is negative"),
     "None": ("user.run_total(None)", "TypeError: total: x: "),
+    "an array of a list": (
+        "user.run_weighted(np.zeros(3), np.zeros(2), np.zeros(3), [])",
+        "ValueError: weighted: xs",
+    ),
+    "arrays of a list that overlap": (
+        "x = np.zeros(3); user.run_split([x, x], 1, x[:2].copy(), x[:2].copy())",
+        "ValueError: split: xs",
+    ),
     "overlap": ('x = np.zeros((2, 2), "f4"); user.run_affine(x, x)', "ValueError: affine: out"),
     "range": ('user.run_fill(np.zeros(1, "i1"), 200)', "ValueError: fill: value: "),
     "entry": ('user.run_fail(np.zeros(3, "i4"))', "IndexError: fail: x: seen 3 elements"),

@@ -244,6 +244,9 @@ cdef extern from "cuplug/host.h" nogil:
     ctypedef void cuplug_reclaim(int32_t device, char *held) noexcept
     void cuplug_set_reclaim(cuplug_reclaim *reclaim)
     int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error)
+    int cuplug_free_device(
+        int32_t device, void *pointer, void *stream, cuplug_error *error
+    )
     int cuplug_allocate_device(
         int32_t device, uint64_t bytes, void *stream, void **pointer, cuplug_error *error
     )

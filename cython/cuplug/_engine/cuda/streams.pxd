@@ -11,6 +11,8 @@ cdef int order_streams(int32_t device, void *waiting, void *stream) except -1
 # Where the work on arrays of our own and of libraries without streams goes, of the `with` blocks
 # around; NULL: to the legacy default stream.
 cdef void *work_stream(int32_t device) except? NULL
+# Whether there has been such a block; calls ask nothing else before.
+cdef bint has_blocks
 # Where such memory is allocated and filled: the same, but for a graph that is captured, of which
 # that is no part.
 cdef void *memory_stream(int32_t device) except? NULL

@@ -15,7 +15,7 @@ cdef enum:
     LEGACY = 1  # the legacy default stream's handle; NULL stands for no stream here
 
 
-cdef bint has_blocks = False  # since one was entered first; calls ask nothing else before
+has_blocks = False
 # The innermost block's (GPU, handle, owner, what a graph keeps or None), and the one around it.
 cdef object chosen = ContextVar("cuplug_stream", default=None)
 

@@ -25,13 +25,19 @@ SCALAR_TYPES = {
     "complex": ("double complex", "complex_number({0}.real, {0}.imag)"),
     "storage": ("double", "real_number({})"),
 }
+# The kinds of lists -> the C type of their items, and what makes an argument of a pointer to them.
+LIST_TYPES = {
+    "arrays": ("_cuplug.View", "views({0}, {1})"),
+    "int": ("int64_t", "ints({0}, {1})"),
+    "float": ("double", "floats({0}, {1})"),
+}
 OPTIONAL_TYPES = {"int64_t": "optional_int({})", "double": "optional_float({})"}
 NUMBER = "_views.Number"  # a fused type: the kind depends on the dtype of an array
 # What a memoryview's elements stand for if the operator does not take their own dtype.
 STAND_INS = {"uint8": ("bool",), "uint16": ("float16", "bfloat16")}
 SHARED_NAMES = (
     *("BFLOAT16", "BOOL", "FLOAT16", "View", "at", "close_handle", "cuplug_handle", "free_view"),
-    *("no_view", "view_as"),
+    *("current_stream", "no_view", "on_gpu", "on_stream", "view_as"),
 )
 VIEW_NAMES = (*SHARED_NAMES, "view")
 CIMPORTS = (
@@ -44,7 +50,7 @@ RESERVED_WORDS = {
     "double", "enum", "extern", "float", "fused", "gil", "include", "inline", "int", "long",
     "new", "nogil", "NULL", "object", "packed", "public", "readonly", "short", "signed",
     "sizeof", "struct", "union", "unsigned", "void", "volatile", "DEF", "IF", "ELIF", "ELSE",
-    "_cuplug", "_views", "_math", "_arguments", "_shapes", "int64_t", "uint64_t",
+    "_cuplug", "_views", "_math", "_arguments", "_shapes", "int64_t", "uint32_t", "uint64_t",
 }
 # fmt: on
 
@@ -58,6 +64,7 @@ class Argument:
     default: str | None  # as Cython text
     value: str  # what makes the argument, {} being its name; "" for a view
     dtypes: frozenset[str] = field(default=frozenset(), compare=False)  # of a view
+    is_list: bool = False
 
 
 @dataclass
@@ -130,18 +137,16 @@ def _joined(x: Argument, y: Argument) -> Argument:
 def _why_not(row: Signature) -> str:
     """Say why a row can have no typed function; "" where it can."""
     for x in row.parameters:
-        if x.kind in ("list", "arrays"):
-            return f"{x.name}: a list has no type in C"
-        if x.has_default and x.default is None and not x.is_array:
-            c_type = _number_type(row, x) if x.kind == "scalar" else "const char *"
-            if c_type not in OPTIONAL_TYPES and c_type != "const char *":
+        if x.kind == "scalar" and x.has_default and x.default is None:
+            c_type = _number_type(row, x)
+            if c_type not in OPTIONAL_TYPES:
                 return f"{x.name}: it may be None, which {c_type} cannot be"
     return ""
 
 
 def _arguments(row: Signature) -> list[Argument]:
     arguments = [
-        _array(row, x, _safe(x.name)) if x.is_array else _scalar(row, x, _safe(x.name))
+        _array(row, x, _safe(x.name)) if x.is_array else _other(row, x, _safe(x.name))
         for x in row.parameters
     ]
     for k, x in enumerate(row.outputs):
@@ -179,7 +184,19 @@ def _number_type(row: Signature, x: Parameter) -> str:
     return types.pop() if len(types) == 1 else NUMBER
 
 
-def _scalar(row: Signature, x: Parameter, name: str) -> Argument:
+def _list(row: Signature, x: Parameter, name: str) -> Argument:
+    kind = x.kind if x.kind == "arrays" else DTYPES[row.variables[x.type_variable][1][0]].kind
+    c_type, value = LIST_TYPES[kind]
+    count = _safe(f"n_{name}", [y.name for y in (*row.parameters, *row.outputs)])
+    pointer = f"const {c_type} *{name}{'=NULL' if x.has_default else ''}"
+    default = "0" if x.has_default else None
+    value = value.format("{}", count)
+    return Argument(name, f"{pointer}, uint32_t {count}", default, value, is_list=True)
+
+
+def _other(row: Signature, x: Parameter, name: str) -> Argument:
+    if x.kind in ("list", "arrays"):
+        return _list(row, x, name)
     default = _literal(x.default) if x.has_default else None
     if x.kind == "handle":
         return Argument(name, f"_cuplug.cuplug_handle *{name}", default, "handle({})")
@@ -221,7 +238,7 @@ def write(module: Module, title: str) -> str:
         f"# {title}",
         "",
         *(["cimport libc.math as _math"] if any("_math." in x for x in functions) else []),
-        "from libc.stdint cimport int64_t, uint64_t",
+        "from libc.stdint cimport int64_t, uint32_t, uint64_t",
         "",
         "cimport cuplug._memoryviews as _cuplug",
         *(["cimport cuplug._views as _views"] if any(NUMBER in x for x in functions) else []),
@@ -265,8 +282,10 @@ def _code(function: Function) -> Iterator[str]:
         yield from _set(argument, k)
     operator = repr(f"{function.plugin}.{function.signatures[0]}".encode())
     arguments = "_arguments" if n else "NULL"
-    counts = f"{n - function.n_outputs}, {function.n_outputs}"
-    yield f"    return _cuplug.call(_cuplug.NEW_SLOT, {operator}, {arguments}, {counts})"
+    call = "call_with_lists" if any(x.is_list for x in function.arguments) else "call_on_stream"
+    streams = [f"{x.name}.stream" for x in function.arguments if not x.value]
+    counts = f"{n - function.n_outputs}, {function.n_outputs}, {' or '.join(streams) or 'NULL'}"
+    yield f"    return _cuplug.{call}(_cuplug.NEW_SLOT, {operator}, {arguments}, {counts})"
 
 
 def _set(argument: Argument, k: int) -> Iterator[str]:
