@@ -14,7 +14,7 @@ from selection import runs_all
 
 torch = pytest.importorskip("torch")
 
-from cuplug._integration.frameworks.torch_fake import matched_row  # noqa: E402
+from cuplug._integration.frameworks.torch_fake import matched  # noqa: E402
 from cuplug._integration.frameworks.torch_register import register  # noqa: E402
 from cuplug._integration.frameworks.torch_schema import overloads_of  # noqa: E402
 from cuplug.torch import Function  # noqa: E402
@@ -214,8 +214,9 @@ def test_random_signatures(drawn, data):
     operator = drawn[data.draw(st.integers(0, len(drawn) - 1))]
     whole = register(operator)
     given = {name: tensors(x) for name, x in data.draw(arguments(operator)).items()}
-    row, outputs = matched_row(whole, given)
-    group = next(x for x in whole.packet.overloads() if row in rows_of(whole, x))
+    found = matched(whole, given)
+    outputs = found.outputs
+    group = next(x for x in whole.packet.overloads() if found.row in rows_of(whole, x))
     call = getattr(whole.packet, group)
     given = {whole.spelled.get(name, name): x for name, x in given.items()}
     try:
