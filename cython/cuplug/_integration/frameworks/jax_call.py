@@ -16,22 +16,34 @@ from typing import Any
 import jax
 import numpy
 from jax.experimental.custom_partitioning import custom_partitioning
-from jax.extend.core import Primitive, mapped_aval
+from jax.extend.core import InconclusiveDimensionOperation, Primitive, mapped_aval
 from jax.sharding import NamedSharding, PartitionSpec
 
+from cuplug._engine.call.operator import Operator
 from cuplug._engine.interop.jax_private import batching, dispatch, mlir, xla
 from cuplug._engine.lookup.find import find
+from cuplug._engine.signature.call_signature import are_alike, by_name
+from cuplug._engine.signature.spec import ArraySpec
 from cuplug._integration.frameworks import jax_handler
-from cuplug._integration.frameworks.batching import join_batch
-from cuplug._integration.frameworks.call import Call, Label
-from cuplug._integration.frameworks.jax_arguments import TracedCall, rows_of
-from cuplug._integration.frameworks.jax_shapes import broadcast_loop, cut_labels, match
+from cuplug._integration.frameworks.batching import join_batch, operand_places
+from cuplug._integration.frameworks.call import Call, Label, Symbols, Unknown
+from cuplug._integration.frameworks.call import match as match_call
+from cuplug._integration.frameworks.jax_arguments import (
+    ABSENT,
+    TracedCall,
+    keyword_at,
+    read_call,
+    read_values,
+    rows_of,
+    texts_of,
+)
 from cuplug.errors import NotFoundError
 
-__all__ = ["bind", "call_p", "like"]
+__all__ = ["bind", "call_p", "like", "match", "read"]
 
 call_p = Primitive("cuplug")
 run_p = Primitive("cuplug_run")
+_Labels = list[Label | None]  # of the dimensions of an array; None: not cut
 TARGET, WAITING = "cuplug", "cuplug_waiting"  # as XLA knows the handlers
 
 for name, handlers in ((TARGET, jax_handler.CUDA), (WAITING, jax_handler.CUDA_WAITING)):
@@ -58,6 +70,70 @@ def _varying_alike(operands: Sequence[Any]) -> list[Any]:
 
 def _varying(aval: Any) -> frozenset[Any]:
     return aval.manual_axis_type.varying
+
+
+class _Sizes(Symbols):
+    """Sizes of jax.export.symbolic_shape: a comparison without an answer is left to the run."""
+
+    def is_possible(self, size: Any) -> bool:
+        try:
+            return bool(size >= 0)
+        except InconclusiveDimensionOperation:
+            return True
+
+
+def match(call: TracedCall, avals: Sequence[Any]) -> Call:
+    """Return what a call on such operands is; of one row alone it is by its names."""
+    rows = rows_of(call.operator)
+    pairs = zip(avals, call.are_read, strict=True)
+    values = call.arguments([_operand(call, x, is_read) for x, is_read in pairs])
+    absent = [k for k, x in enumerate(values) if x is ABSENT]
+    n = 0 if call.row >= 0 else min(absent, default=len(values))
+    own = [x.name for x in rows[call.row].parameters] if call.row >= 0 else None
+    later = [(k, x) for k, x in enumerate(values) if k >= n and x is not ABSENT]
+    keywords = {own[k] if own else keyword_at(call.operator, k): x for k, x in later}
+    return match_call(call.operator, rows, values[:n], keywords, _Sizes(), call.row)
+
+
+def _operand(call: TracedCall, aval: Any, is_read: bool) -> Any:
+    if is_read:
+        return True if aval.dtype == bool else Unknown()
+    try:
+        return ArraySpec(aval.dtype, aval.shape)
+    except TypeError as error:
+        raise TypeError(f"{call.operator.name}: {error}") from None
+
+
+# ---- The overload of a call by name, where overloads give names to other places ---------------
+
+
+def read(
+    operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[TracedCall, list[Any]]:
+    """Return what a call is, and its operands.
+
+    Raises
+    ------
+    TypeError, ValueError
+        No overload takes the arguments under these names.
+    """
+    if not keywords or are_alike(texts_of(operator)):
+        return read_call(operator, args, keywords)
+    error: Exception | None = None
+    for row, signature in enumerate(rows_of(operator)):
+        given = by_name(signature, args, keywords)
+        if given is None:
+            continue
+        try:
+            call, operands = read_values(operator, row, given)
+            match(call, [jax.typeof(x) for x in operands])
+        except (TypeError, ValueError) as refusal:
+            error = error or refusal
+        else:
+            return call, operands
+    if error is not None:
+        raise error
+    return read_call(operator, args, keywords)  # it says what is wrong, or that nothing takes them
 
 
 # ---- Tracing -------------------------------------------------------------------------------------
@@ -94,13 +170,33 @@ def _spread(call: TracedCall, matched: Call, avals: Sequence[Any]) -> list[tuple
 
     Each axis stands once.
     """
-    given, made = cut_labels(call, matched, [x.shape for x in avals])
+    given, made = _cut_labels(call, matched, [x.shape for x in avals])
     found: dict[Label | None, Any] = {}
     for labels, aval in zip(given, avals, strict=True):
         for label, axes in zip(labels, aval.sharding.spec, strict=True):
             if label and axes not in found.values():
                 found.setdefault(label, axes)
     return [tuple(found.get(label) for label in labels) for labels in made]
+
+
+def _cut_labels(
+    call: TracedCall, matched: Call, shapes: Sequence[Any]
+) -> tuple[list[_Labels], list[_Labels]]:
+    """Return the labels of the dimensions of operands and results that all results have.
+
+    Dimensions of size 1, which may be broadcast, have none.
+    """
+    pairs = zip(call.parameters(matched.row), shapes, strict=True)
+    given = [_labels(matched, x, shape) for x, shape in pairs]
+    made = [_labels(matched, x, spec.shape) for x, spec in matched.results]
+    common = set.intersection(*map(set, made)) if made else set()
+    given, made = ([[x if x in common else None for x in y] for y in z] for z in (given, made))
+    return given, made
+
+
+def _labels(matched: Call, x: Any, shape: Any) -> _Labels:
+    pairs = zip(matched.labels(x, len(shape)), shape, strict=True)
+    return [None if isinstance(size, int) and size == 1 else label for label, size in pairs]
 
 
 # ---- Compiling -----------------------------------------------------------------------------------
@@ -120,12 +216,29 @@ def _compiled(*operands: Any, call: TracedCall, is_spread: bool) -> list[Any]:
     avals = [jax.typeof(x) for x in operands]
     matched = match(call, avals)
     if not jax_handler.takes_strides(call.operator, matched.row):
-        operands = tuple(broadcast_loop(call, matched.row, operands))
+        operands = tuple(_broadcast_loop(call, matched.row, operands))
     run = partial(run_p.bind, call=call)
     if not is_spread:
         return run(*operands)
-    given, made = cut_labels(call, matched, [x.shape for x in operands])
+    given, made = _cut_labels(call, matched, [x.shape for x in operands])
     return list(_partitioned(run, given, made)(*operands)) if any(made[0]) else run(*operands)
+
+
+def _broadcast_loop(call: TracedCall, row: int, operands: Sequence[Any]) -> list[Any]:
+    """Return operands with the whole shape of the loop dimensions."""
+    places = operand_places(call.parameters(row), [x.ndim for x in operands])
+    pairs = [*zip(operands, places, strict=True)]
+    loop = jax.numpy.broadcast_shapes(*(x.shape[at] for x, at in pairs if at is not None))
+    return [x if at is None else _broadcast(x, at, loop) for x, at in pairs]
+
+
+def _broadcast(x: Any, at: slice, loop: tuple[Any, ...]) -> Any:
+    if x.shape[at] == loop:
+        return x
+    before, part, behind = x.shape[: at.start], x.shape[at], x.shape[at.stop :]
+    ones = (1,) * (len(loop) - len(part))
+    x = jax.numpy.reshape(x, (*before, *ones, *part, *behind))
+    return jax.numpy.broadcast_to(x, (*before, *loop, *behind))
 
 
 def _lower_run(context: Any, *operands: Any, call: TracedCall) -> Any:
@@ -154,9 +267,6 @@ def _known_as(call: TracedCall) -> dict[str, Any]:
 
 
 # ---- Arrays on several devices: each works on what it has ----------------------------------------
-
-
-_Labels = list[Label | None]
 
 
 def _partitioned(

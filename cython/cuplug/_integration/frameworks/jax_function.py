@@ -15,8 +15,7 @@ from cuplug._engine.signature.call_signature import to_inspect
 from cuplug._engine.signature.signature import parse, refuse_handles
 from cuplug._integration.frameworks import jax_gradient  # noqa: F401  (its rules)
 from cuplug._integration.frameworks.jax_arguments import TracedCall, rows_of, texts_of
-from cuplug._integration.frameworks.jax_call import bind
-from cuplug._integration.frameworks.jax_shapes import read
+from cuplug._integration.frameworks.jax_call import bind, read
 
 __all__ = ["Function", "function_of"]
 
