@@ -42,12 +42,18 @@ static int blocks_range(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Fills the output, n elements of so many bytes, by several threads where that pays. */
-static inline int blocks_run(const cuplug_call *call, const void *job, blocks_fill *fill, int64_t n,
-                             int64_t bytes) {
-  blocks_job j = {job, fill, call->outputs[0].data, bytes, n * bytes >= CUPLUG_NONTEMPORAL_FROM};
+/* Fills memory, n elements of so many bytes, by several threads where that pays. */
+static inline int blocks_run_to(const cuplug_call *call, void *to, const void *job,
+                                blocks_fill *fill, int64_t n, int64_t bytes) {
+  blocks_job j = {job, fill, to, bytes, n * bytes >= CUPLUG_NONTEMPORAL_FROM};
   if (n * bytes < BLOCKS_PARALLEL_FROM) return blocks_range(&j, 0, n);
   return cuplug_parallel(call, n, BLOCKS_GRAIN / bytes, blocks_range, &j);
+}
+
+/* The same of the output. */
+static inline int blocks_run(const cuplug_call *call, const void *job, blocks_fill *fill, int64_t n,
+                             int64_t bytes) {
+  return blocks_run_to(call, call->outputs[0].data, job, fill, n, bytes);
 }
 
 #endif

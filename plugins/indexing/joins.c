@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join(a, b), join(a, b, c), join(a, b, c, d): the rows of matrices put together.
  *   a T[m, p], b T[m, q] ...; out T[m, p + q ...]
+ * join_backward(grad, a, b ...): its gradients, the columns of grad that each matrix became.
  * repeat(x, times): each row several times, one behind the other.
  *   x T[m, w]; out T[m, times * w]
+ * repeat_backward(grad, x, times): its gradient, out[i, j] = sum_t grad[i, t w + j].
+ *   grad T[m, times * w], x T[m, w], of which the sizes are read; out T[m, w]
+ *   float16, bfloat16 and float32 are summed as float64 on the host, as float32 on a GPU.
  *
  * Any dtype; elements are moved as bytes. Inputs may have any strides: columns that are put beside
  * each other are rows of one element. Bytes moved: each input once, out once. */
@@ -12,10 +16,14 @@
 #include "indexing/blocks.h"
 #include "vectors.h"
 
+#include <complex.h>
+#include <cuplug/half.h>
 #include <string.h>
 
 CUPLUG_ENTRY int join_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int join_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int repeat_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int repeat_backward_cuda(const cuplug_call *call);
 
 #define FEW 16  /* elements of a row that is written column by column */
 #define LONG 64 /* bytes that a call of memcpy pays for */
@@ -154,13 +162,28 @@ static void find_columns(job *j) {
   }
 }
 
-CUPLUG_ENTRY int join_host(const cuplug_call *call) {
-  job j = {.rows = joins_rows_of(call)};
+static int fill_rows(const cuplug_call *call, void *to, joins_rows rows) {
+  job j = {.rows = rows};
   const int64_t n = j.rows.n * j.rows.size, bytes = j.rows.element_bytes;
   if (n == 0) return CUPLUG_OK;
-  if (j.rows.size > FEW) return blocks_run(call, &j, fill_long, n, bytes);
+  if (j.rows.size > FEW) return blocks_run_to(call, to, &j, fill_long, n, bytes);
   find_columns(&j);
-  return blocks_run(call, &j, fill_short, n, bytes);
+  return blocks_run_to(call, to, &j, fill_short, n, bytes);
+}
+
+CUPLUG_ENTRY int join_host(const cuplug_call *call) {
+  return fill_rows(call, call->outputs[0].data, joins_rows_of(call));
+}
+
+CUPLUG_ENTRY int join_backward_host(const cuplug_call *call) {
+  int64_t begin = 0;
+  for (int k = 0; k < (int)call->n_tensors - (int)call->n_inputs; k++) {
+    const cuplug_tensor *out = &call->outputs[k];
+    const int status = fill_rows(call, out->data, joins_part_of(call, k, begin));
+    if (status) return status;
+    begin += out->shape[1];
+  }
+  return CUPLUG_OK;
 }
 
 CUPLUG_ENTRY int repeat_host(const cuplug_call *call) { return join_host(call); }
@@ -168,14 +191,87 @@ CUPLUG_ENTRY int repeat_host(const cuplug_call *call) { return join_host(call); 
 #define PROPERTIES CUPLUG_TAKES_STRIDES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
 
 CUPLUG_OPERATOR(join_cuda, join_host, "join(a: T[m, p], b: T[m, q]) -> T[m, p + q] where T: any",
-                "The rows of matrices, one behind the other." PROPERTIES CUPLUG_LINEAR(a, b));
+                "The rows of matrices, one behind the other." PROPERTIES CUPLUG_GRADIENT(
+                    join_backward) CUPLUG_LINEAR(a, b));
 CUPLUG_OPERATOR(join_cuda, join_host,
                 "join(a: T[m, p], b: T[m, q], c: T[m, r]) -> T[m, p + q + r] where T: any",
-                "The same of three." PROPERTIES CUPLUG_LINEAR(a, b, c));
+                "The same of three." PROPERTIES CUPLUG_GRADIENT(join_backward)
+                    CUPLUG_LINEAR(a, b, c));
 CUPLUG_OPERATOR(
     join_cuda, join_host,
     "join(a: T[m, p], b: T[m, q], c: T[m, r], d: T[m, s]) -> T[m, p + q + r + s] where T: any",
-    "The same of four." PROPERTIES CUPLUG_LINEAR(a, b, c, d));
+    "The same of four." PROPERTIES CUPLUG_GRADIENT(join_backward) CUPLUG_LINEAR(a, b, c, d));
+#define BACKWARD(size, matrices, outputs)                                                    \
+  CUPLUG_OPERATOR(                                                                           \
+      join_backward_cuda, join_backward_host,                                                \
+      "join_backward(grad: T[m, " size "], " matrices ") -> (" outputs                       \
+      ") where T: floating | complex",                                                       \
+      "The gradients of join: the columns of grad that are those of each matrix." PROPERTIES \
+          CUPLUG_GRADIENT(join) CUPLUG_LINEAR(grad))
+BACKWARD("p + q", "a: T[m, p], b: T[m, q]", "grad_a: T[m, p], grad_b: T[m, q]");
+BACKWARD("p + q + r", "a: T[m, p], b: T[m, q], c: T[m, r]",
+         "grad_a: T[m, p], grad_b: T[m, q], grad_c: T[m, r]");
+BACKWARD("p + q + r + s", "a: T[m, p], b: T[m, q], c: T[m, r], d: T[m, s]",
+         "grad_a: T[m, p], grad_b: T[m, q], grad_c: T[m, r], grad_d: T[m, s]");
 CUPLUG_OPERATOR(repeat_cuda, repeat_host,
                 "repeat(x: T[m, w], times: int) -> T[m, times * w] where T: any, times >= 0",
-                "Each row several times, one behind the other." PROPERTIES CUPLUG_LINEAR(x));
+                "Each row several times, one behind the other." PROPERTIES CUPLUG_GRADIENT(
+                    repeat_backward) CUPLUG_LINEAR(x));
+
+/* ---- Sums of what was repeated --------------------------------------------------------------- */
+
+#define LEAST (1 << 14) /* elements to sum that are worth a thread */
+
+#define SUMS(name, type, computed, load, store)                                    \
+  static int sums_##name(void *context, int64_t begin, int64_t end) {              \
+    const cuplug_call *call = context;                                             \
+    const int64_t w = call->outputs[0].shape[1], size = call->tensors[0].shape[1]; \
+    for (int64_t i = begin; i < end; i++) {                                        \
+      const type *from = (const type *)call->tensors[0].data + i * size;           \
+      type *to = (type *)call->outputs[0].data + i * w;                            \
+      for (int64_t j = 0; j < w; j++) {                                            \
+        computed sum = 0;                                                          \
+        for (int64_t at = j; at < size; at += w) sum += load(from[at]);            \
+        to[j] = store(sum);                                                        \
+      }                                                                            \
+    }                                                                              \
+    return CUPLUG_OK;                                                              \
+  }
+#define SAME(x) (x)
+#define HALF_OF(x) cuplug_float16_store((float)(x))
+#define BRAIN_OF(x) cuplug_bfloat16_store((float)(x))
+
+SUMS(float16, uint16_t, double, cuplug_float16_load, HALF_OF)
+SUMS(bfloat16, uint16_t, double, cuplug_bfloat16_load, BRAIN_OF)
+SUMS(float32, float, double, SAME, (float))
+SUMS(float64, double, double, SAME, SAME)
+SUMS(complex64, float complex, double complex, SAME, (float complex))
+SUMS(complex128, double complex, double complex, SAME, SAME)
+
+static cuplug_body *body_of(const cuplug_tensor *x) {
+  switch (cuplug_type(x)) {
+  case CUPLUG_FLOAT16:
+    return sums_float16;
+  case CUPLUG_BFLOAT16:
+    return sums_bfloat16;
+  case CUPLUG_FLOAT32:
+    return sums_float32;
+  case CUPLUG_FLOAT64:
+    return sums_float64;
+  case CUPLUG_COMPLEX64:
+    return sums_complex64;
+  }
+  return sums_complex128;
+}
+
+CUPLUG_ENTRY int repeat_backward_host(const cuplug_call *call) {
+  const cuplug_tensor *grad = &call->tensors[0], *out = &call->outputs[0];
+  const int64_t row = grad->shape[1] + out->shape[1] + 1;
+  return cuplug_parallel(call, out->shape[0], 1 + LEAST / row, body_of(grad), (void *)call);
+}
+
+CUPLUG_OPERATOR(repeat_backward_cuda, repeat_backward_host,
+                "repeat_backward(grad: T[m, times * w], x: T[m, w], times: int) -> T[m, w] "
+                "where T: floating | complex, times >= 0",
+                "The gradient of repeat." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+                    CUPLUG_GRADIENT(repeat) CUPLUG_LINEAR(grad));

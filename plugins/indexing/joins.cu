@@ -3,6 +3,8 @@
  * side, whichever rows and parts these are of: so each sector is written once. */
 #include "indexing/joins.h"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuplug/plugin.hpp>
 #include <cuplug/walk.cuh>
 
@@ -124,34 +126,90 @@ bool are_short(const joins_rows &rows) {
 }
 
 template <typename T, int PARTS, typename OFFSET>
-int launch(cuplug::call call, const joins_rows &rows) {
+int launch(cuplug::call call, const joins_rows &rows, void *out) {
   constexpr int WIDTH = sizeof(T) < 16 ? 16 / sizeof(T) : 1;
-  const cuplug_call *c = call;
   const int64_t n = rows.n * rows.size, n_packs = (n + WIDTH - 1) / WIDTH;
   return call.launch<join_kernel<WIDTH, parts<T, PARTS, OFFSET>>>(
       {cuplug::blocks(n_packs, cuplug::THREADS), cuplug::THREADS}, parts_of<T, PARTS, OFFSET>(rows),
-      (T *)c->outputs[0].data, n);
+      (T *)out, n);
 }
 
-template <typename T> int join(cuplug::call call, const joins_rows &rows) {
+template <typename T> int join(cuplug::call call, const joins_rows &rows, void *out) {
   const bool is_short = are_short(rows);
-  if (rows.n_parts == 1 && is_short) return launch<T, 1, int>(call, rows);
-  if (rows.n_parts == 1) return launch<T, 1, int64_t>(call, rows);
-  if (rows.n_parts == 2 && is_short) return launch<T, 2, int>(call, rows);
-  if (is_short) return launch<T, JOINS_MOST, int>(call, rows);
-  return launch<T, JOINS_MOST, int64_t>(call, rows);
+  if (rows.n_parts == 1 && is_short) return launch<T, 1, int>(call, rows, out);
+  if (rows.n_parts == 1) return launch<T, 1, int64_t>(call, rows, out);
+  if (rows.n_parts == 2 && is_short) return launch<T, 2, int>(call, rows, out);
+  if (is_short) return launch<T, JOINS_MOST, int>(call, rows, out);
+  return launch<T, JOINS_MOST, int64_t>(call, rows, out);
 }
 
-int join(cuplug::call call) {
-  const joins_rows rows = joins_rows_of(call);
+int join(cuplug::call call, const joins_rows &rows, void *out) {
   if (rows.n * rows.size == 0) return CUPLUG_OK;
-#define CASE(T) return join<T>(call, rows);
+#define CASE(T) return join<T>(call, rows, out);
   ELEMENTS_BY_WIDTH(rows.element_bytes, CASE)
 #undef CASE
   return CUPLUG_OK;
 }
 
+/* ---- Sums of what was repeated --------------------------------------------------------------- */
+
+/* A complex number, which is summed in two parts. */
+template <typename R> struct alignas(2 * sizeof(R)) pair {
+  R real, imag;
+  __host__ __device__ pair(R real = 0, R imag = 0) : real(real), imag(imag) {}
+  __host__ __device__ pair operator+(const pair &b) const { return {real + b.real, imag + b.imag}; }
+};
+
+template <typename T, typename C>
+__global__ void __launch_bounds__(cuplug::THREADS)
+    repeat_backward_kernel(const T *__restrict__ grad, T *__restrict__ out, int64_t n, int64_t w,
+                           int64_t size) {
+  const int64_t at = (int64_t)blockIdx.x * cuplug::THREADS + threadIdx.x;
+  if (at >= n) return;
+  const T *from = grad + at / w * size;
+  C sum(0);
+  for (int64_t j = at % w; j < size; j += w) sum = sum + static_cast<C>(from[j]);
+  out[at] = static_cast<T>(sum);
+}
+
+template <typename T, typename C = T> int backward(cuplug::call call) {
+  const cuplug_call *c = call;
+  const cuplug_tensor *grad = &c->tensors[0], *out = &c->outputs[0];
+  const int64_t n = cuplug_n_elements(out);
+  if (n == 0) return CUPLUG_OK;
+  return call.launch<repeat_backward_kernel<T, C>>(
+      {cuplug::blocks(n, cuplug::THREADS), cuplug::THREADS}, (const T *)grad->data, (T *)out->data,
+      n, out->shape[1], grad->shape[1]);
+}
+
 } // namespace
 
-CUPLUG_ENTRY int join_cuda(const cuplug_call *call) { return join(call); }
-CUPLUG_ENTRY int repeat_cuda(const cuplug_call *call) { return join(call); }
+CUPLUG_ENTRY int join_cuda(const cuplug_call *call) {
+  return join(call, joins_rows_of(call), call->outputs[0].data);
+}
+CUPLUG_ENTRY int join_backward_cuda(const cuplug_call *call) {
+  int64_t begin = 0;
+  for (int k = 0; k < (int)call->n_tensors - (int)call->n_inputs; k++) {
+    const cuplug_tensor *out = &call->outputs[k];
+    if (int status = join(call, joins_part_of(call, k, begin), out->data)) return status;
+    begin += out->shape[1];
+  }
+  return CUPLUG_OK;
+}
+CUPLUG_ENTRY int repeat_cuda(const cuplug_call *call) { return join_cuda(call); }
+
+CUPLUG_ENTRY int repeat_backward_cuda(const cuplug_call *call) {
+  switch (cuplug_type(&call->tensors[0])) {
+  case CUPLUG_FLOAT16:
+    return backward<__half, float>(call);
+  case CUPLUG_BFLOAT16:
+    return backward<__nv_bfloat16, float>(call);
+  case CUPLUG_FLOAT32:
+    return backward<float>(call);
+  case CUPLUG_FLOAT64:
+    return backward<double>(call);
+  case CUPLUG_COMPLEX64:
+    return backward<pair<float>>(call);
+  }
+  return backward<pair<double>>(call);
+}

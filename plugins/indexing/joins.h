@@ -66,4 +66,21 @@ static inline joins_rows joins_rows_of(const cuplug_call *call) {
   return rows;
 }
 
+/* Of the gradient of `join`: the columns of grad, from `begin` on, that output k has. */
+static inline joins_rows joins_part_of(const cuplug_call *call, int k, int64_t begin) {
+  const cuplug_tensor *grad = &call->tensors[0], *out = &call->outputs[k];
+  const int64_t bytes = cuplug_element_bytes(out), step = cuplug__stride(grad, 1);
+  joins_rows rows = {.n = out->shape[0],
+                     .size = out->shape[1],
+                     .element_bytes = bytes,
+                     .period = out->shape[1],
+                     .n_parts = 1};
+  rows.parts[0].data = (const char *)grad->data + begin * step * bytes;
+  rows.parts[0].end = rows.size;
+  rows.parts[0].row_step = cuplug__stride(grad, 0);
+  rows.parts[0].step = step;
+  if (rows.n && rows.size) joins_widen(&rows, out->data);
+  return rows;
+}
+
 #endif

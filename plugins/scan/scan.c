@@ -252,7 +252,7 @@ CUPLUG_OPERATOR(
         CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_sum) CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(cumulative_prod_cuda, cumulative_prod_host, FORWARD("cumulative_prod"),
                 "Products of the elements up to each one along an axis." CUPLUG_NEVER_WAITS
-                    CUPLUG_DETERMINISTIC);
+                    CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_prod_backward));
 
 /* An element without dimensions is its own sum; no axis could have one more. */
 #define ALONE(name, x, dtypes)                                                               \
@@ -266,7 +266,7 @@ CUPLUG_OPERATOR(cumulative_sum_backward_cuda, cumulative_sum_backward_host,
                 ALONE("cumulative_sum_backward", "grad", "floating | complex"),
                 "The same of an element without dimensions." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
                     CUPLUG_GRADIENT(cumulative_sum) CUPLUG_LINEAR(grad));
-CUPLUG_OPERATOR(
-    cumulative_prod_cuda, cumulative_prod_host, ALONE("cumulative_prod", "x", NUMBERS),
-    "The same of an element without dimensions." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC);
+CUPLUG_OPERATOR(cumulative_prod_cuda, cumulative_prod_host, ALONE("cumulative_prod", "x", NUMBERS),
+                "The same of an element without dimensions." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+                    CUPLUG_GRADIENT(cumulative_prod_backward));
 CUPLUG_PLUGIN(scan, "1.0.0");

@@ -4,7 +4,7 @@
 import cuplug
 import numpy as np
 import pytest
-from places import FIXTURES
+from places import FIXTURES, ROOT
 
 jax = pytest.importorskip("jax")
 
@@ -47,6 +47,26 @@ def test_optional_arrays_that_are_changed(ops):
     residual, out = function(x, jax.numpy.ones(3))
     np.testing.assert_array_equal(residual, [1, 2, 3])
     np.testing.assert_allclose(out, np.arange(1, 4) / 15)
+
+
+@pytest.mark.xdist_group("examples")  # one worker compiles the plugin
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_gradients_of_optional_arrays_that_are_changed(build_plugin, has_keys):
+    import cuplug.jax
+    from jax.test_util import check_grads
+
+    library = build_plugin(ROOT / "examples" / "plugins" / "rotary.cu", "rotary", cuda=True)
+    rotary = cuplug.jax.Function(cuplug.load(library).rotary)
+    random = np.random.default_rng(0)
+    q, k = (random.standard_normal((5, n, 8)) for n in (2, 3))
+    angles = random.standard_normal((9, 3)).astype(np.float32)
+    positions = random.integers(0, 9, 5)
+
+    def cubes(q, *more):
+        rotated = rotary(q, np.cos(angles), np.sin(angles), positions, *more)
+        return sum((x**3).sum() for x in (rotated if more else [rotated]))
+
+    check_grads(cubes, (q, k) if has_keys else (q,), order=1)
 
 
 def test_dask_arrays_in_lists_that_are_changed(ops):

@@ -126,6 +126,19 @@ def test_arrays_in_place(devices):
     check(lambda x: scale(x, 2.0), (spread(x, mesh, "i"),), 2 * x, "i")
 
 
+def test_reductions_and_scans_are_cut_along_other_dimensions(devices):
+    mesh = mesh_of(devices)
+    total = Function(cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0"))
+    running = Function(cuplug.scan("running(x: T) -> T", reduce="a + b", identity="0"))
+    x = jnp.arange(96.0).reshape(16, 3, 2)
+    given = (spread(x, mesh, "i"),)
+    check(lambda x: total(x, axis=1), given, x.sum(1), "i")
+    check(lambda x: total(x, axis=[-1, 1], keepdims=True), given, x.sum((1, 2), keepdims=True), "i")
+    check(lambda x: running(x, axis=2), given, x.cumsum(2), "i")
+    along = (spread(x, mesh, "i"),)
+    np.testing.assert_allclose(jax.jit(lambda x: total(x, axis=0))(*along), x.sum(0))
+
+
 def test_broadcasting(devices):
     mesh = mesh_of(devices)
     add = Function(cuplug.elementwise("add(a: T, b: T) -> T", "a + b"))

@@ -12,6 +12,7 @@ from places import FIXTURES
 torch = pytest.importorskip("torch")
 import cuplug.torch  # noqa: E402
 from cuplug._engine.signature.signature import parse  # noqa: E402
+from cuplug._integration.frameworks import torch_batched  # noqa: E402
 from cuplug._integration.frameworks.torch_schema import overloads_of  # noqa: E402
 from cuplug.torch import Function, gather, relu, scale  # noqa: E402
 from torch import library  # noqa: E402
@@ -302,6 +303,19 @@ def test_vmap_aligns_loop_dimensions(ops):
     assert torch.equal(torch.vmap(add, (None, 0))(a, b), torch.vmap(torch.add, (None, 0))(a, b))
     nested = torch.vmap(torch.vmap(add, (None, 0)), (0, None))(a, b)
     assert torch.equal(nested, a[:, None] + b)
+
+
+@needs_vmap
+@on_each_device
+def test_vmap_adds_to_independent_dimensions(device, monkeypatch):
+    """There is one call for the batch, also where its dimension is not the first."""
+    monkeypatch.delattr(torch_batched, "_call_each")
+    x, index = torch.randn(4, 3, 2, device=device), torch.tensor([[0, 2], [1, 1], [3, 0]])
+    index = index.to(device)
+    assert torch.equal(torch.vmap(gather, (None, 0))(x, index), x[index])
+    for axis in (1, 2):
+        wanted = torch.vmap(lambda y: y.index_select(0, index[0]), axis)(x)
+        assert torch.equal(torch.vmap(gather, (axis, None))(x, index[0]), wanted)
 
 
 @needs_vmap

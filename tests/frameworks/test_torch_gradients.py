@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PyTorch's autograd makes of operators: backward, twice, forward mode, torch.func."""
 
+from functools import partial
+
 import cuplug
 import pytest
 from places import FIXTURES
@@ -8,13 +10,16 @@ from places import FIXTURES
 torch = pytest.importorskip("torch")
 from cuplug.torch import (  # noqa: E402
     Function,
+    cumulative_prod,
     cumulative_sum,
     gather,
     index,
+    join,
     leaky_relu,
     piecewise_scale,
     put_along_axis,
     relu,
+    repeat,
     scale,
     scatter,
     scatter_add,
@@ -85,6 +90,9 @@ STOCK = {
     "cumulative_sum": lambda x: cumulative_sum(x, 0, include_initial=True),
     "tril": lambda x: tril(x, 1),
     "triu": triu,
+    "join": lambda x: join(x, x[:, 1:] * 2),
+    "join_of_four": lambda x: join(x, x.T[:3] ** 2, x[:, :0], x),
+    "repeat": lambda x: repeat(x, 3),
 }
 
 
@@ -97,7 +105,33 @@ def test_stock_operators(device, name):
     assert gradcheck(STOCK[name], (x,), check_forward_ad=True, check_backward_ad=False)
 
 
-@pytest.mark.parametrize("name", ["gather", "scale"])
+@on_each_device
+@pytest.mark.parametrize("initial", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_cumulative_products(device, axis, initial):
+    """Zeros, of which there are none, one or two in a line, are as any other number."""
+    x = points(4, 5, device=device).detach()
+    x[1, 2] = x[0, 4] = x[3, 4] = 0
+    product = partial(cumulative_prod, axis=axis, include_initial=initial)
+    assert gradcheck(product, (x.requires_grad_(),))
+    assert gradcheck(product, (torch.complex(x, x.flip(0)).detach().requires_grad_(),))
+    grad = torch.randn(4 + initial * (1 - axis), 5 + initial * axis, device=device).double()
+    (wanted,) = torch.autograd.grad(
+        x.cumprod(axis), x, grad.narrow(axis, int(initial), x.shape[axis])
+    )
+    for dtype, tolerance in ((torch.float16, 2e-2), (torch.bfloat16, 0.1), (torch.float32, 1e-5)):
+        narrow = x.detach().to(dtype).requires_grad_()
+        (seen,) = torch.autograd.grad(product(narrow), narrow, grad.to(dtype))
+        torch.testing.assert_close(seen.double(), wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_the_cumulative_product_of_one_element():
+    x = torch.tensor(3.0, requires_grad=True)
+    (seen,) = torch.autograd.grad(cumulative_prod(x), x, torch.tensor(2.0))
+    assert seen == 2
+
+
+@pytest.mark.parametrize("name", ["gather", "scale", "join", "repeat"])
 def test_complex_numbers(name):
     x = points(3, 4, 2).detach()
     assert gradcheck(STOCK[name], (torch.view_as_complex(x).clone().requires_grad_(),))

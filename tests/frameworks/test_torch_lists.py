@@ -3,6 +3,7 @@
 
 import cuplug
 import pytest
+from cuplug._engine.signature.signature import parse
 from places import FIXTURES
 
 torch = pytest.importorskip("torch")
@@ -121,3 +122,14 @@ def test_a_kernel_of_python_counts_one_write(build_plugin, monkeypatch):
     (x,) = tensors((3,))
     bump(x)
     assert (x.tolist(), x._version) == ([1, 1, 1], 1)
+
+
+def test_any_number_of_tensors_is_changed():
+    """Letters mark the first 26 arguments."""
+    parameters = ", ".join(f"inout x{k}: float32[n]" for k in range(60))
+    from cuplug._integration.frameworks.torch_schema import overloads_of
+
+    (overload,) = overloads_of([parse(f"f({parameters}, inout y: float32[n] = None)")])
+    arguments = torch._C.parse_schema(f"cuplug::f{overload.text}").arguments
+    assert all(x.alias_info.is_write for x in arguments)
+    assert len({str(x.alias_info.before_set) for x in arguments}) == 61

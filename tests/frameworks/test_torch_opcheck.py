@@ -14,7 +14,7 @@ from selection import runs_all
 
 torch = pytest.importorskip("torch")
 
-from cuplug._integration.frameworks.torch_fake import matched_row  # noqa: E402
+from cuplug._integration.frameworks.torch_fake import matched  # noqa: E402
 from cuplug._integration.frameworks.torch_register import register  # noqa: E402
 from cuplug._integration.frameworks.torch_schema import overloads_of  # noqa: E402
 from cuplug.torch import Function  # noqa: E402
@@ -79,7 +79,8 @@ MASK = at([True, False, True], [False, True, True])
 SAMPLES = {
     "argsort": [(rows(4, 3), 0)],
     "bincount": [(at(1, 0, 1), 3)],
-    "cumulative_prod": [(rows(4, 3), 0)],
+    "cumulative_prod": [(rows(4, 3, grad=True), 0), (rows(4, 3), 1, True)],
+    "cumulative_prod_backward": [(rows(4, 3), rows(4, 3), 0)],
     "cumulative_sum": [(rows(4, 3, grad=True),), (rows(4, 3), 0, True)],
     "cumulative_sum_backward": [(rows(4, 3),)],
     "gather": [
@@ -94,7 +95,11 @@ SAMPLES = {
     "index_backward": [(rows(2), [at(1, 0), at(2, -1)], rows(4, 3))],
     "index_put": [(rows(4, 3), [at(1, 0)], rows(2, 3))],
     "integers": [(torch.empty(5, dtype=torch.int32), 1, 2, 0, 10, 90)],
-    "join": [(rows(4, 3), rows(4, 2)), (rows(1, 3), rows(1, 3), rows(1, 1), rows(1, 3))],
+    "join": [
+        (rows(4, 3, grad=True), rows(4, 2, grad=True)),
+        (rows(1, 3), rows(1, 3), rows(1, 1), rows(1, 3)),
+    ],
+    "join_backward": [(rows(4, 5), rows(4, 3), rows(4, 2))],
     "leaky_relu": [(rows(4, 3), 0.5), (rows(3, grad=True),)],
     "leaky_relu_backward": [(rows(3), rows(3), 0.5)],
     "nonzero": [(MASK,)],
@@ -106,7 +111,8 @@ SAMPLES = {
     "put_along_axis": [(rows(4, 3), LINES, rows(4, 2))],
     "relu": [(rows(4, 3),), (rows(3, grad=True),), (torch.arange(3),)],
     "relu_backward": [(rows(3), rows(3))],
-    "repeat": [(rows(4, 3), 2)],
+    "repeat": [(rows(4, 3, grad=True), 2)],
+    "repeat_backward": [(rows(4, 6), rows(4, 3), 2)],
     "scale": [(rows(3), 2.0), (torch.arange(4), 3)],
     "scale_backward": [(rows(3), 2.0)],
     "scatter": [(rows(4, 3, grad=True), LINES, rows(4, 2, grad=True))],
@@ -214,8 +220,9 @@ def test_random_signatures(drawn, data):
     operator = drawn[data.draw(st.integers(0, len(drawn) - 1))]
     whole = register(operator)
     given = {name: tensors(x) for name, x in data.draw(arguments(operator)).items()}
-    row, outputs = matched_row(whole, given)
-    group = next(x for x in whole.packet.overloads() if row in rows_of(whole, x))
+    found = matched(whole, given)
+    outputs = found.outputs
+    group = next(x for x in whole.packet.overloads() if found.row in rows_of(whole, x))
     call = getattr(whole.packet, group)
     given = {whole.spelled.get(name, name): x for name, x in given.items()}
     try:

@@ -82,6 +82,49 @@ class _cumulative_prod(Operator):
 
 cumulative_prod: _cumulative_prod
 
+class _cumulative_prod_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        x: Any,
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of cumulative_prod."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of cumulative_prod."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The same of an element without dimensions."""
+
+cumulative_prod_backward: _cumulative_prod_backward
+
 class _cumulative_sum(Operator):
     @overload
     def __call__(
@@ -497,6 +540,64 @@ class _join(Operator):
 
 join: _join
 
+class _join_backward_grad_a_grad_b(NamedTuple, Generic[_Array]):
+    grad_a: _Array
+    grad_b: _Array
+
+class _join_backward_grad_a_grad_b_grad_c(NamedTuple, Generic[_Array]):
+    grad_a: _Array
+    grad_b: _Array
+    grad_c: _Array
+
+class _join_backward_grad_a_grad_b_grad_c_grad_d(NamedTuple, Generic[_Array]):
+    grad_a: _Array
+    grad_b: _Array
+    grad_c: _Array
+    grad_d: _Array
+
+class _join_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        a: Any,
+        b: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _join_backward_grad_a_grad_b[_Array]:
+        """The gradients of join: the columns of grad that are those of each matrix."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        a: Any,
+        b: Any,
+        c: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _join_backward_grad_a_grad_b_grad_c[_Array]:
+        """The gradients of join: the columns of grad that are those of each matrix."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        a: Any,
+        b: Any,
+        c: Any,
+        d: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _join_backward_grad_a_grad_b_grad_c_grad_d[_Array]:
+        """The gradients of join: the columns of grad that are those of each matrix."""
+
+join_backward: _join_backward
+
 class _leaky_relu(Operator):
     def __call__(
         self,
@@ -734,6 +835,21 @@ class _repeat(Operator):
         """Each row several times, one behind the other."""
 
 repeat: _repeat
+
+class _repeat_backward(Operator):
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        times: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of repeat."""
+
+repeat_backward: _repeat_backward
 
 class _rfft(Operator):
     def __call__(

@@ -163,6 +163,8 @@ for dtype in ("uint8", "int16", "float32", "float64", "complex128"):
                       (1, (1001, 999)), (3, (0, 4)), (0, (1, 1)), (2, (1030, 1, 70, 5))):
         parts = [random.integers(0, 99, (n, width)).astype(dtype) for width in widths]
         same(ops.join, *parts)
+        if dtype[0] in "fc":
+            same(ops.join_backward, np.concatenate(parts, axis=1), *parts)
         whole = np.concatenate(parts, axis=1)
         there = cuplug.asarray(whole, device="cuda")
         at = widths[0]
@@ -182,6 +184,8 @@ for dtype in ("uint8", "int16", "float32", "float64", "complex128"):
     for width, times in ((1, 2), (3, 5), (64, 3), (1, 40), (0, 2), (2, 0)):
         x = random.integers(0, 99, (301, width)).astype(dtype)
         same(ops.repeat, x, times=times)
+        if dtype[0] in "fc":
+            same(ops.repeat_backward, np.tile(x, (1, times)), x, times=times)
         got = ops.repeat(cuplug.asarray(x, device="cuda")[::-2, ::-1], times).numpy()
         np.testing.assert_array_equal(got, np.tile(x[::-2, ::-1], (1, times)))
     out = cuplug.empty(701, dtype, device="cuda")[1:].reshape(350, 2)  # misaligned

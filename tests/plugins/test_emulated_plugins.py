@@ -129,7 +129,7 @@ for at in (0, 5000, 29_999):  # in one of several parts, after zeros of one sign
 def test_scan(run_plugins):
     """Lines that are long, in tiles: whole and not, side by side, backwards, from anywhere on."""
     run_plugins("""
-build_plugin("scan", ["scan", "long", "columns", FIXTURES / "emulated_scan"])
+build_plugin("scan", ["scan", "long", "columns", "products", FIXTURES / "emulated_scan"])
 
 
 same(ops.cumulative_sum, np.array(2.5), axis=0)
@@ -148,6 +148,16 @@ for dtype in ("float16", "float32", "uint64", "complex64"):
     for shape, axis in (((65_541,), 0), ((65_540, 2), 0), ((9, 40), 1), ((3, 5000), 0), *columns):
         x = random.integers(0 if dtype[0] == "u" else -1, 2, shape)
         check(np.asarray(x + 1j * (x == 0) if dtype[0] == "c" else x, dtype), axis)
+for dtype in ("float16", "float32", "complex64"):  # small integers, of which most are 1 or -1
+    for shape, axis in (((), -1), ((1,), 0), ((300,), 0), ((2, 700), 1), ((513, 3), 0),
+                        ((0, 2), 1)):
+        x = np.sign(random.integers(-9, 9, shape)).astype(dtype)
+        for initial in (False, True) if shape else (False,):
+            longer = list(shape)
+            if initial:
+                longer[axis] += 1
+            grad = random.integers(-1, 2, longer).astype(dtype)
+            same(ops.cumulative_prod_backward, grad, x, axis=axis, include_initial=initial)
 for n in (655_361, 1_400_000):  # windows of tiles: one and its last tile, more than two
     same(ops.cumulative_sum, random.integers(-1, 2, n).astype("complex128"))
 same(ops.cumulative_sum, random.integers(-1, 2, (3, 70_001)).astype("int32"))

@@ -64,6 +64,36 @@ def test_join(dtype, n, parts):
 
 @settings(deadline=None)
 @given(
+    st.sampled_from(("float16", "float32", "complex128")),
+    st.integers(0, 700),
+    st.lists(st.integers(0, 40) | st.sampled_from((1, 300)), min_size=2, max_size=4),
+    LAYOUTS,
+)
+def test_gradients_of_join(dtype, n, widths, layout):
+    parts = matrices(dtype, n, widths)
+    grad = laid(*matrices(dtype, n, [sum(widths)]), layout)
+    wanted = np.split(grad, np.cumsum(widths)[:-1], axis=1)
+    for seen, part in zip(ops.join_backward(grad, *parts), wanted, strict=True):
+        np.testing.assert_array_equal(seen, part)
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(("float16", "float32", "float64", "complex64")),
+    st.integers(0, 700),
+    st.integers(0, 40),
+    st.integers(0, 10),
+)
+def test_the_gradient_of_repeat(dtype, n, width, times):
+    """Small integers, whose sums are exact."""
+    x, grad = (y % 9 for y in matrices("int16", n, [width, times * width]))
+    wanted = grad.reshape(n, times, width).sum(1)
+    seen = ops.repeat_backward(grad.astype(dtype), x.astype(dtype), times)
+    np.testing.assert_array_equal(seen, wanted.astype(dtype))
+
+
+@settings(deadline=None)
+@given(
     st.sampled_from(DTYPES), st.integers(1, 700), st.integers(0, 40), st.integers(0, 30), LAYOUTS
 )
 def test_repeat(dtype, n, width, times, layout):

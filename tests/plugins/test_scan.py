@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cumulative sums and products, and the gradient of the sums, against NumPy."""
+"""Cumulative sums and products, and their gradients, against NumPy."""
 
 import numpy as np
 import pytest
 from backends import COMPLEX, FLOATING, assert_same, dtype_of
-from cuplug.ops import cumulative_prod, cumulative_sum, cumulative_sum_backward
+from cuplug.ops import (
+    cumulative_prod,
+    cumulative_prod_backward,
+    cumulative_sum,
+    cumulative_sum_backward,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -261,3 +266,41 @@ def test_the_first_value_is_the_first_element(backend, dtype, include_initial, s
 def test_a_gradient_too_short_is_refused():
     with pytest.raises(ValueError, match="cumulative_sum_backward"):
         cumulative_sum_backward(np.ones((2, 0)), include_initial=True)
+
+
+def products_backward(grad, x, axis):
+    """Return the gradient of products in float64 or complex128: of each pair of elements."""
+    grad, x = (np.moveaxis(y, axis, 0) for y in (grad, np.conj(x)))
+    wanted = np.zeros(x.shape, np.result_type(x, np.float64))
+    for i in range(len(x)):
+        for k in range(i, len(x)):
+            wanted[i] += grad[k] * np.prod(np.delete(x[: k + 1], i, axis=0), axis=0)
+    return np.moveaxis(wanted, 0, axis)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", *COMPLEX])
+@pytest.mark.parametrize("initial", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), [((1,), 0), ((3, 7), 1), ((9, 2), 0), ((2, 5, 3), 1),
+    ((0, 3), 0), ((3, 0), 1), ((3, 0), 0)], ids=str)  # fmt: skip
+def test_gradients_of_products(backend, dtype, initial, shape, axis):
+    """Small integers and zeros, of which the results are exact."""
+    if not backend.supports(dtype_of(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    random = np.random.default_rng(0)
+    x = random.integers(-1, 3, shape).astype(dtype_of(dtype))
+    longer = tuple(n + (initial and k == axis) for k, n in enumerate(shape))
+    grad = random.integers(-2, 3, longer).astype(x.dtype)
+    if x.dtype.kind == "c":
+        x, grad = x + 1j * random.integers(-1, 2, shape), grad * (1 - 1j)
+    x, grad = x.astype(dtype_of(dtype)), grad.astype(dtype_of(dtype))
+    seen = backend(cumulative_prod_backward, grad, x, axis, initial)
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    own = np.take(grad, range(initial, grad.shape[axis]), axis).astype(wide)
+    np.testing.assert_array_equal(seen.astype(wide), products_backward(own, x.astype(wide), axis))
+
+
+def test_a_gradient_of_other_products_is_refused():
+    with pytest.raises(ValueError, match="cumulative_prod_backward: grad: seen size 3 in dim"):
+        cumulative_prod_backward(np.ones((3, 2)), np.ones((4, 2)), 1)
+    with pytest.raises(ValueError, match="cumulative_prod_backward"):
+        cumulative_prod_backward(np.ones(4), np.ones(4), include_initial=True)

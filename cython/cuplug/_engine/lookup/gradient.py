@@ -40,8 +40,8 @@ def find_gradient(operator: Operator, row: int) -> tuple[Operator, Gradient] | N
         return None
     found = find(name) if "." in name else sibling(operator, name)
     rows = [parse(text) for text in found.signatures]
-    linear = linear_names(found.properties[0].get("linear"))
-    return found, match_gradient(parse(operator.signatures[row]), rows, linear)
+    linear = [name for own in found.properties for name in linear_names(own.get("linear"))]
+    return found, match_gradient(parse(operator.signatures[row]), rows, [*dict.fromkeys(linear)])
 
 
 def sibling(operator: Operator, name: str) -> Operator:

@@ -22,7 +22,7 @@ from cuplug._engine.signature.gradient import results_of
 from cuplug._engine.signature.signature import Parameter, Signature, parse, signatures_of
 from cuplug._integration.frameworks.jax_handler import address_of
 
-__all__ = ["ABSENT", "Call", "keyword_at", "read_call", "read_values", "rows_of", "texts_of"]
+__all__ = ["ABSENT", "TracedCall", "keyword_at", "read_call", "read_values", "rows_of", "texts_of"]
 
 ABSENT: Any = object()  # in place of an argument that has its default
 _OWN = ("out", "device", "stream")  # keywords of calls outside of JAX
@@ -45,7 +45,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Call:
+class TracedCall:
     """A call of an operator without its operands: equal calls are compiled once."""
 
     operator: Operator
@@ -172,19 +172,21 @@ def _kinds(texts: tuple[str, ...], position: int) -> frozenset[str]:
 
 def read_call(
     operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]
-) -> tuple[Call, list[Any]]:
+) -> tuple[TracedCall, list[Any]]:
     """Return what a call is, and its operands."""
     return _read_all(operator, -1, _in_order(operator, args, keywords))
 
 
-def read_values(operator: Operator, row: int, given: dict[str, Any]) -> tuple[Call, list[Any]]:
+def read_values(
+    operator: Operator, row: int, given: dict[str, Any]
+) -> tuple[TracedCall, list[Any]]:
     """Return the same of arguments by the names of one row."""
     names = [x.name for x in rows_of(operator)[row].parameters]
     last = max((k for k, name in enumerate(names) if name in given), default=-1)
     return _read_all(operator, row, [given.get(name, ABSENT) for name in names[: last + 1]])
 
 
-def _read_all(operator: Operator, row: int, values: list[Any]) -> tuple[Call, list[Any]]:
+def _read_all(operator: Operator, row: int, values: list[Any]) -> tuple[TracedCall, list[Any]]:
     operands: list[Any] = []
     given = enumerate(values)
     leaves = tuple(_read(operator, k, value, operands) for k, value in given)
@@ -198,7 +200,7 @@ def _read_all(operator: Operator, row: int, values: list[Any]) -> tuple[Call, li
     if all(letter != "t" for _, letter in letters):
         rows = rows_of(operator) if row < 0 else rows_of(operator)[row : row + 1]
         operands = list(_strengthen(rows, operands, places))
-    return Call(operator, leaves, address_of(operator), row), operands
+    return TracedCall(operator, leaves, address_of(operator), row), operands
 
 
 def _in_order(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:

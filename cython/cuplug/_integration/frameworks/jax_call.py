@@ -16,31 +16,34 @@ from typing import Any
 import jax
 import numpy
 from jax.experimental.custom_partitioning import custom_partitioning
-from jax.extend.core import Primitive, mapped_aval
+from jax.extend.core import InconclusiveDimensionOperation, Primitive, mapped_aval
 from jax.sharding import NamedSharding, PartitionSpec
 
+from cuplug._engine.call.operator import Operator
 from cuplug._engine.interop.jax_private import batching, dispatch, mlir, xla
 from cuplug._engine.lookup.find import find
-from cuplug._engine.signature.parallel_dims import is_kept_whole
-from cuplug._engine.signature.spec import Inferred
+from cuplug._engine.signature.call_signature import are_alike, by_name
+from cuplug._engine.signature.spec import ArraySpec
 from cuplug._integration.frameworks import jax_handler
-from cuplug._integration.frameworks.jax_arguments import Call, rows_of
-from cuplug._integration.frameworks.jax_shapes import (
-    LOOP,
-    broadcast_loop,
-    cut_names,
-    groups_of,
-    infer,
-    loop_shape,
-    operand_places,
-    result_places,
+from cuplug._integration.frameworks.batching import join_batch, operand_places
+from cuplug._integration.frameworks.call import Call, Label, Symbols, Unknown
+from cuplug._integration.frameworks.call import match as match_call
+from cuplug._integration.frameworks.jax_arguments import (
+    ABSENT,
+    TracedCall,
+    keyword_at,
+    read_call,
+    read_values,
+    rows_of,
+    texts_of,
 )
 from cuplug.errors import NotFoundError
 
-__all__ = ["bind", "call_p", "like"]
+__all__ = ["bind", "call_p", "like", "match", "read"]
 
 call_p = Primitive("cuplug")
 run_p = Primitive("cuplug_run")
+_Labels = list[Label | None]  # of the dimensions of an array; None: not cut
 TARGET, WAITING = "cuplug", "cuplug_waiting"  # as XLA knows the handlers
 
 for name, handlers in ((TARGET, jax_handler.CUDA), (WAITING, jax_handler.CUDA_WAITING)):
@@ -48,7 +51,7 @@ for name, handlers in ((TARGET, jax_handler.CUDA), (WAITING, jax_handler.CUDA_WA
     jax.ffi.register_ffi_target(name, handlers, platform="CUDA")
 
 
-def bind(call: Call, operands: Sequence[Any]) -> list[Any]:
+def bind(call: TracedCall, operands: Sequence[Any]) -> list[Any]:
     """Return the results of a call: its in-out arrays as they are after it, then its outputs."""
     rows = rows_of(call.operator)
     if any(row.outputs or any(x.kind == "inout" for x in row.parameters) for row in rows):
@@ -69,20 +72,87 @@ def _varying(aval: Any) -> frozenset[Any]:
     return aval.manual_axis_type.varying
 
 
+class _Sizes(Symbols):
+    """Sizes of jax.export.symbolic_shape: a comparison without an answer is left to the run."""
+
+    def is_possible(self, size: Any) -> bool:
+        try:
+            return bool(size >= 0)
+        except InconclusiveDimensionOperation:
+            return True
+
+
+def match(call: TracedCall, avals: Sequence[Any]) -> Call:
+    """Return what a call on such operands is; of one row alone it is by its names."""
+    rows = rows_of(call.operator)
+    pairs = zip(avals, call.are_read, strict=True)
+    values = call.arguments([_operand(call, x, is_read) for x, is_read in pairs])
+    absent = [k for k, x in enumerate(values) if x is ABSENT]
+    n = 0 if call.row >= 0 else min(absent, default=len(values))
+    own = [x.name for x in rows[call.row].parameters] if call.row >= 0 else None
+    later = [(k, x) for k, x in enumerate(values) if k >= n and x is not ABSENT]
+    keywords = {own[k] if own else keyword_at(call.operator, k): x for k, x in later}
+    return match_call(call.operator, rows, values[:n], keywords, _Sizes(), call.row)
+
+
+def _operand(call: TracedCall, aval: Any, is_read: bool) -> Any:
+    if is_read:
+        return True if aval.dtype == bool else Unknown()
+    try:
+        return ArraySpec(aval.dtype, aval.shape)
+    except TypeError as error:
+        raise TypeError(f"{call.operator.name}: {error}") from None
+
+
+# ---- The overload of a call by name, where overloads give names to other places ---------------
+
+
+def read(
+    operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[TracedCall, list[Any]]:
+    """Return what a call is, and its operands.
+
+    Raises
+    ------
+    TypeError, ValueError
+        No overload takes the arguments under these names.
+    """
+    if not keywords or are_alike(texts_of(operator)):
+        return read_call(operator, args, keywords)
+    error: Exception | None = None
+    for row, signature in enumerate(rows_of(operator)):
+        given = by_name(signature, args, keywords)
+        if given is None:
+            continue
+        try:
+            call, operands = read_values(operator, row, given)
+            match(call, [jax.typeof(x) for x in operands])
+        except (TypeError, ValueError) as refusal:
+            error = error or refusal
+        else:
+            return call, operands
+    if error is not None:
+        raise error
+    return read_call(operator, args, keywords)  # it says what is wrong, or that nothing takes them
+
+
 # ---- Tracing -------------------------------------------------------------------------------------
 
 
-def _result_avals(*avals: Any, call: Call) -> list[Any]:
-    inferred = infer(call, avals)
-    for spec in inferred.outputs:
+def _result_avals(*avals: Any, call: TracedCall) -> list[Any]:
+    return _results(call, match(call, avals), avals)
+
+
+def _results(call: TracedCall, matched: Call, avals: Sequence[Any]) -> list[Any]:
+    for spec in matched.outputs:
         if any(isinstance(size, int) and size < 0 for size in spec.shape):
             raise TypeError(
                 f"{call.operator.name}: an output has a size that is known only after the run, and "
                 "shapes in a program of JAX are fixed: call it outside of jax.jit and the like"
             )
-    inouts = [avals[k].update(weak_type=False) for k in call.inouts(inferred.row)]
-    spread = _spread(call, inferred, avals)
-    pairs = zip(inferred.outputs, spread[len(inouts) :], strict=True)
+    inouts = [avals[k].update(weak_type=False) for k in call.inouts(matched.row)]
+    spread = _spread(call, matched, avals)
+    pairs = zip(matched.outputs, spread[len(inouts) :], strict=True)
     return inouts + [like(avals, x.dtype, x.shape, own) for x, own in pairs]
 
 
@@ -95,34 +165,44 @@ def like(avals: Sequence[Any], dtype: str, shape: tuple[Any, ...], spread: Any =
     return avals[0].update(shape=shape, dtype=dtype, weak_type=False, sharding=sharding)
 
 
-def _spread(call: Call, inferred: Inferred, avals: Sequence[Any]) -> list[tuple[Any, ...]]:
+def _spread(call: TracedCall, matched: Call, avals: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Return the axes of the mesh over which results are spread: as operands, where they are cut.
 
     Each axis stands once.
     """
-    row = inferred.row
-    shapes = [avals[k].shape for k in call.inouts(row)] + [x.shape for x in inferred.outputs]
-    given, made = _cut_names(call, row, [x.shape for x in avals], shapes)
-    found: dict[str, Any] = {}
-    for names, aval in zip(given, avals, strict=True):
-        for name, axes in zip(names, aval.sharding.spec, strict=True):
-            if name and axes not in found.values():
-                found.setdefault(name, axes)
-    return [tuple(found.get(name) for name in names) for names in made]
+    given, made = _cut_labels(call, matched, [x.shape for x in avals])
+    found: dict[Label | None, Any] = {}
+    for labels, aval in zip(given, avals, strict=True):
+        for label, axes in zip(labels, aval.sharding.spec, strict=True):
+            if label and axes not in found.values():
+                found.setdefault(label, axes)
+    return [tuple(found.get(label) for label in labels) for labels in made]
 
 
-def _cut_names(
-    call: Call, row: int, operands: Sequence[Any], results: Sequence[Any]
-) -> tuple[list[list[str]], list[list[str]]]:
-    if is_kept_whole(call.operator.properties[row]):
-        return [[""] * len(shape) for shape in operands], [[""] * len(shape) for shape in results]
-    return cut_names(call, row, operands, results)
+def _cut_labels(
+    call: TracedCall, matched: Call, shapes: Sequence[Any]
+) -> tuple[list[_Labels], list[_Labels]]:
+    """Return the labels of the dimensions of operands and results that all results have.
+
+    Dimensions of size 1, which may be broadcast, have none.
+    """
+    pairs = zip(call.parameters(matched.row), shapes, strict=True)
+    given = [_labels(matched, x, shape) for x, shape in pairs]
+    made = [_labels(matched, x, spec.shape) for x, spec in matched.results]
+    common = set.intersection(*map(set, made)) if made else set()
+    given, made = ([[x if x in common else None for x in y] for y in z] for z in (given, made))
+    return given, made
+
+
+def _labels(matched: Call, x: Any, shape: Any) -> _Labels:
+    pairs = zip(matched.labels(x, len(shape)), shape, strict=True)
+    return [None if isinstance(size, int) and size == 1 else label for label, size in pairs]
 
 
 # ---- Compiling -----------------------------------------------------------------------------------
 
 
-def _lower(context: Any, *operands: Any, call: Call) -> Any:
+def _lower(context: Any, *operands: Any, call: TracedCall) -> Any:
     module = context.module_context
     devices = getattr(module.axis_context, "device_assignment", None) or ()
     # What is stored for other processes has no place for the function that cuts it.
@@ -131,40 +211,53 @@ def _lower(context: Any, *operands: Any, call: Call) -> Any:
     return mlir.lower_fun(compiled, multiple_results=True)(context, *operands)
 
 
-def _compiled(*operands: Any, call: Call, is_spread: bool) -> list[Any]:
+def _compiled(*operands: Any, call: TracedCall, is_spread: bool) -> list[Any]:
     """What a call is in a program: its operands broadcast, and the run itself, cut if need be."""
     avals = [jax.typeof(x) for x in operands]
-    row = infer(call, avals).row
-    results = [x.shape for x in _result_avals(*avals, call=call)]
-    if not jax_handler.takes_strides(call.operator, row):
-        places = operand_places(call, row, [x.ndim for x in avals])
-        loop = loop_shape([x.shape for x in avals], places)
-        pairs = zip(operands, places, strict=True)
-        operands = tuple(broadcast_loop(x, at, loop) for x, at in pairs)
+    matched = match(call, avals)
+    if not jax_handler.takes_strides(call.operator, matched.row):
+        operands = tuple(_broadcast_loop(call, matched.row, operands))
     run = partial(run_p.bind, call=call)
     if not is_spread:
         return run(*operands)
-    given, made = _cut_names(call, row, [x.shape for x in operands], results)
+    given, made = _cut_labels(call, matched, [x.shape for x in operands])
     return list(_partitioned(run, given, made)(*operands)) if any(made[0]) else run(*operands)
 
 
-def _lower_run(context: Any, *operands: Any, call: Call) -> Any:
-    row = infer(call, context.avals_in).row
+def _broadcast_loop(call: TracedCall, row: int, operands: Sequence[Any]) -> list[Any]:
+    """Return operands with the whole shape of the loop dimensions."""
+    places = operand_places(call.parameters(row), [x.ndim for x in operands])
+    pairs = [*zip(operands, places, strict=True)]
+    loop = jax.numpy.broadcast_shapes(*(x.shape[at] for x, at in pairs if at is not None))
+    return [x if at is None else _broadcast(x, at, loop) for x, at in pairs]
+
+
+def _broadcast(x: Any, at: slice, loop: tuple[Any, ...]) -> Any:
+    if x.shape[at] == loop:
+        return x
+    before, part, behind = x.shape[: at.start], x.shape[at], x.shape[at.stop :]
+    ones = (1,) * (len(loop) - len(part))
+    x = jax.numpy.reshape(x, (*before, *ones, *part, *behind))
+    return jax.numpy.broadcast_to(x, (*before, *loop, *behind))
+
+
+def _lower_run(context: Any, *operands: Any, call: TracedCall) -> Any:
+    row = match(call, context.avals_in).row
     aliases = {k: at for at, k in enumerate(call.inouts(row))}
     rule = jax.ffi.ffi_lowering(_target(call), operand_output_aliases=aliases)
     return rule(context, *operands, **_attributes(call))
 
 
-def _target(call: Call) -> str:
+def _target(call: TracedCall) -> str:
     return WAITING if any(call.are_read) else TARGET
 
 
-def _attributes(call: Call) -> dict[str, Any]:
+def _attributes(call: TracedCall) -> dict[str, Any]:
     row = {"row": numpy.int64(call.row + 1)} if call.row >= 0 else {}
     return {**_known_as(call), **row, "arguments": call.letters, **call.constants()}
 
 
-def _known_as(call: Call) -> dict[str, Any]:
+def _known_as(call: TracedCall) -> dict[str, Any]:
     """Say how the handler finds an operator: by name, or, made in this process, by its address."""
     name = f"{call.operator.plugin}.{call.operator.name}"
     with contextlib.suppress(NotFoundError):
@@ -177,7 +270,7 @@ def _known_as(call: Call) -> dict[str, Any]:
 
 
 def _partitioned(
-    run: Callable[..., Any], operands: list[list[str]], results: list[list[str]]
+    run: Callable[..., Any], operands: list[_Labels], results: list[_Labels]
 ) -> Callable[..., Any]:
     """Return a function that XLA's partitioner may cut.
 
@@ -185,14 +278,14 @@ def _partitioned(
     ----------
     run : callable
         What each device does.
-    operands, results : list of list of str
-        A name for each dimension of each array: those of one name are cut alike, "" is not cut.
+    operands, results : list of list of Label or None
+        A label for each dimension of each array: those of one are cut alike, None is not cut.
     """
 
     def partition(mesh: Any, arg_shapes: Any, result_shape: Any) -> Any:
         axes = dict(zip(results[0], tuple(result_shape[0].sharding.spec), strict=False))
         made, given = (
-            tuple(NamedSharding(mesh, _spec(names, axes)) for names in arrays)
+            tuple(NamedSharding(mesh, _spec(labels, axes)) for labels in arrays)
             for arrays in (results, operands)
         )
         return mesh, run_alike, made, given
@@ -210,70 +303,42 @@ def _partitioned(
     return cut
 
 
-def _spec(names: list[str], axes: dict[str, Any]) -> PartitionSpec:
+def _spec(labels: _Labels, axes: dict[Label | None, Any]) -> PartitionSpec:
     """Return over which axes of the mesh an array is spread."""
-    return PartitionSpec(*(axes[name] if name and name in axes else None for name in names))
+    return PartitionSpec(*(axes[x] if x and x in axes else None for x in labels))
 
 
-def _factors(names: list[str]) -> dict[str, str]:
-    """Return what Shardy calls each name: a letter and a number."""
-    return {name: f"i{k}" for k, name in enumerate(names) if name}
+def _factors(labels: _Labels) -> dict[Label, str]:
+    """Return what Shardy calls each label: a letter and a number."""
+    return {label: f"i{k}" for k, label in enumerate(labels) if label}
 
 
-def _named(names: list[str], factors: dict[str, str], others: Iterator[str]) -> list[str]:
-    return [factors[name] if name else next(others) for name in names]
+def _named(labels: _Labels, factors: dict[Label, str], others: Iterator[str]) -> list[str]:
+    return [factors[label] if label else next(others) for label in labels]
 
 
 # ---- jax.vmap ------------------------------------------------------------------------------------
 
 
-def _batch(operands: Sequence[Any], dims: Sequence[int | None], *, call: Call) -> Any:
+def _batch(operands: Sequence[Any], dims: Sequence[int | None], *, call: TracedCall) -> Any:
     """One call with one dimension more in a group, or a call for each element."""
     pairs = [*zip(operands, dims, strict=True)]
     moved = [x if d is None else jax.numpy.moveaxis(x, d, 0) for x, d in pairs]
     avals = [_of_element(x, d is not None) for x, (_, d) in zip(moved, pairs, strict=True)]
-    results = [x.ndim for x in _result_avals(*avals, call=call)]
-    row = infer(call, avals).row
+    matched = match(call, avals)
+    _results(call, matched, avals)  # rejects sizes known after the run
     batched = [k for k, d in enumerate(dims) if d is not None]
-    groups = [] if is_kept_whole(call.operator.properties[row]) else groups_of(call, row)
-    for group in groups:
-        places = operand_places(call, row, [x.ndim for x in avals], group)
-        n_dims = max((at.stop - at.start for at in places if at), default=0)
-        made = result_places(call, row, results, n_dims, group)
-        if None not in made and all(places[k] is not None for k in batched):
-            whole = call.inouts(row) if group == LOOP else [k for k, at in enumerate(places) if at]
-            joined = _joined(moved, batched, whole, places, n_dims)
-            return call_p.bind(*joined, call=call), [at.start for at in made if at]
-    return _map(moved, batched, call)
+    found = join_batch(jax.numpy, matched, call.parameters(matched.row), moved, batched)
+    if found is None:
+        return _map(moved, batched, call)
+    return call_p.bind(*found[0], call=call), found[1]
 
 
 def _of_element(x: Any, is_batched: bool) -> Any:
     return mapped_aval(x.shape[0], 0, jax.typeof(x)) if is_batched else jax.typeof(x)
 
 
-def _joined(
-    operands: Sequence[Any],
-    batched: Sequence[int],
-    whole: Sequence[int],
-    places: Sequence[slice | None],
-    n_dims: int,
-) -> list[Any]:
-    """Return operands with the new dimension before those of a group: `whole` are not broadcast."""
-    joined = [*operands]
-    n = operands[batched[0]].shape[0]
-    for k in {*batched, *whole}:
-        x, at = operands[k], places[k]
-        assert at is not None
-        x = x if k in batched else jax.numpy.broadcast_to(x, (n, *x.shape))
-        x = jax.numpy.moveaxis(x, 0, at.start)
-        ones = (1,) * (n_dims - (at.stop - at.start))
-        joined[k] = jax.numpy.reshape(
-            x, (*x.shape[: at.start + 1], *ones, *x.shape[at.start + 1 :])
-        )
-    return joined
-
-
-def _map(operands: Sequence[Any], batched: Sequence[int], call: Call) -> Any:
+def _map(operands: Sequence[Any], batched: Sequence[int], call: TracedCall) -> Any:
     def run(elements: list[Any]) -> list[Any]:
         arguments = [*operands]
         for k, x in zip(batched, elements, strict=True):

@@ -14,9 +14,8 @@ from cuplug._engine.call.pickled import OperatorFunction, PickledOperator
 from cuplug._engine.signature.call_signature import to_inspect
 from cuplug._engine.signature.signature import parse, refuse_handles
 from cuplug._integration.frameworks import jax_gradient  # noqa: F401  (its rules)
-from cuplug._integration.frameworks.jax_arguments import Call, rows_of, texts_of
-from cuplug._integration.frameworks.jax_call import bind
-from cuplug._integration.frameworks.jax_shapes import read
+from cuplug._integration.frameworks.jax_arguments import TracedCall, rows_of, texts_of
+from cuplug._integration.frameworks.jax_call import bind, read
 
 __all__ = ["Function", "function_of"]
 
@@ -60,11 +59,11 @@ def _finds_sizes(texts: tuple[str, ...]) -> bool:
 
 
 @cache
-def _compiled(call: Call) -> Any:
+def _compiled(call: TracedCall) -> Any:
     return jax.jit(partial(_apply, call=call), inline=True)
 
 
-def _apply(*operands: Any, call: Call) -> Any:
+def _apply(*operands: Any, call: TracedCall) -> Any:
     return _returned(call, [_narrowed(x) for x in bind(call, operands)])
 
 
@@ -73,7 +72,7 @@ def _narrowed(x: Any) -> Any:
     return jax.lax.convert_element_type(x, jax.dtypes.canonicalize_dtype(x.dtype))
 
 
-def _returned(call: Call, results: list[Any]) -> Any:
+def _returned(call: TracedCall, results: list[Any]) -> Any:
     """None, one array, or a tuple: a named one where the outputs have names."""
     if len(results) < 2:
         return results[0] if results else None

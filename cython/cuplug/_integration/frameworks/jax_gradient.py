@@ -17,24 +17,24 @@ import jax
 from jax.extend.core import Primitive
 
 from cuplug._engine.interop.jax_private import ad, batching, mlir, xla
-from cuplug._engine.lookup.gradient import find_gradient
 from cuplug._engine.signature.gradient import Gradient, linear_names
-from cuplug._integration.frameworks.jax_arguments import ABSENT, Call, rows_of
-from cuplug._integration.frameworks.jax_call import bind, call_p, like
-from cuplug._integration.frameworks.jax_shapes import infer, read
+from cuplug._integration.frameworks.call import gradient_of
+from cuplug._integration.frameworks.jax_arguments import ABSENT, TracedCall, rows_of
+from cuplug._integration.frameworks.jax_call import bind, call_p, like, match, read
 
 __all__: list[str] = []  # importing it lets JAX know the rules
 
 tangent_p = Primitive("cuplug_tangent")
+_REMEDY = "; jax.lax.stop_gradient takes arguments as constants"
 
 
 # ---- Forward -------------------------------------------------------------------------------------
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> Any:
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: TracedCall) -> Any:
     results = call_p.bind(*primals, call=call)
     moving = [k for k, x in enumerate(tangents) if not isinstance(x, ad.Zero)]
-    row = infer(call, [jax.typeof(x) for x in primals]).row
+    row = match(call, [jax.typeof(x) for x in primals]).row
     linear = linear_names(call.operator.properties[row].get("linear"))
     names = [x.name for x in call.parameters(row)]
     if {names[k] for k in moving} <= {*linear}:
@@ -54,7 +54,7 @@ def _floating(results: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     return [ad.Zero(aval) if aval.dtype == jax.dtypes.float0 else x for aval, x in pairs]
 
 
-def _refuse_scalars(call: Call, row: int, moving: Sequence[int]) -> None:
+def _refuse_scalars(call: TracedCall, row: int, moving: Sequence[int]) -> None:
     for k in moving:
         if call.are_read[k]:
             name = call.parameters(row)[k].name
@@ -65,14 +65,14 @@ def _refuse_scalars(call: Call, row: int, moving: Sequence[int]) -> None:
 
 
 def _tangents(
-    call: Call,
+    call: TracedCall,
     row: int,
     primals: Sequence[Any],
     results: Sequence[Any],
     moving: Sequence[tuple[int, Any]],
 ) -> list[Any]:
     """Return what stands for the results' tangents until it is transposed."""
-    _, gradient = _gradient(call, row)
+    _, gradient = gradient_of(call.operator, row, _REMEDY)
     kept = _kept(call, row, gradient)
     values = [(primals if kind == "operand" else results)[k] for kind, k in kept]
     made = tangent_p.bind(
@@ -88,17 +88,7 @@ def _tangents(
     return _floating(results, made)
 
 
-def _gradient(call: Call, row: int) -> tuple[Any, Gradient]:
-    found = find_gradient(call.operator, row)
-    if found is None:
-        raise NotImplementedError(
-            f"{call.operator.name}: {call.operator.plugin} names no operator that computes its "
-            "gradient; jax.lax.stop_gradient takes what it is given as constants"
-        )
-    return found
-
-
-def _kept(call: Call, row: int, gradient: Gradient) -> tuple[tuple[str, int], ...]:
+def _kept(call: TracedCall, row: int, gradient: Gradient) -> tuple[tuple[str, int], ...]:
     """Return which operands and results the gradient needs."""
     origins = [*gradient.arguments.values()]
     of_parameters = {x.number for x in origins if x.kind == "argument"}
@@ -115,7 +105,7 @@ def _kept(call: Call, row: int, gradient: Gradient) -> tuple[tuple[str, int], ..
 def _transpose_tangents(
     cotangents: Sequence[Any],
     *args: Any,
-    call: Call,
+    call: TracedCall,
     row: int,
     moving: Any,
     kept: Any,
@@ -127,10 +117,10 @@ def _transpose_tangents(
     return [found.get(k) for k in moving] + [None] * len(kept)
 
 
-def _transpose(cotangents: Sequence[Any], *operands: Any, call: Call) -> list[Any]:
+def _transpose(cotangents: Sequence[Any], *operands: Any, call: TracedCall) -> list[Any]:
     """Of a call that is linear in what is not known: of that, the gradient needs shapes alone."""
     avals = [x.aval if ad.is_undefined_primal(x) else jax.typeof(x) for x in operands]
-    inferred = infer(call, avals)
+    row = match(call, avals).row
     known = {
         ("operand", k): jax.numpy.zeros(aval.shape, aval.dtype) if ad.is_undefined_primal(x) else x
         for k, (x, aval) in enumerate(zip(operands, avals, strict=True))
@@ -145,12 +135,12 @@ def _transpose(cotangents: Sequence[Any], *operands: Any, call: Call) -> list[An
         if dtype != jax.dtypes.float0
     }
     specs = [(aval.dtype.name, aval.shape) for aval in avals]
-    found = _pull_back(call, inferred.row, cotangents, known, specs, results)
+    found = _pull_back(call, row, cotangents, known, specs, results)
     return [found.get(k) if ad.is_undefined_primal(x) else None for k, x in enumerate(operands)]
 
 
 def _pull_back(
-    call: Call,
+    call: TracedCall,
     row: int,
     cotangents: Sequence[Any],
     known: dict[tuple[str, int], Any],
@@ -158,7 +148,7 @@ def _pull_back(
     results: Sequence[tuple[str, Any]],
 ) -> dict[int, Any]:
     """Return the cotangents of operands, by their numbers."""
-    operator, gradient = _gradient(call, row)
+    operator, gradient = gradient_of(call.operator, row, _REMEDY)
     given = call.arguments([known.get(("operand", k)) for k in range(len(operands))])
     defaults = [x.default for x in rows_of(call.operator)[row].parameters]
     places = {number: k for k, number in enumerate(call.results(row))}
@@ -174,9 +164,11 @@ def _pull_back(
         else:
             is_left_out = k >= len(given) or given[k] is ABSENT
             arguments[name] = defaults[k] if is_left_out else given[k]
-    made = bind(*read(operator, (), arguments))
+    backward, values = read(operator, (), arguments)
+    own = match(backward, [jax.typeof(x) for x in values]).row
+    targets = [gradient.targets[k] for k in backward.results(own)]
     numbers = _operands_of(call)
-    pairs = zip(gradient.targets, made, strict=True)
+    pairs = zip(targets, bind(backward, values), strict=True)
     return {
         numbers[k]: _summed(_conjugate(x), operands[numbers[k]][1])
         for k, x in pairs
@@ -184,7 +176,7 @@ def _pull_back(
     }
 
 
-def _operands_of(call: Call) -> dict[int, int]:
+def _operands_of(call: TracedCall) -> dict[int, int]:
     """Return the number of the operand of each parameter that is one array."""
     found, n = {}, 0
     for k, leaf in enumerate(call.leaves):
@@ -223,7 +215,7 @@ def _tangent_avals(*avals: Any, results: Any, **_: Any) -> list[Any]:
 
 def _along(
     *args: Any,
-    call: Call,
+    call: TracedCall,
     row: int,
     moving: Sequence[int],
     kept: Any,

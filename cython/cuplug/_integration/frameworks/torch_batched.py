@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators inside of `torch.vmap`: one call where loop dimensions lead, else one for each part."""
+"""Operators in `torch.vmap`: one call where dimensions take the batch, or one for each part."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any
 
 import torch
 
-from cuplug._engine.signature.parallel_dims import is_kept_whole
-from cuplug._engine.signature.signature import Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec
-from cuplug._integration.frameworks.torch_fake import matched_row
+from cuplug._integration.frameworks.batching import join_batch
+from cuplug._integration.frameworks.call import Call
+from cuplug._integration.frameworks.torch_fake import matched
 from cuplug._integration.frameworks.torch_schema import Entry
 
 __all__ = ["batched_rule"]
-
-_LOOP = ("loop", 0)
 
 
 def batched_rule(entry: Entry) -> Callable[..., Any]:
@@ -25,16 +23,15 @@ def batched_rule(entry: Entry) -> Callable[..., Any]:
     def rule(info: Any, in_dims: Sequence[Any], *args: Any) -> Any:
         _check_written(entry, args, in_dims)
         first = [_first(x, d) for x, d in zip(args, in_dims, strict=True)]
-        row, outputs = matched_row(entry.whole, entry.named([*map(_one, first, in_dims)]))
-        batched = [k for k, d in enumerate(in_dims) if _is_batched(d)]
-        if _is_looped(entry, row, batched):
-            results = _call_once(entry, entry.whole.rows[row], batched, first)
-        else:
-            results = _call_each(entry, info.batch_size, in_dims, first, outputs)
+        call = matched(entry.whole, entry.named([*map(_one, first, in_dims)]))
+        found = _call_once(entry, call, in_dims, first)
+        if found is None:
+            found = _call_each(entry, info.batch_size, in_dims, first, call.outputs)
+        results, places = found
         _write_back(entry, args, in_dims, first)
         if len(results) == 1:
-            return results[0], 0
-        return (tuple(results), (0,) * len(results)) if results else (None, None)
+            return results[0], places[0]
+        return (tuple(results), tuple(places)) if results else (None, None)
 
     return rule
 
@@ -98,31 +95,22 @@ def _as_list(outputs: Any) -> list[Any]:
 # ---- One call ------------------------------------------------------------------------------------
 
 
-def _is_looped(entry: Entry, row: int, batched: list[int]) -> bool:
-    """Say whether a dimension before all others is one more loop dimension of the row."""
-    signature = entry.whole.rows[row]
-    if is_kept_whole(entry.whole.operator.properties[row]):
-        return False
-    moved = [signature.parameters[k] for k in batched]
-    return all(x.kind != "arrays" and _LOOP in x.dims[:1] for x in (*moved, *signature.outputs))
-
-
-def _call_once(entry: Entry, row: Signature, batched: list[int], args: Sequence[Any]) -> list[Any]:
-    looped = {
-        k: args[k].ndim - (k in batched) - (len(x.dims) - 1)
-        for k, x in enumerate(row.parameters[: len(args)])
-        if _is_loop(x) and isinstance(args[k], torch.Tensor)
-    }
-    most = max(looped.values(), default=0)
-    given = list(args)
-    for k in batched:  # the dimension of the batch stands before the loop dimensions of all
-        x = args[k]
-        given[k] = x.reshape(x.shape[0], *(1,) * (most - looped[k]), *x.shape[1:])
-    return _as_list(entry.call(*given))
-
-
-def _is_loop(x: Parameter) -> bool:
-    return x.is_array and _LOOP in x.dims
+def _call_once(
+    entry: Entry, call: Call, in_dims: Sequence[Any], args: Sequence[Any]
+) -> tuple[list[Any], list[int]] | None:
+    """Return the results of one call, and where each has the batch; None: there is none."""
+    parameters = call.signature.parameters[: len(args)]
+    if any(x.kind == "arrays" for x in parameters):
+        return None
+    numbers = [k for k, x in enumerate(parameters) if x.is_array and args[k] is not None]
+    batched = [at for at, k in enumerate(numbers) if _is_batched(in_dims[k])]
+    arrays = [parameters[k] for k in numbers], [args[k] for k in numbers]
+    found = join_batch(torch, call, *arrays, batched)
+    if found is None:
+        return None
+    given = dict(zip(numbers, found[0], strict=True))
+    results = _as_list(entry.call(*(given.get(k, x) for k, x in enumerate(args))))
+    return results, found[1][len(found[1]) - len(results) :]
 
 
 # ---- A call for each part ------------------------------------------------------------------------
@@ -130,12 +118,14 @@ def _is_loop(x: Parameter) -> bool:
 
 def _call_each(
     entry: Entry, n: int, in_dims: Sequence[Any], args: Sequence[Any], outputs: Sequence[ArraySpec]
-) -> list[Any]:
+) -> tuple[list[Any], list[int]]:
     if not n:
         like = next(x for x in args if isinstance(x, torch.Tensor))
-        return [like.new_empty((0, *x.shape), dtype=getattr(torch, x.dtype)) for x in outputs]
+        empty = [like.new_empty((0, *x.shape), dtype=getattr(torch, x.dtype)) for x in outputs]
+        return empty, [0] * len(empty)
     parts = [
         _as_list(entry.call(*(_part(x, d, k) for x, d in zip(args, in_dims, strict=True))))
         for k in range(n)
     ]
-    return [torch.stack(same) for same in zip(*parts, strict=True)]
+    stacked = [torch.stack(same) for same in zip(*parts, strict=True)]
+    return stacked, [0] * len(stacked)

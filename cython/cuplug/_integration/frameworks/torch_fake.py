@@ -3,47 +3,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import library
 
-from cuplug._engine.signature.signature import Signature
 from cuplug._engine.signature.spec import ArraySpec
-from cuplug._engine.signature.symbolic import Misfit, Sizes, walk
+from cuplug._integration.frameworks.call import Call, Symbols, match
 from cuplug._integration.frameworks.torch_functions import has_element_wise_rows
 from cuplug._integration.frameworks.torch_schema import Entry, Registered
 
-__all__ = ["fake_kernel", "matched_row"]
+__all__ = ["fake_kernel", "matched"]
 
 _FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
-def matched_row(
+def matched(
     whole: Registered, given: dict[str, Any], unknown: Callable[[], Any] | None = None
-) -> tuple[int, tuple[ArraySpec, ...]]:
-    """Return the row that takes the arguments of a call, and its outputs.
+) -> Call:
+    """Return the call that an overload makes of arguments by name.
 
-    Parameters
-    ----------
-    whole : Registered
-        The operator.
-    given : dict
-        The arguments by name.
-    unknown : callable, optional
-        Makes a size that only the run finds; without it they are -1.
+    `unknown` makes a size known after the run; without it these are -1.
 
     Raises
     ------
     TypeError, ValueError
-        As a call that refuses its arguments.
+        As a call that rejects its arguments.
     """
     specs = {name: _spec(x) for name, x in given.items()}
-    if any(map(_is_symbolic, specs.values())):
-        return _walked(whole.rows, specs, unknown)
-    row, outputs = whole.operator.infer(**specs)
-    return row, tuple(_found(x, unknown) for x in outputs)
+    return match(whole.operator, whole.rows, (), specs, _Symbols(unknown))
 
 
 def _spec(x: Any) -> Any:
@@ -52,39 +41,18 @@ def _spec(x: Any) -> Any:
     return ArraySpec(x.dtype, x.shape) if isinstance(x, torch.Tensor) else x
 
 
-def _is_symbolic(x: Any) -> bool:
-    if isinstance(x, ArraySpec):
-        return any(map(_is_symbolic, x.shape))
-    if isinstance(x, list):
-        return any(map(_is_symbolic, x))
-    return isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool))
-
-
-def _found(x: ArraySpec, unknown: Callable[[], Any] | None) -> ArraySpec:
-    if unknown is None or all(size >= 0 for size in x.shape):
-        return x
-    return ArraySpec(x.dtype, tuple(unknown() if size < 0 else size for size in x.shape))
-
-
-# ---- Symbols -------------------------------------------------------------------------------------
-
-
-class _Symbols(Sizes):
-    """Sizes of PyTorch: a comparison guards the graph; of what only the run finds, it is checked
+class _Symbols(Symbols):
+    """Sizes of PyTorch: a comparison guards the graph. One of sizes known after the run is checked
     there.
     """
+
+    types = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
     def __init__(self, unknown: Callable[[], Any] | None) -> None:
         self._unknown = unknown
 
     def same(self, a: Any, b: Any) -> bool:
         return _holds(a == b)
-
-    def broadcast(self, a: Any, b: Any) -> Any:
-        for size, other in ((a, b), (b, a)):
-            if isinstance(size, int) and size == 1:
-                return other
-        return super().broadcast(a, b)
 
     def is_possible(self, size: Any) -> bool:
         return _holds(size >= 0)
@@ -103,21 +71,6 @@ def _holds(fact: Any) -> bool:
         return True
 
 
-def _walked(
-    rows: Sequence[Signature], specs: dict[str, Any], unknown: Any
-) -> tuple[int, tuple[ArraySpec, ...]]:
-    refusal = Misfit(f"{rows[0].name}: no row takes the arguments")
-    for number, row in enumerate(rows):
-        if not specs.keys() <= {x.name for x in row.parameters}:
-            continue
-        arguments = [specs.get(x.name, x.default) for x in row.parameters]
-        try:
-            return number, walk([row], arguments, _Symbols(unknown)).outputs
-        except Misfit as misfit:
-            refusal = misfit
-    raise refusal
-
-
 # ---- The kernel ----------------------------------------------------------------------------------
 
 
@@ -126,7 +79,7 @@ def fake_kernel(entry: Entry) -> Callable[..., Any]:
 
     def fake(*args: Any) -> Any:
         given = entry.named(args)
-        specs = matched_row(entry.whole, given, _unknown)[1]
+        specs = matched(entry.whole, given, _unknown).outputs
         device = _device(entry.whole.operator.name, given)
         strides = _channels_last(entry, given)
         outputs = [

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +21,10 @@ from cuplug._engine.interop.torch_private import (
     set_forward,
     single_level,
 )
-from cuplug._engine.lookup.gradient import find_gradient
 from cuplug._engine.signature.gradient import Gradient, linear_names
 from cuplug._engine.signature.signature import Signature
-from cuplug._integration.frameworks.torch_fake import matched_row
+from cuplug._integration.frameworks.call import gradient_of
+from cuplug._integration.frameworks.torch_fake import matched
 from cuplug._integration.frameworks.torch_schema import Entry, Registered
 
 __all__ = ["autograd_kernel", "count_writes"]
@@ -65,22 +66,17 @@ class _Plans:
         entry = self._entry
         if len(entry.whole.rows) == 1:
             return 0
-        return matched_row(entry.whole, entry.named(args))[0]
+        return matched(entry.whole, entry.named(args)).row
 
     def _find(self, row: int) -> _Plan | Exception:
-        operator = self._entry.whole.operator
         try:
-            found = find_gradient(operator, row)
+            found = gradient_of(self._entry.whole.operator, row)
         except Exception as error:
             return error
-        if found is None:
-            return NotImplementedError(
-                f"{operator.name}: it has no gradient: the plugin {operator.plugin} names no "
-                f"operator that computes one of {operator.signatures[row]}"
-            )
         whole = self._register(found[0])
         parameters = [x for y in whole.rows for x in y.parameters if x.is_inout]
-        written = tuple(dict.fromkeys(x.name for x in parameters))
+        names = dict.fromkeys(x.name for x in parameters)
+        written = tuple(name for name in names if name in found[1].arguments)
         origins = found[1].arguments.items()
         saved = [(name, x.kind == "result", x.number) for name, x in origins if x.kind != _GRADIENT]
         broadcast = _broadcast(self._entry.whole.rows[row])
@@ -103,7 +99,7 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
     `register` makes the operators that compute gradients known.
     """
     function = _function(entry, _Plans(entry, register))
-    has_lists, n_written = entry.overload.has_lists, len(entry.overload.mutated)
+    has_lists, mutated = entry.overload.has_lists, entry.overload.mutated
 
     def kernel(*args: Any) -> Any:
         if not _is_recorded(args):
@@ -112,8 +108,9 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
         _refuse_lists(entry)
         lengths, flat = _flatten(args) if has_lists else (None, args)
         results = _apply(function, lengths, *flat)
-        if not n_written:
+        if not mutated:
             return results
+        n_written = sum(_at(args, k) is not None for k in mutated)
         outputs = (results if isinstance(results, tuple) else (results,))[n_written:]
         return outputs[0] if len(outputs) == 1 else outputs or None
 
@@ -230,13 +227,21 @@ def _function(entry: Entry, plans: _Plans) -> Any:
             written = [_at(args, k) for k in mutated]  # None where one was left out
             ctx.mark_dirty(*(x for x in written if x is not None))
             results = (*written, *_as_list(results))
-        _save(ctx, plan, lengths, before, results if isinstance(results, tuple) else (results,))
-        return results
+        whole = results if isinstance(results, tuple) else (results,)
+        _save(ctx, plan, lengths, before, whole)
+        if not mutated:
+            return results
+        # PyTorch allows one result alone where that is a view: what was left out is none.
+        ctx.present = [x is not None for x in whole]
+        return tuple(itertools.compress(whole, ctx.present))
 
     def backward(ctx: Any, *grads: Any) -> Any:
         plan, lengths, n_args, names, others, shapes = ctx.record
         if not isinstance(plan, _Plan):
             raise plan
+        if mutated:
+            left = iter(grads)
+            grads = tuple(next(left) if is_present else None for is_present in ctx.present)
         given = others | dict(zip(names, ctx.saved_tensors, strict=True))
         found = _gradients(plan, shapes, given, grads)
         n = [1 if length < 0 else length for length in lengths or (-1,) * n_args]
@@ -248,7 +253,8 @@ def _function(entry: Entry, plans: _Plans) -> Any:
         tangents = _unflatten(ctx.record[1], flat)
         del ctx.call
         with set_forward(False):
-            return _along(entry, plans, args, results, tangents)
+            found = _along(entry, plans, args, results, tangents)
+        return tuple(itertools.compress(found, ctx.present)) if mutated else found
 
     members = {"forward": forward, "backward": backward, "jvp": jvp}
     functions = {key: staticmethod(value) for key, value in members.items()}
@@ -316,14 +322,15 @@ def _gradients(
     """Call the operator that computes them. What it changes in place is a copy."""
     given = dict(given)
     for name, origin in plan.gradient.arguments.items():
-        if origin.kind == _GRADIENT:
+        if origin.kind == _GRADIENT and grads[origin.number] is not None:
             given[name] = grads[origin.number]
-    written = [name for name in plan.written if name in given]
-    for name in written:
-        given[name] = given[name].clone(memory_format=torch.contiguous_format)
+    for name in plan.written:
+        if name in given:
+            given[name] = given[name].clone(memory_format=torch.contiguous_format)
     outputs = _as_list(plan.whole(**given))
-    found = zip(plan.gradient.targets, [*(given[name] for name in written), *outputs], strict=True)
-    return {k: _summed(x, shapes[k]) if k in shapes else x for k, x in found}
+    written = [given.get(name) for name in plan.written]
+    found = zip(plan.gradient.targets, [*written, *outputs], strict=True)
+    return {k: _summed(x, shapes[k]) if k in shapes else x for k, x in found if x is not None}
 
 
 def _summed(gradient: Any, shape: Any) -> Any:

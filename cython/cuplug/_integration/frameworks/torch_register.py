@@ -24,7 +24,7 @@ from cuplug._engine.lookup.find import find
 from cuplug._engine.signature.call_signature import are_alike, by_name
 from cuplug._engine.signature.signature import refuse_handles, signatures_of
 from cuplug._integration.frameworks.torch_batched import batched_rule
-from cuplug._integration.frameworks.torch_fake import fake_kernel, matched_row
+from cuplug._integration.frameworks.torch_fake import fake_kernel, matched
 from cuplug._integration.frameworks.torch_functions import is_available
 from cuplug._integration.frameworks.torch_gradient import autograd_kernel, count_writes
 from cuplug._integration.frameworks.torch_schema import Entry, Registered, overloads_of
@@ -112,7 +112,7 @@ def _choose(
             continue
         given = {name: x for name, x in given.items() if x is not None}
         with contextlib.suppress(TypeError, ValueError):
-            if matched_row(whole, given)[0] == number:
+            if matched(whole, given).row == number:
                 found = next(x for x in overloads_of(whole.rows) if number in x.rows)
                 return getattr(whole.packet, found.name or "default"), given
     return None

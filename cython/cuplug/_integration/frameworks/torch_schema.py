@@ -45,7 +45,8 @@ class Argument:
 
     def text(self, number: int) -> str:
         """Return it as it stands in a schema."""
-        alias = f"({chr(97 + number)}!)" if self.is_mutated and number < 26 else ""
+        letter = chr(97 + number) if number < 26 else f"a{number}"
+        alias = f"({letter}!)" if self.is_mutated else ""
         default = f"={_literal(self.default)}" if self.has_default else ""
         kind = self.type.replace("Tensor", f"Tensor{alias}", 1)
         return f"{kind}{'?' if self.is_optional else ''} {self.spelled}{default}"
