@@ -157,14 +157,20 @@ constexpr int rank_at(const char *text, int dims) {
   return rank;
 }
 
-/** The parameter or output that begins at `at`: [inout] [name:] type [= default]. */
+/** Whether the `where` clause begins there, not an output or a dimension of that name. */
+constexpr bool is_where(const char *text, int at) {
+  if (!is_word(text, at, "where")) return false;
+  const char next = text[after_word(text, at)];
+  return is_of_word(next) || next == '(' || next == '-';
+}
+
+/** The parameter or output that begins at `at`: {word} [name:] type [= default]. */
 constexpr item read_part(const char *text, int at, bool output) {
   item found;
   found.output = found.writable = output;
-  if (is_word(text, at, "inout") && is_of_word(text[after_word(text, at)])) {
-    found.writable = true;
-    at = after_word(text, at);
-  }
+  for (int next = after_word(text, at); is_of_word(text[next]) && !is_where(text, next);
+       at = next, next = after_word(text, at))
+    found.writable |= is_word(text, at, "inout");
   const int colon = after_word(text, at), end = end_of_part(text, at);
   found.name = at;
   found.type = text[colon] == ':' ? skip_spaces(text, colon + 1) : at;
@@ -288,13 +294,6 @@ constexpr item find_dtype(const char *text, const char *name, int there) {
   dtype_finder finder{name, there, {}, {}};
   visit_parts(text, finder);
   return finder.found.what == kind::none ? finder.in_list : finder.found;
-}
-
-/** Whether the `where` clause begins there, not an output or a dimension of that name. */
-constexpr bool is_where(const char *text, int at) {
-  if (!is_word(text, at, "where")) return false;
-  const char next = text[after_word(text, at)];
-  return is_of_word(next) || next == '(' || next == '-';
 }
 
 /** The dtypes that a type variable may stand for, by its `where` clause; 0: there is none. */

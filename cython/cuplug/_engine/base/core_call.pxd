@@ -82,6 +82,7 @@ cdef extern from "internal/core.h" nogil:
         const char *tag
         int32_t is_inout
         int32_t is_each
+        uint32_t words
         uint32_t type_at
         uint32_t type_end
 

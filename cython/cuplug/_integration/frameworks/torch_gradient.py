@@ -21,7 +21,7 @@ from cuplug._engine.interop.torch_private import (
     single_level,
 )
 from cuplug._engine.lookup.gradient import find_gradient
-from cuplug._engine.signature.gradient import Gradient, linear_names
+from cuplug._engine.signature.gradient import Gradient, linear_names, results_of
 from cuplug._engine.signature.signature import Signature
 from cuplug._integration.frameworks.torch_fake import matched_row
 from cuplug._integration.frameworks.torch_schema import Entry, Registered
@@ -41,6 +41,7 @@ class _Plan:
     written: tuple[str, ...]  # the names of the arguments that it changes in place
     saved: tuple[tuple[str, bool, int], ...]  # what is kept: name, whether a result, number
     broadcast: tuple[int, ...]  # the targets that may be broadcast
+    detached: tuple[int, ...]  # the results that have no gradient by the signature
 
 
 class _Plans:
@@ -85,7 +86,9 @@ class _Plans:
         saved = [(name, x.kind == "result", x.number) for name, x in origins if x.kind != _GRADIENT]
         broadcast = _broadcast(self._entry.whole.rows[row])
         targets = tuple(k for k in found[1].targets if k in broadcast)
-        return _Plan(whole, found[1], written, tuple(saved), targets)
+        results = enumerate(results_of(self._entry.whole.rows[row]))
+        detached = tuple(k for k, x in results if "detached" in x.words)
+        return _Plan(whole, found[1], written, tuple(saved), targets, detached)
 
 
 def _broadcast(row: Signature) -> list[int]:
@@ -230,7 +233,10 @@ def _function(entry: Entry, plans: _Plans) -> Any:
             written = [_at(args, k) for k in mutated]  # None where one was left out
             ctx.mark_dirty(*(x for x in written if x is not None))
             results = (*written, *_as_list(results))
-        _save(ctx, plan, lengths, before, results if isinstance(results, tuple) else (results,))
+        own = results if isinstance(results, tuple) else (results,)
+        _save(ctx, plan, lengths, before, own)
+        if type(plan) is _Plan and plan.detached:
+            ctx.mark_non_differentiable(*(own[k] for k in plan.detached))
         return results
 
     def backward(ctx: Any, *grads: Any) -> Any:
