@@ -108,7 +108,7 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
                         "output: got a request for output %u while a state is made or a handle is "
                         "closed, which has none",
                         k);
-  if (k < f->n_inputs || k >= f->n_tensors || run->tensors[k].data)
+  if (k < f->n_inputs || k >= f->n_tensors || run->tensors[k].data || run->tensors[k].ndim < 0)
     return cuplug__fail(
         run->error, CUPLUG_ERROR_PLUGIN,
         "the plugin asked for memory for tensor %u, which is no output that lacks it", k);

@@ -7,7 +7,7 @@
  *              | string {"|" string} | handle
  *   handle     = "handle" "[" name "]"
  *   outputs    = output | "(" output {"," output} ")" | [name ":"] handle
- *   output     = {word} [name ":"] dtype "[" dims "]"
+ *   output     = {word} [name ":"] dtype "[" dims "]" ["=" "None"]
  *   dims       = [dim {"," dim}]
  *   dim        = "..." | "?" | "*" name ["[" [formula] ":" [formula] "]"] | formula
  *   clauses    = clause {"," clause}
@@ -284,8 +284,16 @@ static int parse_output(parser *p) {
   p->s->n_outputs++;
   if (type_variable(p, name, &x->type_variable)) return CUPLUG_ERROR_VALUE;
   if (p->is_short && *p->at != '[') return CUPLUG_OK;
-  if (cuplug__expect(p, "[", "'[' is wanted: outputs are arrays")) return CUPLUG_ERROR_VALUE;
-  return parse_dims(p, x);
+  if (cuplug__expect(p, "[", "'[' is wanted: outputs are arrays") || parse_dims(p, x))
+    return CUPLUG_ERROR_VALUE;
+  if (!cuplug__take(p, "=")) return CUPLUG_OK;
+  if (!cuplug__take_word(p, "None"))
+    return fail(p, p->at, "None is wanted: an optional output has no other default");
+  x->has_default = 1;
+  x->default_kind = CUPLUG_ARGUMENT_NONE;
+  x->default_text = "None";
+  p->s->optional_outputs |= 1ull << (p->s->n_outputs - 1);
+  return CUPLUG_OK;
 }
 
 static int parse_outputs(parser *p) {

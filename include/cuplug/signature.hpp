@@ -27,12 +27,12 @@ enum class kind : uint8_t {
 struct item {
   kind what = kind::none;
   bool output = false, writable = false; /* an output; that, or inout */
-  bool optional = false;                 /* its default is None */
-  bool unknown = false;                  /* an output with dimensions `?` */
-  int name = 0, type = 0, dims = 0;      /* where they begin */
-  int index = 0;                         /* among the call's tensors, outputs or scalars */
-  int first = 0;                         /* of a dimension: its number; below 0 from the end */
-  int beside = 0;                        /* of a group *name: dimensions beside it */
+  bool optional = false;            /* its default is None; of an output: left out unless asked */
+  bool unknown = false;             /* an output with dimensions `?` */
+  int name = 0, type = 0, dims = 0; /* where they begin */
+  int index = 0;                    /* among the call's tensors, outputs or scalars */
+  int first = 0;                    /* of a dimension: its number; below 0 from the end */
+  int beside = 0;                   /* of a group *name: dimensions beside it */
 };
 
 /* ---- Words ---------------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ constexpr item read_part(const char *text, int at, bool output) {
   found.unknown = output && has_unknown(text, found.dims);
   int equals = found.type;
   while (equals < end && text[equals] != '=') equals = next_character(text, equals);
-  found.optional = !output && equals < end && is_word(text, skip_spaces(text, equals + 1), "None");
+  found.optional = equals < end && is_word(text, skip_spaces(text, equals + 1), "None");
   return found;
 }
 

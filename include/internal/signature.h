@@ -126,7 +126,8 @@ struct cuplug_signature {
   uint64_t each_names;    /* bit k: name k has a value for each item of the lists it stands in */
   cuplug_place *places;   /* of these */
   cuplug_condition *conditions;
-  uint64_t zero_outputs; /* bit k: output k is cleared before the entry runs */
+  uint64_t optional_outputs; /* bit k: output k is computed only for callers that ask for it */
+  uint64_t zero_outputs;     /* bit k: output k is cleared before the entry runs */
 };
 
 /* Parses signature text; free it with cuplug_free_signature. On an error *signature is NULL, and
