@@ -43,6 +43,10 @@ static int check_kind(const cuplug_frame *f, uint32_t k, const cuplug_argument *
   return CUPLUG_OK;
 }
 
+static int is_zero(const cuplug_frame *f, uint32_t k) {
+  return f->signature->zero_outputs >> k & 1;
+}
+
 /* Writable, aligned, contiguous unless strides are taken. */
 static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument *given,
                         cuplug_error *error) {
@@ -64,6 +68,10 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   if (cuplug__shares_elements(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array whose elements share memory",
                   "one with memory for each", error);
+  const cuplug__span span = cuplug__span_of(&given->tensor);
+  if (is_zero(f, k) && span.high - span.low != (uintptr_t)cuplug__n_bytes(&given->tensor))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array with gaps between its elements",
+                  "one without: it is cleared before the call", error);
   if (!cuplug__first_element(&given->tensor) && cuplug__n_bytes(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array without memory (a null pointer)", "memory",
                   error);
@@ -93,6 +101,11 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
     if (!overlap) continue;
     const char *name = f->signature->parameters[f->parameter[other]].name;
     if (other < f->n_inputs && cuplug__same_memory(x, y)) {
+      if (is_zero(f, k))
+        return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                            "%s: out: got the memory of %s, expected an array of its own: it is "
+                            "cleared before the call",
+                            f->signature->name, name);
       if (f->op->overloads[f->row].row->flags & CUPLUG_ROW_IN_PLACE) continue;
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                           "%s: out: got the memory of %s, expected an array of its own; where each "

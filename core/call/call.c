@@ -134,7 +134,7 @@ static __attribute__((noinline)) int check_frame(const cuplug_frame *f, cuplug_e
                           "C-contiguous copy of it",
                           f->op->name, parameters[f->parameter[k]].name);
   for (uint32_t k = f->n_inputs; k < f->n_tensors; k++)
-    if (!f->tensors[k].data && cuplug__n_bytes(&f->tensors[k]) > 0)
+    if (!f->tensors[k].data && f->tensors[k].ndim >= 0 && cuplug__n_bytes(&f->tensors[k]) > 0)
       return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: output %u has no memory", f->op->name,
                           k - f->n_inputs);
   const int elsewhere = memcmp(&f->device, &f->home, sizeof f->home) != 0;

@@ -75,8 +75,21 @@ static int place_by_output(cuplug_frame *f, cuplug_device given, cuplug_error *e
   return CUPLUG_OK;
 }
 
-static int is_given(const cuplug_argument *given, uint32_t n, uint32_t k) {
-  return k < n && given[k].kind != CUPLUG_ARGUMENT_ABSENT;
+static int is_optional(const cuplug_frame *f, uint32_t k) {
+  return f->signature->optional_outputs >> k & 1;
+}
+
+static int is_given(const cuplug_frame *f, const cuplug_argument *given, uint32_t n, uint32_t k) {
+  if (k >= n || given[k].kind == CUPLUG_ARGUMENT_ABSENT) return 0;
+  return given[k].kind != CUPLUG_ARGUMENT_BOOL || !is_optional(f, k);
+}
+
+/* Optional outputs that are neither given nor asked for. */
+static void leave_out(cuplug_frame *f, const cuplug_argument *given, uint32_t n) {
+  for (uint32_t k = 0; k < f->n_tensors - f->n_inputs; k++) {
+    const int is_wanted = k < n && given[k].kind == CUPLUG_ARGUMENT_BOOL && given[k].scalar.i;
+    if (is_optional(f, k) && !is_wanted && !is_given(f, given, n, k)) cuplug_leave_out(f, k);
+  }
 }
 
 /* The place of a handle, the only output then. */
@@ -97,8 +110,9 @@ static int take_outputs(cuplug_frame *f, const cuplug_argument *given, uint32_t 
                         uint32_t *n_missing, cuplug_error *error) {
   *n_missing = f->n_tensors - f->n_inputs;
   if (f->signature->made) return take_place(f, given, n, error);
+  if (f->signature->optional_outputs) leave_out(f, given, n);
   for (uint32_t k = 0; k < n; k++) {
-    if (!is_given(given, n, k) && f->n_inputs + k < f->n_tensors) continue;
+    if (!is_given(f, given, n, k) && f->n_inputs + k < f->n_tensors) continue;
     int status = cuplug_set_output(f, k, &given[k], error);
     if (!status && !f->home.type) status = place_by_output(f, given[k].tensor.device, error);
     if (status) return status;
@@ -113,7 +127,7 @@ static int allocate_outputs(cuplug_frame *f, const cuplug_argument *given, uint3
   int status = CUPLUG_OK;
   for (uint32_t k = 0; k < f->n_tensors - f->n_inputs && !status; k++) {
     cuplug_tensor *x = &f->tensors[f->n_inputs + k];
-    if (is_given(given, n, k)) continue;
+    if (is_given(f, given, n, k) || x->ndim < 0) continue;
     if (!f->allocate)
       return cuplug__fail(
           error, CUPLUG_ERROR_VALUE, "%s: output %u: seen no array, wanted %s", f->op->name, k,

@@ -218,6 +218,7 @@ enum {
   X(cuMemcpyPeerAsync, "cuMemcpyPeerAsync",                                                       \
     (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))                           \
   X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr, const void *, size_t, CUstream))     \
+  X(cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr, unsigned char, size_t, CUstream))           \
   X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, CUstream))           \
   X(cuStreamCreate, "cuStreamCreate", (CUstream *, unsigned int))                                 \
   X(cuStreamCreateWithPriority, "cuStreamCreateWithPriority", (CUstream *, unsigned int, int))    \

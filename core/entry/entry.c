@@ -8,6 +8,7 @@
 #include "entry/run.h"
 #include "entry/services.h"
 #include "entry/state.h"
+#include "entry/zero.h"
 #include "registry/operator.h"
 #include "signature/names.h"
 
@@ -79,6 +80,10 @@ int cuplug__call_entry(cuplug__run *run) {
   const cuplug_frame *f = run->frame;
   const cuplug__overload *o = run->overload;
   if (f->signature->n_lists && !f->apart) point_lists(run);
+  if (f->signature->zero_outputs) {
+    const int failed = cuplug__zero_outputs(run);
+    if (failed) return cuplug__named(run, failed);
+  }
   cuplug_call call = {.struct_bytes = sizeof(call),
                       .abi_version = CUPLUG_ABI_VERSION,
                       .device = run->device,

@@ -11,6 +11,7 @@
 #include "cuda/memory.h"
 #include "cuda/second.h"
 #include "entry/run.h"
+#include "entry/zero.h"
 #include "host/team.h"
 
 #include <internal/gpus.h>
@@ -107,7 +108,7 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
                         "output: got a request for output %u while a state is made or a handle is "
                         "closed, which has none",
                         k);
-  if (k < f->n_inputs || k >= f->n_tensors || run->tensors[k].data)
+  if (k < f->n_inputs || k >= f->n_tensors || run->tensors[k].data || run->tensors[k].ndim < 0)
     return cuplug__fail(
         run->error, CUPLUG_ERROR_PLUGIN,
         "the plugin asked for memory for tensor %u, which is no output that lacks it", k);
@@ -115,9 +116,12 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
   if (status) return status;
   if (run->tensors !=
       f->tensors) /* staged: device memory now, the caller's when the size is known */
-    return cuplug__device_allocate(run->device.id, (uint64_t)cuplug__n_bytes(&run->tensors[k]),
-                                   run->stream, &run->tensors[k].data, run->error);
-  return cuplug__allocate_output(run, k, run->device);
+    status = cuplug__device_allocate(run->device.id, (uint64_t)cuplug__n_bytes(&run->tensors[k]),
+                                     run->stream, &run->tensors[k].data, run->error);
+  else
+    status = cuplug__allocate_output(run, k, run->device);
+  const int is_zero = f->signature->zero_outputs >> (k - f->n_inputs) & 1;
+  return status || !is_zero ? status : cuplug__zero_output(run, k);
 }
 
 static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid,

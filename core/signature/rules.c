@@ -268,6 +268,10 @@ static int check_parameter(cuplug__parser *p, int i) {
       return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "signature: two parameters are called '%s'",
                           x->name);
   if (check_type(s, x, p->error)) return CUPLUG_ERROR_VALUE;
+  if (x->has_default && i >= s->n_parameters && !*x->name)
+    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
+                        "signature: got an optional output without a name, expected one: callers "
+                        "ask for it by return_<name>");
   if (x->has_default && !check_default(s, x))
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                         "signature: %s: this default does not fit its type", x->name);

@@ -2,25 +2,26 @@
 /* The parser of signatures: recursive descent, one function for each rule of the grammar.
  *
  *   signature  = name "(" [parameter {"," parameter}] ")" ["->" outputs] ["where" clauses]
- *   parameter  = ["inout"] name ":" type ["=" default]
+ *   parameter  = {word} name ":" type ["=" default]
  *   type       = dtype "[" dims "]" ["[]" | "[each]"] | dtype | ("int" | "float") "[]" | "str"
  *              | string {"|" string} | handle
  *   handle     = "handle" "[" name "]"
  *   outputs    = output | "(" output {"," output} ")" | [name ":"] handle
- *   output     = [name ":"] dtype "[" dims "]"
+ *   output     = {word} [name ":"] dtype "[" dims "]" ["=" "None"]
  *   dims       = [dim {"," dim}]
  *   dim        = "..." | "?" | "*" name ["[" [formula] ":" [formula] "]"] | formula
  *   clauses    = clause {"," clause}
  *   clause     = name ":" dtype {"|" dtype} | condition
  *   default    = number | string | "True" | "False" | "None"
  *
- * Formulas are those of formula.h, conditions those of conditions.h.
+ * Formulas are those of formula.h, conditions those of conditions.h, words those of words.h.
  */
 #include "base/dtype.h"
 #include "base/status.h"
 #include "signature/conditions.h"
 #include "signature/formula.h"
 #include "signature/rules.h"
+#include "signature/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -232,7 +233,8 @@ static cuplug_parameter *new_parameter(parser *p, int n) {
 static int parse_parameter(parser *p) {
   cuplug_parameter *x = new_parameter(p, p->s->n_parameters);
   if (!x) return CUPLUG_ERROR_VALUE;
-  int inout = cuplug__take_word(p, "inout");
+  if (cuplug__parse_words(p, CUPLUG_WORD_INOUT, &x->words)) return CUPLUG_ERROR_VALUE;
+  const int inout = x->words & CUPLUG_WORD_INOUT ? 1 : 0;
   if (cuplug__parse_name(p, &x->name, "a parameter's name is wanted")) return CUPLUG_ERROR_VALUE;
   if (cuplug__expect(p, ":", "':' and a type are wanted")) return CUPLUG_ERROR_VALUE;
   if (parse_type(p, x)) return CUPLUG_ERROR_VALUE;
@@ -265,6 +267,8 @@ static int parse_output(parser *p) {
   const char *name;
   if (!x) return CUPLUG_ERROR_VALUE;
   if (p->s->made) return fail(p, p->at, only_output);
+  if (cuplug__parse_words(p, CUPLUG_WORD_ZERO | CUPLUG_WORD_DETACHED, &x->words))
+    return CUPLUG_ERROR_VALUE;
   p->token = p->at;
   if (cuplug__parse_name(p, &name, "an output's dtype is wanted")) return CUPLUG_ERROR_VALUE;
   if (cuplug__take(p, ":")) {
@@ -276,11 +280,20 @@ static int parse_output(parser *p) {
   if (!strcmp(name, "handle")) return parse_made(p, x);
   x->kind = CUPLUG_PARAMETER_OUTPUT;
   mark_type(p, x, name);
+  if (x->words & CUPLUG_WORD_ZERO) p->s->zero_outputs |= 1ull << p->s->n_outputs;
   p->s->n_outputs++;
   if (type_variable(p, name, &x->type_variable)) return CUPLUG_ERROR_VALUE;
   if (p->is_short && *p->at != '[') return CUPLUG_OK;
-  if (cuplug__expect(p, "[", "'[' is wanted: outputs are arrays")) return CUPLUG_ERROR_VALUE;
-  return parse_dims(p, x);
+  if (cuplug__expect(p, "[", "'[' is wanted: outputs are arrays") || parse_dims(p, x))
+    return CUPLUG_ERROR_VALUE;
+  if (!cuplug__take(p, "=")) return CUPLUG_OK;
+  if (!cuplug__take_word(p, "None"))
+    return fail(p, p->at, "None is wanted: an optional output has no other default");
+  x->has_default = 1;
+  x->default_kind = CUPLUG_ARGUMENT_NONE;
+  x->default_text = "None";
+  p->s->optional_outputs |= 1ull << (p->s->n_outputs - 1);
+  return CUPLUG_OK;
 }
 
 static int parse_outputs(parser *p) {

@@ -114,7 +114,8 @@ enum cuplug__dtype_place {
 /** An array, laid out as DLPack's DLTensor. In a call: `data` is aligned as C aligns elements, no
  * more; `byte_offset` is 0; `strides` (in elements) is NULL, meaning C-contiguous, unless the row
  * has CUPLUG_TAKES_STRIDES, when it is never NULL, or CUPLUG_CUDA_TAKES_STRIDES; an optional array
- * that was left out has `ndim` -1 and `data` NULL. Outputs share memory with no other array. */
+ * or output that was left out has `ndim` -1 and `data` NULL. Outputs share memory with no other
+ * array. */
 typedef struct cuplug_tensor {
   void *data;
   cuplug_device device;

@@ -233,7 +233,8 @@ static inline cuplug_argument cuplug_new_handle(cuplug_handle **place) {
   a.kind = CUPLUG_ARGUMENT_HANDLE, a.flags = CUPLUG_NEW_HANDLE, a.scalar.handle = place;
   return a;
 }
-/** Not given: a parameter has its default, an output is allocated. */
+/** Not given: a parameter has its default, an output is allocated, and an optional output is not
+ * computed: in its place, cuplug_bool(1) has it computed and allocated. */
 static inline cuplug_argument cuplug_absent(void) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_ABSENT, a.flags = 0, a.scalar.u = 0;

@@ -75,6 +75,10 @@ template <class To, class From> struct converts<To, From, decltype(take<To>(valu
   static constexpr bool value = true;
 };
 
+template <int... k> struct numbers {};
+template <int n, int... k> struct numbers_below : numbers_below<n - 1, n - 1, k...> {};
+template <int... k> struct numbers_below<0, k...> { using type = numbers<k...>; };
+
 /** The parameters of a kernel. */
 template <class... P> struct parameters {
   static constexpr size_t n = sizeof...(P);
@@ -86,6 +90,20 @@ template <class... P> struct parameters {
   }
 };
 template <class... P> constexpr parameters<P...> parameters_of(void (*)(P...)) { return {}; }
+
+/* The compiler names the class of a static_assert that fails, and so the numbers and types. */
+template <size_t got, size_t expected> struct number_of_launch_arguments {
+  static_assert(got == expected, "launch: got another number of arguments than the kernel has "
+                                 "parameters: see number_of_launch_arguments<got, expected>");
+};
+template <int number, class From, class To> struct launch_argument {
+  static_assert(converts<To, From>::value,
+                "launch: an argument does not convert to the kernel's parameter: see "
+                "launch_argument<number from 1, type of the argument, type of the parameter>");
+};
+template <class Numbers, class Parameters, class... A> struct check_launch;
+template <int... k, class... P, class... A>
+struct check_launch<numbers<k...>, parameters<P...>, A...> : launch_argument<k + 1, A, P>... {};
 
 /** Calls f; what it throws is reported, since no exception leaves a plugin. */
 template <class F> int guarded(const cuplug_call *call, F f) {
@@ -164,13 +182,15 @@ public:
 #if CUDART_VERSION >= 12010
   /* Launches a kernel on the call's stream, as cuplug_launch does. */
   template <auto kernel, class... A> CUPLUG__MUST_USE int launch(const grid &g, A... a) const {
-    static_assert(parameters_of(kernel).n == sizeof...(a),
-                  "launch: the kernel has another number of parameters");
-    static_assert(parameters_of(kernel).n != sizeof...(a) ||
-                      parameters_of(kernel).template take<A...>(),
-                  "launch: an argument does not convert to the kernel's parameter");
-    if constexpr (parameters_of(kernel).template take<A...>())
+    using kernel_parameters = decltype(parameters_of(kernel));
+    if constexpr (kernel_parameters::template take<A...>()) {
       return cuplug_launch<kernel>(call_, g, a...);
+    } else if constexpr (kernel_parameters::n != sizeof...(A)) {
+      return (int)sizeof(number_of_launch_arguments<sizeof...(A), kernel_parameters::n>);
+    } else {
+      using all = typename numbers_below<(int)sizeof...(A)>::type;
+      return (int)sizeof(check_launch<all, kernel_parameters, A...>);
+    }
   }
 #endif
 #endif
@@ -193,10 +213,6 @@ private:
 };
 
 /* ---- Entries -------------------------------------------------------------------------------- */
-
-template <int... k> struct numbers {};
-template <int n, int... k> struct numbers_below : numbers_below<n - 1, n - 1, k...> {};
-template <int... k> struct numbers_below<0, k...> { using type = numbers<k...>; };
 
 template <class T, class = void> struct is_defined { static constexpr bool value = false; };
 template <class T> struct is_defined<T, decltype(void(sizeof(T)))> {

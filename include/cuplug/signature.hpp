@@ -27,12 +27,12 @@ enum class kind : uint8_t {
 struct item {
   kind what = kind::none;
   bool output = false, writable = false; /* an output; that, or inout */
-  bool optional = false;                 /* its default is None */
-  bool unknown = false;                  /* an output with dimensions `?` */
-  int name = 0, type = 0, dims = 0;      /* where they begin */
-  int index = 0;                         /* among the call's tensors, outputs or scalars */
-  int first = 0;                         /* of a dimension: its number; below 0 from the end */
-  int beside = 0;                        /* of a group *name: dimensions beside it */
+  bool optional = false;            /* its default is None; of an output: left out unless asked */
+  bool unknown = false;             /* an output with dimensions `?` */
+  int name = 0, type = 0, dims = 0; /* where they begin */
+  int index = 0;                    /* among the call's tensors, outputs or scalars */
+  int first = 0;                    /* of a dimension: its number; below 0 from the end */
+  int beside = 0;                   /* of a group *name: dimensions beside it */
 };
 
 /* ---- Words ---------------------------------------------------------------------------------- */
@@ -157,14 +157,20 @@ constexpr int rank_at(const char *text, int dims) {
   return rank;
 }
 
-/** The parameter or output that begins at `at`: [inout] [name:] type [= default]. */
+/** Whether the `where` clause begins there, not an output or a dimension of that name. */
+constexpr bool is_where(const char *text, int at) {
+  if (!is_word(text, at, "where")) return false;
+  const char next = text[after_word(text, at)];
+  return is_of_word(next) || next == '(' || next == '-';
+}
+
+/** The parameter or output that begins at `at`: {word} [name:] type [= default]. */
 constexpr item read_part(const char *text, int at, bool output) {
   item found;
   found.output = found.writable = output;
-  if (is_word(text, at, "inout") && is_of_word(text[after_word(text, at)])) {
-    found.writable = true;
-    at = after_word(text, at);
-  }
+  for (int next = after_word(text, at); is_of_word(text[next]) && !is_where(text, next);
+       at = next, next = after_word(text, at))
+    found.writable |= is_word(text, at, "inout");
   const int colon = after_word(text, at), end = end_of_part(text, at);
   found.name = at;
   found.type = text[colon] == ':' ? skip_spaces(text, colon + 1) : at;
@@ -173,7 +179,7 @@ constexpr item read_part(const char *text, int at, bool output) {
   found.unknown = output && has_unknown(text, found.dims);
   int equals = found.type;
   while (equals < end && text[equals] != '=') equals = next_character(text, equals);
-  found.optional = !output && equals < end && is_word(text, skip_spaces(text, equals + 1), "None");
+  found.optional = equals < end && is_word(text, skip_spaces(text, equals + 1), "None");
   return found;
 }
 
@@ -288,13 +294,6 @@ constexpr item find_dtype(const char *text, const char *name, int there) {
   dtype_finder finder{name, there, {}, {}};
   visit_parts(text, finder);
   return finder.found.what == kind::none ? finder.in_list : finder.found;
-}
-
-/** Whether the `where` clause begins there, not an output or a dimension of that name. */
-constexpr bool is_where(const char *text, int at) {
-  if (!is_word(text, at, "where")) return false;
-  const char next = text[after_word(text, at)];
-  return is_of_word(next) || next == '(' || next == '-';
 }
 
 /** The dtypes that a type variable may stand for, by its `where` clause; 0: there is none. */

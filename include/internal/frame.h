@@ -118,6 +118,14 @@ void cuplug_copy_input(const cuplug_frame *frame, uint32_t k, void *to);
 int cuplug_set_output(cuplug_frame *frame, uint32_t k, const cuplug_argument *given,
                       cuplug_error *error);
 
+/* Leaves out optional output k (from 0): the entry sees it with ndim -1. After a bind all of them
+ * are there. [thread-safe] [no-cuda] */
+static inline void cuplug_leave_out(cuplug_frame *frame, uint32_t k) {
+  frame->tensors[frame->n_inputs + k].ndim = -1;
+  frame->tensors[frame->n_inputs + k].strides = NULL;
+  frame->n_bytes[frame->n_inputs + k] = 0;
+}
+
 /* Runs a bound frame whose outputs have memory. Host arrays with frame->device set to CUDA are
  * staged through the GPU [syncs]; host arrays otherwise run on the host entry before it returns;
  * device arrays are [stream-ordered]. A fault of an earlier call of this thread on a GPU is raised

@@ -33,6 +33,11 @@ typedef struct cuplug_dim {
   const char *text;            /* as written */
 } cuplug_dim;
 
+/* Words before a parameter's or an output's name. */
+#define CUPLUG_WORD_INOUT 1u    /* changed in place */
+#define CUPLUG_WORD_ZERO 2u     /* an output: the core clears it before the entry runs */
+#define CUPLUG_WORD_DETACHED 4u /* an output: it has no gradient */
+
 typedef struct cuplug_parameter {
   const char *name;      /* outputs without a name: "" */
   int32_t kind;          /* a cuplug_kind */
@@ -49,6 +54,7 @@ typedef struct cuplug_parameter {
   const char *tag;            /* of a handle */
   int32_t is_inout;           /* 1: it is changed in place, or its arrays are */
   int32_t is_each;            /* 1: each array of the list has sizes of its own: T[n][each] */
+  uint32_t words;             /* CUPLUG_WORD_INOUT ... */
   uint32_t type_at, type_end; /* where the name of its dtype is in the text; of a choice: 0 */
 } cuplug_parameter;
 
@@ -120,6 +126,8 @@ struct cuplug_signature {
   uint64_t each_names;    /* bit k: name k has a value for each item of the lists it stands in */
   cuplug_place *places;   /* of these */
   cuplug_condition *conditions;
+  uint64_t optional_outputs; /* bit k: output k is computed only for callers that ask for it */
+  uint64_t zero_outputs;     /* bit k: output k is cleared before the entry runs */
 };
 
 /* Parses signature text; free it with cuplug_free_signature. On an error *signature is NULL, and

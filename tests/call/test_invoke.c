@@ -307,6 +307,42 @@ static void check_misaligned(void) {
   free_memory(&m);
 }
 
+static int first_host(const cuplug_call *call) {
+  const cuplug_tensor *sum = &call->outputs[0], *first = &call->outputs[1];
+  const float *x = call->tensors[0].data;
+  *(float *)sum->data = x[0] + x[1];
+  CHECK(first->ndim == (first->data ? 0 : -1));
+  CHECK(cuplug_n_elements(first) == (first->data != NULL));
+  if (first->data) *(float *)first->data = x[0];
+  return CUPLUG_OK;
+}
+
+static int take_place(void *user, uint32_t output, cuplug_tensor *tensor, cuplug_error *record) {
+  (void)record;
+  tensor->data = (float *)user + output;
+  return CUPLUG_OK;
+}
+
+static void check_optional_outputs(void) {
+  cuplug_operator *op =
+      define("first(x: float32[2]) -> (sum: float32[], first: float32[] = None)", first_host);
+  float x[] = {3, 4}, out[] = {0, 0};
+  int64_t n = 2;
+  const cuplug_tensor in = cuplug_make_tensor(x, CUPLUG_FLOAT32, 1, &n);
+  const cuplug_tensor to = cuplug_make_tensor(out + 1, CUPLUG_FLOAT32, 0, NULL);
+  cuplug_options options = cuplug_default_options();
+  cuplug_argument args[] = {cuplug_array(&in), cuplug_absent(), cuplug_array(&to)};
+  options.allocate = take_place, options.user = out;
+  CHECK(!cuplug_invoke(op, args, 1, &options, &error) && out[0] == 7 && out[1] == 0);
+  args[2] = cuplug_bool(1);
+  CHECK(!cuplug_invoke(op, args, 3, &options, &error) && out[1] == 3);
+  x[0] = 5, args[2] = cuplug_array(&to);
+  CHECK(!cuplug_invoke(op, args, 3, &options, &error) && out[0] == 9 && out[1] == 5);
+  args[1] = cuplug_bool(1);
+  CHECK_REFUSED(CUPLUG_ERROR_TYPE, cuplug_invoke(op, args, 3, &options, &error),
+                "first: sum: seen True, wanted an array");
+}
+
 static void check_row(void) {
   const cuplug_row *row = cuplug_operator_row(split, 0);
   CHECK_TEXT(cuplug_row_entry(row, CUPLUG_CPU), "in_memory");
@@ -356,6 +392,7 @@ int main(void) {
   check_refused_late();
   check_options();
   check_signature();
+  check_optional_outputs();
   check_row();
   check_infer();
   return n_failed != 0;

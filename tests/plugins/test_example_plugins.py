@@ -185,6 +185,25 @@ def test_topk_of_more_than_there_are(get_operator):
     assert found.indices is found[1]
 
 
+@on_sides
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d", "rows"), [(0, 3, 2), (0, 1, 0), (40, 7, 5), (3000, 33, 1000)])
+def test_scatter_sum(get_operator, side, dtype, n, d, rows):
+    random = np.random.default_rng(n)
+    source = random.integers(-9, 9, (n, d)).astype(dtype)
+    index = random.integers(0, max(rows, 1), n)
+    wanted = np.zeros((rows, d), dtype)
+    np.add.at(wanted, index, source)
+    operator = get_operator("scatter_sum")
+    np.testing.assert_array_equal(operator(source, index, rows, device=side), wanted, strict=True)
+    out = np.ones_like(wanted)
+    operator(source, index, rows, out=out, device=side)
+    np.testing.assert_array_equal(out, wanted)
+    if n:
+        with pytest.raises(IndexError, match="scatter_sum: index: "):
+            operator(source, index - rows, rows, device=side)
+
+
 @pytest.mark.sample(20)
 @on_sides
 @pytest.mark.parametrize("dtype", [bool, np.int32, np.int64, np.float32, np.float64])

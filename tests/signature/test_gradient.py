@@ -47,6 +47,20 @@ def test_an_operator_that_is_its_own_gradient():
     )
 
 
+def test_detached_outputs_have_no_gradient():
+    operator = "f(x: T[n]) -> (y: T[n], detached scale: T[n])"
+    arguments, targets = matched(operator, "g(grad_y: T[n], scale: T[n]) -> T[n]")
+    assert arguments == {"grad_y": ("gradient", 0), "scale": ("result", 1)}
+    assert targets == (0,)
+    with pytest.raises(ValueError, match="^g: grad_scale: f has no such parameter or result$"):
+        matched(operator, "g(grad_y: T[n], grad_scale: T[n]) -> T[n]")
+    with pytest.raises(ValueError, match="^g: no parameter takes the gradient of a result: wanted"):
+        matched("f(x: T[n]) -> detached y: T[n]", "g(grad: T[n]) -> T[n]")
+    missing = "g: got no parameter for the gradient of scale, expected grad_scale; add it, or"
+    with pytest.raises(ValueError, match=f"^{missing}"):
+        matched("f(x: T[n]) -> (y: T[n], scale: T[n])", "g(grad_y: T[n]) -> T[n]")
+
+
 def test_in_out_arrays_are_results():
     operator = "f(inout data: T[n], factor: T)"
     assert [x.name for x in results_of(of_floats(operator))] == ["data"]

@@ -82,6 +82,7 @@ cdef extern from "internal/core.h" nogil:
         const char *tag
         int32_t is_inout
         int32_t is_each
+        uint32_t words
         uint32_t type_at
         uint32_t type_end
 
@@ -117,6 +118,7 @@ cdef extern from "internal/core.h" nogil:
         int32_t n_lists
         int32_t n_each_lists
         uint64_t each_names
+        uint64_t optional_outputs
         uint32_t parameters_end
         cuplug_parameter *parameters
         const cuplug_parameter *made
@@ -194,6 +196,7 @@ cdef extern from "internal/core.h" nogil:
         cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
     )
     void cuplug_free_blocks "cuplug_core->free_blocks"(void *blocks)
+    void cuplug_leave_out(cuplug_frame *frame, uint32_t k)
     uint64_t cuplug_wanted_copies "cuplug_core->wanted_copies"(const cuplug_frame *frame)
     int cuplug_check_place "cuplug_core->check_place"(
         const cuplug_frame *frame, cuplug_error *error

@@ -20,4 +20,18 @@ def hand_on(library: str, operator: Any, args: tuple[Any, ...], keywords: dict[s
         module: Any = provider(library)
     except ImportError:  # the library is older than what the module needs
         return NotImplemented
-    return module.hand_on(operator, args, keywords)
+    if not operator.returns:
+        return module.hand_on(operator, args, keywords)
+    rest = {name: x for name, x in keywords.items() if name not in operator.returns}
+    result = module.hand_on(operator, args, rest)  # computes all outputs
+    left_out = [number for name, number in operator.returns.items() if not keywords.get(name)]
+    return result if result is NotImplemented else _without(result, left_out)
+
+
+def _without(result: Any, left_out: list[int]) -> Any:
+    """Return the outputs of a call, None for those that were not asked for."""
+    outputs = result if isinstance(result, tuple) else (result,)
+    kept = [None if k in left_out else x for k, x in enumerate(outputs)]
+    if not isinstance(result, tuple):
+        return kept[0]
+    return type(result)._make(kept) if hasattr(result, "_make") else tuple(kept)

@@ -39,7 +39,7 @@ from cuplug._engine.base.vectorcall cimport (
 from cuplug._engine.call.operator_base cimport Described
 from cuplug._engine.call.infer cimport infer_outputs
 from cuplug._engine.call.overloads cimport choose_overload, names_of
-from cuplug._engine.call.run cimport run_operator
+from cuplug._engine.call.run cimport note_returned, run_operator
 from cuplug._engine.cuda.streams cimport parse_stream
 from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, note_code, reading, start_reading
 
@@ -49,7 +49,8 @@ from cuplug._engine.call.delegate import hand_on
 from cuplug._engine.signature.signature_attribute import CallSignature
 
 cdef enum:
-    STREAM = 253  # in place of a position
+    RETURNED = 252  # in place of a position
+    STREAM = 253
     OUT = 254
     DEVICE = 255
 
@@ -70,6 +71,8 @@ cdef class Operator(Described):
 
     out : array, or tuple of arrays, optional
         Where to put the outputs instead of into new arrays.
+    return_<name> : bool, optional
+        Also compute the optional output of that name, which is None otherwise.
     device : str, int or Device, optional
         Where arrays of the host are to be worked on: "cpu", "cuda", "cuda:1", or in parts on all
         GPUs, `"cuda:*"`.
@@ -89,6 +92,8 @@ cdef class Operator(Described):
         What the plugin says about it.
     properties : tuple of dict
         What else it says, of each overload.
+    returns : dict of str to int
+        The number of each optional output, by the keyword that asks for it.
     """
 
     def __init__(self, *arguments, **keywords):
@@ -128,7 +133,7 @@ cdef class Operator(Described):
         -------
         Inferred
             The number of the row that takes the arguments, and an `ArraySpec` for each output,
-            with -1 for a size that only the run finds.
+            optional ones included, with -1 for a size that only the run finds.
 
         Raises
         ------
@@ -330,6 +335,8 @@ cdef int read_keywords(
         elif at == STREAM:
             r.given_stream = parse_stream(self.name, <object>values[k])
             note_code(r)
+        elif at == RETURNED:
+            note_returned(r, self, <object>name, <object>values[k])
         elif names is not None:
             read_named(self, r, n, names, name, values[k])
         else:
@@ -378,7 +385,9 @@ cdef int compare_name(Operator self, object name) except -1:
         return DEVICE
     if name == stream_name:
         return STREAM
-    wanted = ", ".join([*self.names, "out", "device"])
+    if name in self.returns:
+        return RETURNED
+    wanted = ", ".join([*self.names, *self.returns, "out", "device"])
     raise TypeError(f"{self.name}: {name}: no such argument, wanted {wanted} or stream")
 
 

@@ -22,6 +22,7 @@ from cuplug._engine.base.core cimport (
     cuplug_row_entry,
     cuplug_row_signature,
 )
+from cuplug._engine.base.core_call cimport cuplug_operator_signature, cuplug_signature
 from cuplug._engine.base.strings cimport to_architectures, to_str
 from cuplug._engine.discovery.fields cimport properties_of
 
@@ -87,6 +88,20 @@ cdef class Described:
         """
         rows = range(cuplug_operator_n_rows(self.op))
         return tuple([properties_of(cuplug_operator_row(self.op, k)) for k in rows])
+
+    @property
+    def returns(self):
+        """The numbers of the optional outputs, by the keywords that ask for them: return_<name>."""
+        cdef const cuplug_signature *s
+        cdef int k
+        found = {}
+        for row in range(cuplug_operator_n_rows(self.op)):
+            s = cuplug_operator_signature(self.op, row)
+            for k in range(s.n_outputs):
+                if s.optional_outputs >> <uint32_t>k & 1:
+                    name = s.parameters[s.n_parameters + k].name.decode()
+                    found.setdefault(f"return_{name}", k)
+        return found
 
     @property
     def origin(self):

@@ -27,6 +27,11 @@ def named_outputs(operator: str, names: tuple[str, ...], values: tuple[Any, ...]
     return tuple(values) if made is None else made(*values)
 
 
+def all_outputs(operator: Any) -> dict[str, bool]:
+    """Return the keywords with which a call also computes the optional outputs."""
+    return dict.fromkeys(operator.returns, True)
+
+
 @cache
 def outputs_class(operator: str, names: tuple[str, ...]) -> Any:
     """Return the named tuple of an operator; None where Python does not take the names."""

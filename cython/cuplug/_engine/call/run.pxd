@@ -13,3 +13,5 @@ cdef object run_operator(
 )
 # What is done to arguments once all are read, and n_given outputs behind them.
 cdef int settle_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given) except -1
+# An argument `return_<name>`.
+cdef int note_returned(reading *r, object operator, object keyword, object value) except -1

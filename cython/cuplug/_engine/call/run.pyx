@@ -23,8 +23,8 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.core_call cimport (
     CUPLUG_COPY_ITEMS, cuplug_bind, cuplug_bind_row, cuplug_check_place, cuplug_frame,
-    cuplug_free_blocks, cuplug_n_rounding_changes, cuplug_run, cuplug_set_output, cuplug_signature,
-    cuplug_wanted_copies,
+    cuplug_free_blocks, cuplug_leave_out, cuplug_n_rounding_changes, cuplug_run, cuplug_set_output,
+    cuplug_signature, cuplug_wanted_copies,
 )
 from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.call.last_call cimport note_run
@@ -91,7 +91,9 @@ cdef object run_operator(
             keep_blocks(r, &frame)
         choose_device(&frame, place)
     n_outputs = frame.n_tensors - frame.n_inputs
-    is_single = n_outputs == 1 and n_given == (out != NULL)
+    is_single = (
+        n_outputs == 1 and n_given == (out != NULL) and not frame.signature.optional_outputs
+    )
     if is_single and frame.n_bytes[frame.n_inputs] >= 0:
         result = one_output(r, &frame, 0, n, out)
     elif n_outputs == 0 and out == NULL:
@@ -131,7 +133,7 @@ cdef object run_operator(
     note_run(&frame)
     if r.first_kind != NULL and r.first_kind.protocol == DLPACK and n_outputs:
         result = finish_outputs(r, frame.signature.name, result, n, out)
-    return result if type(result) is not list else as_returned(result, frame.signature)
+    return result if type(result) is not list else as_returned(result, &frame)
 
 
 cdef inline int bind_arguments(
@@ -177,11 +179,14 @@ cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
     return True
 
 
-cdef object as_returned(list result, const cuplug_signature *s):
+cdef object as_returned(list result, const cuplug_frame *frame):
     """None for no outputs, one output alone, several as a tuple: a named one if they have names."""
-    if any([output is None for output in result]):
-        name = (<const char *>s.name).decode()
-        raise PluginError(f"{name}: the plugin left an output without memory")
+    cdef const cuplug_signature *s = frame.signature
+    cdef uint32_t k
+    for k in range(len(result)):
+        if result[k] is None and frame.tensors[frame.n_inputs + k].ndim >= 0:
+            name = (<const char *>s.name).decode()
+            raise PluginError(f"{name}: the plugin left an output without memory")
     if len(result) < 2:
         return result[0] if result else None
     made = result_types.get(<size_t>s, ())
@@ -267,14 +272,49 @@ cdef list several_outputs(
     cdef uint32_t k
     if out != NULL:
         check_number(frame, n_outputs, <object>out)
+    if frame.signature.optional_outputs | r.returned:
+        leave_out(r, frame, n_outputs, n, out)
     result = [None] * n_outputs
     for k in range(n_outputs):  # they may say where the others are to be
         if is_given(r, n + k, out):
             result[k] = one_output(r, frame, k, n, out)
     for k in range(n_outputs):
-        if not is_given(r, n + k, out) and frame.n_bytes[frame.n_inputs + k] >= 0:
+        if is_given(r, n + k, out) or frame.tensors[frame.n_inputs + k].ndim < 0:
+            continue
+        if frame.n_bytes[frame.n_inputs + k] >= 0:
             result[k] = one_output(r, frame, k, n, out)
     return result
+
+
+cdef int note_returned(reading *r, object operator, object keyword, object value) except -1:
+    """Note an argument `return_<name>`, which asks for an optional output."""
+    if value is not True and value is not False:
+        raise TypeError(f"{operator.name}: {keyword}: got {value!r}, expected True or False")
+    if value:
+        r.returned |= <uint64_t>1 << <uint32_t>operator.returns[keyword]
+    return 0
+
+
+cdef int leave_out(
+    reading *r, cuplug_frame *frame, uint32_t n_outputs, uint32_t n, const PyObject *out
+) except -1:
+    """Leave out the optional outputs that are neither given nor asked for."""
+    cdef uint64_t optional = frame.signature.optional_outputs
+    cdef uint32_t k
+    if r.returned & ~optional:
+        refuse_returned(frame, r.returned & ~optional)
+    for k in range(n_outputs):
+        if (optional & ~r.returned) >> k & 1 and not is_given(r, n + k, out):
+            cuplug_leave_out(frame, k)
+    return 0
+
+
+cdef int refuse_returned(const cuplug_frame *frame, uint64_t asked) except -1:
+    cdef uint32_t k = 0
+    while not asked >> k & 1:
+        k += 1
+    name = (<const char *>frame.signature.name).decode()
+    raise TypeError(f"{name}: got a request for output {k}, which is not optional in this overload")
 
 
 cdef int check_number(const cuplug_frame *frame, uint32_t n, object outs) except -1:

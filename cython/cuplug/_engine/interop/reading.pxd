@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_argument, cuplug_tensor
 from cuplug._engine.interop.kinds cimport array_kind
@@ -24,6 +24,7 @@ ctypedef struct reading:
     bint is_stale  # what was read: code whose author is unknown, in Python, has run since
     int32_t row  # the one whose parameters' names the arguments were given by; -1: any
     bint takes_specs  # descriptions stand for arrays: nothing is run
+    uint64_t returned  # bit k: optional output k was asked for by its name
     PyObject *handed_to  # borrowed: the name of the one that one of the arrays is to be handed to
     PyObject *kept  # owned: what must live until the call is over; NULL or a list
     uint32_t n_streams
@@ -48,6 +49,7 @@ cdef inline void start_reading(reading *r) noexcept:
     r.is_stale = False
     r.row = -1
     r.takes_specs = False
+    r.returned = 0
     r.handed_to = NULL
     r.kept = NULL
     r.n_streams = 0

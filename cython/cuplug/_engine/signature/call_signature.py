@@ -26,7 +26,7 @@ def to_inspect(texts: Sequence[str], is_own: bool = True) -> Signature:
     if not texts:
         return Signature()
     overloads = [_parameters(signatures.parse(text)) for text in texts]
-    own = _OWN if is_own else []
+    own = [*_returns(texts), *_OWN] if is_own else []
     some = Signature([Parameter("args", Parameter.VAR_POSITIONAL), *own])
     longest = max(overloads, key=len)
     least = min(map(len, overloads))
@@ -56,6 +56,12 @@ def by_name(
     if len(args) > len(names) or not keywords.keys() <= {*names} or keywords.keys() & given.keys():
         return None
     return given | dict(keywords)
+
+
+def _returns(texts: Sequence[str]) -> list[Parameter]:
+    outputs = [x for text in texts for x in signatures.parse(text).outputs if x.has_default]
+    names = dict.fromkeys(f"return_{x.name}" for x in outputs)
+    return [Parameter(name, Parameter.KEYWORD_ONLY, default=False) for name in names]
 
 
 def _parameters(signature: signatures.Signature) -> list[Parameter]:

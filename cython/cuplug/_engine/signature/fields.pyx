@@ -15,6 +15,7 @@ from cuplug.errors import SignatureError
 _PARAMETER_KINDS = (
     "array", "inout", "scalar", "string", "choice", "output", "list", "arrays", "handle"
 )
+WORDS = ("inout", "zero", "detached")  # by the bits of CUPLUG_WORD_INOUT ...
 SPACES = dict.fromkeys(map(ord, "\t\n\r"), " ")  # in texts that may have several lines
 _DIM_KINDS = (
     "fixed", "named", "variadic", "loop", "unknown", "formula", "slice", "listed"
@@ -217,6 +218,7 @@ cdef tuple _parameter(
     return (
         x.name.decode(), kind, x.type_variable, dims, bool(x.has_default), default, default_text,
         choices, x.tag.decode() if x.tag != NULL else "", bool(x.is_inout), bool(x.is_each),
+        tuple([word for k, word in enumerate(WORDS) if x.words >> <uint32_t>k & 1]),
     )
 
 

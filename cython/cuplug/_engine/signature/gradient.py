@@ -55,9 +55,9 @@ def results_of(signature: Signature) -> list[Parameter]:
 
 
 def has_gradients(signature: Signature, x: Parameter) -> bool:
-    """Say whether an array may be of floating or complex numbers."""
-    dtypes = signature.dtypes(x)
-    return x.is_array and any("float" in name or "complex" in name for name in dtypes)
+    """Say whether an array may be of floating or complex numbers, and is not `detached`."""
+    dtypes = signature.dtypes(x) if x.is_array and "detached" not in x.words else ()
+    return any("float" in name or "complex" in name for name in dtypes)
 
 
 def linear_names(value: str | None) -> tuple[str, ...]:
@@ -101,8 +101,12 @@ def _given(
     results = results_of(operator)
     origins = {x.name: Origin("result", k) for k, x in enumerate(results) if x.name}
     origins |= {x.name: Origin("argument", k) for k, x in enumerate(operator.parameters)}
-    gradients = {PREFIX + x.name: Origin("gradient", k) for k, x in enumerate(results) if x.name}
-    if len(results) == 1:
+    gradients = {
+        PREFIX + x.name: Origin("gradient", k)
+        for k, x in enumerate(results)
+        if x.name and "detached" not in x.words
+    }
+    if len(results) == 1 and "detached" not in results[0].words:
         gradients["grad"] = Origin("gradient", 0)
     names = [x.name for row in gradient for x in row.parameters]
     if linear and not gradients.keys() & set(names):
@@ -155,7 +159,8 @@ def _missing(operator: Signature, given: dict[str, Origin]) -> list[str]:
 
 def _wanted(operator: Signature) -> str:
     results = results_of(operator)
-    names = ["grad"] if len(results) == 1 else [PREFIX + x.name for x in results if x.name]
+    own = [x for x in results if "detached" not in x.words]
+    names = ["grad"] if len(results) == 1 else [PREFIX + x.name for x in own if x.name]
     return f"wanted {' or '.join(names) or 'results with names'}"
 
 

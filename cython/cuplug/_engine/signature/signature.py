@@ -34,6 +34,7 @@ class Parameter(NamedTuple):
     tag: str  # of a handle
     is_inout: bool  # changed in place, as are the arrays of a list
     is_each: bool  # each array of the list has sizes of its own
+    words: tuple[str, ...] = ()  # before its name: "inout", "zero", "detached"
 
     @property
     def is_array(self) -> bool:

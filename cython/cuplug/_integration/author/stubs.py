@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signatures -> type stubs, for `from cuplug.ops import gather` and for modules of packages.
 
-Outputs are arrays of the kind that went in. So outputs that have the dtype of the first array have
-its type; of the others the stubs say Any. Types of NumPy's arrays have shapes: where the number of
-dimensions may be another one, the shape of the output is left open.
+Outputs are arrays of the kind that went in; optional ones may be None. So outputs that have the
+dtype of the first array have its type; of the others the stubs say Any. Types of NumPy's arrays
+have shapes: where the number of dimensions may be another one, the shape of the output is left
+open.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def _kinds(signature: Signature) -> list[str]:
     """Return the types of the outputs."""
     first = _first_array(signature)
     variable = first.type_variable if first else None
-    return [ARRAY if x.type_variable == variable else "Any" for x in signature.outputs]
+    kinds = [ARRAY if x.type_variable == variable else "Any" for x in signature.outputs]
+    pairs = zip(signature.outputs, kinds, strict=True)
+    return ["Any | None" if x.has_default else kind for x, kind in pairs]
 
 
 def _result_name(signature: Signature) -> str:
@@ -139,7 +142,8 @@ def _parameters(signature: Signature, array: str) -> list[str]:
         if x.has_default and x.default is None and not x.is_array:
             kind += " | None"
         texts.append(f"{name}: {kind}" + (f" = {_default(x.default)}" if x.has_default else ""))
-    return [*texts, "*", "out: Any = None", "device: Any = None", "stream: Any = None"]
+    texts += ["*", *(f"return_{x.name}: bool = False" for x in signature.outputs if x.has_default)]
+    return [*texts, "out: Any = None", "device: Any = None", "stream: Any = None"]
 
 
 def _type(signature: Signature, x: Parameter) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.make import empty
 from cuplug._engine.call.operator import Operator
+from cuplug._engine.call.output_tuples import all_outputs
 from cuplug._engine.cuda.devices import devices, synchronize
 from cuplug._engine.lookup.find import find, load
 from cuplug._engine.signature.signature import Signature, parse
@@ -163,7 +164,7 @@ def _described(x: Any) -> str:
 
 
 def _on_host(operator: Operator, s: Signature, arguments: Arguments) -> Measurement:
-    outputs = as_list(operator(**arguments, device="cpu"))
+    outputs = as_list(operator(**arguments, **all_outputs(operator), device="cpu"))
     n_bytes = n_bytes_of(arguments, [*outputs, *inouts(operator.signatures, arguments)])
     keywords = _keywords(s, outputs) | {"device": "cpu"}
     source, target = np.ones(n_bytes // 2, np.uint8), np.empty(n_bytes // 2, np.uint8)
@@ -174,7 +175,7 @@ def _on_host(operator: Operator, s: Signature, arguments: Arguments) -> Measurem
 
 def _on_device(operator: Operator, s: Signature, host: Arguments) -> Measurement:
     arguments = with_arrays(host, lambda x: asarray(x, device="cuda"))
-    outputs = as_list(operator(**arguments))
+    outputs = as_list(operator(**arguments, **all_outputs(operator)))
     n_bytes = n_bytes_of(host, [*outputs, *inouts(operator.signatures, host)])
     keywords = _keywords(s, outputs)
     call_us = _time_us(lambda: operator(**arguments, **keywords), synchronize)

@@ -13,6 +13,7 @@ import numpy as np
 
 from cuplug._engine.arguments.handle import Handle
 from cuplug._engine.call.operator import Operator
+from cuplug._engine.call.output_tuples import all_outputs
 from cuplug._engine.host.guarded_memory import damage, zones
 
 REFUSALS = (ValueError, TypeError, IndexError, MemoryError)
@@ -81,7 +82,7 @@ class Tried:
         try:
             with ExitStack() as keep, zones():
                 given = made_for(arguments, arguments.get("device", self.device), keep)
-                result = self.operator(**given)
+                result = self.operator(**given, **all_outputs(self.operator))
         except REFUSALS as error:
             self._note(str(error))
             raise

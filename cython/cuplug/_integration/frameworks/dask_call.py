@@ -54,6 +54,11 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
         The operator does not take the arguments, or an array is cut where it must not be.
     """
     refuse_handles(operator, "a call with dask arrays", "call it on x.compute()")
+    if operator.returns:
+        raise TypeError(
+            f"{operator.name}: got dask arrays, expected others: it has optional outputs; call it "
+            "on x.compute()"
+        )
     device = keywords.get("device")
     given: _Given = dict(enumerate(args))
     given.update(keywords)

@@ -21,7 +21,7 @@ from cuplug._engine.interop.torch_private import (
     set_forward,
     single_level,
 )
-from cuplug._engine.signature.gradient import Gradient, linear_names
+from cuplug._engine.signature.gradient import Gradient, linear_names, results_of
 from cuplug._engine.signature.signature import Signature
 from cuplug._integration.frameworks.call import gradient_of
 from cuplug._integration.frameworks.torch_fake import matched
@@ -42,6 +42,7 @@ class _Plan:
     written: tuple[str, ...]  # the names of the arguments that it changes in place
     saved: tuple[tuple[str, bool, int], ...]  # what is kept: name, whether a result, number
     broadcast: tuple[int, ...]  # the targets that may be broadcast
+    detached: tuple[int, ...]  # the results that have no gradient by the signature
 
 
 class _Plans:
@@ -81,7 +82,9 @@ class _Plans:
         saved = [(name, x.kind == "result", x.number) for name, x in origins if x.kind != _GRADIENT]
         broadcast = _broadcast(self._entry.whole.rows[row])
         targets = tuple(k for k in found[1].targets if k in broadcast)
-        return _Plan(whole, found[1], written, tuple(saved), targets)
+        results = enumerate(results_of(self._entry.whole.rows[row]))
+        detached = tuple(k for k, x in results if "detached" in x.words)
+        return _Plan(whole, found[1], written, tuple(saved), targets, detached)
 
 
 def _broadcast(row: Signature) -> list[int]:
@@ -229,6 +232,8 @@ def _function(entry: Entry, plans: _Plans) -> Any:
             results = (*written, *_as_list(results))
         whole = results if isinstance(results, tuple) else (results,)
         _save(ctx, plan, lengths, before, whole)
+        if type(plan) is _Plan and plan.detached:
+            ctx.mark_non_differentiable(*(whole[k] for k in plan.detached))
         if not mutated:
             return results
         # PyTorch allows one result alone where that is a view: what was left out is none.

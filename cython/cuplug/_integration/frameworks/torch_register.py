@@ -13,7 +13,7 @@ import torch
 from torch import library
 
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.call.output_tuples import named_outputs
+from cuplug._engine.call.output_tuples import all_outputs, named_outputs
 from cuplug._engine.interop.torch_private import (
     OpNamespace,
     add_kernel,
@@ -179,8 +179,8 @@ def _kernel(entry: Entry) -> Callable[..., Any]:
         """Gradients are recorded by now: tensors that require them are as any other."""
         plain = [_uncounted(x) if k in mutated else _without_grad(x) for k, x in enumerate(args)]
         if differ or any(x is None for x in plain):
-            return _as_tensors(operator(**entry.named(plain)))
-        return _as_tensors(operator(*plain))
+            return _as_tensors(operator(**entry.named(plain), **all_outputs(operator)))
+        return _as_tensors(operator(*plain, **all_outputs(operator)))
 
     return kernel
 

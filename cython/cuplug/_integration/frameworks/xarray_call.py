@@ -25,7 +25,12 @@ def call_on_labelled(operator: Operator, args: tuple[Any, ...], keywords: dict[s
     """Return what an element-wise operator gives; NotImplemented for others."""
     signatures = signatures_of(operator)
     n_outputs = {len(signature.outputs) for signature in signatures}
-    if not all(map(_is_elementwise, signatures)) or len(n_outputs) > 1 or "out" in keywords:
+    if (
+        not all(map(_is_elementwise, signatures))
+        or len(n_outputs) > 1
+        or "out" in keywords
+        or operator.returns
+    ):
         return NotImplemented
     given: dict[int | str, Any] = dict(enumerate(args))
     given.update(keywords)
