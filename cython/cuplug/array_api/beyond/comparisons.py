@@ -11,7 +11,7 @@ from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
 from cuplug.array_api.concatenation import concat, stack
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.dtypes import astype, checked, promoted, result_type, sequence
+from cuplug.array_api.dtypes import astype, checked, flag, promoted, result_type, sequence
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import zeros
 from cuplug.array_api.indexing import take
@@ -110,7 +110,7 @@ def unique(
     """
     wanted = (True, return_index, return_inverse, return_counts)
     found: Any = unique_all(x) if any(wanted[1:]) else (unique_values(x), None, None, None)
-    n = int(count_nonzero(_is_nan(found[0]))) if equal_nan else 0
+    n = int(count_nonzero(_is_nan(found[0]))) if flag("unique: equal_nan", equal_nan) else 0
     if n > 1:
         last = found[0].size - n
         values, indices, inverse, counts = found
