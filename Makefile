@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help core runtime plugins python
+.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test scipy-test sklearn-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help core runtime plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 runtime: ## Build libcuplug_runtime, which the Python package uses
@@ -63,6 +63,23 @@ framework-test: all ## Run the tests with PyTorch (each version in TORCH), JAX, 
 	      torch$$(test $$version = newest || echo ==$$version) && touch $$folder/installed; }; \
 	  $(SEARCH) $$folder/bin/python -m pytest -p no:cacheprovider $(FRAMEWORK_TESTS) $(PYTEST); done
 FRAMEWORK_TESTS = --numprocesses=auto --dist=loadgroup tests/frameworks tests/interop tests/house/test_docs.py
+
+# Suites of libraries that compute with arrays of others, in an environment of their own.
+SUITES := $(BUILD)/suites
+SUITE_ENV = PYTHONPATH="$(abspath tests/array/suites):$(abspath $(BUILD)/python)" CUPLUG_DEVICE=$(DEVICE)
+SUITE = cd $(SUITES) && $(SUITE_ENV) NOT_IN_SUITE=$(abspath tests/array/suites/not_in_$1.txt) bin/python -m pytest \
+  -q -c /dev/null --rootdir . -p other_arrays -p no:cacheprovider -W ignore --pyargs $2 $(PYTEST)
+$(SUITES)/installed: tests/array/suites/requirements.txt
+	$(PYTHON) -m venv $(SUITES)
+	$(SUITES)/bin/python -m pip install -q --disable-pip-version-check -r $<
+	touch $@
+
+SCIPY ?= $(shell cat tests/array/suites/scipy_packages.txt)
+scipy-test: all $(SUITES)/installed ## Run SciPy's tests on cuplug's arrays: of the packages in SCIPY
+	$(call SUITE,scipy,$(SCIPY:%=scipy.%) -m array_api_backends)
+
+sklearn-test: all $(SUITES)/installed ## Run scikit-learn's tests of the array API on cuplug's arrays
+	$(call SUITE,sklearn,sklearn -k array_api)
 
 ARRAY_API_TESTS ?=
 array-api-test: all ## Run the public suite array-api-tests, whose folder ARRAY_API_TESTS names

@@ -38,6 +38,30 @@ _MODULES = {
     "views": "broadcast_to expand_dims flip matrix_transpose permute_dims reshape squeeze",
     "statistical": "all any count_nonzero max mean min prod std sum var",
 }
+# What NumPy has beyond the standard.
+_MODULES |= {
+    "beyond.comparisons": """
+        allclose argpartition argwhere array_equal array_equiv compress flatnonzero intersect1d
+        isclose isin partition piecewise select setdiff1d union1d unique
+    """,
+    "beyond.correlations": "average corrcoef cov ptp",
+    "beyond.histograms": """
+        bincount digitize histogram histogram2d histogram_bin_edges histogramdd
+    """,
+    "beyond.nan_aware": """
+        nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd
+        nansum nanvar
+    """,
+    "beyond.products": "dot einsum inner kron outer vdot",
+    "beyond.quantiles": """
+        median nanmedian nanpercentile nanquantile percentile quantile
+    """,
+    "beyond.shaping": """
+        append array_split atleast_1d atleast_2d atleast_3d column_stack diag diagonal dstack fliplr
+        flipud geomspace hstack identity logspace pad ravel rot90 split swapaxes trace vstack
+    """,
+    "beyond.signals": "convolve correlate gradient interp polyval trapezoid",
+}
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
 # What NumPy alone calls functions of the standard, beside `expressions.ALIASES`.
@@ -47,16 +71,18 @@ _NAMES_OF_NUMPY = {
     "cumprod": "cumulative_prod",
     "cumsum": "cumulative_sum",
     "transpose": "permute_dims",
-    "unique": "unique_values",
 }
 __array_api_version__ = "2024.12"
 
+_HALVES = {"float16": numpy.dtype("float16")}  # beyond the standard
+
 globals().update({name: numpy.dtype(name) for name in NAMES})
+globals().update(_HALVES)
 globals().update(_CONSTANTS)
 
 _EXTENSIONS = ("fft", "linalg")
 
-__all__ = sorted([*_HOMES, *NAMES, *_CONSTANTS, *_EXTENSIONS])
+__all__ = sorted([*_HOMES, *NAMES, *_HALVES, *_CONSTANTS, *_EXTENSIONS])
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,84 @@ from cuplug._engine.array.array import Array
 from cuplug._engine.array.make import empty as empty
 from cuplug.array_api import fft as fft
 from cuplug.array_api import linalg as linalg
+from cuplug.array_api.beyond.comparisons import allclose as allclose
+from cuplug.array_api.beyond.comparisons import argpartition as argpartition
+from cuplug.array_api.beyond.comparisons import argwhere as argwhere
+from cuplug.array_api.beyond.comparisons import array_equal as array_equal
+from cuplug.array_api.beyond.comparisons import array_equiv as array_equiv
+from cuplug.array_api.beyond.comparisons import compress as compress
+from cuplug.array_api.beyond.comparisons import flatnonzero as flatnonzero
+from cuplug.array_api.beyond.comparisons import intersect1d as intersect1d
+from cuplug.array_api.beyond.comparisons import isclose as isclose
+from cuplug.array_api.beyond.comparisons import isin as isin
+from cuplug.array_api.beyond.comparisons import partition as partition
+from cuplug.array_api.beyond.comparisons import piecewise as piecewise
+from cuplug.array_api.beyond.comparisons import select as select
+from cuplug.array_api.beyond.comparisons import setdiff1d as setdiff1d
+from cuplug.array_api.beyond.comparisons import union1d as union1d
+from cuplug.array_api.beyond.comparisons import unique as unique
+from cuplug.array_api.beyond.correlations import average as average
+from cuplug.array_api.beyond.correlations import corrcoef as corrcoef
+from cuplug.array_api.beyond.correlations import cov as cov
+from cuplug.array_api.beyond.correlations import ptp as ptp
+from cuplug.array_api.beyond.histograms import bincount as bincount
+from cuplug.array_api.beyond.histograms import digitize as digitize
+from cuplug.array_api.beyond.histograms import histogram as histogram
+from cuplug.array_api.beyond.histograms import histogram2d as histogram2d
+from cuplug.array_api.beyond.histograms import histogram_bin_edges as histogram_bin_edges
+from cuplug.array_api.beyond.histograms import histogramdd as histogramdd
+from cuplug.array_api.beyond.nan_aware import nan_to_num as nan_to_num
+from cuplug.array_api.beyond.nan_aware import nanargmax as nanargmax
+from cuplug.array_api.beyond.nan_aware import nanargmin as nanargmin
+from cuplug.array_api.beyond.nan_aware import nancumprod as nancumprod
+from cuplug.array_api.beyond.nan_aware import nancumsum as nancumsum
+from cuplug.array_api.beyond.nan_aware import nanmax as nanmax
+from cuplug.array_api.beyond.nan_aware import nanmean as nanmean
+from cuplug.array_api.beyond.nan_aware import nanmin as nanmin
+from cuplug.array_api.beyond.nan_aware import nanprod as nanprod
+from cuplug.array_api.beyond.nan_aware import nanstd as nanstd
+from cuplug.array_api.beyond.nan_aware import nansum as nansum
+from cuplug.array_api.beyond.nan_aware import nanvar as nanvar
+from cuplug.array_api.beyond.products import dot as dot
+from cuplug.array_api.beyond.products import einsum as einsum
+from cuplug.array_api.beyond.products import inner as inner
+from cuplug.array_api.beyond.products import kron as kron
+from cuplug.array_api.beyond.products import outer as outer
+from cuplug.array_api.beyond.products import vdot as vdot
+from cuplug.array_api.beyond.quantiles import median as median
+from cuplug.array_api.beyond.quantiles import nanmedian as nanmedian
+from cuplug.array_api.beyond.quantiles import nanpercentile as nanpercentile
+from cuplug.array_api.beyond.quantiles import nanquantile as nanquantile
+from cuplug.array_api.beyond.quantiles import percentile as percentile
+from cuplug.array_api.beyond.quantiles import quantile as quantile
+from cuplug.array_api.beyond.shaping import append as append
+from cuplug.array_api.beyond.shaping import array_split as array_split
+from cuplug.array_api.beyond.shaping import atleast_1d as atleast_1d
+from cuplug.array_api.beyond.shaping import atleast_2d as atleast_2d
+from cuplug.array_api.beyond.shaping import atleast_3d as atleast_3d
+from cuplug.array_api.beyond.shaping import column_stack as column_stack
+from cuplug.array_api.beyond.shaping import diag as diag
+from cuplug.array_api.beyond.shaping import diagonal as diagonal
+from cuplug.array_api.beyond.shaping import dstack as dstack
+from cuplug.array_api.beyond.shaping import fliplr as fliplr
+from cuplug.array_api.beyond.shaping import flipud as flipud
+from cuplug.array_api.beyond.shaping import geomspace as geomspace
+from cuplug.array_api.beyond.shaping import hstack as hstack
+from cuplug.array_api.beyond.shaping import identity as identity
+from cuplug.array_api.beyond.shaping import logspace as logspace
+from cuplug.array_api.beyond.shaping import pad as pad
+from cuplug.array_api.beyond.shaping import ravel as ravel
+from cuplug.array_api.beyond.shaping import rot90 as rot90
+from cuplug.array_api.beyond.shaping import split as split
+from cuplug.array_api.beyond.shaping import swapaxes as swapaxes
+from cuplug.array_api.beyond.shaping import trace as trace
+from cuplug.array_api.beyond.shaping import vstack as vstack
+from cuplug.array_api.beyond.signals import convolve as convolve
+from cuplug.array_api.beyond.signals import correlate as correlate
+from cuplug.array_api.beyond.signals import gradient as gradient
+from cuplug.array_api.beyond.signals import interp as interp
+from cuplug.array_api.beyond.signals import polyval as polyval
+from cuplug.array_api.beyond.signals import trapezoid as trapezoid
 from cuplug.array_api.concatenation import concat as concat
 from cuplug.array_api.concatenation import roll as roll
 from cuplug.array_api.concatenation import stack as stack
@@ -148,6 +226,7 @@ def trunc(x: Any, /) -> Array: ...
 bool: Final[np.dtype[Any]]
 complex128: Final[np.dtype[Any]]
 complex64: Final[np.dtype[Any]]
+float16: Final[np.dtype[Any]]
 float32: Final[np.dtype[Any]]
 float64: Final[np.dtype[Any]]
 int16: Final[np.dtype[Any]]

@@ -45,7 +45,10 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     for shape in given:
         for k, n in enumerate(shape, ndim - len(shape)):
             if n != 1 and result[k] not in (1, n):
-                raise ValueError(f"broadcast_shapes: seen {shapes}, which do not fit")
+                raise ValueError(
+                    f"broadcast_shapes: got shapes {', '.join(map(str, given))}, expected equal "
+                    "sizes or 1 (they could not be broadcast together)"
+                )
             result[k] = n if n != 1 else result[k]
     return tuple(result)
 

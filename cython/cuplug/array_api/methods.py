@@ -15,7 +15,7 @@ from cuplug._engine.array.promotion import NUMBERS, is_typed_number, kind_of, na
 from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.element_wise import elementwise
 from cuplug._source.expressions.functions import known_power, named
-from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
+from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import assign, assigning
 from cuplug.array_api.dtypes import checked, in_dtype, integer
 from cuplug.array_api.elementwise import (
@@ -35,6 +35,7 @@ from cuplug.array_api.views import (
     matrix_transpose,
     part_of_complex,
     permute_dims,
+    viewed,
 )
 
 __all__ = [
@@ -43,7 +44,6 @@ __all__ = [
     "asarray",
     "assign",
     "broadcast_to",
-    "call_numpy",
     "call_ufunc",
     "copied",
     "exchanged",
@@ -57,6 +57,7 @@ __all__ = [
     "rounded",
     "standard",
     "stock",
+    "viewed",
 ]
 
 standard = import_module("cuplug.array_api")
@@ -67,11 +68,20 @@ VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _OPERANDS = (Array, *NUMBERS)
 
 
+# What is imported when it is first used: keys that need a copy, and functions of NumPy's.
+_LATER = {
+    "indexing": "put_at put_converted take_at",
+    "beyond.numpy_attributes": "Flags Flat put",
+    "beyond.numpy_functions": "call_numpy",
+}
+_HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
+
+
 def __getattr__(name: str) -> Any:
-    """Return what is for keys that need a copy; reductions come with it."""
-    if name not in ("put_at", "put_converted", "take_at"):
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module("cuplug.array_api.indexing"), name)
+    found = getattr(import_module(f"cuplug.array_api.{_HOMES[name]}"), name)
+    globals()[name] = found
     return found
 
 
@@ -112,64 +122,6 @@ def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], keywords: An
     seen = {"out": tuple(map(_seen_by_numpy, out))} if out else {}
     result = getattr(function, method)(*map(_seen_by_numpy, inputs), **(keywords | seen))
     return out[0] if len(out) == 1 else out or result
-
-
-# Functions of NumPy's that mean what those of the standard of these names do.
-_FORWARDED = {name: name for name in ("broadcast_to", "expand_dims", "moveaxis", "stack", "where")}
-_FORWARDED["concatenate"] = "concat"
-
-
-def call_numpy(function: Any, types: Any, args: Any, keywords: Any) -> Any:
-    """Return what a function of NumPy's gives: on the host NumPy computes, or calls methods.
-
-    On a GPU functions that are methods, or of the standard, compute there; others raise TypeError.
-    """
-    implementation = getattr(function, "_implementation", None)
-    if implementation is None or not all(issubclass(x, (Array, np.ndarray)) for x in types):
-        return NotImplemented
-    if gpu_in([*args, *keywords.values()], MAX_NDIM) is None:
-        return implementation(*args, **keywords)
-    name = function.__name__
-    if name in ("array_equal", "array_equiv"):  # which take an error for a difference
-        return _are_equal(name, *args, **keywords)
-    if name in _FORWARDED:
-        return getattr(standard, _FORWARDED[name])(*args, **keywords)
-    if name.endswith("_like"):
-        return _new_like(name.removesuffix("_like"), *args, **keywords)
-    try:
-        return implementation(*args, **keywords)
-    except TypeError as error:
-        own = f"cuplug.array_api.{named(name)}" if named(name) in standard.__all__ else "x.numpy()"
-        raise TypeError(f"numpy.{name}: got an array in GPU memory; use {own}: {error}") from None
-
-
-def _new_like(name: str, x: Any, *given: Any, shape: Any = None, **keywords: Any) -> Array:
-    """Return a new array on the device of x; `given`: for `full` a value, then a dtype."""
-    n_values = int(name == "full")
-    values = (*given[:n_values], *(keywords[key] for key in ("fill_value",) if key in keywords))
-    dtype = given[n_values] if len(given) > n_values else keywords.get("dtype")
-    make = getattr(standard, name)
-    dtype = x.dtype if dtype is None else dtype
-    return make(x.shape if shape is None else shape, *values, dtype=dtype, device=x.device)
-
-
-def _are_equal(name: str, a1: Any, a2: Any, equal_nan: bool = False) -> bool:
-    """Say whether two arrays have the same elements, and shapes, or, for `array_equiv`, fit."""
-    device = gpu_in([a1, a2], MAX_NDIM)
-    x, y = (asarray(each, device=device) for each in (a1, a2))
-    if name == "array_equiv":
-        try:
-            shape = np.broadcast_shapes(x.shape, y.shape)
-        except ValueError:
-            return False
-        x, y = broadcast_to(x, shape), broadcast_to(y, shape)
-    if x.shape != y.shape:
-        return False
-    same = binary("equal", x, y)
-    if equal_nan:
-        both = binary("bitwise_and", binary("not_equal", x, x), binary("not_equal", y, y))
-        same = binary("bitwise_or", same, both)
-    return bool(standard.all(same))
 
 
 def _divided(x: Any, y: Any) -> tuple[Array, Array]:

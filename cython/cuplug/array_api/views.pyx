@@ -10,6 +10,7 @@ from cuplug._engine.array.buffer cimport is_contiguous, n_elements
 from cuplug._engine.array.layout cimport contiguous_strides
 from cuplug._engine.base.dlpack cimport DLPACK_FLOAT
 from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
+from cuplug._engine.base.numpy_dtypes cimport dtype_in_memory, to_descr
 
 from collections.abc import Iterable
 from operator import index
@@ -66,7 +67,7 @@ cdef int axis_number(str name, object axis, int ndim) except -1:
         return axis if axis >= 0 else axis + ndim
     k = integer(f"{name}: axis", axis)
     if not -ndim <= k < ndim:
-        raise AxisError(f"{name}: axis: got {k}, expected {-ndim} <= axis < {ndim}")
+        raise AxisError(f"{name}: axis: got {k}, expected {-ndim} <= axis < {ndim} (out of range)")
     return k if k >= 0 else k + ndim
 
 
@@ -225,6 +226,30 @@ def part_of_complex(Array x not None, int number):
     for k in range(to.x.ndim):
         to.strides[k] *= 2
     return share_memory(&to.x, x)
+
+
+def viewed(Array x not None, dtype):
+    """Return the bytes of an array as elements of a dtype, along the last dimension."""
+    cdef layout to
+    cdef object descr = to_descr("view", dtype)
+    cdef int64_t own = x.dtype.itemsize, size = descr.itemsize, bytes_of_last
+    cdef int k, last
+    start(&to, "view", x)
+    to.x.dtype, last = dtype_in_memory(descr), to.x.ndim - 1
+    if not to.x.dtype.bits:
+        raise TypeError(f"view: dtype: got {descr}, which no operator takes")
+    if <size_t>to.x.data % <size_t>descr.alignment:
+        raise ValueError(f"view: got memory that is not aligned for {descr}, expected a copy of it")
+    if own != size:
+        if last < 0 or (to.strides[last] != 1 and to.shape[last] > 1):
+            raise ValueError("view: got a last dimension with gaps, expected a contiguous one")
+        bytes_of_last = to.shape[last] * own
+        if bytes_of_last % size or any([to.strides[k] * own % size for k in range(last)]):
+            raise ValueError(f"view: got lines of {bytes_of_last} bytes, expected ones of {descr}")
+        for k in range(last):
+            to.strides[k] = to.strides[k] * own // size
+        to.shape[last], to.strides[last] = bytes_of_last // size, 1
+    return share_memory(&to.x, x, descr)
 
 
 def broadcast_to(x, /, shape):

@@ -42,18 +42,48 @@ cdef class Methods(Arithmetic):
         """Return the bytes of the elements in C order."""
         return self.numpy().tobytes()
 
-    def copy(self):
-        """Return a new array of the same elements, in C order."""
+    def copy(self, order="C"):
+        """Return a new array of the same elements, in C order or, for "F", in Fortran's."""
+        if is_reversed(self, "copy", order):
+            return functions().copied(self.transpose()).transpose()
         return functions().copied(self)
 
     def fill(self, value):
         """Set all elements to a number."""
         self[...] = value
 
-    def astype(self, dtype, copy=True):
-        """Return the elements in a dtype; itself, where it has that and `copy` is false."""
+    def astype(self, dtype, copy=True, *, casting="unsafe"):
+        """Return the elements in a dtype; itself, where it has that and `copy` is false.
+
+        Conversions that `casting`, as of `numpy.can_cast`, rules out raise TypeError.
+        """
+        if casting != "unsafe" and not can_cast(self.dtype, dtype, casting):
+            wanted = f"a conversion that is {casting!r}"
+            raise TypeError(f"astype: dtype: got {dtype} for {self.dtype}, expected {wanted}")
         of = standard().astype
         return of(self, dtype) if copy is True else of(self, dtype, copy=copy)
+
+    def view(self, dtype=None):
+        """Return a view; with `dtype`, of the bytes as elements of it, along the last dimension."""
+        return self[...] if dtype is None else functions().viewed(self, dtype)
+
+    @property
+    def flat(self):
+        """The elements in C order, to be read, iterated over and assigned."""
+        return functions().Flat(self)
+
+    @flat.setter
+    def flat(self, values):
+        functions().Flat(self)[...] = values
+
+    @property
+    def flags(self):
+        """The layout: `flags.c_contiguous`, `flags["F_CONTIGUOUS"]` and others."""
+        return functions().Flags(self)
+
+    def put(self, indices, values):
+        """Write values, which are repeated if they are fewer, at positions in C order."""
+        functions().put(self, indices, values)
 
     # ---- Each element ------------------------------------------------------------------------
 
@@ -81,17 +111,21 @@ cdef class Methods(Arithmetic):
 
     # ---- Shapes ------------------------------------------------------------------------------
 
-    def reshape(self, *shape, copy=None):
-        """Return the elements in C order in another shape: a view unless that cannot be."""
-        return standard().reshape(self, one_or_several(shape), copy=copy)
+    def reshape(self, *shape, copy=None, order="C"):
+        """Return the elements, in C order or another one, in another shape: a view if possible."""
+        wanted = one_or_several(shape)
+        if not is_reversed(self, "reshape", order):
+            return standard().reshape(self, wanted, copy=copy)
+        turned = tuple(wanted)[::-1] if isinstance(wanted, Iterable) else (wanted,)
+        return standard().reshape(self.transpose(), turned, copy=copy).transpose()
 
-    def ravel(self):
-        """Return the elements in C order in one dimension: a view unless that cannot be."""
-        return standard().reshape(self, (-1,))
+    def ravel(self, order="C"):
+        """Return the elements, in C order or another one, in one dimension: a view if possible."""
+        return self.reshape(-1, order=order)
 
-    def flatten(self):
-        """Return a copy of the elements in C order in one dimension."""
-        return standard().reshape(self, (-1,), copy=True)
+    def flatten(self, order="C"):
+        """Return a copy of the elements, in C order or another one, in one dimension."""
+        return self.reshape(-1, copy=True, order=order)
 
     def squeeze(self, axis=None):
         """Return a view without dimensions of size 1, all of them by default."""
@@ -118,6 +152,14 @@ cdef class Methods(Arithmetic):
         """Return the elements at positions, counted in C order or along a dimension."""
         whole = self.ravel() if axis is None else self
         return standard().take(whole, standard().asarray(indices, device=self.device), axis=axis)
+
+    def diagonal(self, offset=0, axis1=0, axis2=1):
+        """Return diagonals of two dimensions, as a view."""
+        return standard().diagonal(self, offset, axis1, axis2)
+
+    def compress(self, condition, axis=None):
+        """Return parts along a dimension, or elements in C order, for which a condition holds."""
+        return standard().compress(condition, self, axis)
 
     # ---- All elements, or those along dimensions -----------------------------------------------
 
@@ -168,6 +210,18 @@ cdef class Methods(Arithmetic):
         """Return the position of the first least element."""
         return into(out, standard().argmin(self, axis=axis, keepdims=keepdims))
 
+    def ptp(self, axis=None, out=None, keepdims=False):
+        """Return the distance between the greatest and the least element."""
+        return into(out, standard().ptp(self, axis, keepdims=keepdims))
+
+    def dot(self, other):
+        """Return the sums of products over the last dimension and the other's second last."""
+        return standard().dot(self, other)
+
+    def trace(self, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+        """Return the sums of `diagonal`."""
+        return into(out, standard().trace(self, offset, axis1, axis2, dtype))
+
     # ---- In order ----------------------------------------------------------------------------
 
     def cumsum(self, axis=None, dtype=None, out=None):
@@ -180,13 +234,32 @@ cdef class Methods(Arithmetic):
         whole, axis = (self.ravel(), 0) if axis is None else (self, axis)
         return into(out, standard().cumulative_prod(whole, axis=axis, dtype=dtype))
 
-    def sort(self, axis=-1, *, descending=False):
-        """Put the elements in order, in place; NaN is larger than all numbers."""
+    def sort(self, axis=-1, kind=None, *, descending=False, stable=True):
+        """Put the elements in order, in place; NaN is larger than all numbers.
+
+        All kinds of NumPy's give the order of the stable one.
+        """
+        check_kind("sort", kind)
         functions().assign(self, standard().sort(self, axis=axis, descending=descending))
 
-    def argsort(self, axis=-1, *, descending=False):
+    def argsort(self, axis=-1, kind=None, *, descending=False, stable=True):
         """Return the positions of the elements in order, of equal ones the first one first."""
-        return standard().argsort(self, axis=axis, descending=descending)
+        check_kind("argsort", kind)
+        whole, along = (self.ravel(), 0) if axis is None else (self, axis)
+        return standard().argsort(whole, axis=along, descending=descending)
+
+    def partition(self, kth, axis=-1):
+        """Put the elements of rank `kth` in their place, in place: all are sorted."""
+        functions().assign(self, standard().partition(self, kth, axis))
+
+    def argpartition(self, kth, axis=-1):
+        """Return the positions of `partition`."""
+        return standard().argpartition(self, kth, axis)
+
+    def searchsorted(self, v, side="left", sorter=None):
+        """Return where elements would be put into this array, which ascends."""
+        values = standard().asarray(v, device=self.device)
+        return standard().searchsorted(self, values, side=side, sorter=sorter)
 
     def nonzero(self):
         """Return the positions of elements that are not 0, an array for each dimension."""
@@ -196,6 +269,21 @@ cdef class Methods(Arithmetic):
 cdef object standard():
     """`cuplug.array_api`, imported when something is computed."""
     return functions().standard
+
+
+cdef bint is_reversed(object x, str function, object order) except -1:
+    """Whether an order is Fortran's: for "A" and "K", if the elements lie so."""
+    if order == "C" or order is None:
+        return False
+    if order not in ("F", "A", "K"):
+        raise ValueError(f"{function}: order: got {order!r}, expected 'C', 'F', 'A' or 'K'")
+    return order == "F" or (x.flags.f_contiguous and not x.flags.c_contiguous)
+
+
+cdef int check_kind(str function, object kind) except -1:
+    if kind not in (None, "quicksort", "mergesort", "heapsort", "stable"):
+        raise ValueError(f"{function}: kind: got {kind!r}, expected one of numpy.sort")
+    return 0
 
 
 cdef object one_or_several(tuple given):

@@ -192,11 +192,9 @@ def _below(entry: Entry, args: Sequence[Any]) -> Any:
         return entry.call(*args)
 
 
-# Autograd follows no tensors in lists.
-
-
 def _flatten(args: Sequence[Any]) -> tuple[tuple[int, ...], list[Any]]:
-    """Return how long the lists among the arguments are, -1 for what is none, and all items."""
+    """Return how long the lists among the arguments are, -1 for what is none, and all items:
+    autograd follows no tensors in lists."""
     lists = [isinstance(x, (list, tuple)) for x in args]
     lengths = tuple(len(x) if is_list else -1 for x, is_list in zip(args, lists, strict=True))
     items = [x if is_list else [x] for x, is_list in zip(args, lists, strict=True)]

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays compared: within a tolerance, as wholes and as sets; elements in partial order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import kind_of
+from cuplug.array_api.concatenation import concat, stack
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.dtypes import astype, checked, flag, promoted, result_type, sequence
+from cuplug.array_api.elementwise import binary, unary
+from cuplug.array_api.filled import zeros
+from cuplug.array_api.indexing import take
+from cuplug.array_api.manipulation import broadcast_shapes
+from cuplug.array_api.searching import nonzero, searchsorted, where
+from cuplug.array_api.sorting import argsort, sort, unique_all, unique_values
+from cuplug.array_api.statistical import all as is_all
+from cuplug.array_api.statistical import count_nonzero, sum
+from cuplug.array_api.views import broadcast_to, reshape
+
+
+def isin(
+    element: Array, test_elements: Any, /, assume_unique: bool = False, invert: bool = False
+) -> Array:
+    """Return which elements are among others; with `invert`, which are not."""
+    x = checked("isin", "element", element)
+    others = reshape(asarray(test_elements, device=x.device), (-1,))
+    if not others.size:
+        return (zeros(x.shape, dtype="bool", device=x.device)) | invert
+    dtype = result_type(x, others)
+    if kind_of(dtype) == "complex":
+        raise TypeError("isin: got complex numbers, expected numbers that have an order")
+    own, ordered = astype(x, dtype, copy=False), sort(astype(others, dtype, copy=False))
+    ends = (searchsorted(ordered, own, side=side) for side in ("left", "right"))
+    found = binary("not_equal", *ends) & binary("equal", own, own)  # NaN is in nothing
+    return unary("logical_not", found) if invert else found
+
+
+def isclose(
+    a: Any, b: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> Array:
+    """Return whether |a - b| <= atol + rtol |b|, or both are equal; NaN, with `equal_nan`."""
+    a, b = _together("isclose", a, b)
+    if kind_of(b.dtype) in ("bool", "int", "uint"):
+        b = astype(b, promoted(b.dtype, np.dtype("float64")))
+    near = unary("abs", a - b) <= atol + rtol * unary("abs", b)
+    found = binary("equal", a, b) | (near & unary("isfinite", b))
+    return found | (_is_nan(a) & _is_nan(b)) if equal_nan else found
+
+
+def _is_nan(x: Array) -> Array:
+    return binary("not_equal", x, x)
+
+
+def _together(name: str, a: Any, b: Any) -> tuple[Array, Array]:
+    where_to = next((x.device for x in (a, b) if isinstance(x, Array)), None)
+    if where_to is None:
+        raise TypeError(f"{name}: got no cuplug.Array, expected one; use cuplug.asarray")
+    return (
+        a if isinstance(a, Array) else asarray(a, device=where_to),
+        b if isinstance(b, Array) else asarray(b, device=where_to),
+    )
+
+
+def allclose(
+    a: Any, b: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Return whether all elements are `isclose`; waits for a GPU."""
+    return bool(is_all(isclose(a, b, rtol, atol, equal_nan)))
+
+
+def array_equal(a: Any, b: Any, /, equal_nan: bool = False) -> bool:
+    """Return whether two arrays have one shape and equal elements; waits for a GPU."""
+    a, b = _together("array_equal", a, b)
+    if a.shape != b.shape:
+        return False
+    same = binary("equal", a, b)
+    return bool(is_all(same | (_is_nan(a) & _is_nan(b)) if equal_nan else same))
+
+
+def array_equiv(a: Any, b: Any, /) -> bool:
+    """Return whether two arrays can be broadcast and have equal elements; waits for a GPU."""
+    a, b = _together("array_equiv", a, b)
+    try:
+        shape = broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        return False
+    return array_equal(broadcast_to(a, shape), broadcast_to(b, shape))
+
+
+# ---- Sets ----------------------------------------------------------------------------------------
+
+
+def unique(
+    x: Array,
+    /,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    *,
+    equal_nan: bool = True,
+) -> Any:
+    """Return the elements that differ, in order; optionally where, which and how many they are.
+
+    All NaN are one element, unless `equal_nan` is false; to find them waits for a GPU.
+    """
+    wanted = (True, return_index, return_inverse, return_counts)
+    found: Any = unique_all(x) if any(wanted[1:]) else (unique_values(x), None, None, None)
+    n = int(count_nonzero(_is_nan(found[0]))) if flag("unique: equal_nan", equal_nan) else 0
+    if n > 1:
+        last = found[0].size - n
+        values, indices, inverse, counts = found
+        found = (
+            values[: last + 1],
+            None if indices is None else indices[: last + 1],
+            None if inverse is None else binary("minimum", inverse, last),
+            None if counts is None else concat([counts[:last], sum(counts[last:], keepdims=True)]),
+        )
+    parts = tuple(part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted)
+    return parts if len(parts) > 1 else parts[0]
+
+
+def union1d(x1: Array, x2: Array, /) -> Array:
+    """Return the elements of two arrays that differ, in order."""
+    return unique_values(concat([x1, x2], axis=None))
+
+
+def intersect1d(x1: Array, x2: Array, /) -> Array:
+    """Return the elements that are in both arrays, in order."""
+    own = unique_values(x1)
+    return own[isin(own, x2)]
+
+
+def setdiff1d(x1: Array, x2: Array, /) -> Array:
+    """Return the elements of one array that are not in another, in order."""
+    own = unique_values(x1)
+    return own[isin(own, x2, invert=True)]
+
+
+# ---- Positions -----------------------------------------------------------------------------------
+
+
+def partition(x: Array, kth: Any, /, axis: int | None = -1) -> Array:
+    """Return the elements with those of rank `kth` in their place: all are put in order."""
+    return sort(reshape(x, (-1,)) if axis is None else x, axis=-1 if axis is None else axis)
+
+
+def argpartition(x: Array, kth: Any, /, axis: int | None = -1) -> Array:
+    """Return the positions of `partition`: of all in order."""
+    return argsort(reshape(x, (-1,)) if axis is None else x, axis=-1 if axis is None else axis)
+
+
+def flatnonzero(x: Array, /) -> Array:
+    """Return the positions in C order of elements that are not 0; waits for a GPU."""
+    return nonzero(reshape(x, (-1,)))[0]
+
+
+def argwhere(x: Array, /) -> Array:
+    """Return the positions of elements that are not 0, a row for each; waits for a GPU."""
+    return stack(nonzero(x), axis=1)
+
+
+def compress(condition: Any, x: Array, /, axis: int | None = None) -> Array:
+    """Return parts along a dimension for which a condition holds; waits for a GPU."""
+    x = reshape(checked("compress", "x", x), (-1,)) if axis is None else x
+    chosen = nonzero(asarray(condition, device=x.device))[0]
+    return take(x, chosen, axis=0 if axis is None else axis)
+
+
+def select(condlist: Any, choicelist: Any, /, default: Any = 0) -> Array:
+    """Return elements of the first of several choices whose condition holds, else a default."""
+    conditions = sequence("select: condlist", condlist, "a sequence of arrays")
+    choices = sequence("select: choicelist", choicelist, "a sequence of arrays")
+    if len(conditions) != len(choices) or not choices:
+        raise ValueError(f"select: got {len(conditions)} conditions, expected {len(choices)} (> 0)")
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        default = where(condition, choice, default)
+    found: Array = default
+    return found
+
+
+def piecewise(x: Array, condlist: Any, funclist: Any, /) -> Array:
+    """Return values of functions, or numbers, for the elements at which conditions hold.
+
+    One function more than conditions is for the other elements, else 0; waits for a GPU.
+    """
+    checked("piecewise", "x", x)
+    given = condlist if isinstance(condlist, (list, tuple)) else [condlist]
+    conditions = [asarray(each, dtype="bool", device=x.device) for each in given]
+    functions = sequence("piecewise: funclist", funclist, "a sequence of functions or numbers")
+    if len(functions) == len(conditions) + 1:
+        known = zeros(x.shape, dtype="bool", device=x.device)
+        for condition in conditions:
+            known = known | condition
+        conditions.append(unary("logical_not", known))
+    if len(functions) != len(conditions):
+        wanted = f"{len(conditions)} or one more"
+        raise ValueError(f"piecewise: funclist: got {len(functions)}, expected {wanted}")
+    found: Array = zeros(x.shape, dtype=x.dtype, device=x.device)
+    for condition, function in zip(conditions, functions, strict=True):
+        found[condition] = function(x[condition]) if callable(function) else function
+    return found

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weighted means, spans and covariances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import DEFAULTS, kind_of
+from cuplug.array_api.concatenation import concat
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.dtypes import astype, checked, result_type
+from cuplug.array_api.elementwise import clip, unary
+from cuplug.array_api.products import matmul
+from cuplug.array_api.statistical import max, mean, min, sum
+from cuplug.array_api.views import axes_of, broadcast_to, diagonal, expand_dims, reshape
+
+
+def average(
+    x: Array,
+    /,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Any:
+    """Return the mean, weighted if `weights` are given; with `returned` also the sum of weights.
+
+    Weights have the shape of `x`, or for one axis its size.
+    """
+    checked("average", "x", x)
+    axes = axes_of("average", axis, x.ndim)
+    if weights is None:
+        found = mean(x, axis=axis, keepdims=keepdims)
+        n = math.prod(x.shape[k] for k in axes)
+        return (found, found * 0 + n) if returned else found
+    w = asarray(weights, device=x.device)
+    if w.shape != x.shape:
+        if len(axes) != 1 or w.shape != (x.shape[axes[0]],):
+            raise ValueError(f"average: weights: got shape {w.shape}, expected {x.shape} (as x)")
+        w = broadcast_to(reshape(w, (-1, *(1 for _ in x.shape[axes[0] + 1 :]))), x.shape)
+    real = result_type(x.dtype, w.dtype)
+    real = real if kind_of(real) in ("float", "complex") else DEFAULTS["real floating"]
+    total = sum(astype(w, real, copy=False), axis=axis, keepdims=keepdims)
+    found = sum(x * astype(w, real, copy=False), axis=axis, keepdims=keepdims) / total
+    return (found, total) if returned else found
+
+
+def ptp(x: Array, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the distance between the greatest and the least element."""
+    return max(x, axis=axis, keepdims=keepdims) - min(x, axis=axis, keepdims=keepdims)
+
+
+def cov(
+    m: Array,
+    /,
+    y: Array | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    *,
+    dtype: Any = None,
+) -> Array:
+    """Return the covariance matrix.
+
+    Parameters
+    ----------
+    m : Array, shape (n,) or (n_variables, n)
+    y : Array, optional
+        More variables.
+    rowvar : bool, default True
+        Whether rows are variables; else columns are.
+    bias : bool, default False
+        Whether sums are divided by n; else by n - 1.
+    ddof : int, optional
+        Sums are divided by n - ddof, whatever `bias` is.
+    dtype : str or numpy.dtype, optional
+        By default that of the arrays, float64 for integers.
+
+    Returns
+    -------
+    Array
+        Without dimensions for one variable.
+    """
+    rows = [_variables("cov", each, rowvar) for each in (m, y) if each is not None]
+    wanted = result_type(*rows) if dtype is None else dtype
+    x = concat([astype(each, wanted, copy=False) for each in rows])
+    x = x if kind_of(x.dtype) in ("float", "complex") else astype(x, DEFAULTS["real floating"])
+    left = x.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    x = x - mean(x, axis=1, keepdims=True)
+    found = matmul(x, unary("conj", x).T) / (left if left > 0 else math.nan)
+    return reshape(found, ()) if found.size == 1 else found
+
+
+def _variables(name: str, x: Any, rowvar: bool) -> Array:
+    if checked(name, "m", x).ndim > 2:
+        raise ValueError(f"{name}: m: got {x.ndim} dimensions, expected at most 2")
+    if x.ndim < 2:
+        return reshape(x, (1, -1))
+    found: Array = x if rowvar else x.T
+    return found
+
+
+def corrcoef(
+    x: Array, /, y: Array | None = None, rowvar: bool = True, *, dtype: Any = None
+) -> Array:
+    """Return the matrix of Pearson's correlation coefficients; arguments are those of `cov`."""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if not c.ndim:
+        return c / c
+    spread = unary("sqrt", unary("real", diagonal(c)))
+    c = c / expand_dims(spread, axis=1) / expand_dims(spread, axis=0)
+    if kind_of(c.dtype) != "complex":
+        return clip(c, -1, 1)
+    for part in (c.real, c.imag):
+        part[...] = clip(part, -1, 1)
+    return c

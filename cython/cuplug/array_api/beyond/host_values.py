@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that are read on the host: numbers, or arrays of few of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.array.array import Array
+
+_KINDS = {"integers": "iu", "real numbers": "biuf", "numbers": "biufc"}
+
+
+def on_the_host(what: str, value: Any, wanted: str) -> np.ndarray[Any, Any]:
+    """Return an argument as an array of NumPy's, of `wanted`: integers or real numbers."""
+    given: Any = value.numpy() if isinstance(value, Array) else value
+    try:
+        found = np.asarray(given)
+    except (TypeError, ValueError, OverflowError):
+        found = np.asarray("")
+    if found.dtype.kind in _KINDS[wanted] or not found.size:
+        return found
+    raise TypeError(f"{what}: got {value!r:.60}, expected {wanted}")
+
+
+def number(what: str, value: Any) -> float:
+    """Return an argument that must be a real number."""
+    found = on_the_host(what, value, "real numbers")
+    if found.size != 1 or found.ndim:
+        raise TypeError(f"{what}: got {value!r:.60}, expected a real number")
+    return float(found)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions and cumulative sums that ignore NaN."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import kind_of
+from cuplug.array_api.beyond.host_values import number
+from cuplug.array_api.dtypes import astype, checked, finfo
+from cuplug.array_api.elementwise import binary, unary
+from cuplug.array_api.scans import cumulative_prod, cumulative_sum
+from cuplug.array_api.searching import argmax, argmin, where
+from cuplug.array_api.statistical import all as is_all
+from cuplug.array_api.statistical import any as is_any
+from cuplug.array_api.statistical import count_nonzero, max, mean, min, prod, sum, var
+from cuplug.array_api.views import reshape
+
+
+def has_nan(name: str, x: Any) -> bool:
+    """Return whether the elements of an array can be NaN."""
+    return kind_of(checked(name, "x", x).dtype) in ("float", "complex")
+
+
+def _filled(name: str, x: Any, value: float) -> Array:
+    if not has_nan(name, x):
+        found: Array = x
+        return found
+    filled: Array = where(unary("isnan", x), value, x)
+    return filled
+
+
+def _count(x: Array, axis: Any, keepdims: bool) -> Array:
+    """Return how many elements are not NaN, in the real dtype of the array."""
+    n = count_nonzero(binary("equal", x, x), axis=axis, keepdims=keepdims)
+    return astype(n, unary("real", x).dtype)
+
+
+def nansum(x: Array, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the sum of the elements that are not NaN."""
+    return sum(_filled("nansum", x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def nanprod(x: Array, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the product of the elements that are not NaN."""
+    return prod(_filled("nanprod", x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def nanmean(x: Array, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the mean of the elements that are not NaN; NaN if all are."""
+    x = x if dtype is None else astype(checked("nanmean", "x", x), dtype, copy=False)
+    if not has_nan("nanmean", x):
+        return mean(x, axis=axis, keepdims=keepdims)
+    return nansum(x, axis, keepdims=keepdims) / _count(x, axis, keepdims)
+
+
+def nanvar(
+    x: Array, /, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
+) -> Array:
+    """Return the variance of the elements that are not NaN, of n - ddof degrees of freedom.
+
+    NaN if there are no degrees of freedom.
+    """
+    x = x if dtype is None else astype(checked("nanvar", "x", x), dtype, copy=False)
+    if not has_nan("nanvar", x):
+        return var(x, axis=axis, correction=ddof, keepdims=keepdims)
+    ddof = number("nanvar: ddof", ddof)
+    distance = unary("abs", x - nanmean(x, axis, keepdims=True))
+    left = _count(x, axis, keepdims) - ddof
+    spread = nansum(distance * distance, axis, keepdims=keepdims) / left
+    found: Array = where(left > 0, spread, math.nan)
+    return found
+
+
+def nanstd(
+    x: Array, /, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
+) -> Array:
+    """Return the square root of `nanvar`."""
+    return unary("sqrt", nanvar(x, axis, dtype, ddof=ddof, keepdims=keepdims))
+
+
+def nanmax(x: Array, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the greatest element that is not NaN; NaN if all are."""
+    return _extreme("nanmax", max, -math.inf, x, axis, keepdims)
+
+
+def nanmin(x: Array, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the least element that is not NaN; NaN if all are."""
+    return _extreme("nanmin", min, math.inf, x, axis, keepdims)
+
+
+def _extreme(name: str, of: Any, rest: float, x: Any, axis: Any, keepdims: bool) -> Array:
+    found: Array = of(_filled(name, x, rest), axis=axis, keepdims=keepdims)
+    if has_nan(name, x):
+        found = where(is_all(unary("isnan", x), axis=axis, keepdims=keepdims), math.nan, found)
+    return found
+
+
+def nanargmax(x: Array, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """Return the position of the greatest element that is not NaN; waits for a GPU."""
+    return _place("nanargmax", argmax, -math.inf, x, axis, keepdims)
+
+
+def nanargmin(x: Array, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """Return the position of the least element that is not NaN; waits for a GPU."""
+    return _place("nanargmin", argmin, math.inf, x, axis, keepdims)
+
+
+def _place(name: str, of: Any, rest: float, x: Any, axis: Any, keepdims: bool) -> Array:
+    if has_nan(name, x) and bool(is_any(is_all(unary("isnan", x), axis=axis))):
+        raise ValueError(f"{name}: x: got only NaN along axis {axis}, expected a number")
+    found: Array = of(_filled(name, x, rest), axis=axis, keepdims=keepdims)
+    return found
+
+
+def nancumsum(x: Array, /, axis: int | None = None, dtype: Any = None) -> Array:
+    """Return the sums of the elements up to each one, NaN as 0; in C order by default."""
+    filled = _filled("nancumsum", x, 0)
+    whole = reshape(filled, (-1,)) if axis is None else filled
+    return cumulative_sum(whole, axis=axis, dtype=dtype)
+
+
+def nancumprod(x: Array, /, axis: int | None = None, dtype: Any = None) -> Array:
+    """Return the products of the elements up to each one, NaN as 1; in C order by default."""
+    filled = _filled("nancumprod", x, 1)
+    whole = reshape(filled, (-1,)) if axis is None else filled
+    return cumulative_prod(whole, axis=axis, dtype=dtype)
+
+
+def nan_to_num(
+    x: Array,
+    /,
+    copy: bool = True,
+    nan: float = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Array:
+    """Return an array with numbers in place of NaN and infinities, by default 0 and the limits.
+
+    With `copy=False` the array itself is changed, and returned.
+    """
+    found = checked("nan_to_num", "x", x)
+    if kind_of(found.dtype) == "complex":
+        found = found.copy() if copy else found
+        for part in (found.real, found.imag):
+            part[...] = nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf)
+        whole: Array = found
+        return whole
+    if kind_of(found.dtype) == "float":
+        limits = finfo(found.dtype)
+        most = limits.max if posinf is None else posinf
+        least = limits.min if neginf is None else neginf
+        found = where(binary("equal", x, math.inf), most, _filled("nan_to_num", x, nan))
+        found = where(binary("equal", x, -math.inf), least, found)
+    if copy:
+        result: Array = found.copy() if found is x else found
+        return result
+    x[...] = found
+    return x

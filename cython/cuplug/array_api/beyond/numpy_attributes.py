@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The attributes `flat` and `flags` of arrays, and the method `put`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cuplug._engine.array.array import Array
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.creation import arange
+from cuplug.array_api.indexing import take
+from cuplug.array_api.views import is_in_order, reshape
+
+
+class Flat:
+    """The elements of an array in C order, to be read, iterated over and assigned."""
+
+    def __init__(self, x: Array) -> None:
+        self._x = x
+
+    def __len__(self) -> int:
+        return self._x.size
+
+    def __getitem__(self, key: Any) -> Array:
+        return reshape(self._x, (-1,))[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        line = reshape(self._x, (-1,))
+        if key is ...:
+            value = value if isinstance(value, Array) else asarray(value, device=line.device)
+            if value.ndim:
+                value = _repeated(value, line.size)
+        line[key] = value
+        if not is_in_order(self._x):  # then the line may be a copy
+            self._x[...] = reshape(line, self._x.shape)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(reshape(self._x, (-1,)))
+
+
+class Flags:
+    """The layout of an array, by attributes and by NumPy's keys."""
+
+    def __init__(self, x: Array) -> None:
+        self.c_contiguous = self.contiguous = is_in_order(x)
+        self.f_contiguous = self.fortran = is_in_order(x.transpose())
+        self.forc = self.c_contiguous or self.f_contiguous
+        self.fnc = self.f_contiguous and not self.c_contiguous
+        self.writeable = self.aligned = True
+
+    def __getitem__(self, key: str) -> bool:
+        name = {"C": "c_contiguous", "F": "f_contiguous", "W": "writeable"}.get(key, key.lower())
+        if name not in vars(self):
+            raise KeyError(f"flags: got {key!r}, expected one of {', '.join(vars(self))}")
+        found: bool = vars(self)[name]
+        return found
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name.upper()} : {value}" for name, value in vars(self).items())
+
+
+def _repeated(values: Array, n: int) -> Array:
+    """Return n elements of an array in C order, which begins again at its end."""
+    line = reshape(values, (-1,))
+    return line if line.size == n else take(line, arange(n, device=line.device) % line.size)
+
+
+def put(x: Array, indices: Any, values: Any) -> None:
+    """Write values, repeated if they are fewer, at positions in C order."""
+    places = reshape(asarray(indices, device=x.device), (-1,))
+    given = reshape(asarray(values, device=x.device), (-1,))
+    if places.size and not given.size:
+        raise ValueError("put: values: got none, expected at least one")
+    if places.size:
+        Flat(x)[places] = _repeated(given, places.size)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of NumPy that are called with cuplug's arrays: ours compute, wherever these are."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.array.array import Array
+from cuplug._source.expressions.functions import named
+from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
+
+standard = import_module("cuplug.array_api")
+
+# NumPy's implementation calls methods, or reads attributes.
+_BY_METHODS = {
+    *("all", "amax", "amin", "any", "argmax", "argmin", "argsort", "around", "array2string"),
+    *("array_repr", "array_str", "clip", "cumprod", "cumsum", "imag", "iscomplexobj", "isrealobj"),
+    *("max", "mean", "min", "ndim", "nonzero", "prod", "put", "real", "repeat", "reshape", "round"),
+    *("searchsorted", "shape", "size", "squeeze", "std", "sum", "take", "transpose", "var"),
+}
+# They are called with `like=`, which does not say where.
+_CREATING = {"arange", "asarray", "empty", "eye", "full", "identity", "ones", "zeros"}
+# It writes elements of the host to files, or compares addresses.
+_OF_THE_HOST = {"save", "savetxt", "savez", "savez_compressed"}
+_OF_THE_HOST |= {"may_share_memory", "shares_memory"}
+_RENAMED = {"concatenate": "concat"}
+
+
+def _norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    if axis is None and ord is not None and x.ndim == 2:
+        axis = (0, 1)
+    if np.ndim(axis) == 1 and len(axis) == 2 and ord is not None:
+        found: Array = standard.linalg.matrix_norm(
+            standard.moveaxis(x, axis, (-2, -1)), ord=ord, keepdims=False
+        )
+        for k in sorted(a % x.ndim for a in axis) if keepdims else ():
+            found = standard.expand_dims(found, axis=k)
+        return found
+    return standard.linalg.vector_norm(
+        x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord
+    )
+
+
+def _where(condition: Any, *values: Any) -> Any:
+    if not values:
+        return standard.nonzero(condition)
+    return standard.where(standard.astype(condition, "bool", copy=False), *values)
+
+
+def _expand_dims(x: Array, axis: Any) -> Array:
+    for k in sorted(a % (x.ndim + len(axis)) for a in axis) if np.ndim(axis) else (axis,):
+        x = standard.expand_dims(x, axis=k)
+    return x
+
+
+def _copyto(dst: Array, src: Any, casting: Any = "same_kind") -> None:
+    if not np.can_cast(getattr(src, "dtype", dst.dtype), dst.dtype, casting):
+        raise TypeError(f"numpy.copyto: src: got {src.dtype}, expected {dst.dtype} ({casting})")
+    dst[...] = src
+
+
+_ADAPTED: dict[str, Any] = {
+    "numpy.copy": lambda a, order="C", subok=False: a.copy(order),
+    "numpy.copyto": _copyto,
+    "numpy.expand_dims": _expand_dims,
+    "numpy.where": _where,
+    "numpy.linalg.norm": _norm,
+}
+
+
+def call_numpy(function: Any, types: Any, args: Any, keywords: Any) -> Any:
+    """Return what a function of NumPy's gives for cuplug's arrays, as one of these.
+
+    Others than those of `cuplug.array_api` raise TypeError, on the host as on a GPU.
+    """
+    if not all(issubclass(x, (Array, np.ndarray)) for x in types):
+        return NotImplemented
+    name = function.__name__
+    if name.endswith("_like"):
+        return _new_like(name.removesuffix("_like"), *args, **keywords)
+    own = _own(function)
+    if own is not None:
+        args, keywords = _as_ours(args, keywords)
+        return own(*args, **keywords)
+    is_on_gpu = gpu_in([*args, *keywords.values()], MAX_NDIM) is not None
+    if name in _BY_METHODS or (name in _OF_THE_HOST and not is_on_gpu):
+        return function._implementation(*args, **keywords)
+    raise TypeError(
+        f"{_full_name(function)}: got a cuplug.Array{' in GPU memory' * is_on_gpu}, expected an "
+        "array of NumPy's (cuplug.array_api has no such function); use x.numpy()"
+    )
+
+
+def _full_name(function: Any) -> str:
+    return f"{function.__module__}.{function.__name__}"
+
+
+@cache
+def _own(function: Any) -> Any:
+    """Return what computes a function of NumPy's; None: there is nothing, or methods do."""
+    full = _full_name(function)
+    if full in _ADAPTED:
+        return _ADAPTED[full]
+    room, _, name = full.rpartition(".")
+    space = {"numpy": standard, "numpy.linalg": standard.linalg, "numpy.fft": standard.fft}.get(
+        room
+    )
+    name = _RENAMED.get(name, named(name) if room == "numpy" else name)
+    if space is None or name in _BY_METHODS | _CREATING or name not in space.__all__:
+        return None
+    own = getattr(space, name)
+    if "beyond" in standard._HOMES.get(name, "") and space is standard:
+        return own  # of NumPy's parameters
+    return lambda *args, **keywords: _bound(own, function, args, keywords)
+
+
+def _bound(own: Any, function: Any, args: Any, keywords: Any) -> Any:
+    """Call a function of the standard, which takes most parameters by name alone."""
+    n = sum(
+        x.kind in (x.POSITIONAL_ONLY, x.VAR_POSITIONAL)
+        for x in inspect.signature(own).parameters.values()
+    )
+    try:
+        given = inspect.signature(function).bind(*args, **keywords)
+    except ValueError:  # NumPy says nothing of its parameters
+        return own(*args, **keywords)
+    names = [*given.arguments]
+    if (
+        names
+        and inspect.signature(function).parameters[names[0]].kind
+        == inspect.Parameter.VAR_POSITIONAL
+    ):
+        return own(*args, **keywords)
+    values = [given.arguments[name] for name in names]
+    return own(*values[:n], **dict(zip(names[n:], values[n:], strict=True)))
+
+
+def _as_ours(args: Any, keywords: Any) -> Any:
+    """Return arguments with NumPy's arrays as ours, where these are on the host."""
+    if gpu_in([*args, *keywords.values()], MAX_NDIM) is not None:
+        return args, keywords
+
+    def ours(x: Any) -> Any:
+        if isinstance(x, (list, tuple)) and any(isinstance(y, Array) for y in x):
+            return [ours(y) for y in x]
+        return asarray(x, device="cpu") if isinstance(x, np.ndarray) else x
+
+    return [ours(x) for x in args], {name: ours(x) for name, x in keywords.items()}
+
+
+def _new_like(name: str, x: Any, *given: Any, shape: Any = None, **keywords: Any) -> Array:
+    """Return a new array on the device of x; `given`: for `full` a value, then a dtype."""
+    n_values = int(name == "full")
+    values = (*given[:n_values], *(keywords[key] for key in ("fill_value",) if key in keywords))
+    dtype = given[n_values] if len(given) > n_values else keywords.get("dtype")
+    make = getattr(standard, name)
+    dtype = x.dtype if dtype is None else dtype
+    found: Array = make(
+        x.shape if shape is None else shape, *values, dtype=dtype, device=getattr(x, "device", None)
+    )
+    return found

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products by NumPy's rules for dimensions, and sums of products by Einstein's notation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import kind_of
+from cuplug.array_api.dtypes import astype, checked, result_type
+from cuplug.array_api.elementwise import binary, unary
+from cuplug.array_api.products import matmul, on_host, tensordot
+from cuplug.array_api.statistical import any as is_any
+from cuplug.array_api.statistical import sum
+from cuplug.array_api.views import diagonal, permute_dims, reshape
+
+
+def dot(x1: Array, x2: Array, /) -> Array:
+    """Return the sums of products over the last dimension of x1 and the second last of x2.
+
+    Of vectors and numbers, their product.
+    """
+    if not checked("dot", "x1", x1).ndim or not checked("dot", "x2", x2).ndim:
+        return binary("multiply", x1, x2)
+    return tensordot(x1, x2, axes=([-1], [-2 if x2.ndim > 1 else -1]))
+
+
+def inner(x1: Array, x2: Array, /) -> Array:
+    """Return the sums of products over the last dimensions."""
+    if not checked("inner", "x1", x1).ndim or not checked("inner", "x2", x2).ndim:
+        return binary("multiply", x1, x2)
+    return tensordot(x1, x2, axes=([-1], [-1]))
+
+
+def vdot(x1: Array, x2: Array, /) -> Array:
+    """Return the product of two arrays as vectors, of which the first is conjugated."""
+    return dot(reshape(unary("conj", x1), (-1,)), reshape(x2, (-1,)))
+
+
+def outer(x1: Array, x2: Array, /) -> Array:
+    """Return the products of each element of an array with each one of another, as a matrix."""
+    first, second = checked("outer", "x1", x1), checked("outer", "x2", x2)
+    return binary("multiply", reshape(first, (-1, 1)), reshape(second, (1, -1)))
+
+
+def kron(x1: Array, x2: Array, /) -> Array:
+    """Return the Kronecker product: each element of x1 times all of x2, in its place."""
+    ndim = max(checked("kron", "x1", x1).ndim, checked("kron", "x2", x2).ndim)
+    shapes = [(*(1 for _ in range(ndim - x.ndim)), *x.shape) for x in (x1, x2)]
+    rows, columns = (
+        [n for pair in zip(*order, strict=True) for n in pair]
+        for order in ((shapes[0], [1] * ndim), ([1] * ndim, shapes[1]))
+    )
+    found = binary("multiply", reshape(x1, rows), reshape(x2, columns))
+    return reshape(found, [a * b for a, b in zip(*shapes, strict=True)])
+
+
+# ---- Einstein's notation -------------------------------------------------------------------------
+
+
+def einsum(subscripts: str, /, *operands: Array, optimize: Any = "greedy") -> Array:
+    """Return a sum of products, as "ij,jk->ik" describes it: NumPy's on the host.
+
+    Parameters
+    ----------
+    subscripts : str
+        Letters for the dimensions of each operand, "..." for those that broadcast; and after "->"
+        those of the result. Without it the letters that occur once, in order.
+    *operands : Array
+    optimize : default "greedy"
+        How `numpy.einsum_path` orders three operands or more.
+    """
+    for x in operands:
+        checked("einsum", "operands", x)
+    if not isinstance(subscripts, str) or not operands:
+        raise TypeError("einsum: got no subscripts as text and no operands, expected both")
+    dtype = result_type(*operands)
+    if all(x.device.type == "cpu" for x in operands):
+        found = np.einsum(subscripts, *[x.numpy() for x in operands], optimize=optimize)
+        return astype(on_host(np.asarray(found)), dtype, copy=False)
+    return by_pairs(subscripts, [astype(x, dtype, copy=False) for x in operands], optimize)
+
+
+def by_pairs(subscripts: str, operands: list[Array], optimize: Any) -> Array:
+    """Return a sum of products as products of matrices, of two operands at a time."""
+    terms, result = _read(subscripts, [x.ndim for x in operands])
+    parts = [_once(term, x) for term, x in zip(terms, operands, strict=True)]
+    stand_ins = [np.broadcast_to(np.int8(0), x.shape) for x in operands]
+    path = np.einsum_path(subscripts, *stand_ins, optimize=optimize)[0][1:]
+    for chosen in path:
+        taken = [parts.pop(k) for k in sorted(chosen, reverse=True)][::-1]
+        while len(taken) > 1:
+            needed = set(result).union(*(term for term, _ in (*parts, *taken[2:])))
+            taken[:2] = [_product(*taken[0], *taken[1], needed)]
+        parts.append(_summed(*taken[0], set(result).union(*(term for term, _ in parts))))
+    ((term, x),) = parts
+    return permute_dims(x, [term.index(c) for c in result])
+
+
+def _read(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
+    """Return the letters of operands and of the result; "..." as letters that nobody writes."""
+    given, arrow, result = subscripts.replace(" ", "").partition("->")
+    terms = given.split(",")
+    if len(terms) != len(ndims):
+        raise ValueError(f"einsum: got {len(terms)} subscripts, expected {len(ndims)} (operands)")
+    n_dots = [ndim - len(term.replace("...", "")) for term, ndim in zip(terms, ndims, strict=True)]
+    if any(n < 0 or (n and "..." not in t) for t, n in zip(terms, n_dots, strict=True)):
+        raise ValueError(f"einsum: got {subscripts!r}, expected a letter for each dimension")
+    extra = "".join(chr(0x3B1 + k) for k in range(max(n_dots)))
+    terms = [t.replace("...", extra[len(extra) - n :]) for t, n in zip(terms, n_dots, strict=True)]
+    if not arrow:
+        letters = "".join(terms)
+        once = sorted(c for c in {*letters} - {*extra} if letters.count(c) == 1)
+        return terms, extra + "".join(once)
+    result = result.replace("...", extra)
+    if len({*result}) != len(result) or not {*result} <= {*"".join(terms)}:
+        raise ValueError(f"einsum: got {subscripts!r}, expected letters of operands once each")
+    return terms, result
+
+
+def _once(term: str, x: Array) -> tuple[str, Array]:
+    """Return an operand each of whose letters is there once: diagonals, of those that are twice."""
+    while len({*term}) < len(term):
+        twice = next(c for c in term if term.count(c) > 1)
+        first, second = term.index(twice), term.rindex(twice)
+        rest = [k for k in range(x.ndim) if k not in (first, second)]
+        x = diagonal(permute_dims(x, (*rest, first, second)))
+        term = "".join(term[k] for k in rest) + twice
+    return term, x
+
+
+def _summed(term: str, x: Array, needed: set[str]) -> tuple[str, Array]:
+    gone = tuple(k for k, c in enumerate(term) if c not in needed)
+    if not gone:
+        return term, x
+    total = is_any(x, axis=gone) if kind_of(x.dtype) == "bool" else sum(x, axis=gone, dtype=x.dtype)
+    return "".join(c for c in term if c in needed), total
+
+
+def _product(a: str, x: Array, b: str, y: Array, needed: set[str]) -> tuple[str, Array]:
+    """Return the product of two operands, summed over letters that both have and none needs."""
+    (a, x), (b, y) = _summed(a, x, needed | {*b}), _summed(b, y, needed | {*a})
+    sizes = dict(zip(a, x.shape, strict=True))
+    for c, n in zip(b, y.shape, strict=True):  # a dimension of size 1 broadcasts
+        sizes[c] = n if sizes.get(c, 1) == 1 else sizes[c]
+    for term, own in ((a, x), (b, y)):
+        ones = [k for k, c in enumerate(term) if own.shape[k] == 1 != sizes[c]]
+        if ones:
+            return _by_elements(a, x, b, y, needed)
+    both = [c for c in a if c in b]
+    loop, summed = [c for c in both if c in needed], [c for c in both if c not in needed]
+    rows, columns = [c for c in a if c not in both], [c for c in b if c not in both]
+    left = _grouped(a, x, sizes, loop, rows, summed)
+    right = _grouped(b, y, sizes, loop, summed, columns)
+    found = matmul(left, right) if summed else binary("multiply", left, right)
+    order = loop + rows + columns
+    return "".join(order), reshape(found, [sizes[c] for c in order])
+
+
+def _grouped(term: str, x: Array, sizes: dict[str, int], *groups: list[str]) -> Array:
+    turned = permute_dims(x, [term.index(c) for group in groups for c in group])
+    return reshape(turned, [math.prod(sizes[c] for c in group) for group in groups])
+
+
+def _by_elements(a: str, x: Array, b: str, y: Array, needed: set[str]) -> tuple[str, Array]:
+    order = a + "".join(c for c in b if c not in a)
+
+    def spread(term: str, own: Array) -> Array:
+        turned = permute_dims(own, [term.index(c) for c in order if c in term])
+        return reshape(turned, [own.shape[term.index(c)] if c in term else 1 for c in order])
+
+    return _summed(order, binary("multiply", spread(a, x), spread(b, y)), needed)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plugin of pytest: runs SciPy's or scikit-learn's tests of the array API on cuplug's arrays.
+
+OTHER_ARRAYS is the namespace, "cuplug.array_api" by default, or "array_api_strict" to compare.
+Tests in the file NOT_IN_SUITE are left out.
+"""
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+NAMESPACE = os.environ.get("OTHER_ARRAYS", "cuplug.array_api")
+EXCLUDED = [
+    line
+    for line in Path(os.environ.get("NOT_IN_SUITE", os.devnull)).read_text().splitlines()
+    if line and not line.startswith("#")
+]
+
+
+def use_in_scipy() -> None:
+    """Make the namespace the only value of the fixture `xp`, whose values SciPy lists itself."""
+    fixture = pytest.fixture
+    marks = pytest.mark.array_api_backends
+    backend = pytest.param(import_module(NAMESPACE), id=NAMESPACE, marks=marks)
+
+    def with_backend(*given, params=None, **keywords):
+        return fixture(*given, params=params and [backend], **keywords)
+
+    pytest.fixture = with_backend
+    try:
+        import_module("scipy.conftest").xp_known_backends.add(NAMESPACE)
+    finally:
+        pytest.fixture = fixture
+
+
+def use_in_sklearn() -> None:
+    """Make the namespace the only one that scikit-learn's tests go through."""
+    module = import_module("sklearn.utils._array_api")
+    module.yield_namespace_device_dtype_combinations = lambda *given, **keywords: iter(
+        [(NAMESPACE, None, None)]
+    )
+    module.yield_namespaces = lambda *given, **keywords: iter([NAMESPACE])
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what the file lists, by the start of a test's name."""
+
+    def is_excluded(item):
+        file = str(item.path).rpartition("site-packages/")[2]
+        name = f"{file}::{item.nodeid.partition('::')[2]}"
+        return any(name.startswith(line) for line in EXCLUDED)
+
+    config.hook.pytest_deselected(items=[item for item in items if is_excluded(item)])
+    items[:] = [item for item in items if not is_excluded(item)]
+
+
+os.environ["SCIPY_ARRAY_API"] = "1"  # which both read when they are imported
+use_in_scipy()
+if find_spec("sklearn"):
+    use_in_sklearn()
