@@ -75,8 +75,7 @@ class _Plans:
         except Exception as error:
             return error
         whole = self._register(found[0])
-        parameters = [x for y in whole.rows for x in y.parameters if x.is_inout]
-        names = dict.fromkeys(x.name for x in parameters)
+        names = dict.fromkeys(x.name for y in whole.rows for x in y.parameters if x.is_inout)
         written = tuple(name for name in names if name in found[1].arguments)
         origins = found[1].arguments.items()
         saved = [(name, x.kind == "result", x.number) for name, x in origins if x.kind != _GRADIENT]
@@ -193,8 +192,7 @@ def _below(entry: Entry, args: Sequence[Any]) -> Any:
 
 
 def _flatten(args: Sequence[Any]) -> tuple[tuple[int, ...], list[Any]]:
-    """Return how long the lists among the arguments are, -1 for what is none, and all items:
-    autograd follows no tensors in lists."""
+    """Return the lengths of lists, -1 for what is none, and all items, which autograd follows."""
     lists = [isinstance(x, (list, tuple)) for x in args]
     lengths = tuple(len(x) if is_list else -1 for x, is_list in zip(args, lists, strict=True))
     items = [x if is_list else [x] for x, is_list in zip(args, lists, strict=True)]
