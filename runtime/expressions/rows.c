@@ -7,8 +7,8 @@
  *
  *   1. Packs. A pack is 16 bytes of the widest array, whatever the addresses; threads take packs in
  *      turn. Arrays whose rows all begin at such addresses are read and written a pack at a time.
- *   2. Threads. A row has one thread to a whole block of them, each of which has N_PACKS packs;
- *      short rows share a block. Rows of a whole block have up to N_MOST_PACKS for each thread.
+ *   2. Threads. A row has one thread to a whole block of them, each of which has N_ELEMENTS;
+ *      short rows share a block. Rows of a whole block have up to N_MOST_ELEMENTS for each thread.
  *   3. Rows that are longer yet are read again in each step. */
 #include "base/core.h"
 #include "entry/run.h"
@@ -19,8 +19,8 @@
 #include <string.h>
 
 #define N_PACK_BYTES 16
-#define N_PACKS 4
-#define N_MOST_PACKS 8
+#define N_ELEMENTS 16
+#define N_MOST_ELEMENTS 32
 #define N_MOST_THREADS 1024
 
 /* Whether an array has elements along the rows, and not one for each. */
@@ -102,9 +102,9 @@ static uint64_t packed_arrays(const cuplug__reduction *r, uint32_t width) {
   return packed;
 }
 
-static uint32_t threads_of_row(long long n_packs) {
+static uint32_t threads_of_row(long long n_elements) {
   uint32_t n = 1;
-  while (n < N_MOST_THREADS && n * N_PACKS < n_packs) n *= 2;
+  while (n < N_MOST_THREADS && n * N_ELEMENTS < n_elements) n *= 2;
   return n;
 }
 
@@ -130,10 +130,10 @@ static int launch(cuplug__reduction *r, const cuplug_variant *v, uint32_t thread
 static int compute_on_cuda(cuplug__reduction *r, cuplug_variant *v) {
   const uint32_t width = width_of(r);
   const long long n_packs = (r->reduced.n + width - 1) / width;
-  const uint32_t threads = threads_of_row(n_packs);
+  const uint32_t threads = threads_of_row(r->reduced.n);
   const long long packs = (n_packs + threads - 1) / threads;
   v->width = (uint8_t)width;
-  v->unroll = packs <= N_MOST_PACKS ? (uint8_t)packs : 0;
+  v->unroll = packs * width <= N_MOST_ELEMENTS ? (uint8_t)packs : 0;
   for (uint32_t n = threads; n > 1; n /= 2) v->n_reduced++;
   v->near = packed_arrays(r, width);
   v->fixed = fixed_arrays(r);

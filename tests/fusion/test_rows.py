@@ -195,6 +195,15 @@ def test_numbers():
     np.testing.assert_array_equal(limited(x), limited.function(x))
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("size", [1e-39, 1e-30, 1e-3, 1e30, 3e37])
+def test_quotients_of_narrow_numbers(size, device):
+    x = (drawn("float64", (4, 70)) * size).astype(ml_dtypes.bfloat16)
+    check(lambda x: x / np.max(abs(x), **LAST), x, device=device, near=2**-8)
+    zero = cuplug.fuse(lambda x: x / np.max(abs(x), **LAST))(x * 0, device=device)
+    assert np.isnan(zero.astype("float32")).all()
+
+
 def test_nan_and_infinities():
     x = drawn("float32", (6, 80))
     x[0, 3], x[1, 5], x[2, 7], x[3] = np.nan, np.inf, -np.inf, -np.inf

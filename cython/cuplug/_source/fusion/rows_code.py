@@ -202,7 +202,7 @@ constexpr unsigned long long NEAR = {v.near}ull;
 typedef {"int64_t" if v.wide else "unsigned"} index;"""
 
     def _kernel(self) -> str:
-        self._held: set[int] = set()
+        self._known: set[int] = set()
         loops = "\n".join(map(self._loop, self.program.loops))
         stores = " ".join(self.stores("*at_{name}"))
         return f"""extern "C" __global__ void
@@ -234,8 +234,8 @@ cuplug_kernel(const arrays a, const scalars s, const long long n_rows, const lon
         found += self.kept("{type} kept_{j}[PACKS][WIDTH];")
         return found + [
             f"pack<{self.dtypes[k].stored}, WIDTH> held_{self.arrays[k]}[PACKS];"
-            for k in sorted({k for loop in self.program.loops for k in loop.arrays})
-            if self.variant.unroll and not self.is_fixed(k)
+            for k in range(self.n_inputs)
+            if self._is_held(k)
         ]
 
     def _loop(self, loop: Loop) -> str:
@@ -246,7 +246,7 @@ cuplug_kernel(const arrays a, const scalars s, const long long n_rows, const lon
             before += self._first_load(k)
             value = f"one_{self.arrays[k]}"
             if not self.is_fixed(k):
-                place = f"held_{self.arrays[k]}[i]" if self.variant.unroll else self._load(k)
+                place = f"held_{self.arrays[k]}[i]" if self._is_held(k) else self._load(k)
                 loads.append(f"const auto p_{self.arrays[k]} = {place};")
                 value = f"p_{self.arrays[k]}.value[j]"
             inputs.append(self.input(k, expression.load(self.dtypes[k], value)))
@@ -268,19 +268,23 @@ cuplug_kernel(const arrays a, const scalars s, const long long n_rows, const lon
   CUPLUG_OVER_PACKS({" ".join(loads)} {each} {" ".join(stores)})
   {" ".join(ends)}"""
 
+    def _is_held(self, k: int) -> bool:
+        """Say whether registers hold a row's elements, which several phases use."""
+        uses = sum(k in loop.arrays for loop in self.program.loops)
+        return self.variant.unroll > 0 and uses > 1 and not self.is_fixed(k)
+
     def _load(self, k: int) -> str:
         return f"load_pack<{k}>(at_{self.arrays[k]}, along.of[{k}], first, n_here)"
 
     def _first_load(self, k: int) -> list[str]:
         """Return what loads an input's elements of a row before the first phase that uses them."""
-        if k in self._held:
+        if k in self._known:
             return []
-        self._held.add(k)
+        self._known.add(k)
         name, stored = self.arrays[k], self.dtypes[k].stored
         if self.is_fixed(k):
             return [f"const {stored} one_{name} = is_there ? *at_{name} : {stored}();"]
-        in_registers = f"CUPLUG_OVER_PACKS(held_{name}[i] = {self._load(k)};)"
-        return [in_registers] if self.variant.unroll else []
+        return [f"CUPLUG_OVER_PACKS(held_{name}[i] = {self._load(k)};)"] if self._is_held(k) else []
 
     def _element(self, loop: Loop, inputs: list[str]) -> list[str]:
         lines = self.elements(loop, inputs, "kept_{}[i][j]")

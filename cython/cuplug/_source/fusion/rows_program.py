@@ -62,6 +62,7 @@ class _Writer(Text):
         super().__init__(())
         self._rows, self._keeps = rows, keeps
         self._of_row: dict[int, str] = {}
+        self._inverses: dict[str, str] = {}  # what is multiplied with, by the divisor
         self._row_lines: list[str] = []
         self._n = 0
         self.kept: list[Symbol] = []
@@ -102,7 +103,8 @@ class _Writer(Text):
         if is_element and any(x is each for each in self.kept):
             self.used.append(self._index(self.kept, x))
             return f"k{self.used[-1]}"
-        value = self.value(x, [self.name(part) for part in x.parts])
+        parts = [self.name(part) for part in x.parts]
+        value = self._quotient(x, parts) if is_element else self.value(x, parts)
         name = f"v{self._next()}"
         lines = self.lines if is_element else self._row_lines
         lines.append(f"const {computed(x)} {name} = {value};")
@@ -110,6 +112,25 @@ class _Writer(Text):
             self.keeps.append((len(self.kept), name))
             self.kept.append(x)
         return name
+
+    def _quotient(self, x: Symbol, parts: list[str]) -> str:
+        """Return a value; quotients by a number of the row, of narrow dtypes, are products.
+
+        A power of two keeps the inverse in the range of numbers with all their digits.
+        """
+        is_divided = x.kind == "call" and x.given == "divide" and DTYPES[x.type.name].is_narrow
+        if not is_divided or self._rows.is_element(x.parts[1]):
+            return self.value(x, parts)
+        by = parts[1]
+        if by not in self._inverses:
+            scale, inverse = f"scale_{by}", f"inverse_{by}"
+            self._inverses[by] = f"{inverse} * {scale}"
+            self._row_lines += [
+                f"const float {scale} = fabs({by}) < 0x1p-100f ? 0x1p64f : "
+                f"fabs({by}) > 0x1p100f ? 0x1p-64f : 1.0f;",
+                f"const float {inverse} = 1.0f / ({by} * {scale});",
+            ]
+        return f"{parts[0]} * {self._inverses[by]}"
 
     def _next(self) -> int:
         self._n += 1
