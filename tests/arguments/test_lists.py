@@ -246,19 +246,17 @@ def test_what_a_call_would_give(ops):
 
 def test_optional_arrays_are_changed_in_place(ops):
     x, residual = np.arange(3.0), np.ones(3)
-    np.testing.assert_allclose(ops.normalize(x), x / 6)
-    np.testing.assert_allclose(ops.normalize(x, None), x / 6)
-    out = ops.normalize(x, residual)
+    np.testing.assert_allclose(ops.rescale(x), x / 6)
+    np.testing.assert_allclose(ops.rescale(x, None), x / 6)
+    out = ops.rescale(x, residual)
     np.testing.assert_array_equal(residual, [1, 2, 3])
     np.testing.assert_allclose(out, residual / 15)
-    ops.normalize(x, residual=residual)
+    ops.rescale(x, residual=residual)
     np.testing.assert_array_equal(residual, [1, 3, 5])
-    with pytest.raises(
-        ValueError, match=r"^normalize: residual: it is changed .* overlaps x; pass"
-    ):
-        ops.normalize(x, x)
-    with pytest.raises(ValueError, match=r"^normalize: residual: dimension n: seen 2, wanted 3"):
-        ops.normalize(x, np.ones(2))
+    with pytest.raises(ValueError, match=r"^rescale: residual: it is changed .* overlaps x; pass"):
+        ops.rescale(x, x)
+    with pytest.raises(ValueError, match=r"^rescale: residual: dimension n: seen 2, wanted 3"):
+        ops.rescale(x, np.ones(2))
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_lists_that_are_read(ops):
 def test_optional_arrays_that_are_changed(ops):
     import cuplug.jax
 
-    function = cuplug.jax.Function(ops.normalize)
+    function = cuplug.jax.Function(ops.rescale)
     x = jax.numpy.arange(3.0)
     np.testing.assert_allclose(jax.jit(function)(x), np.arange(3) / 6)
     residual, out = function(x, jax.numpy.ones(3))

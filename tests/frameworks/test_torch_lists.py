@@ -58,23 +58,23 @@ def test_what_requires_grad_is_refused(ops):
 
 
 def test_schemas(ops):
-    add, normalize = torch.ops.cuplug.add_to.default, torch.ops.cuplug.normalize.default
+    add, rescale = torch.ops.cuplug.add_to.default, torch.ops.cuplug.rescale.default
     assert str(add._schema).endswith("add_to(Tensor(a!)[] xs, Tensor[]? ys=None) -> ()")
-    wanted = "normalize(Tensor x, Tensor(b!)? residual=None) -> Tensor"
-    assert str(normalize._schema).endswith(wanted)
+    wanted = "rescale(Tensor x, Tensor(b!)? residual=None) -> Tensor"
+    assert str(rescale._schema).endswith(wanted)
     torch.library.opcheck(add, (tensors(*SHAPES), tensors(*SHAPES)))
     torch.library.opcheck(add, (tensors(*SHAPES),))
     x, residual = tensors((3,), (3,), value=1.0)
-    torch.library.opcheck(normalize, (x, residual))
+    torch.library.opcheck(rescale, (x, residual))
 
 
 def test_compiled_programs_see_the_changes(ops):
-    function, normalize = cuplug.torch.Function(ops.add_to), cuplug.torch.Function(ops.normalize)
+    function, rescale = cuplug.torch.Function(ops.add_to), cuplug.torch.Function(ops.rescale)
 
     def program(xs, ys, residual):
         function(xs, ys)
         function(xs)
-        return normalize(xs[1], residual), normalize(xs[1]), residual + 1
+        return rescale(xs[1], residual), rescale(xs[1]), residual + 1
 
     results = []
     for call in (program, torch.compile(program, backend="aot_eager", fullgraph=True)):
@@ -85,14 +85,14 @@ def test_compiled_programs_see_the_changes(ops):
 
 
 def test_optional_tensors_are_changed(ops):
-    normalize = cuplug.torch.Function(ops.normalize)
+    rescale = cuplug.torch.Function(ops.rescale)
     x, residual = tensors((3,), (3,), value=1.0)
-    assert torch.equal(normalize(x), normalize(x, None))
-    assert torch.equal(normalize(x, residual), torch.full_like(x, 2 / 13))
+    assert torch.equal(rescale(x), rescale(x, None))
+    assert torch.equal(rescale(x, residual), torch.full_like(x, 2 / 13))
     assert (residual == 2).all()
     assert residual._version == 1
     batch = torch.ones(4, 3, dtype=torch.float64)
-    assert torch.equal(torch.vmap(normalize)(batch), normalize(x).expand(4, 3))
+    assert torch.equal(torch.vmap(rescale)(batch), rescale(x).expand(4, 3))
 
 
 def test_vmap_refuses_lists_that_are_changed(ops):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of rows, which fuse into one operator: values, layouts, and bits for any neighbours."""
 
+import pickle
 import threading
 
 import cuplug
@@ -274,3 +275,13 @@ t.check(t.quantized, t.drawn("float32", (3, 96)), device="cuda")
 @pytest.mark.parametrize("n", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_the_code_for_gpus(run_emulated, n):
     run_emulated(EMULATED.format(folder=__file__.rpartition("/")[0], n=n))
+
+
+def test_pickled_operators_are_the_same():
+    fused = cuplug.fuse(layer_norm)
+    fused(*of_norm(layer_norm, "float32", (3, 8)))
+    (operator,) = (plan.direct[0] for plan in fused._plans.values())
+    assert pickle.loads(pickle.dumps(operator)) is operator
+    again = cuplug.fuse(layer_norm)
+    again(*of_norm(layer_norm, "float32", (3, 8)))
+    assert next(iter(again._plans.values())).direct[0] is operator

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from cuplug._source.fusion.rows import Rows, rows_of
 from cuplug._source.fusion.rows_code import Rowwise
 from cuplug._source.fusion.rows_program import program_of
 from cuplug._source.fusion.symbol import Symbol
+
+_operators: dict[Any, Operator] = {}  # by their code: they live as long as the process
 
 
 class RowStep:
@@ -36,31 +38,16 @@ class RowStep:
         self._read = {frozenset(x.given for x in rows.read_by(each)) for each in rows.results}
         code = Rowwise(name, rows, program_of(rows, True), program_of(rows, False))
         self.bounded = code.keeping.bounded
-        has_identity = not any(
-            x.given[0] in ("max", "min") for phase in rows.phases for x in phase.reduced
-        )
-        self.call: Operator = define_rows(
-            rows.signatures(name),
-            f"{name}, fused.",
-            _compiler(code),
-            len(rows.results),
-            has_identity,
-            PublicCall(_refuse, name),
-        )
+        self.call = _operator_of(code)
 
     def has_one_shape(self, args: Sequence[Any]) -> bool:
         """Say whether all results have the same rows, which depend on different arguments."""
         if len(self._read) == 1:
             return True
-        return (
-            len(
-                {
-                    np.broadcast_shapes(*(tuple(args[k].shape)[:-1] for k in read))
-                    for read in self._read
-                }
-            )
-            == 1
-        )
+        shapes = {
+            np.broadcast_shapes(*(tuple(args[k].shape)[:-1] for k in read)) for read in self._read
+        }
+        return len(shapes) == 1
 
 
 def row_step(name: str, results: Sequence[Symbol]) -> RowStep | None:
@@ -69,8 +56,28 @@ def row_step(name: str, results: Sequence[Symbol]) -> RowStep | None:
     return None if rows is None else RowStep(name, rows)
 
 
-def _refuse(name: str) -> NoReturn:
-    raise TypeError(f"{name}: got an operator inside of a fused function; pickle the function")
+def row_operator(name: str, results: Sequence[Symbol]) -> Operator:
+    """Return the operator of results that are computed row by row: as which it is pickled."""
+    step = row_step(name, results)
+    assert step is not None
+    return step.call
+
+
+def _operator_of(code: Rowwise) -> Operator:
+    signatures = code.rows.signatures(code.name)
+    dtypes = [x.type.name for x in code.rows.arrays] + [x.dtype.name for x in code.rows.results]
+    key = (*signatures, code.code(Variant(device=-1, types=tuple(dtypes))))
+    if key not in _operators:
+        reduced = [x.given[0] for phase in code.rows.phases for x in phase.reduced]
+        _operators[key] = define_rows(
+            signatures,
+            f"{code.name}, fused.",
+            _compiler(code),
+            len(code.rows.results),
+            not {*reduced} & {"max", "min"},
+            PublicCall(row_operator, code.name, code.rows.results),
+        )
+    return _operators[key]
 
 
 def _compiler(code: Rowwise) -> Callable[[Variant], tuple[int, int]]:

@@ -37,6 +37,9 @@ class Symbol:
     def __init__(self, kind: str, type: Type, given: Any, *parts: Symbol) -> None:
         self.kind, self.type, self.given, self.parts = kind, type, given, parts
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Symbol, (self.kind, self.type, self.given, *self.parts)
+
     # ---- What is asked of arrays -----------------------------------------------------------------
 
     @property
