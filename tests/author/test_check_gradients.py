@@ -121,5 +121,4 @@ STOCK = sorted({path.parent.name for path in ROOT.glob("plugins/*/*.c")})
 @pytest.mark.parametrize("name", STOCK)
 def test_stock_plugins_fit(name):
     path = ROOT / f"build/python/cuplug/lib/cuplug/lib{name}.so"
-    (finding,) = [x for x in check_file(str(path)) if x.rule == "gradients"]
-    assert finding.level == "ok"
+    assert {x.level for x in check_file(str(path)) if x.rule == "gradients"} == {"ok"}

@@ -324,8 +324,8 @@ static int take_place(void *user, uint32_t output, cuplug_tensor *tensor, cuplug
 }
 
 static void check_optional_outputs(void) {
-  cuplug_operator *op =
-      define("first(x: float32[2]) -> (sum: float32[], first: float32[] = None)", first_host);
+  static cuplug_operator *op;
+  op = define("first(x: float32[2]) -> (sum: float32[], first: float32[] = None)", first_host);
   float x[] = {3, 4}, out[] = {0, 0};
   int64_t n = 2;
   const cuplug_tensor in = cuplug_make_tensor(x, CUPLUG_FLOAT32, 1, &n);

@@ -57,6 +57,10 @@ def matrix(seed: int) -> np.ndarray:
     return floats(seed).reshape(-1, 8)
 
 
+def wide(seed: int) -> np.ndarray:
+    return np.tile(signs(seed).reshape(-1, 8), 3)
+
+
 # Operator -> how it is called, and arrays by number, to be made with different seeds.
 CALLS = {
     "gather": (gather, [floats, indices], ()),
@@ -75,6 +79,7 @@ CALLS = {
     "sort_backward": (ops.sort_backward, [floats, floats], ()),
     "sort_by": (ops.sort_by, [floats, floats], ()),
     "cumulative_prod": (ops.cumulative_prod, [signs], ()),
+    "cumulative_prod_backward": (ops.cumulative_prod_backward, [signs, signs], ()),
     "cumulative_sum": (ops.cumulative_sum, [whole_numbers], ()),
     "cumulative_sum_backward": (ops.cumulative_sum_backward, [whole_numbers], ()),
     "bincount": (ops.bincount, [digits], (10,)),
@@ -94,6 +99,7 @@ CALLS = {
     ),
     "join": (ops.join, [matrix, matrix], ()),
     "repeat": (ops.repeat, [matrix], (3,)),
+    "repeat_backward": (ops.repeat_backward, [wide, matrix], (3,)),
     "tril": (ops.tril, [matrix], ()),
     "triu": (ops.triu, [matrix], (1,)),
     "integers": (ops.integers, [digits], (1, 2, 0, 0, 90)),

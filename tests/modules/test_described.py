@@ -145,7 +145,7 @@ def test_a_file_that_others_may_write_is_rejected(place, put):
 
 
 def test_the_first_of_a_name_is_used(place, put):
-    first, second = put(place, name="twice.cpython-311"), put(place, name="twice")
+    first, second = put(place, name="sole.cpython-311"), put(place, name="sole")
     assert (listed(first).state, listed(second).state) == ("ok", "shadowed")
 
 

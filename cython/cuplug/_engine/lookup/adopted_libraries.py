@@ -21,7 +21,7 @@ from cuplug._engine.call.operator import Operator
 from cuplug._engine.discovery.fields import check_trust, inspect_fields
 from cuplug._engine.lookup.listing import list_plugins, search_path
 from cuplug._engine.lookup.records import Plugin, PluginFile
-from cuplug._engine.modules.module import is_module
+from cuplug._engine.modules.files import is_module
 from cuplug.errors import NotFoundError, PluginError
 
 MAX_REASON = 500  # characters

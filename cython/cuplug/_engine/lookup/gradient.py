@@ -7,7 +7,7 @@ import contextlib
 
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.lookup.find import find, load
-from cuplug._engine.signature.gradient import Gradient, linear_names, match_gradient
+from cuplug._engine.signature.gradient import Gradient, linear_in, match_gradient
 from cuplug._engine.signature.signature import parse
 from cuplug.errors import NotFoundError
 
@@ -40,8 +40,8 @@ def find_gradient(operator: Operator, row: int) -> tuple[Operator, Gradient] | N
         return None
     found = find(name) if "." in name else sibling(operator, name)
     rows = [parse(text) for text in found.signatures]
-    linear = [name for own in found.properties for name in linear_names(own.get("linear"))]
-    return found, match_gradient(parse(operator.signatures[row]), rows, [*dict.fromkeys(linear)])
+    linear = linear_in(found.properties)
+    return found, match_gradient(parse(operator.signatures[row]), rows, linear)
 
 
 def sibling(operator: Operator, name: str) -> Operator:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cuplug._engine.base.public import public
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.modules.function import ModuleFunction
+
+if TYPE_CHECKING:  # which no other process needs
+    from cuplug._engine.modules.function import ModuleFunction
 
 __all__ = ["Directory", "Plugin", "PluginFile"]
 

@@ -10,14 +10,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from cuplug._engine.adoption.adopt import loaded
 from cuplug._engine.adoption.description import plugin_name, sidecar_of
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.discovery.fields import check_trust
 from cuplug._engine.lookup.listing import list_plugins, search_path
 from cuplug._engine.lookup.records import Plugin, PluginFile
-from cuplug._engine.modules.function import ModuleFunction
-from cuplug._engine.modules.module import describe_module, functions_in, is_module, open_module
+from cuplug._engine.modules.files import functions_in, is_module
 from cuplug.errors import NotFoundError, PluginError
 
 # Modules given to `cuplug.load`, the last one first.
@@ -46,6 +44,8 @@ def find_in_modules(
     """Find a function of a module; raise `missing` when there is none. `find`: `cuplug.load`."""
     if not any(functions_in(path) for path in _places()):
         raise missing
+    from cuplug._engine.modules.module import open_module  # which is no part of most processes
+
     plugin, _, function = name.rpartition(".")
     records = [x for x in list_modules(list_plugins()) if plugin in ("", x.name)]
     having = [x for x in records if x.state == "ok" and function in x.operators]
@@ -57,6 +57,9 @@ def find_in_modules(
 
 def load_module(path: str, find: Callable[..., Any]) -> Plugin:
     """Load one module ahead of the others."""
+    from cuplug._engine.modules.function import ModuleFunction
+    from cuplug._engine.modules.module import open_module
+
     record = describe_file(path, "loaded")
     if record.state != "ok":
         raise PluginError(f"{path}: {record.reason}")
@@ -92,6 +95,9 @@ def _shared_objects(directory: str) -> list[str]:
 
 def describe_file(path: str, origin: str) -> PluginFile:
     """Judge a module and its description; no code of it is run."""
+    from cuplug._engine.adoption.adopt import loaded
+    from cuplug._engine.modules.module import describe_module
+
     reason, described = "", {}
     names = tuple(functions_in(path))
     try:

@@ -13,37 +13,17 @@ from cuplug._engine.adoption.description import plugin_name, read_sidecar, sidec
 from cuplug._engine.base.libraries import open_library
 from cuplug._engine.base.public import PublicCall
 from cuplug._engine.call.pickled import PickledOperator
-from cuplug._engine.discovery.symbols import symbol_reader
 from cuplug._engine.modules.contexts import open_with_context
 from cuplug._engine.modules.description import Described, read_description
 from cuplug._engine.modules.entry import define_described
+from cuplug._engine.modules.files import PREFIX, RUNTIME, functions_in, read_symbols
 from cuplug._engine.modules.function import ModuleFunction
 from cuplug._engine.modules.runtime import LIBRARY, load_runtime
 from cuplug.errors import PluginError
 
-PREFIX = "__tvm_ffi_"
-OWN = "__tvm_ffi__"  # what is no function: a context, metadata, documentation
 CONTEXT = "__tvm_ffi__library_ctx"
-RUNTIME = "TVMFFI"
 
-read_symbols = symbol_reader(PREFIX, RUNTIME)
 _made: dict[tuple[str, Opened, Any], tuple[Callable[..., Any], ...]] = {}  # alive for ever
-
-
-def functions_in(path: str) -> list[str]:
-    """Return the functions that a file exports as a tvm-ffi module; its code is not run."""
-    names = [x for x in read_symbols(path).defined if x.startswith(PREFIX)]
-    return sorted(x.removeprefix(PREFIX) for x in names if not x.startswith(OWN))
-
-
-def is_module(path: str) -> bool:
-    """Return whether a file is a module, and is not adopted by C prototypes."""
-    if not functions_in(path):
-        return False
-    try:
-        return "prototypes" not in read_sidecar(path)
-    except ValueError:
-        return True
 
 
 def describe_module(path: str) -> dict[str, Described]:

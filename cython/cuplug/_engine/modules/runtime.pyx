@@ -2,7 +2,6 @@
 """The runtime library of tvm-ffi, of the package that is installed: errors, streams, memory."""
 
 import ctypes
-import importlib.util
 import os
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_SetName
@@ -25,8 +24,10 @@ cdef size_t address_of(str name) except 0:
 
 def find_runtime():
     """Return the path of the installed package's library; its name alone without a package."""
+    from importlib.util import find_spec  # nothing else needs it
+
     try:
-        spec = importlib.util.find_spec("tvm_ffi")
+        spec = find_spec("tvm_ffi")
     except (ImportError, ValueError):
         spec = None
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():

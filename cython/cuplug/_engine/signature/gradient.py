@@ -6,7 +6,7 @@ docs/abi.md has the contract: names alone decide.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cuplug._engine.signature.signature import Parameter, Signature
@@ -15,6 +15,7 @@ __all__ = [
     "Gradient",
     "Origin",
     "has_gradients",
+    "linear_in",
     "linear_names",
     "match_gradient",
     "results_of",
@@ -63,6 +64,12 @@ def has_gradients(signature: Signature, x: Parameter) -> bool:
 def linear_names(value: str | None) -> tuple[str, ...]:
     """Return the names that the property `linear` lists."""
     return tuple(name.strip() for name in (value or "").split(",") if name.strip())
+
+
+def linear_in(properties: Iterable[Mapping[str, str | None]]) -> list[str]:
+    """Return the arrays in which an operator is linear by the properties of any of its rows."""
+    names = [name for own in properties for name in linear_names(own.get("linear"))]
+    return list(dict.fromkeys(names))
 
 
 def match_gradient(

@@ -14,7 +14,7 @@ from cuplug._engine.discovery.fields import check_owner
 from cuplug._engine.discovery.table import read_functions, read_rows, read_table
 from cuplug._engine.lookup.adopted_libraries import describe
 from cuplug._engine.lookup.tvm_modules import describe_file
-from cuplug._engine.modules.module import is_module
+from cuplug._engine.modules.files import is_module
 from cuplug._engine.signature.evaluate import broken_by_defaults
 from cuplug._engine.signature.parallel_dims import unkept
 from cuplug._engine.signature.signature import SignatureError, parse

@@ -7,7 +7,12 @@ import re
 from collections.abc import Iterator
 
 from cuplug._engine.discovery.table import Row, Table
-from cuplug._engine.signature.gradient import has_gradients, linear_names, match_gradient
+from cuplug._engine.signature.gradient import (
+    has_gradients,
+    linear_in,
+    linear_names,
+    match_gradient,
+)
 from cuplug._engine.signature.signature import Signature, SignatureError, parse
 
 __all__ = ["wrong_gradients"]
@@ -69,6 +74,6 @@ def _wrong_gradient(
     parsed = [other for other in (signatures[x.signature] for x in rows) if other]
     try:
         if len(parsed) == len(rows):
-            match_gradient(signature, parsed, linear_names(rows[0].properties.get("linear")))
+            match_gradient(signature, parsed, linear_in(x.properties for x in rows))
     except ValueError as error:
         yield f"the gradient of {row.operator} does not fit: {error}", "see `cuplug help gradients`"
