@@ -236,13 +236,14 @@ cdef object device_of(const int *numbers):
 
 
 cdef object object_of(tvm_any *value, reading *r, str name):
-    cdef const tvm_text *text = <const tvm_text *>value.value.p
-    cdef const int64_t *sizes = <const int64_t *>text.text.data
+    cdef const tvm_text *text = <const tvm_text *>value.value.p  # of the first three types alone
+    cdef const int64_t *sizes
     if value.type == TVM_TEXT:
         return text.text.data[: text.text.n].decode("utf-8")
     if value.type == TVM_BYTES:
         return <bytes>text.text.data[: text.text.n]
     if value.type == TVM_SHAPE:
+        sizes = <const int64_t *>text.text.data
         return tuple([sizes[k] for k in range(<Py_ssize_t>text.text.n)])
     if value.type == TVM_ARRAY:
         return items_of_array(value, r, name)
