@@ -5,10 +5,11 @@
  *
  * On a GPU the threads of a row hold it in registers:
  *
- *   1. Packs. A pack is 16 bytes of the widest array, whatever the addresses; threads take packs in
- *      turn. Arrays whose rows all begin at such addresses are read and written a pack at a time.
- *   2. Threads. A row has one thread to a whole block of them, each of which has N_ELEMENTS;
- *      short rows share a block. Rows of a whole block have up to N_MOST_ELEMENTS for each thread.
+ *   1. Packs. A pack is 16 bytes of the widest array, or the most of its halves that a row is a
+ *      multiple of, whatever the addresses; threads take packs in turn. Arrays whose rows all begin
+ *      at such addresses are read and written a pack at a time.
+ *   2. Threads. A row has one thread to a whole block of them, each of which has N_ELEMENTS to
+ *      N_MOST_ELEMENTS; short rows share a block.
  *   3. Rows that are longer yet are read again in each step. */
 #include "base/core.h"
 #include "entry/run.h"
@@ -86,13 +87,15 @@ static uint32_t width_of(const cuplug__reduction *r) {
     const int64_t bytes = cuplug_element_bytes(&r->call->tensors[k]);
     if (r->reduced.strides[0][k] && bytes > widest) widest = bytes;
   }
-  return widest < N_PACK_BYTES ? (uint32_t)(N_PACK_BYTES / widest) : 1;
+  uint32_t width = widest < N_PACK_BYTES ? (uint32_t)(N_PACK_BYTES / widest) : 1;
+  while (r->reduced.n % width) width /= 2;
+  return width;
 }
 
 /* The arrays that are read and written a pack at a time. */
 static uint64_t packed_arrays(const cuplug__reduction *r, uint32_t width) {
   uint64_t packed = 0;
-  for (uint32_t k = 0; k < r->call->n_tensors && r->reduced.n % width == 0; k++) {
+  for (uint32_t k = 0; k < r->call->n_tensors; k++) {
     const cuplug_tensor *x = &r->call->tensors[k];
     const uint64_t bytes = width * (uint64_t)cuplug_element_bytes(x);
     int fits = r->reduced.strides[0][k] == 1 && (uintptr_t)x->data % bytes == 0;
@@ -104,7 +107,7 @@ static uint64_t packed_arrays(const cuplug__reduction *r, uint32_t width) {
 
 static uint32_t threads_of_row(long long n_elements) {
   uint32_t n = 1;
-  while (n < N_MOST_THREADS && n * N_ELEMENTS < n_elements) n *= 2;
+  while (n < N_MOST_THREADS && 2 * n * N_ELEMENTS <= n_elements) n *= 2;
   return n;
 }
 
@@ -129,7 +132,7 @@ static int launch(cuplug__reduction *r, const cuplug_variant *v, uint32_t thread
 
 static int compute_on_cuda(cuplug__reduction *r, cuplug_variant *v) {
   const uint32_t width = width_of(r);
-  const long long n_packs = (r->reduced.n + width - 1) / width;
+  const long long n_packs = r->reduced.n / width;
   const uint32_t threads = threads_of_row(r->reduced.n);
   const long long packs = (n_packs + threads - 1) / threads;
   v->width = (uint8_t)width;

@@ -388,3 +388,12 @@ def test_torch_calls_functions_of_symbols(dtype):
     assert found.dtype == x.dtype
     wanted = torch.where(x > 0, torch.exp(-x), torch.neg(x).clip(max=2))
     torch.testing.assert_close(found, wanted)
+
+
+def test_a_reduction_of_a_tensor_that_requires_grad_has_no_gradient():
+    torch = pytest.importorskip("torch")
+    x = torch.linspace(-3, 3, 12).reshape(3, 4).requires_grad_()
+    found = cuplug.fuse(lambda x: np.sum(x * x, axis=-1))(x)
+    torch.testing.assert_close(found.detach(), (x * x).sum(-1).detach())
+    with pytest.raises(NotImplementedError, match="fused: it has no gradient"):
+        found.sum().backward()

@@ -101,7 +101,7 @@ def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
         preamble=_preamble(*functions, **known),
         doc=f"{name}, fused.",
     )
-    axes = tuple(axis) if isinstance(axis, list) else axis
+    axes = tuple(axis) if isinstance(axis, list | tuple) else None if axis is None else (axis,)
     return Step(text, made, {"axis": axes, "keepdims": keepdims})
 
 

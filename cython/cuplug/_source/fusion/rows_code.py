@@ -199,7 +199,8 @@ class _Cuda(_Side):
        N_SCALARS = {max(len(self.names.scalars), 1)} }};
 constexpr unsigned long long NEAR = {v.near}ull;
 #define CUPLUG_IN_REGISTERS {int(v.unroll > 0)}
-typedef {"int64_t" if v.wide else "unsigned"} index;"""
+typedef {"int64_t" if v.wide else "unsigned"} index;
+typedef {"int" if v.unroll > 0 else "int64_t"} count;"""
 
     def _kernel(self) -> str:
         self._known: set[int] = set()
@@ -213,7 +214,7 @@ cuplug_kernel(const arrays a, const scalars s, const long long n_rows, const lon
   const cuplug_numbers cuplug_given = cuplug_read(s.of);
   const int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
   const bool is_there = row < n_rows;
-  const int64_t n_here = is_there ? n : 0;
+  const count n_here = is_there ? n : 0;
   int64_t base[N_ARRAYS] = {{}};
   if (is_there) locate<KEPT>((index)row, kept, kept_steps, base);
   (void)n_here, (void)cuplug_given;
@@ -294,6 +295,6 @@ cuplug_kernel(const arrays a, const scalars s, const long long n_rows, const lon
                 f"q_{self.arrays[at]}.value[j] = {expression.store(self.dtypes[at], value)};"
             )
         return lines + [
-            f"if (first + j < n_here) part_{x.name} = cuplug_put_{x.name}(part_{x.name}, {value});"
+            f"if (first < n_here) part_{x.name} = cuplug_put_{x.name}(part_{x.name}, {value});"
             for x, value in loop.puts
         ]

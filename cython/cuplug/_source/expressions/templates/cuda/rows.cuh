@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows on a GPU, before the kernel, whose threads of one threadIdx.y share a row. What stands
  * before it: WIDTH, elements of a pack; PACKS of a thread, 0 where rows are read again in each
- * phase; ROW_THREADS of a row; KEPT, dimensions of the loop over rows; N_ARRAYS; NEAR and FIXED, a
- * bit for each array that is loaded by packs, or has one element for each row. */
+ * phase; ROW_THREADS of a row; KEPT, dimensions of the loop over rows; N_ARRAYS; NEAR, a bit for
+ * each array whose packs are loaded at once; count, an integer that numbers a row's elements. */
 struct arrays {
   void *data[N_ARRAYS];
 };
@@ -13,36 +13,28 @@ struct steps {
   long long of[N_ARRAYS];
 };
 
-/* WIDTH elements from number `first` of a row of n on. */
+/* The WIDTH elements from number `first` of a row of n on, which ends with a pack. */
 template <int K, typename T>
-__device__ inline pack<T, WIDTH> load_pack(const T *row, long long step, int64_t first, int64_t n) {
-  pack<T, WIDTH> p;
-  if constexpr ((NEAR >> K & 1) != 0) {
-    if (first < n) return *reinterpret_cast<const pack<T, WIDTH> *>(row + first);
-  }
+__device__ inline pack<T, WIDTH> load_pack(const T *row, long long step, count first, count n) {
+  pack<T, WIDTH> p = {};
+  if (first >= n) return p;
+  if constexpr ((NEAR >> K & 1) != 0)
+    return *reinterpret_cast<const pack<T, WIDTH> *>(row + first);
+  else
 #pragma unroll
-  for (int j = 0; j < WIDTH; j++) {
-    if constexpr ((NEAR >> K & 1) == 0) {
-      if (first + j < n) {
-        p.value[j] = row[(first + j) * step];
-        continue;
-      }
-    }
-    p.value[j] = T();
-  }
+    for (int j = 0; j < WIDTH; j++) p.value[j] = row[(first + j) * step];
   return p;
 }
 
 template <int K, typename T>
-__device__ inline void store_pack(T *row, long long step, int64_t first, int64_t n,
+__device__ inline void store_pack(T *row, long long step, count first, count n,
                                   const pack<T, WIDTH> &p) {
-  if constexpr ((NEAR >> K & 1) != 0) {
-    if (first < n) *reinterpret_cast<pack<T, WIDTH> *>(row + first) = p;
-  } else {
+  if (first >= n) return;
+  if constexpr ((NEAR >> K & 1) != 0)
+    *reinterpret_cast<pack<T, WIDTH> *>(row + first) = p;
+  else
 #pragma unroll
-    for (int j = 0; j < WIDTH; j++)
-      if (first + j < n) row[(first + j) * step] = p.value[j];
-  }
+    for (int j = 0; j < WIDTH; j++) row[(first + j) * step] = p.value[j];
 }
 
 __device__ inline float exchanged(float x, int lane, int n) {
@@ -76,15 +68,15 @@ template <typename T, class F> __device__ inline T all_of_row(T value, const F &
 /* What is done for each pack of a thread, whose elements begin with number `first`: pack `i` of
  * those in registers. */
 #if CUPLUG_IN_REGISTERS
-#define CUPLUG_OVER_PACKS(...)                                              \
-  _Pragma("unroll") for (int i = 0; i < PACKS; i++) {                       \
-    const int64_t first = ((int64_t)i * ROW_THREADS + threadIdx.x) * WIDTH; \
-    __VA_ARGS__                                                             \
+#define CUPLUG_OVER_PACKS(...)                                        \
+  _Pragma("unroll") for (int i = 0; i < PACKS; i++) {                 \
+    const count first = (i * ROW_THREADS + (int)threadIdx.x) * WIDTH; \
+    __VA_ARGS__                                                       \
   }
 #else
-#define CUPLUG_OVER_PACKS(...)                                       \
-  for (int64_t first = (int64_t)threadIdx.x * WIDTH; first < n_here; \
-       first += (int64_t)ROW_THREADS * WIDTH) {                      \
-    __VA_ARGS__                                                      \
+#define CUPLUG_OVER_PACKS(...)                                   \
+  for (count first = (count)threadIdx.x * WIDTH; first < n_here; \
+       first += (count)ROW_THREADS * WIDTH) {                    \
+    __VA_ARGS__                                                  \
   }
 #endif
