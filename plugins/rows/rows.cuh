@@ -62,22 +62,6 @@ public:
   }
 };
 
-/* Weights, which all rows share and the caches hold. Where there are none, each is `otherwise`. */
-template <typename T> class shared_elements {
-  const T *row_;
-  float otherwise_;
-
-public:
-  __device__ shared_elements(const T *row, float otherwise) : row_(row), otherwise_(otherwise) {}
-  __device__ pack<T> get(int, int64_t first, const extents &e) const {
-    if (row_) return load(row_, first, e);
-    pack<T> p;
-#pragma unroll
-    for (int k = 0; k < width<T>; k++) p.value[k] = (T)otherwise_;
-    return p;
-  }
-};
-
 template <typename T, int PACKS, typename F> __device__ void over_packs(const extents &e, F f) {
   if constexpr (PACKS != 0) {
 #pragma unroll
@@ -158,7 +142,7 @@ __global__ void __launch_bounds__(MOST_THREADS)
 
 template <int n> using packs_of = std::integral_constant<int, n>;
 
-/* Runs op for each row. The arrays are those that it reads and writes by packs; NULL: none. */
+/* Runs op for each row. The arrays are those that it reads and writes by packs. */
 template <typename T, typename Op, typename... P>
 int launch(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op, const P *...arrays) {
   const extents e = {n_rows, n, n % width<T> == 0 && ((uint64_t)arrays | ... | 0) % 16 == 0};
