@@ -640,6 +640,45 @@ class _leaky_relu_backward(Operator):
 
 leaky_relu_backward: _leaky_relu_backward
 
+class _log_softmax(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The logarithm of the softmax along the last axis."""
+
+log_softmax: _log_softmax
+
+class _log_softmax_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of log_softmax by its result."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of log_softmax by its result."""
+
+log_softmax_backward: _log_softmax_backward
+
 class _matmul(Operator):
     @overload
     def __call__(
@@ -1054,6 +1093,45 @@ class _select_backward(Operator):
         """The gradient of select: the elements of grad where mask is true, else 0."""
 
 select_backward: _select_backward
+
+class _softmax(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The softmax along the last axis."""
+
+softmax: _softmax
+
+class _softmax_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of softmax by its result."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of softmax by its result."""
+
+softmax_backward: _softmax_backward
 
 class _sort(Operator):
     def __call__(

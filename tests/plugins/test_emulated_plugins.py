@@ -276,3 +276,36 @@ for dtype in ("uint8", "float32", "complex128"):
             alike(xp.tril(ours, k=1), np.tril(own, 1))
             alike(xp.triu(ours, k=-1), np.triu(own, -1))
 """)
+
+
+def test_rows(run_plugins):
+    """Rows for a warp, for several, and beyond registers; with addresses that are unaligned."""
+    run_plugins("""
+import ml_dtypes
+build_plugin("rows")
+
+
+def near(operator, *arrays):
+    wanted = operator(*arrays, device="cpu").astype("f8")
+    there = [cuplug.asarray(x, device="cuda") for x in arrays]
+    got = operator(*there).numpy()
+    assert got.dtype == arrays[0].dtype
+    bound = 4 * float(ml_dtypes.finfo(got.dtype).eps) * max(1, abs(wanted).max(initial=0))
+    np.testing.assert_allclose(got.astype("f8"), wanted, rtol=0, atol=bound)
+    for first in (1, 3):
+        parts = []
+        for x in arrays:
+            padded = np.concatenate([np.zeros(first, x.dtype), x.ravel()])
+            whole = cuplug.asarray(padded, device="cuda")
+            at = whole.data_ptr + first * x.itemsize
+            parts.append(cuplug.from_pointer(at, x.shape, x.dtype, "cuda", owner=whole))
+        np.testing.assert_array_equal(operator(*parts).numpy().view("u1"), got.view("u1"))
+
+
+for dtype in ("float16", ml_dtypes.bfloat16, "float32"):
+    for shape in ((1, 1), (9, 7), (5, 64), (3, 300), (2, 2050), (1, 16_500), (0, 4), (4, 0)):
+        x, grad = (random.standard_normal(shape).astype(dtype) for _ in "xg")
+        for name in ("softmax", "log_softmax"):
+            near(getattr(ops, name), x)
+            near(getattr(ops, name + "_backward"), grad, getattr(ops, name)(x))
+""")

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The specification is at the top of softmax.c. */
+#include "rows/rows.cuh"
+
+namespace {
+
+/* e to the power of x, of results that are rounded to T. */
+template <typename T> __device__ float exponential(float x) {
+  return sizeof(T) == 2 ? exp2f(x * 1.44269504f) : expf(x);
+}
+
+template <typename T, bool IS_LOG> struct forward {
+  const T *x;
+  T *y;
+  template <int PACKS>
+  __device__ void run(const rows::extents &e, int64_t row, const rows::extents &stored) const {
+    const rows::elements<T, PACKS> own(x + row * e.n, e);
+    float most = -INFINITY, sum = 0;
+    rows::each<T, PACKS>(
+        e, [&](float v) { most = fmaxf(most, v); }, own);
+    most = rows::greatest_of(most);
+    rows::each<T, PACKS>(
+        e, [&](float v) { sum += exponential<T>(v - most); }, own);
+    sum = rows::sum_of(sum);
+    const float log_sum = logf(sum), factor = 1 / sum;
+    const auto value = [=](float v) {
+      return IS_LOG ? v - most - log_sum : exponential<T>(v - most) * factor;
+    };
+    rows::map<T, PACKS>(y + row * e.n, stored, value, own);
+  }
+};
+
+template <typename T, bool IS_LOG> struct backward {
+  const T *grad, *y;
+  T *out;
+  template <int PACKS>
+  __device__ void run(const rows::extents &e, int64_t row, const rows::extents &stored) const {
+    const rows::elements<T, PACKS> own_grad(grad + row * e.n, e), own_y(y + row * e.n, e);
+    float sum = 0;
+    rows::each<T, PACKS>(
+        e, [&](float g, float v) { sum += IS_LOG ? g : g * v; }, own_grad, own_y);
+    sum = rows::sum_of(sum);
+    const auto value = [=](float g, float v) {
+      return IS_LOG ? g - exponential<T>(v) * sum : v * (g - sum);
+    };
+    rows::map<T, PACKS>(out + row * e.n, stored, value, own_grad, own_y);
+  }
+};
+
+template <bool IS_LOG> int run_forward(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[0], *y = &call->tensors[1];
+  return rows::by_dtype(x, [=](auto zero) {
+    using T = decltype(zero);
+    const forward<T, IS_LOG> op = {(const T *)x->data, (T *)y->data};
+    return rows::launch<T>(call, rows::count(x), rows::length(x), op, op.x, op.y);
+  });
+}
+
+template <bool IS_LOG> int run_backward(const cuplug_call *call) {
+  const cuplug_tensor *t = call->tensors;
+  return rows::by_dtype(t, [=](auto zero) {
+    using T = decltype(zero);
+    const backward<T, IS_LOG> op = {(const T *)t[0].data, (const T *)t[1].data, (T *)t[2].data};
+    return rows::launch<T>(call, rows::count(t), rows::length(t), op, op.grad, op.y, op.out);
+  });
+}
+
+} // namespace
+
+CUPLUG_ENTRY int softmax_cuda(const cuplug_call *call) { return run_forward<false>(call); }
+CUPLUG_ENTRY int log_softmax_cuda(const cuplug_call *call) { return run_forward<true>(call); }
+CUPLUG_ENTRY int softmax_backward_cuda(const cuplug_call *call) {
+  return run_backward<false>(call);
+}
+CUPLUG_ENTRY int log_softmax_backward_cuda(const cuplug_call *call) {
+  return run_backward<true>(call);
+}
