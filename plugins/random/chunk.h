@@ -30,6 +30,29 @@ ELEMENTS_INLINE void random_put_normal64(const random_draw *d, int64_t n,
   for (int64_t k = 0; k < n; k++) to[k] = fma(random_normal64(WIDE(k)), scale, loc);
 }
 
+/* In float64 for either dtype, rounded once. */
+#define EXPONENTIAL(T, BITS, width)                                                      \
+  ELEMENTS_INLINE void random_put_exponential##width(                                    \
+      const random_draw *d, int64_t n, const uint32_t *restrict words, T *restrict to) { \
+    const double loc = d->range.at, scale = d->range.by;                                 \
+    for (int64_t k = 0; k < n; k++)                                                      \
+      to[k] = (T)fma(random_exponential##width(BITS(k)), scale, loc);                    \
+  }
+EXPONENTIAL(float, NARROW, 32)
+EXPONENTIAL(double, WIDE, 64)
+
+ELEMENTS_INLINE void random_put_lognormal32(const random_draw *d, int64_t n,
+                                            const uint32_t *restrict words, float *restrict to) {
+  const double mean = d->range.at, sigma = d->range.by;
+  for (int64_t k = 0; k < n; k++)
+    to[k] = (float)random_exp(fma(random_normal32(NARROW(k), quantile_table), sigma, mean));
+}
+ELEMENTS_INLINE void random_put_lognormal64(const random_draw *d, int64_t n,
+                                            const uint32_t *restrict words, double *restrict to) {
+  const double mean = d->range.at, sigma = d->range.by;
+  for (int64_t k = 0; k < n; k++) to[k] = random_exp(fma(random_normal64(WIDE(k)), sigma, mean));
+}
+
 /* Those that the first bits leave open are few. */
 #define INTEGERS(T, BITS, N, width)                                                                \
   ELEMENTS_INLINE void random_put_##T##_of_##width(const random_draw *d, uint64_t i, int64_t n,    \
@@ -66,6 +89,14 @@ ELEMENTS_INLINE void random_chunk(const random_draw *d, uint64_t i, int64_t n,
     random_put_normal32(d, n, words, to);
   else if (d->kind == RANDOM_NORMAL)
     random_put_normal64(d, n, words, to);
+  else if (d->kind == RANDOM_EXPONENTIAL && is_single)
+    random_put_exponential32(d, n, words, to);
+  else if (d->kind == RANDOM_EXPONENTIAL)
+    random_put_exponential64(d, n, words, to);
+  else if (d->kind == RANDOM_LOGNORMAL && is_single)
+    random_put_lognormal32(d, n, words, to);
+  else if (d->kind == RANDOM_LOGNORMAL)
+    random_put_lognormal64(d, n, words, to);
   else if (d->is_wide && is_single)
     random_put_uint32_t_of_64(d, i, n, words, to);
   else if (d->is_wide)

@@ -5,7 +5,13 @@
 
 #include "random/numbers.h"
 
-typedef enum random_kind { RANDOM_UNIFORM, RANDOM_NORMAL, RANDOM_INTEGERS } random_kind;
+typedef enum random_kind {
+  RANDOM_UNIFORM,
+  RANDOM_NORMAL,
+  RANDOM_EXPONENTIAL,
+  RANDOM_LOGNORMAL,
+  RANDOM_INTEGERS
+} random_kind;
 
 typedef struct random_draw {
   random_source from;

@@ -150,6 +150,45 @@ RANDOM_INLINE double random_normal64(uint64_t bits) {
   return random_double(random_double_bits(x) ^ ~bits << 63);
 }
 
+/* ---- Exponential, lognormal ------------------------------------------------------------------ */
+
+/* The quantile function at (52 bits + 1/2) / 2^52, and at (bits + 1/2) / 2^32 but for 2^-53. */
+RANDOM_INLINE double random_exponential64(uint64_t bits) {
+  return -random_log(random_double(bits >> 12 | (uint64_t)1023 << 52) - (1.0 - 0x1p-53));
+}
+RANDOM_INLINE double random_exponential32(uint32_t bits) {
+  return random_exponential64((uint64_t)bits << 32 | (uint64_t)1 << 31);
+}
+
+/* Of finite x: x = k log(2) + r, exp(r) as its series; 2^k as a product, either factor of which is
+ * a normal number. To one rounding error. */
+RANDOM_INLINE double random_exp(double x) {
+  const double inverse[14] = {1.0, /* of factorials */
+                              1.0,
+                              1.0 / 2,
+                              1.0 / 6,
+                              1.0 / 24,
+                              1.0 / 120,
+                              1.0 / 720,
+                              1.0 / 5040,
+                              1.0 / 40320,
+                              1.0 / 362880,
+                              1.0 / 3628800,
+                              1.0 / 39916800,
+                              1.0 / 479001600,
+                              1.0 / 6227020800.0};
+  const double above = x < -746.0 ? -746.0 : x, within = above > 710.0 ? 710.0 : above;
+  /* k as the last bits of 1.5 * 2^52 + k. */
+  const double whole = fma(within, 1.4426950408889634, 0x1.8p52), k = whole - 0x1.8p52;
+  const double r = fma(k, -0x1.abc9e3b39803fp-56, fma(k, -0x1.62e42fefa39efp-1, within));
+  const uint64_t n = random_double_bits(whole) - random_double_bits(0x1.8p52) + 2048;
+  const uint64_t half = n >> 1, rest = n - half;
+  double sum = inverse[13];
+  RANDOM_UNROLL
+  for (int j = 12; j >= 0; j--) sum = fma(sum, r, inverse[j]);
+  return sum * random_double((half - 1) << 52) * random_double((rest - 1) << 52);
+}
+
 /* ---- Integers -------------------------------------------------------------------------------- */
 
 /* Numbers below n are the random bits, as a fraction, times n, rounded down. The first bits of the

@@ -7,6 +7,11 @@
  * normal(x, key, sequence, first, loc, scale): loc + z scale, rounded once, where z is the quantile
  *   function: in float32 at odd multiples of 2^-32, from narrow bits, to 4e-7 of z and 4e-8, up to
  *   6.3; in float64 at odd multiples of 2^-54, from wide ones, to 1e-15, up to 8.3.
+ * exponential(x, key, sequence, first, loc, scale): loc + e scale, rounded once, where e is the
+ *   quantile function: in float32 at odd multiples of 2^-33, from narrow bits, up to 22.9; in
+ *   float64 at odd multiples of 2^-53, from wide ones, to 1e-15, up to 36.8.
+ * lognormal(x, key, sequence, first, mean, sigma): exp(mean + z sigma) in float64, rounded once
+ *   more in float32, where z is as in `normal`.
  * integers(x, key, sequence, first, low, last): from low to low + last, modulo 2^64, all as
  *   probable, to 2^-64 of it; from narrow bits where last < 2^24, else from wide ones.
  *
@@ -18,6 +23,8 @@
 
 CUPLUG_ENTRY int uniform_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int normal_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int exponential_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int lognormal_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int integers_cuda(const cuplug_call *call);
 
 #define PARALLEL_FROM 32768 /* elements: below, to wake up threads costs more than they save */
@@ -83,6 +90,10 @@ static int draw(const cuplug_call *call, random_kind kind) {
 
 CUPLUG_ENTRY int uniform_host(const cuplug_call *call) { return draw(call, RANDOM_UNIFORM); }
 CUPLUG_ENTRY int normal_host(const cuplug_call *call) { return draw(call, RANDOM_NORMAL); }
+CUPLUG_ENTRY int exponential_host(const cuplug_call *call) {
+  return draw(call, RANDOM_EXPONENTIAL);
+}
+CUPLUG_ENTRY int lognormal_host(const cuplug_call *call) { return draw(call, RANDOM_LOGNORMAL); }
 CUPLUG_ENTRY int integers_host(const cuplug_call *call) { return draw(call, RANDOM_INTEGERS); }
 
 #define FROM "inout x: T[*s], key: uint64, sequence: uint64, first: uint64, "
@@ -93,6 +104,12 @@ CUPLUG_OPERATOR(uniform_cuda, uniform_host,
 CUPLUG_OPERATOR(normal_cuda, normal_host,
                 "normal(" FROM "loc: float, scale: float) where T: float32 | float64",
                 "Normal numbers around loc." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC);
+CUPLUG_OPERATOR(exponential_cuda, exponential_host,
+                "exponential(" FROM "loc: float, scale: float) where T: float32 | float64",
+                "Exponential numbers from loc on." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC);
+CUPLUG_OPERATOR(lognormal_cuda, lognormal_host,
+                "lognormal(" FROM "mean: float, sigma: float) where T: float32 | float64",
+                "Exponentials of normal numbers." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(integers_cuda, integers_host,
                 "integers(" FROM "low: uint64, last: uint64) where T: bool | integer",
                 "Integers from low to low + last." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC);

@@ -78,7 +78,8 @@ __device__ void draw(const random_draw &d, const CODE &code) {
 template <typename T> struct floats {
   T at, by;
   floats(const random_range &range) : at((T)range.at), by((T)range.by) {}
-  template <class BITS> __device__ void after(const BITS &, int64_t, const packs<T> &) const {}
+  template <class BITS, class OUT>
+  __device__ void after(const BITS &, int64_t, const OUT &) const {}
 };
 
 template <typename T> struct uniform : floats<T> {
@@ -99,6 +100,28 @@ template <typename T> struct normal : floats<T> {
   }
   __device__ double operator()(uint64_t bits) const {
     return fma(random_normal64(bits), this->by, this->at);
+  }
+};
+
+/* Both in float64 for either dtype, rounded once. */
+template <typename T> struct exponential : floats<double> {
+  using floats<double>::floats;
+  __device__ T operator()(uint32_t bits) const {
+    return (T)fma(random_exponential32(bits), by, at);
+  }
+  __device__ T operator()(uint64_t bits) const {
+    return (T)fma(random_exponential64(bits), by, at);
+  }
+};
+
+template <typename T> struct lognormal : floats<double> {
+  const float (*table)[QUANTILE_ROWS];
+  using floats<double>::floats;
+  __device__ float operator()(uint32_t bits) const {
+    return (float)random_exp(fma((double)random_normal32(bits, table), by, at));
+  }
+  __device__ double operator()(uint64_t bits) const {
+    return random_exp(fma(random_normal64(bits), by, at));
   }
 };
 
@@ -149,7 +172,14 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    normal_kernel(const __grid_constant__ random_draw d, normal<T> code) {
+    exponential_kernel(const __grid_constant__ random_draw d, exponential<T> code) {
+  draw<T, sizeof(T) == 8>(d, code);
+}
+
+/* Of normal numbers or what is made of them. */
+template <typename T, class CODE>
+__global__ void __launch_bounds__(THREADS)
+    normal_kernel(const __grid_constant__ random_draw d, CODE code) {
   if constexpr (sizeof(T) == 4) {
     __shared__ float copy[QUANTILE_DEGREE + 1][QUANTILE_ROWS];
 #pragma unroll 1
@@ -176,6 +206,14 @@ int launch(cuplug::call call, const random_draw &d, const A &...code) {
   return call.launch<kernel>({wanted < BLOCKS ? wanted : BLOCKS, THREADS}, d, code...);
 }
 
+template <template <typename> class CODE>
+int launch_normal(cuplug::call call, const random_draw &d) {
+  using wide = CODE<double>;
+  using narrow = CODE<float>;
+  if (d.is_wide) return launch<double, normal_kernel<double, wide>>(call, d, wide(d.range));
+  return launch<float, normal_kernel<float, narrow>>(call, d, narrow(d.range));
+}
+
 template <typename T> int launch_integers(cuplug::call call, const random_draw &d) {
   if constexpr (sizeof(T) >= 4)
     if (d.is_wide) return launch<T, integers_kernel<T, true>>(call, d);
@@ -192,8 +230,19 @@ CUPLUG_ENTRY int uniform_cuda(const cuplug_call *call) {
 
 CUPLUG_ENTRY int normal_cuda(const cuplug_call *call) {
   const random_draw d = random_draw_of(call, RANDOM_NORMAL);
-  if (d.is_wide) return launch<double, normal_kernel<double>>(call, d, normal<double>(d.range));
-  return launch<float, normal_kernel<float>>(call, d, normal<float>(d.range));
+  return launch_normal<normal>(call, d);
+}
+
+CUPLUG_ENTRY int exponential_cuda(const cuplug_call *call) {
+  const random_draw d = random_draw_of(call, RANDOM_EXPONENTIAL);
+  if (d.is_wide)
+    return launch<double, exponential_kernel<double>>(call, d, exponential<double>(d.range));
+  return launch<float, exponential_kernel<float>>(call, d, exponential<float>(d.range));
+}
+
+CUPLUG_ENTRY int lognormal_cuda(const cuplug_call *call) {
+  const random_draw d = random_draw_of(call, RANDOM_LOGNORMAL);
+  return launch_normal<lognormal>(call, d);
 }
 
 CUPLUG_ENTRY int integers_cuda(const cuplug_call *call) {

@@ -109,6 +109,31 @@ def test_normal_numbers_are_the_quantile_function():
     np.testing.assert_allclose(shifted, 10 + 2 * found.astype(float), rtol=1e-7)
 
 
+def test_exponential_numbers_are_the_quantile_function():
+    bits = philox.wide(KEY, SEQUENCE, 5, 3000) >> np.uint64(12)
+    wanted = -np.log((bits.astype(float) + 0.5) * 2.0**-52)
+    np.testing.assert_allclose(drawn("exponential", "float64", 3000, 5, 0, 1), wanted, rtol=1e-15)
+    bits = philox.narrow(KEY, SEQUENCE, 5, 3000).astype(float)
+    wanted = -np.log((bits + 0.5) * 2.0**-32)
+    found = drawn("exponential", "float32", 3000, 5, 0, 1)
+    np.testing.assert_allclose(found, wanted, rtol=6e-8)
+    np.testing.assert_allclose(drawn("exponential", "float32", 3000, 5, 3, 2), 3 + 2 * wanted, 6e-8)
+
+
+@pytest.mark.parametrize("scale", [0, 0.1, 1, 90, 1000])
+def test_lognormal_numbers_are_exponentials(scale):
+    """Also of numbers whose exponentials are 0, subnormal or infinite."""
+    z = drawn("normal", "float64", 3000, 5, 0.5, scale)
+    with np.errstate(over="ignore", under="ignore"):
+        wanted = np.exp(z)
+        found = drawn("lognormal", "float64", 3000, 5, 0.5, scale)
+        np.testing.assert_array_max_ulp(found, wanted, 1)
+        z = drawn("normal", "float32", 3000, 5, 0, 1).astype(float) * scale + 0.5
+        wanted = np.exp(z).astype("float32")
+    found = drawn("lognormal", "float32", 3000, 5, 0.5, scale)
+    np.testing.assert_array_max_ulp(found, wanted, 1)
+
+
 @pytest.mark.parametrize("lead", range(5))
 @pytest.mark.parametrize("n", [0, 1, 7, 513, 70_001])
 def test_numbers_do_not_depend_on_their_place(lead, n):
@@ -131,6 +156,8 @@ def test_large_arrays():
 def kinds():
     yield from (("uniform", dtype, (-1, 3)) for dtype in ("float32", "float64"))
     yield from (("normal", dtype, (1, 3)) for dtype in ("float32", "float64"))
+    yield from (("exponential", dtype, (0, 3)) for dtype in ("float32", "float64"))
+    yield from (("lognormal", dtype, (1, 3)) for dtype in ("float32", "float64"))
     yield from (("integers", dtype, (0, many - 1)) for dtype, many in INTEGERS)
 
 

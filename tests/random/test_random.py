@@ -23,15 +23,29 @@ def draw(device, seed=7, n=1003):
         rng.integers(2**64 - 1, size=n, dtype="uint64", endpoint=True, device=device),
         rng.integers(2, size=n, dtype="bool", device=device),
         rng.choice(n, 10, device=device),
+        *(rng.exponential(3, n, dtype, device=device) for dtype in ("float32", "float64")),
+        *(rng.lognormal(1, 3, n, dtype, device=device) for dtype in ("float32", "float64")),
+    ]
+    return [x.numpy() for x in drawn]
+
+
+def search(device, n=1003):
+    """Draw by searches among sums of probabilities, and by sorting."""
+    rng, p = cuplug.random.Generator(7), [0.1, 0.2, 0.3, 0.4]
+    drawn = [
+        *(rng.poisson(mean, n, device=device) for mean in (0.3, 1e5)),
+        rng.binomial(100, 0.4, n, device=device),
+        *(rng.choice(4, 3, replace, p, device=device) for replace in (True, False)),
     ]
     return [x.numpy() for x in drawn]
 
 
 @pytest.mark.gpu
 def test_the_same_bits_on_a_gpu():
-    for host, gpu in zip(draw("cpu"), draw("cuda"), strict=True):
-        assert host.dtype == gpu.dtype
-        np.testing.assert_array_equal(host, gpu)
+    host, gpu = ([*draw(device), *search(device)] for device in ("cpu", "cuda"))
+    for left, right in zip(host, gpu, strict=True):
+        assert left.dtype == right.dtype
+        np.testing.assert_array_equal(left, right)
     rng = [cuplug.random.Generator(4) for _ in range(2)]
     for n in (0, 1, 2, 1000, 100_000):
         host, gpu = rng[0].permutation(n, device="cpu"), rng[1].permutation(n, device="cuda")
@@ -92,6 +106,14 @@ DISTRIBUTIONS = {
     "integers of three": lambda rng: rng.integers(3, size=N, dtype="int8"),
     "integers of all": lambda rng: rng.integers(-(2**63), 2**63 - 1, N, endpoint=True),
     "choice": lambda rng: rng.choice(50, N),
+    "choice with p": lambda rng: rng.choice(4, N, p=[0.1, 0.6, 0, 0.3]),
+    "exponential": lambda rng: rng.exponential(3, N),
+    "exponential float32": lambda rng: rng.standard_exponential(N, dtype="float32"),
+    "lognormal": lambda rng: rng.lognormal(1, 0.3, N),
+    "poisson of few": lambda rng: rng.poisson(0.2, N),
+    "poisson of many": lambda rng: rng.poisson(1e7, N),
+    "binomial": lambda rng: rng.binomial(20, 0.3, N),
+    "binomial of many": lambda rng: rng.binomial(10**9, 0.999, N),
     "permutation": lambda rng: rng.permutation(N)[: N // 2],
 }
 
@@ -111,6 +133,73 @@ def test_statistics_are_those_of_numpy(name):
         assert abs((x[distance:] * x[:-distance]).mean()) < 5 / np.sqrt(x.size) + abs(
             (y[distance:] * y[:-distance]).mean()
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("poisson", (0,)),
+        ("poisson", (1e-9,)),
+        ("poisson", (0.7,)),
+        ("poisson", (250.5,)),
+        ("poisson", (3e6,)),
+        ("binom", (0, 0.5)),
+        ("binom", (7, 0)),
+        ("binom", (7, 1)),
+        ("binom", (7, 0.5)),
+        ("binom", (10_000, 1e-4)),
+        ("binom", (10**9, 0.9)),
+    ],
+)
+def test_counts_are_the_quantile_function(name, numbers):
+    """Of the uniform numbers that are drawn at the same position."""
+    stats = pytest.importorskip("scipy.stats")
+    of, rng = getattr(stats, name)(*numbers), cuplug.random.Generator(11)
+    u = rng.random(5000, device="cpu").numpy()
+    rng.position = 0
+    method = rng.poisson if name == "poisson" else rng.binomial
+    found = method(*numbers, (50, 100), device="cpu").numpy()
+    assert found.dtype == "int64"
+    assert rng.position == 5000
+    k = found.ravel()
+    assert (of.cdf(k) >= u - 1e-9).all()
+    assert (of.cdf(k - 1) <= u + 1e-9).all()
+
+
+def test_counts_in_parts():
+    """Elements depend on their positions only."""
+    for draw_some in (
+        lambda rng, n: rng.poisson(4.5, n, device="cpu"),
+        lambda rng, n: rng.binomial(9, 0.2, n, device="cpu"),
+        lambda rng, n: rng.lognormal(0, 1, n, "float32", device="cpu"),
+        lambda rng, n: rng.exponential(2, n, device="cpu"),
+        lambda rng, n: rng.choice(3, n, p=[0.2, 0.5, 0.3], device="cpu"),
+    ):
+        whole = draw_some(cuplug.random.Generator(3), 70_000).numpy()
+        rng = cuplug.random.Generator(3)
+        parts = [draw_some(rng, n).numpy().ravel() for n in ((), (1, 2), 60_000, 9_997)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_choices_with_probabilities_and_without_replacement():
+    """Each order is as probable as with NumPy's: p / (1 - what is taken) for each of them."""
+    p, rng = np.array([0.5, 0.2, 0, 0.3], "float32"), cuplug.random.Generator(1)
+    drawn = [rng.choice(4, 2, False, p, device="cpu").numpy() for _ in range(4000)]
+    for first, second in ((0, 1), (0, 3), (1, 0), (1, 3), (3, 0), (3, 1)):
+        wanted = 4000 * p[first] * p[second] / (1 - p[first])
+        found = np.count_nonzero((np.array(drawn) == (first, second)).all(axis=1))
+        assert abs(found - wanted) < 5 * np.sqrt(wanted)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_choices_of_parts_with_probabilities(device):
+    rng = cuplug.random.Generator(1)
+    x = cuplug.asarray(np.arange(12.0).reshape(3, 4), device=device)
+    p = cuplug.asarray(np.array([0, 1.0, 0]), device=device)
+    np.testing.assert_array_equal(rng.choice(x, (2, 2), p=p).numpy(), [[[4, 5, 6, 7]] * 2] * 2)
+    one = rng.choice(x, 1, False, [0, 0, 1, 0], axis=1)
+    np.testing.assert_array_equal(one.numpy(), [[2], [6], [10]])
+    assert rng.choice(3, 0, p=[0, 0.5, 0.5], device=device).shape == (0,)
 
 
 def test_every_order_of_few_is_as_probable():
@@ -228,6 +317,22 @@ REFUSED = [
     (lambda r: r.random("a"), "size: seen 'a', wanted an integer"),
     (lambda r: setattr(r, "position", -1), "position: seen -1, wanted 0 <= position < 2**64"),
     (lambda r: setattr(r, "position", "a"), "position: seen 'a', wanted an integer"),
+    (lambda r: r.exponential(-1), "exponential: scale: got -1, expected a finite number of at"),
+    (lambda r: r.lognormal(np.inf), "lognormal: mean: got inf, expected a finite number"),
+    (lambda r: r.lognormal(-np.inf), "lognormal: mean: got -inf, expected a finite number"),
+    (lambda r: r.lognormal(0, np.nan), "lognormal: sigma: got nan, expected a finite number of"),
+    (lambda r: r.exponential(1, 3, "int8"), "exponential: dtype: seen int8, wanted float32 or"),
+    (lambda r: r.poisson(-1), "poisson: lam: got -1, expected a finite number of at least 0"),
+    (lambda r: r.poisson(1e12), "poisson: lam: got 1000000000000.0, expected at most 2**32; use"),
+    (lambda r: r.binomial(-1, 0.5), "binomial: n: got -1, expected 0 <= n <= 2**53"),
+    (lambda r: r.binomial(5, 1.5), "binomial: p: got 1.5, expected 0 <= p <= 1"),
+    (lambda r: r.binomial(2**50, 0.5), "expected a variance of at most 2**32; use normal"),
+    (lambda r: r.choice(3, p=[0.5, 0.5]), "choice: p: got shape (2,), expected (3,), as a"),
+    (lambda r: r.choice(2, p=[0.5, 0.6]), "choice: p: got a sum of 1.1, expected 1; divide by it"),
+    (lambda r: r.choice(2, p=[-0.5, 1.5]), "choice: p: got -0.5, expected probabilities of at"),
+    (lambda r: r.choice(2, p=[np.nan, 1]), "choice: p: got nan, expected probabilities of at"),
+    (lambda r: r.choice(2, p=[0j, 1]), "choice: p: got complex128, expected real numbers"),
+    (lambda r: r.choice(3, 3, False, [0.5, 0, 0.5]), "got 2 that are not 0, expected at least 3"),
     (lambda r: r.shuffle([1, 2]), "shuffle: x: seen list, wanted a cuplug.Array"),
 ]
 

@@ -38,16 +38,20 @@ __all__ = [
     "rfftn",
 ]
 
-_SINGLE = {"float32": "float32", "complex64": "float32"}
-_DTYPES = ("float32", "float64", "complex64", "complex128")
+# By the dtype itself: NumPy takes longer to name it than to transform a few elements.
+_IS_SINGLE = {
+    np.dtype(name): name in ("float32", "complex64")
+    for name in ("float32", "float64", "complex64", "complex128")
+}
 _NORMS = ("backward", "ortho", "forward")
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def _checked(name: str, x: Any, norm: str) -> Array:
-    checked(f"fft.{name}", "x", x)
-    if x.dtype.name not in _DTYPES:
-        wanted = ", ".join(_DTYPES)
+    if type(x) is not Array:
+        checked(f"fft.{name}", "x", x)
+    if x.dtype not in _IS_SINGLE:
+        wanted = ", ".join(dtype.name for dtype in _IS_SINGLE)
         raise TypeError(f"fft.{name}: x: got {x.dtype}, expected one of {wanted}; use astype")
     if norm not in _NORMS:
         raise ValueError(f"fft.{name}: norm: got {norm!r}, expected one of {_NORMS}")
@@ -55,11 +59,11 @@ def _checked(name: str, x: Any, norm: str) -> Array:
     return found
 
 
-def _by_numpy(name: str, x: Array, **given: Any) -> Array:
-    """Return what a function of numpy.fft gives, in the precision of its argument."""
-    found = getattr(np.fft, name)(x.numpy(), **given)
-    single = {"c": np.complex64, "f": np.float32}[found.dtype.kind]
-    return on_host(found.astype(single, copy=False) if x.dtype.name in _SINGLE else found)
+def _on_host(x: Array, found: Any) -> Array:
+    """Return what NumPy gave, which computes in float64 before version 2, in the precision of x."""
+    if _IS_SINGLE[x.dtype] and not _IS_SINGLE[found.dtype]:
+        found = found.astype(np.complex64 if found.dtype.kind == "c" else np.float32)
+    return on_host(found)
 
 
 # ---- By cuFFT, along one dimension after the other -----------------------------------------------
@@ -77,7 +81,7 @@ def _by_cufft(name: str, x: Array, n: Any, axis: int, norm: str) -> Array:
     if name == "rfft" and kind_of(x.dtype) == "complex":
         raise TypeError(f"fft.rfft: x: got {x.dtype}, expected real numbers; use real")
     if name != "rfft":
-        x = astype(x, "complex64" if x.dtype.name in _SINGLE else "complex128", copy=False)
+        x = astype(x, "complex64" if _IS_SINGLE[x.dtype] else "complex128", copy=False)
     lines = moveaxis(x, axis, -1)
     size = lines.shape[-1]
     n = (2 * (size - 1) if name == "irfft" else size) if n is None else integer("fft: n", n)
@@ -123,11 +127,13 @@ def _along_several(name: str, x: Array, s: Any, axes: Any, norm: str) -> Array:
 
 
 def _one(name: str, what: str) -> Callable[..., Array]:
+    by_numpy = getattr(np.fft, name)
+
     def transform(
         x: Array, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
     ) -> Array:
         if _checked(name, x, norm).device.type == "cpu":
-            return _by_numpy(name, x, n=n, axis=axis, norm=norm)
+            return _on_host(x, by_numpy(x.numpy(), n, axis, norm))
         return _by_cufft(name, x, n, axis_of(f"fft.{name}", axis, x.ndim), norm)
 
     transform.__name__ = transform.__qualname__ = name
@@ -152,11 +158,13 @@ def _one(name: str, what: str) -> Callable[..., Array]:
 
 
 def _several(name: str, what: str) -> Callable[..., Array]:
+    by_numpy = getattr(np.fft, name)
+
     def transform(x: Array, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
         if s is not None and axes is None:
             axes = tuple(range(-len(s), 0))
         if _checked(name, x, norm).device.type == "cpu":
-            return _by_numpy(name, x, s=s, axes=axes, norm=norm)
+            return _on_host(x, by_numpy(x.numpy(), s, axes, norm))
         return _along_several(name, x, s, axes, norm)
 
     transform.__name__ = transform.__qualname__ = name

@@ -84,7 +84,7 @@ def _direct_place(name: str, dtype: Any) -> Operator | None:
 
 def _place(name: str, x: Array, axis: Any, keepdims: bool) -> Array:
     if kind_of(checked(name, "x", x).dtype) == "complex":
-        raise TypeError(f"{name}: x: seen {x.dtype}, wanted real numbers")
+        raise TypeError(f"{name}: x: got {x.dtype}, expected real numbers; use real, imag or abs")
     if not x.ndim and axis is None:
         x = reshape(x, (1,))
         keepdims, axis = False, 0

@@ -20,7 +20,7 @@ from cuplug.array_api.views import axis_of, reshape
 
 def _ordered(name: str, x: Array, axis: int, descending: bool) -> Array:
     if kind_of(checked(name, "x", x).dtype) == "complex":
-        raise TypeError(f"{name}: x: seen {x.dtype}, wanted numbers that have an order")
+        raise TypeError(f"{name}: x: got {x.dtype}, expected real numbers; use real, imag or abs")
     axis = axis_of(name, axis, x.ndim)
     result: Array = stock(f"sorting.{name}")(
         x, axis=axis, descending=flag(f"{name}: descending", descending)

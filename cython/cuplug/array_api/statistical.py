@@ -60,7 +60,7 @@ def _reduce(name: str, x: Array, axis: Any, keepdims: bool, result: str | None =
 
 def _real(name: str, x: Array) -> Array:
     if kind_of(checked(name, "x", x).dtype) == "complex":
-        raise TypeError(f"{name}: x: seen {x.dtype}, wanted real numbers")
+        raise TypeError(f"{name}: x: got {x.dtype}, expected real numbers; use real, imag or abs")
     return x
 
 

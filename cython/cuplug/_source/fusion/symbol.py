@@ -332,6 +332,8 @@ def _reduced(name: str) -> Callable[..., Symbol]:
         x = cast(symbol_of(x), symbol_of(x).dtype)
         if dtype is not None:
             x = cast(x, to_dtype(dtype))
+        if name in ("max", "min") and x.type.kind == "c":
+            raise TypeError(f"got {x.type}, expected real numbers; use real, imag or abs")
         if name in ("any", "all", "count_nonzero"):
             result = np.dtype("int64" if name == "count_nonzero" else "bool")
         elif x.type.kind == "V" or name in ("max", "min", "var"):

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of generators that are no arrays: seeds and numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+def seed_sequence(seed: Any) -> np.random.SeedSequence:
+    """Return the sequence that a seed means."""
+    try:
+        return np.random.SeedSequence(seed)
+    except (TypeError, ValueError) as error:
+        wanted = "an integer of at least 0, a sequence of them, a SeedSequence or None"
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"seed: seen {seed!r}, wanted {wanted}") from None
+
+
+def number(what: str, value: Any) -> float:
+    """Return a number as a float."""
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    except OverflowError:
+        raise ValueError(f"{what}: seen an integer beyond float64, wanted a number") from None
+    raise TypeError(f"{what}: seen {type(value).__name__}, wanted a number")
+
+
+def finite(what: str, value: Any, at_least: float = -math.inf) -> float:
+    """Return a number that is neither infinite nor NaN."""
+    found = number(what, value)
+    if not at_least <= found < math.inf or found == -math.inf:
+        wanted = "a finite number" + (" of at least 0" if at_least == 0 else "")
+        raise ValueError(f"{what}: got {value}, expected {wanted}")
+    return found
+
+
+def has_parts(x: Any) -> bool:
+    """Return whether NumPy makes an array with dimensions of an argument."""
+    try:
+        return type(x) is not int and np.ndim(x) > 0
+    except ValueError:  # of rows that are not equal, which asarray tells
+        return True
