@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arguments/match.h"
 
+#include "arguments/guarantees.h"
 #include "base/describe.h"
 #include "base/dtype.h"
 #include "base/layout.h"
@@ -255,6 +256,12 @@ static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, in
   return CUPLUG_OK;
 }
 
+CUPLUG__COLD static int refuse_guarantees(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
+  const cuplug__guarantee_text text = cuplug__describe_broken(&m->s->parameters[i], t);
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s, expected %s: it is changed in place",
+                          text.seen, text.wanted);
+}
+
 /* Whether a tensor fits because one before it did, whose parameter is alike. */
 static inline int is_repeated(cuplug__match *m, const cuplug_tensor *t) {
   const uint32_t k = m->frame->n_tensors, like = m->item < 0 ? m->like[k] : k;
@@ -312,10 +319,12 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   if (!is_repeated(m, t) && (status = match_tensor(m, i, t))) return status;
   int contiguous = cuplug__is_contiguous(t);
   if (!contiguous && !cuplug__has_possible_strides(t)) return refuse_strides(m, i, t);
+  const int is_broken = m->s->has_guarantees && cuplug__breaks_guarantees(&m->s->parameters[i], t);
   if (m->s->parameters[i].is_inout) {
     m->inout_mask |= 1ull << k;
     if ((status = match_inout(m, i, a, contiguous))) return status;
-  } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides)) {
+    if (is_broken) return refuse_guarantees(m, i, t);
+  } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides) || is_broken) {
     f->copy_mask |= 1ull << k;
     if (a->flags & CUPLUG_ODD_STRIDES) f->odd_mask |= 1ull << k;
   }

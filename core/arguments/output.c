@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that the caller brings along. */
+#include "arguments/guarantees.h"
 #include "arguments/overlap.h"
 #include "base/describe.h"
 #include "base/layout.h"
@@ -68,6 +69,11 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   if (cuplug__shares_elements(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array whose elements share memory",
                   "one with memory for each", error);
+  const cuplug_parameter *x = &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
+  if (cuplug__breaks_guarantees(x, &given->tensor)) {
+    const cuplug__guarantee_text text = cuplug__describe_broken(x, &given->tensor);
+    return refuse(f, k, CUPLUG_ERROR_VALUE, text.seen, text.wanted, error);
+  }
   const cuplug__span span = cuplug__span_of(&given->tensor);
   if (is_zero(f, k) && span.high - span.low != (uintptr_t)cuplug__n_bytes(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array with gaps between its elements",
@@ -123,9 +129,9 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
 static int fits(const cuplug_frame *f, uint32_t k, const cuplug_argument *given) {
   const cuplug_tensor *x = &given->tensor, *wanted = &f->tensors[k];
   if (given->kind != CUPLUG_ARGUMENT_ARRAY || given->flags || f->n_bytes[k] < 0 || f->apart ||
-      memcmp(&x->device, &wanted->device, CUPLUG__TYPE_BYTES) || !x->data || x->byte_offset ||
-      (x->ndim && !x->shape) || !cuplug__same_sizes(x->shape, wanted->shape, x->ndim) ||
-      !cuplug__is_contiguous(x))
+      f->signature->has_guarantees || memcmp(&x->device, &wanted->device, CUPLUG__TYPE_BYTES) ||
+      !x->data || x->byte_offset || (x->ndim && !x->shape) ||
+      !cuplug__same_sizes(x->shape, wanted->shape, x->ndim) || !cuplug__is_contiguous(x))
     return 0;
   const uintptr_t low = (uintptr_t)x->data, high = low + (uintptr_t)f->n_bytes[k];
   for (uint32_t other = 0; other < f->n_tensors; other++) {

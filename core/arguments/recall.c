@@ -22,7 +22,8 @@
 typedef struct known_array {
   cuplug_argument like; /* without memory and strides; its shape is here: */
   int64_t shape[MAX_DIMS];
-  int64_t n_bytes; /* as in the frame */
+  int64_t n_bytes;        /* as in the frame */
+  uintptr_t address_mask; /* as in the signature */
 } known_array;
 
 typedef struct known_match {
@@ -194,6 +195,7 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
     x->like.tensor = (cuplug_tensor){.device = t->device, .ndim = t->ndim, .dtype = t->dtype};
     for (int32_t d = 0; d < t->ndim; d++) x->shape[d] = t->shape[d];
     x->n_bytes = f->n_bytes[k];
+    x->address_mask = m->s->parameters[f->parameter[k]].address_mask;
   }
 }
 
@@ -207,7 +209,7 @@ static inline int is_alike(const cuplug_argument *a, const known_array *x) {
     if (t->shape[d] != x->shape[d]) return 0;
   if (((uintptr_t)t->strides | t->byte_offset) && (t->byte_offset || !cuplug__is_contiguous(t)))
     return 0;
-  return t->data || !x->n_bytes;
+  return !((uintptr_t)t->data & x->address_mask) && (t->data || !x->n_bytes);
 }
 
 static inline int restore_inputs(const known_match *known, const cuplug_argument *args,

@@ -40,7 +40,7 @@ int cuplug__takes_blocks(const cuplug_frame *f) {
   const uint32_t flags = o->row->flags;
   if (!(flags & CUPLUG_ROW_NEVER_WAITS) || flags & CUPLUG_ROW_KEEPS_WHOLE || !*o->row->host_entry ||
       o->reshape || f->signature->n_lists || f->signature->optional_outputs || f->odd_mask ||
-      f->n_tensors > CUPLUG_MAX_LOOP_ARRAYS)
+      f->signature->has_guarantees || f->n_tensors > CUPLUG_MAX_LOOP_ARRAYS)
     return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     if (!has_loop_alone(f, k)) return 0;

@@ -11,15 +11,16 @@
  *   dims       = [dim {"," dim}]
  *   dim        = "..." | "?" | "*" name ["[" [formula] ":" [formula] "]"] | formula
  *   clauses    = clause {"," clause}
- *   clause     = name ":" dtype {"|" dtype} | condition
+ *   clause     = name ":" dtype {"|" dtype} | condition | guarantee
  *   default    = number | string | "True" | "False" | "None"
  *
- * Formulas are those of formula.h, conditions those of conditions.h, words those of words.h.
+ * Formulas, conditions, guarantees and words are those of the headers of these names.
  */
 #include "base/dtype.h"
 #include "base/status.h"
 #include "signature/conditions.h"
 #include "signature/formula.h"
+#include "signature/guarantees.h"
 #include "signature/rules.h"
 #include "signature/words.h"
 
@@ -325,11 +326,12 @@ static int parse_bound(parser *p, const char *name, const char *at) {
 static int parse_clause(parser *p) {
   cuplug__skip_space(p);
   const char *name, *begin = p->at;
-  const char digits_and_signs[] = "0123456789-(.";
-  if (!*begin || !strchr(digits_and_signs, *begin)) {
+  if (!*begin || !strchr("0123456789-(.", *begin)) {
     if (cuplug__parse_name(p, &name, "a type variable or a range is wanted"))
       return CUPLUG_ERROR_VALUE;
     if (cuplug__take(p, ":")) return parse_bound(p, name, begin);
+    const int is_guarantee = *p->at == '(' && !cuplug__is_function(name);
+    if (is_guarantee) return cuplug__parse_guarantee(p, name, begin);
     p->at = begin;
   }
   return cuplug__parse_condition(p);
@@ -373,11 +375,9 @@ static int parse_text(const char *text, uint64_t known, int is_short, cuplug_sig
     status = cuplug__check_signature(&p, &parameter);
     if (!p.token) p.token = parameter < 0 ? p.s->text : p.parameter_at[parameter];
   }
-  if (status && position) *position = (uint32_t)(p.token - p.s->text);
-  if (status)
-    cuplug_free_signature(p.s);
-  else
-    *signature = p.s;
+  if (!status) return *signature = p.s, CUPLUG_OK;
+  if (position) *position = (uint32_t)(p.token - p.s->text);
+  cuplug_free_signature(p.s);
   return status;
 }
 

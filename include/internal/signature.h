@@ -55,6 +55,8 @@ typedef struct cuplug_parameter {
   int32_t is_inout;           /* 1: it is changed in place, or its arrays are */
   int32_t is_each;            /* 1: each array of the list has sizes of its own: T[n][each] */
   uint32_t words;             /* CUPLUG_WORD_INOUT ... */
+  uint32_t address_mask;      /* bits that are 0 in its address: align(x) - 1 */
+  uint32_t has_unit_stride;   /* 1: elements along its last dimension are adjacent */
   uint32_t type_at, type_end; /* where the name of its dtype is in the text; of a choice: 0 */
 } cuplug_parameter;
 
@@ -117,6 +119,7 @@ struct cuplug_signature {
   int32_t n_each_lists;         /* of these, those whose arrays have sizes of their own */
   int32_t n_handles;            /* parameters that are handles */
   int32_t n_element_ranges;     /* conditions of elements of arrays */
+  int32_t has_guarantees;       /* 1: an array has an address mask or a unit stride */
   uint32_t parameters_end;      /* where the text continues behind them; without any: 0 */
   cuplug_parameter *parameters; /* outputs last */
   const cuplug_parameter *made; /* the handle that it makes, behind the parameters; n_outputs is 0

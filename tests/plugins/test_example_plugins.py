@@ -204,6 +204,21 @@ def test_scatter_sum(get_operator, side, dtype, n, d, rows):
             operator(source, index - rows, rows, device=side)
 
 
+@on_sides
+@with_dtypes
+@pytest.mark.parametrize(("m", "n"), [(3, 8), (2, 4096), (0, 8), (4, 0)])
+def test_silu_and_mul(get_operator, side, dtype, m, n):
+    operator, product = get_operator("silu_and_mul"), draw((m, 2 * n + 1), dtype)
+    for gate_up in (product[:, :-1].copy(), product[:, 1:]):  # with aligned rows, and without
+        gate, up = gate_up[:, :n], gate_up[:, n:]
+        wide = gate.astype(np.float64)
+        wanted = wide / (1 + np.exp(-wide)) * up.astype(np.float64)
+        check(operator(gate, up, device=side), wanted, dtype)
+        out = np.zeros((m, n + 8), dtype)[:, :n]
+        operator(gate, up, out=out, device=side)
+        check(out, wanted, dtype)
+
+
 @pytest.mark.sample(20)
 @on_sides
 @pytest.mark.parametrize("dtype", [bool, np.int32, np.int64, np.float32, np.float64])

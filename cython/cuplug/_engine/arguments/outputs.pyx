@@ -316,5 +316,6 @@ cdef object copy_array(object x, tuple wanted):
         view = x if isinstance(x, numpy.ndarray) else memoryview(x)
         return numpy.array(numpy.broadcast_to(view, wanted), order="C", copy=True)
     if hasattr(x, "expand") and hasattr(x, "contiguous"):
-        return x.expand(wanted).contiguous()
+        copy = x.expand(wanted).contiguous()
+        return copy.clone() if copy.data_ptr() == x.data_ptr() else copy
     return None

@@ -78,7 +78,7 @@ def takes_any_layout_there(operator: Tried, arguments: Arguments, device: str = 
     wanted = outcome(operator, arguments, device=device)
     if isinstance(wanted, type):
         return
-    for layout in ("strided", "sliced", "reversed", "Fortran-ordered"):
+    for layout in ("strided", "sliced", "reversed", "Fortran-ordered", "offset by one element"):
         laid = with_arrays(with_arrays(arguments, LAYOUTS[layout]), Laid)
         try:
             seen: list[Any] = as_list(operator(**laid))

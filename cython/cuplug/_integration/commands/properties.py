@@ -25,7 +25,7 @@ EPSILONS = 64  # by which two sides may differ, of the largest value
 
 
 class Guarded:
-    """A copy of an array between guard zones, aligned, or misaligned by one byte."""
+    """A copy of an array between guard zones, `shift` bytes past a multiple of 16."""
 
     def __init__(self, x: Array, shift: int = 0, fill: int | None = None) -> None:
         at = GUARD_BYTES + shift
@@ -208,6 +208,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "sliced": _sliced,
     "reversed": lambda x: x[::-1].copy()[::-1] if x.ndim else x,
     "Fortran-ordered": lambda x: np.array(x, order="F"),
+    "offset by one element": lambda x: Guarded(x, shift=x.itemsize).array,
     "misaligned": lambda x: Guarded(x, shift=1).array,
     "read-only": _read_only,
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Guarantees of an array's memory: "stride(x, -1) == 1", "align(x) >= 16". */
+#ifndef CUPLUG_CORE_SIGNATURE_GUARANTEES_H
+#define CUPLUG_CORE_SIGNATURE_GUARANTEES_H
+
+#include "signature/parser.h"
+
+/*   guarantee = "stride" "(" name "," "-1" ")" "==" "1" | "align" "(" name ")" ">=" number
+ *
+ * The bracket comes next; the name before it begins at `at`. Other names are refused. */
+int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at);
+
+/* 1 for the functions of formulas, which begin conditions. */
+int cuplug__is_function(const char *name);
+
+#endif
