@@ -96,7 +96,7 @@ def cython_module(source: Path, *pxd: Path) -> Path:
     if done.returncode:
         raise RuntimeError(f"{source.name}: {(done.stderr.strip() or 'failed').splitlines()[-1]}")
     includes = [sysconfig.get_path("include"), flags.get_include()]
-    options = ["-shared", "-fPIC", *(f"-I{path}" for path in includes)]
+    options = ["-shared", "-fPIC", "-fopenmp", *(f"-I{path}" for path in includes)]
     return compile_file(written, output, options, *flags.host_flags())
 
 

@@ -93,6 +93,17 @@ def ctypes_data() -> Contender:
     return statement(text, call=plain_function(), **arrays(3))
 
 
+def cffi_buffers() -> Contender:
+    """The same function through cffi in ABI mode: ffi.from_buffer in each call, nothing checked."""
+    import cffi
+
+    ffi = cffi.FFI()
+    ffi.cdef("int noop3(const float *, const float *, const float *, int64_t);")
+    function = ffi.dlopen(str(native.shared_library("plain.c"))).noop3
+    parts = ", ".join(f'view("float[]", {name})' for name in LETTERS[:3])
+    return statement(f"call({parts}, 16)", call=function, view=ffi.from_buffer, **arrays(3))
+
+
 def tvm_ffi_function() -> Callable[..., object]:
     """Return the do-nothing function of tvm-ffi's calling convention, loaded by tvm-ffi."""
     import tvm_ffi
@@ -135,7 +146,7 @@ def three_arrays() -> Comparison:
         expected=np.full(SIZE, 1, np.float32),
         settings={
             "cuplug": "checks on; CUPLUG_NEVER_WAITS but where named",
-            "ctypes and tvm-ffi": "the function checks nothing",
+            "ctypes, cffi and tvm-ffi": "the function checks nothing",
         },
     )
     add = comparison.add
@@ -150,6 +161,7 @@ def three_arrays() -> Comparison:
     add("torch.add(out=), CPU", torch_add)
     add("ctypes, prepared pointers", ctypes_prepared)
     add("ctypes, arr.ctypes.data", ctypes_data)
+    add("cffi, ffi.from_buffer(arr)", cffi_buffers)
     add("tvm-ffi, prepared tensors", partial(tvm_ffi_call, 3, "prepared"))
     add(tvm, partial(tvm_ffi_call, 3, "arrays"))
     add("tvm-ffi, from_dlpack(array)", partial(tvm_ffi_call, 3, "from_dlpack"))
@@ -207,10 +219,33 @@ def typed_functions() -> Comparison:
     return comparison
 
 
+def rows_in_threads() -> Comparison:
+    """Return the comparison of a prange over rows with one thread and with all."""
+    n_rows, size, one = 4096, 256, "prange, 1 thread"
+    x = np.linspace(-1, 1, n_rows * size, dtype=np.float32).reshape(n_rows, size)
+    title = f"relu of {n_rows} rows of {size} floats, typed function in prange"
+    comparison = Comparison(title, "us", one, expected=np.maximum(x, 0))
+
+    def contender(n_threads: int) -> Contender:
+        function, out = native.typed_calls().rows, np.empty_like(x)
+
+        def time_ns(number: int) -> float:
+            start_ns = time.perf_counter_ns()
+            function(x, out, number, n_threads)
+            return time.perf_counter_ns() - start_ns
+
+        return Contender(time_ns, lambda: out)
+
+    comparison.add(one, partial(contender, 1))
+    for n_threads in sorted({2, len(os.sched_getaffinity(0))} - {1}):
+        comparison.add(f"prange, {n_threads} threads", partial(contender, n_threads))
+    return comparison
+
+
 def measure(run: Run) -> None:
     """Time of one call on the host: small NumPy arrays to a function that does nothing."""
     at_once([partial(cuplug_operator, "noop3", 3), plain_function, tvm_ffi_function])
-    run.measure_all([three_arrays, other_arguments, typed_functions])
+    run.measure_all([three_arrays, other_arguments, typed_functions, rows_in_threads])
 
 
 if __name__ == "__main__":

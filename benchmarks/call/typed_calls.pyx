@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls in a loop without the GIL: the typed function, the C API, and a plain C function."""
+"""Calls in a loop without the GIL: the typed function, the C API, and a plain C function; rows in
+threads.
+"""
 
+from cuplug.typed.relu cimport relu
+from cython.parallel cimport prange
 from libc.stdint cimport int64_t
-from noop_typed cimport noop3, view
+from noop_typed cimport at, noop3, view
 
 cdef extern from *:
     """
@@ -71,3 +75,12 @@ def plain(float[::1] a, float[::1] b, float[::1] c, int64_t n):
             status |= plain_noop(&a[0], &b[0], &c[0], a.shape[0])
     if status:
         raise ValueError("the function failed")
+
+
+def rows(const float[:, ::1] x, float[:, ::1] out, int64_t n, int n_threads):
+    """Call relu on each row n times, by pointers, in threads."""
+    cdef int64_t repeat
+    cdef Py_ssize_t k, size = x.shape[1]
+    for repeat in range(n):
+        for k in prange(x.shape[0], nogil=True, num_threads=n_threads, schedule="static"):
+            relu(at(&x[k, 0], size), at(&out[k, 0], size))

@@ -14,6 +14,6 @@ parallel = ["-fopenmp"]  # of GCC and Clang, for prange in signals.pyx
 options = {"extra_compile_args": parallel, "extra_link_args": parallel}
 modules = [
     Extension(name, [f"{name}.pyx"], include_dirs=[cuplug.get_include()], **options)
-    for name in ("blend", "signals", "wrapper")
+    for name in ("blend", "callbacks", "signals", "wrapper")
 ]
 setup(ext_modules=cythonize(modules, language_level=3))

@@ -62,11 +62,29 @@ def test_arrays_of_any_rank_are_arguments(user):
     assert out.numpy().tolist() == [0, 2]
 
 
-def test_rows_of_an_array_in_threads(user):
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_rows_of_an_array_in_threads(user, n_threads):
     x = np.arange(-500, 500, dtype="f4").reshape(50, 20)
     out = zeros(x.shape, dtype="float32", device="cpu")
-    user.run_rows(on_host(x), out)
+    user.run_rows(on_host(x), out, n_threads)
     np.testing.assert_array_equal(out.numpy(), np.maximum(x, 0))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_gathered_rows_in_threads(user, n_threads):
+    random = np.random.default_rng(n_threads)
+    source, index = random.random((64, 33)), random.integers(-99, 99, (64, 17))
+    out = zeros(index.shape, dtype="float64", device="cpu")
+    user.gather_rows(on_host(source), on_host(index), out, n_threads)
+    np.testing.assert_array_equal(out.numpy(), np.take_along_axis(source, index % 33, axis=1))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_errors_leave_parallel_loops(user, n_threads):
+    source, index = on_host(np.zeros((64, 0))), on_host(np.zeros((64, 3), "i8"))
+    out = zeros((64, 3), dtype="float64", device="cpu")
+    with pytest.raises(IndexError, match="gather"):
+        user.gather_rows(source, index, out, n_threads)
 
 
 def test_arrays_and_memoryviews_in_one_call(user):
