@@ -205,6 +205,24 @@ class _cumulative_sum_backward(Operator):
 
 cumulative_sum_backward: _cumulative_sum_backward
 
+class _exponential(Operator):
+    def __call__(
+        self,
+        x: Any,
+        key: int,
+        sequence: int,
+        first: int,
+        loc: float,
+        scale: float,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> None:
+        """Exponential numbers from loc on."""
+
+exponential: _exponential
+
 class _fft(Operator):
     def __call__(
         self,
@@ -678,6 +696,24 @@ class _log_softmax_backward(Operator):
         """The gradient of log_softmax by its result."""
 
 log_softmax_backward: _log_softmax_backward
+
+class _lognormal(Operator):
+    def __call__(
+        self,
+        x: Any,
+        key: int,
+        sequence: int,
+        first: int,
+        mean: float,
+        sigma: float,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> None:
+        """Exponentials of normal numbers."""
+
+lognormal: _lognormal
 
 class _matmul(Operator):
     @overload
