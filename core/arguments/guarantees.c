@@ -36,16 +36,17 @@ cuplug__guarantee_text cuplug__describe_broken(const cuplug_parameter *x, const 
   cuplug__guarantee_text text;
   const uint32_t alignment = x->address_mask + 1;
   if (has_other_address(x, t)) {
-    snprintf(text.seen, sizeof text.seen, "the address 0x%" PRIxPTR,
+    snprintf(text.got, sizeof text.got, "the address 0x%" PRIxPTR,
              (uintptr_t)cuplug__first_element(t));
-    snprintf(text.wanted, sizeof text.wanted, "a multiple of %u", alignment);
+    snprintf(text.expected, sizeof text.expected, "a multiple of %u", alignment);
     return text;
   }
-  snprintf(text.seen, sizeof text.seen, "strides %.60s",
+  snprintf(text.got, sizeof text.got, "strides %.60s",
            cuplug__describe_strides(t->strides, t->ndim).s);
   if (has_other_elements(x, t))
-    snprintf(text.wanted, sizeof text.wanted, "1 in the last dimension");
+    snprintf(text.expected, sizeof text.expected, "1 in the last dimension");
   else
-    snprintf(text.wanted, sizeof text.wanted, "multiples of %u bytes, and none below 0", alignment);
+    snprintf(text.expected, sizeof text.expected, "multiples of %u bytes, and none below 0",
+             alignment);
   return text;
 }

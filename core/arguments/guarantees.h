@@ -11,10 +11,10 @@
 int cuplug__breaks_guarantees(const cuplug_parameter *x, const cuplug_tensor *t);
 
 typedef struct cuplug__guarantee_text {
-  char seen[80], wanted[80];
+  char got[80], expected[80];
 } cuplug__guarantee_text;
 
-/* Describes what is broken, for a message. */
+/* Returns the two parts of a message about the first guarantee that an array breaks. */
 CUPLUG__COLD cuplug__guarantee_text cuplug__describe_broken(const cuplug_parameter *x,
                                                             const cuplug_tensor *t);
 

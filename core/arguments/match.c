@@ -259,7 +259,7 @@ static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, in
 CUPLUG__COLD static int refuse_guarantees(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   const cuplug__guarantee_text text = cuplug__describe_broken(&m->s->parameters[i], t);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s, expected %s: it is changed in place",
-                          text.seen, text.wanted);
+                          text.got, text.expected);
 }
 
 /* Whether a tensor fits because one before it did, whose parameter is alike. */

@@ -72,7 +72,7 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   const cuplug_parameter *x = &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
   if (cuplug__breaks_guarantees(x, &given->tensor)) {
     const cuplug__guarantee_text text = cuplug__describe_broken(x, &given->tensor);
-    return refuse(f, k, CUPLUG_ERROR_VALUE, text.seen, text.wanted, error);
+    return refuse(f, k, CUPLUG_ERROR_VALUE, text.got, text.expected, error);
   }
   const cuplug__span span = cuplug__span_of(&given->tensor);
   if (is_zero(f, k) && span.high - span.low != (uintptr_t)cuplug__n_bytes(&given->tensor))

@@ -181,17 +181,16 @@ def program_of(rows: Rows, keeps: bool) -> Program:
     writer, loops, results, number = _Writer(rows, keeps), [], {}, 0
     for phase in rows.phases:
         writer.start()
-        puts, pending, known = [], [], {}
+        puts, pending = [], []
+        known: dict[Any, int] = {}
         for x in phase.reduced:
             value = writer.name(x.parts[0])
-            own, _ = _accumulators(x, 0)
-            key = tuple((each, each.map.format(value)) for each in own)
-            if key not in known:  # a mean and a variance have one sum
-                known[key] = number
+            key = tuple((each, each.map.format(value)) for each in _accumulators(x, 0)[0])
+            own, made = _accumulators(x, known.setdefault(key, number))
+            pending.append((x, made))
+            if known[key] == number:  # or it is there: a mean and a variance have one sum
+                puts += [(each, each.map.format(value)) for each in own]
                 number += 1
-                new, _ = _accumulators(x, known[key])
-                puts += [(each, each.map.format(value)) for each in new]
-            pending.append((x, _accumulators(x, known[key])[1]))
         stores = [(k, writer.name(rows.results[k])) for k in phase.results]
         loops.append(
             Loop(
