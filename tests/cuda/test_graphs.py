@@ -57,6 +57,15 @@ def matrix(seed: int) -> np.ndarray:
     return floats(seed).reshape(-1, 8)
 
 
+def whole(seed: int) -> np.ndarray:
+    """Return a matrix of whole numbers, whose products and sums are exact."""
+    return np.trunc(4 * matrix(seed))
+
+
+def zeros(seed: int) -> np.ndarray:
+    return np.zeros_like(matrix(seed))
+
+
 def wide(seed: int) -> np.ndarray:
     return np.tile(signs(seed).reshape(-1, 8), 3)
 
@@ -105,6 +114,12 @@ CALLS = {
     "integers": (ops.integers, [digits], (1, 2, 0, 0, 90)),
     "normal": (ops.normal, [floats], (1, 2, 0, 0.0, 1.0)),
     "uniform": (ops.uniform, [floats], (1, 2, 0, 0.0, 1.0)),
+    "exponential": (ops.exponential, [floats], (1, 2, 0, 0.0, 1.0)),
+    "lognormal": (ops.lognormal, [floats], (1, 2, 0, 0.0, 1.0)),
+    "softmax": (ops.softmax, [matrix], ()),
+    "softmax_backward": (ops.softmax_backward, [whole, whole], ()),
+    "log_softmax": (ops.log_softmax, [matrix], ()),
+    "log_softmax_backward": (ops.log_softmax_backward, [whole, zeros], ()),
 }
 # A call that waits, for a size or a number of elements, cannot be captured.
 WAITS = {"nonzero", "select", "select_backward", "unique", "unique_values"}
