@@ -42,6 +42,8 @@ class Backend:
         assert cuplug.last_call().device == self.device
         if result is None:  # in place: the first array holds the result
             result = moved[0]
+        if isinstance(result, tuple):
+            return tuple(self.take(x) for x in result)
         assert type(result) is type(moved[0])
         return self.take(result)
 

@@ -12,88 +12,159 @@
 
 namespace rows {
 
-constexpr int MOST_THREADS = 512;
+constexpr int MOST_THREADS = 512, LEAST_THREADS = 128; /* of a block */
 
-template <typename T> constexpr int width = 16 / sizeof(T);
-template <typename T> struct alignas(16) pack { T value[width<T>]; };
+/* W elements side by side, moved at once where they are aligned. */
+template <typename T, int W> struct alignas(sizeof(T) * W) pack { T value[W]; };
 
 /* Of the arrays of a call. */
 struct extents {
   int64_t n_rows, n;
-  bool is_packed; /* all rows can be accessed 16 bytes at a time */
+  bool is_aligned; /* packs can be moved at once */
 };
 
-template <typename T> __device__ pack<T> load(const T *row, int64_t first, const extents &e) {
-  pack<T> p = {};
-  if (e.is_packed) {
-    if (first < e.n) p = *reinterpret_cast<const pack<T> *>(row + first);
-  } else {
+/* Floats as T, rounded: two at a time where the GPU can. */
+template <typename T, int W> __device__ void narrow(const float (&from)[W], pack<T, W> &to) {
 #pragma unroll
-    for (int k = 0; k < width<T>; k++)
-      if (first + k < e.n) p.value[k] = row[first + k];
-  }
-  return p;
+  for (int k = 0; k < W; k++) to.value[k] = (T)from[k];
+}
+template <int W> __device__ void narrow(const float (&from)[W], pack<__nv_bfloat16, W> &to) {
+  if constexpr (W % 2 == 0)
+#pragma unroll
+    for (int k = 0; k < W; k += 2)
+      reinterpret_cast<__nv_bfloat162 &>(to.value[k]) = __floats2bfloat162_rn(from[k], from[k + 1]);
+  else
+    to.value[0] = __float2bfloat16_rn(from[0]);
+}
+template <int W> __device__ void narrow(const float (&from)[W], pack<__half, W> &to) {
+  if constexpr (W % 2 == 0)
+#pragma unroll
+    for (int k = 0; k < W; k += 2)
+      reinterpret_cast<__half2 &>(to.value[k]) = __floats2half2_rn(from[k], from[k + 1]);
+  else
+    to.value[0] = __float2half_rn(from[0]);
 }
 
-template <typename T>
-__device__ void store(T *row, int64_t first, const extents &e, const pack<T> &p) {
-  if (e.is_packed) {
-    if (first < e.n) *reinterpret_cast<pack<T> *>(row + first) = p;
-  } else {
-#pragma unroll
-    for (int k = 0; k < width<T>; k++)
-      if (first + k < e.n) row[first + k] = p.value[k];
-  }
-}
+/* A thread's part of a row: PACKS packs of W elements, or with PACKS = 0 any number of them, which
+ * are read again by each loop. */
+template <int W_, int PACKS_> struct part {
+  static constexpr int W = W_, PACKS = PACKS_;
+  using count = std::conditional_t<PACKS != 0, int, int64_t>;
+  int64_t row, length;
+  count n; /* elements of the row, 0 if it is not there */
+  bool is_aligned;
 
-/* This thread's elements of a row: in registers, or without PACKS read again by each loop. */
-template <typename T, int PACKS> class elements {
-  const T *row_;
-  pack<T> kept_[PACKS ? PACKS : 1];
+  template <typename T> __device__ T *at(T *array) const { return array + row * length; }
+  /* One thread of those that share a row: it stores what the row has one of. */
+  __device__ bool is_first() const { return threadIdx.x == 0 && n != 0; }
 
-public:
-  __device__ elements(const T *row, const extents &e) : row_(row) {
+  template <typename T> __device__ pack<T, W> load(const T *from, count first) const {
+    pack<T, W> p = {};
+    if (first >= n) return p;
+    if constexpr (W > 1)
+      if (!is_aligned) {
 #pragma unroll
-    for (int i = 0; i < PACKS; i++)
-      kept_[i] = load(row, (int64_t)(i * blockDim.x + threadIdx.x) * width<T>, e);
+        for (int k = 0; k < W; k++) p.value[k] = from[first + k];
+        return p;
+      }
+    return *reinterpret_cast<const pack<T, W> *>(from + first);
   }
-  __device__ pack<T> get(int i, int64_t first, const extents &e) const {
-    return PACKS ? kept_[i] : load(row_, first, e);
+  template <typename T> __device__ void store(T *to, count first, const pack<T, W> &p) const {
+    if (first >= n) return;
+    if constexpr (W > 1)
+      if (!is_aligned) {
+#pragma unroll
+        for (int k = 0; k < W; k++) to[first + k] = p.value[k];
+        return;
+      }
+    *reinterpret_cast<pack<T, W> *>(to + first) = p;
+  }
+
+  /* Calls f(i, first) for this thread's packs. */
+  template <typename F> __device__ void over_packs(F f) const {
+    if constexpr (PACKS != 0) {
+#pragma unroll
+      for (int i = 0; i < PACKS; i++) f(i, (int)(i * blockDim.x + threadIdx.x) * W);
+    } else {
+      for (count first = threadIdx.x * W; first < n; first += blockDim.x * W) f(0, first);
+    }
+  }
+
+  /* Elements that several loops use: this thread's registers hold them if there are PACKS. */
+  template <typename T> struct kept {
+    const T *from;
+    pack<T, W> of[PACKS ? PACKS : 1];
+    __device__ pack<T, W> get(const part &p, int i, count first) const {
+      if constexpr (PACKS != 0) return of[i];
+      return p.load(from, first);
+    }
+  };
+  template <typename T> __device__ kept<T> keep(const T *from) const {
+    kept<T> found = {from, {}};
+    if constexpr (PACKS != 0)
+      over_packs([&](int i, count first) { found.of[i] = load(from, first); });
+    return found;
+  }
+  /* `to` += x, rounded, and kept. */
+  template <typename T> __device__ kept<T> add(T *to, const T *x) const {
+    kept<T> found = {to, {}};
+    over_packs([&](int i, count first) {
+      const pack<T, W> a = load(to, first), b = load(x, first);
+      float sums[W];
+#pragma unroll
+      for (int k = 0; k < W; k++) sums[k] = (float)a.value[k] + (float)b.value[k];
+      narrow(sums, found.of[i]);
+      store(to, first, found.of[i]);
+    });
+    return found;
+  }
+  /* Elements that one loop uses. */
+  template <typename T> struct streamed {
+    const T *from;
+    __device__ pack<T, W> get(const part &p, int, count first) const { return p.load(from, first); }
+  };
+  template <typename T> __device__ streamed<T> stream(const T *from) const { return {from}; }
+
+  /* The number of each element in its row. */
+  struct numbered {
+    __device__ pack<count, W> get(const part &, int, count first) const {
+      pack<count, W> p;
+#pragma unroll
+      for (int k = 0; k < W; k++) p.value[k] = first + k;
+      return p;
+    }
+  };
+  __device__ numbered numbers() const { return {}; }
+
+  /* Calls f(values...) for this thread's elements. */
+  template <typename F, typename... X> __device__ void each(F f, const X &...x) const {
+    over_packs([&](int i, count first) {
+      if (first < n) of_pack(f, x.get(*this, i, first)...);
+    });
+  }
+  /* to = f(values...). */
+  template <typename T, typename F, typename... X>
+  __device__ void map(T *to, F f, const X &...x) const {
+    over_packs([&](int i, count first) { map_pack(to, first, f, x.get(*this, i, first)...); });
+  }
+
+private:
+  template <typename T> __device__ static float value(T x) { return (float)x; }
+  __device__ static count value(count x) { return x; }
+  template <typename F, typename... P> __device__ static void of_pack(F &f, const P &...p) {
+#pragma unroll
+    for (int k = 0; k < W; k++) f(value(p.value[k])...);
+  }
+  template <typename T, typename F, typename... P>
+  __device__ void map_pack(T *to, count first, F &f, const P &...p) const {
+    float values[W];
+#pragma unroll
+    for (int k = 0; k < W; k++) values[k] = f(value(p.value[k])...);
+    pack<T, W> made;
+    narrow(values, made);
+    store(to, first, made);
   }
 };
-
-template <typename T, int PACKS, typename F> __device__ void over_packs(const extents &e, F f) {
-  if constexpr (PACKS != 0) {
-#pragma unroll
-    for (int i = 0; i < PACKS; i++) f(i, (int64_t)(i * blockDim.x + threadIdx.x) * width<T>);
-  } else {
-    for (int64_t at = threadIdx.x; at * width<T> < e.n; at += blockDim.x) f(0, at * width<T>);
-  }
-}
-
-/* Calls f(values...) for the elements of rows that are this thread's. */
-template <typename T, int PACKS, typename F, typename... X>
-__device__ void each(const extents &e, F f, const X &...x) {
-  const auto apply = [&](int64_t first, const auto &...p) {
-    const int n = (int)(e.n - first < width<T> ? e.n - first : width<T>);
-#pragma unroll
-    for (int k = 0; k < width<T>; k++)
-      if (k < n) f((float)p.value[k]...);
-  };
-  over_packs<T, PACKS>(e, [&](int i, int64_t first) { apply(first, x.get(i, first, e)...); });
-}
-
-/* out = f(values...). */
-template <typename T, int PACKS, typename F, typename... X>
-__device__ void map(T *out, const extents &e, F f, const X &...x) {
-  const auto apply = [&](int64_t first, const auto &...p) {
-    pack<T> to;
-#pragma unroll
-    for (int k = 0; k < width<T>; k++) to.value[k] = (T)f((float)p.value[k]...);
-    store(out, first, e, to);
-  };
-  over_packs<T, PACKS>(e, [&](int i, int64_t first) { apply(first, x.get(i, first, e)...); });
-}
 
 struct plus {
   __device__ float operator()(float a, float b) const { return a + b; }
@@ -102,61 +173,82 @@ struct greater {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-template <typename Op> __device__ float reduce_warp(float value, Op op) {
+/* The values of up to 32 threads side by side, n of them, a power of two, in each of them. */
+template <typename V, typename Op> __device__ V reduce_lanes(V value, int n, Op op) {
 #pragma unroll
   for (int lane = 16; lane; lane /= 2)
-    value = op(value, __shfl_xor_sync(0xffffffffu, value, lane, 32));
+    if (lane < n) value = op(value, __shfl_xor_sync(0xffffffffu, value, lane, 32));
   return value;
 }
 
 /* The values of all threads of a row put together, in each of them. All threads of the block call
  * it. */
-template <typename Op> __device__ float reduce(float value, float identity, Op op) {
-  value = reduce_warp(value, op);
+template <typename V, typename Op> __device__ V reduce(V value, V identity, Op op) {
+  value = reduce_lanes(value, blockDim.x, op);
   const int n_warps = blockDim.x / 32, lane = threadIdx.x % 32;
-  if (n_warps == 1) return value;
-  __shared__ float of_warp[MOST_THREADS / 32];
-  float *const own = of_warp + threadIdx.y * n_warps;
+  if (n_warps <= 1) return value;
+  __shared__ V of_warp[MOST_THREADS / 32];
+  V *const own = of_warp + threadIdx.y * n_warps;
   if (lane == 0) own[threadIdx.x / 32] = value;
   __syncthreads();
-  value = reduce_warp(lane < n_warps ? own[lane] : identity, op);
+  value = reduce_lanes(lane < n_warps ? own[lane] : identity, 32, op);
   __syncthreads();
   return value;
 }
-__device__ inline float sum_of(float value) { return reduce(value, 0, plus()); }
-__device__ inline float greatest_of(float value) { return reduce(value, -INFINITY, greater()); }
+__device__ inline float sum_of(float value) { return reduce(value, 0.0f, plus()); }
+__device__ inline float greatest_of(float value) {
+  return reduce(value, (float)-INFINITY, greater());
+}
 
-/* Calls op.run<PACKS>(extents, row, n_stored): threads without a row of their own take the last one
- * and store nothing, as all of a block reduce together. */
-template <typename T, int PACKS, typename Op>
+/* e to the power of x, of results that are rounded to T. */
+template <typename T> __device__ float exponential(float x) {
+  if (sizeof(T) > 2) return expf(x);
+#ifdef __CUDA_ARCH__
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
+  return y;
+#else
+  return exp2f(x * 1.44269504f);
+#endif
+}
+
+/* Calls op.run(part) for each row; all threads of a block reduce together. */
+template <int W, int PACKS, typename Op>
 __global__ void __launch_bounds__(MOST_THREADS)
     rows_kernel(const __grid_constant__ extents e, const __grid_constant__ Op op) {
+  using own = part<W, PACKS>;
   const int64_t step = (int64_t)gridDim.x * blockDim.y;
   for (int64_t base = (int64_t)blockIdx.x * blockDim.y; base < e.n_rows; base += step) {
     const int64_t row = base + threadIdx.y;
-    extents stored = e;
-    if (row >= e.n_rows) stored.n = 0;
-    op.template run<PACKS>(e, row < e.n_rows ? row : e.n_rows - 1, stored);
+    const bool is_there = row < e.n_rows;
+    op.run(own{is_there ? row : 0, e.n, (typename own::count)(is_there ? e.n : 0), e.is_aligned});
   }
 }
 
-template <int n> using packs_of = std::integral_constant<int, n>;
+template <int n> using number = std::integral_constant<int, n>;
 
-/* Runs op for each row. The arrays are those that it reads and writes by packs. */
+/* Runs op for each row of n elements, in packs of W: 16 bytes if these divide a row. */
 template <typename T, typename Op, typename... P>
 int launch(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op, const P *...arrays) {
-  const extents e = {n_rows, n, n % width<T> == 0 && ((uint64_t)arrays | ... | 0) % 16 == 0};
+  constexpr int WIDEST = 16 / sizeof(T);
+  const extents e = {n_rows, n, ((uint64_t)arrays | ... | 0) % 16 == 0};
   if (n_rows == 0 || n == 0) return CUPLUG_OK;
-  const int64_t n_warps = (n + 32 * width<T> - 1) / (32 * width<T>); /* of a pack for each thread */
-  const auto run = [&](auto packs) {
-    const int64_t warps = packs ? (n_warps + packs - 1) / packs : MOST_THREADS / 32;
-    const int64_t together = warps < 4 ? 4 / warps : 1;
-    const cuplug::grid grid = {{cuplug::blocks(n_rows, together)}, {32 * warps, together}};
-    return call.launch<rows_kernel<T, packs, Op>>(grid, e, op);
+  const auto run = [&](auto width, auto packs) {
+    const int64_t n_packs = (n + width - 1) / width, of_warp = 32 * (packs ? packs : 1);
+    int64_t threads = (n_packs + of_warp - 1) / of_warp * 32;
+    if (!packs) threads = MOST_THREADS;
+    if (packs == 1)
+      for (threads = 1; threads < n_packs;) threads *= 2;
+    const int64_t together = threads < LEAST_THREADS ? LEAST_THREADS / threads : 1;
+    const cuplug::grid grid = {{cuplug::blocks(n_rows, together)}, {threads, together}};
+    return call.launch<rows_kernel<width, packs, Op>>(grid, e, op);
   };
-  if (n_warps <= 1) return run(packs_of<1>());
-  if (n_warps <= 4 * MOST_THREADS / 32) return run(packs_of<4>());
-  return run(packs_of<0>());
+  const auto with = [&](auto width, auto packs) {
+    if (n <= 32 * width) return run(width, number<1>());
+    return n <= MOST_THREADS * packs * width ? run(width, packs) : run(width, number<0>());
+  };
+  if (n % WIDEST == 0) return with(number<WIDEST>(), number<4>());
+  return with(number<1>(), number<16>());
 }
 
 /* run(T()) by the dtype of an array. */

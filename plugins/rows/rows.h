@@ -7,11 +7,16 @@
 
 #include <cuplug/halves.h>
 #include <cuplug/plugin.h>
+#include <math.h>
 
 #include "vectors.h"
 
 enum { ROWS_LANES = 32, ROWS_BLOCK = 2048 };
 enum { ROWS_GRAIN = 16384 }; /* elements that are worth a thread */
+
+#define ROWS_DTYPES " where T: float16 | bfloat16 | float32"
+#define ROWS_PROPERTIES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+#define ROWS_INLINE static inline __attribute__((always_inline))
 
 typedef struct rows_block {
   float at[ROWS_BLOCK] __attribute__((aligned(64)));
@@ -80,9 +85,22 @@ static inline float rows_sum(float *lanes) {
   return lanes[0];
 }
 
+/* The greatest of a row: `block` is the row, or its last block. */
+ROWS_INLINE float rows_greatest(rows_block *block, const cuplug_tensor *x, int64_t row, int64_t n) {
+  float lanes[ROWS_LANES];
+  for (int k = 0; k < ROWS_LANES; k++) lanes[k] = -INFINITY;
+  ROWS_OVER(n) {
+    rows_load(block, x, row * n + begin, m, -INFINITY);
+    ROWS_LANES_EACH(i, lane, lanes[lane] = block->at[i] > lanes[lane] ? block->at[i] : lanes[lane])
+  }
+  float most = -INFINITY;
+  for (int k = 0; k < ROWS_LANES; k++) most = lanes[k] > most ? lanes[k] : most;
+  return most;
+}
+
 /* e to the power of x: 0 below -87, infinity above 88, NaN of NaN. Between them it is off by at
  * most 3.1 units in the last place. Without branches, so that loops vectorise. */
-static inline __attribute__((always_inline)) float rows_exponential(float x) {
+ROWS_INLINE float rows_exponential(float x) {
   const float above = x < -87 ? -87 : x, t = above > 88 ? 88 : above;
   const float shifted = t * 0x1.715476p0f + 0x1.8p23f, k = shifted - 0x1.8p23f;
   const float r = (t - k * 0x1.62e4p-1f) - k * 0x1.7f7d1cp-20f;

@@ -20,24 +20,11 @@ CUPLUG_ENTRY int log_softmax_backward_cuda(const cuplug_call *call);
 #define AGAIN(block, x) \
   if (n > ROWS_BLOCK) rows_load(&block, x, row *n + begin, m, -INFINITY)
 
-static inline __attribute__((always_inline)) float
-greatest(rows_block *block, const cuplug_tensor *x, int64_t row, int64_t n) {
-  float lanes[ROWS_LANES];
-  for (int k = 0; k < ROWS_LANES; k++) lanes[k] = -INFINITY;
-  ROWS_OVER(n) {
-    rows_load(block, x, row * n + begin, m, -INFINITY);
-    ROWS_LANES_EACH(i, lane, lanes[lane] = block->at[i] > lanes[lane] ? block->at[i] : lanes[lane])
-  }
-  float most = -INFINITY;
-  for (int k = 0; k < ROWS_LANES; k++) most = lanes[k] > most ? lanes[k] : most;
-  return most;
-}
-
 ROWS_ENTRY(softmax_host) {
   const cuplug_tensor *x = &call->tensors[0], *y = &call->tensors[1];
   rows_block v;
   float lanes[ROWS_LANES] = {0};
-  const float most = greatest(&v, x, row, n);
+  const float most = rows_greatest(&v, x, row, n);
   ROWS_OVER(n) {
     AGAIN(v, x);
     ROWS_LANES_EACH(i, lane, v.at[i] = rows_exponential(v.at[i] - most))
@@ -56,7 +43,7 @@ ROWS_ENTRY(log_softmax_host) {
   const cuplug_tensor *x = &call->tensors[0], *y = &call->tensors[1];
   rows_block v, power;
   float lanes[ROWS_LANES] = {0};
-  const float most = greatest(&v, x, row, n);
+  const float most = rows_greatest(&v, x, row, n);
   ROWS_OVER(n) {
     AGAIN(v, x);
     ROWS_LANES_EACH(i, lane, power.at[i] = rows_exponential(v.at[i] - most))
@@ -105,19 +92,17 @@ ROWS_ENTRY(log_softmax_backward_host) {
   }
 }
 
-#define DTYPES " where T: float16 | bfloat16 | float32"
-#define PROPERTIES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
-
-CUPLUG_OPERATOR(softmax_cuda, softmax_host, "softmax(x: T[..., n]) -> y: T[..., n]" DTYPES,
-                "The softmax along the last axis." PROPERTIES CUPLUG_GRADIENT(softmax_backward));
+CUPLUG_OPERATOR(
+    softmax_cuda, softmax_host, "softmax(x: T[..., n]) -> y: T[..., n]" ROWS_DTYPES,
+    "The softmax along the last axis." ROWS_PROPERTIES CUPLUG_GRADIENT(softmax_backward));
 CUPLUG_OPERATOR(softmax_backward_cuda, softmax_backward_host,
-                "softmax_backward(grad: T[..., n], y: T[..., n]) -> T[..., n]" DTYPES,
-                "The gradient of softmax by its result." PROPERTIES CUPLUG_LINEAR(grad));
+                "softmax_backward(grad: T[..., n], y: T[..., n]) -> T[..., n]" ROWS_DTYPES,
+                "The gradient of softmax by its result." ROWS_PROPERTIES CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(log_softmax_cuda, log_softmax_host,
-                "log_softmax(x: T[..., n]) -> y: T[..., n]" DTYPES,
-                "The logarithm of the softmax along the last axis." PROPERTIES CUPLUG_GRADIENT(
+                "log_softmax(x: T[..., n]) -> y: T[..., n]" ROWS_DTYPES,
+                "The logarithm of the softmax along the last axis." ROWS_PROPERTIES CUPLUG_GRADIENT(
                     log_softmax_backward));
 CUPLUG_OPERATOR(log_softmax_backward_cuda, log_softmax_backward_host,
-                "log_softmax_backward(grad: T[..., n], y: T[..., n]) -> T[..., n]" DTYPES,
-                "The gradient of log_softmax by its result." PROPERTIES CUPLUG_LINEAR(grad));
+                "log_softmax_backward(grad: T[..., n], y: T[..., n]) -> T[..., n]" ROWS_DTYPES,
+                "The gradient of log_softmax by its result." ROWS_PROPERTIES CUPLUG_LINEAR(grad));
 CUPLUG_PLUGIN(rows, "1.0.0");

@@ -4,46 +4,36 @@
 
 namespace {
 
-/* e to the power of x, of results that are rounded to T. */
-template <typename T> __device__ float exponential(float x) {
-  return sizeof(T) == 2 ? exp2f(x * 1.44269504f) : expf(x);
-}
-
 template <typename T, bool IS_LOG> struct forward {
   const T *x;
   T *y;
-  template <int PACKS>
-  __device__ void run(const rows::extents &e, int64_t row, const rows::extents &stored) const {
-    const rows::elements<T, PACKS> own(x + row * e.n, e);
+  template <typename Part> __device__ void run(const Part &p) const {
+    const auto own = p.keep(p.at(x));
     float most = -INFINITY, sum = 0;
-    rows::each<T, PACKS>(
-        e, [&](float v) { most = fmaxf(most, v); }, own);
+    p.each([&](float v) { most = fmaxf(most, v); }, own);
     most = rows::greatest_of(most);
-    rows::each<T, PACKS>(
-        e, [&](float v) { sum += exponential<T>(v - most); }, own);
+    p.each([&](float v) { sum += rows::exponential<T>(v - most); }, own);
     sum = rows::sum_of(sum);
     const float log_sum = logf(sum), factor = 1 / sum;
     const auto value = [=](float v) {
-      return IS_LOG ? v - most - log_sum : exponential<T>(v - most) * factor;
+      return IS_LOG ? v - most - log_sum : rows::exponential<T>(v - most) * factor;
     };
-    rows::map<T, PACKS>(y + row * e.n, stored, value, own);
+    p.map(p.at(y), value, own);
   }
 };
 
 template <typename T, bool IS_LOG> struct backward {
   const T *grad, *y;
   T *out;
-  template <int PACKS>
-  __device__ void run(const rows::extents &e, int64_t row, const rows::extents &stored) const {
-    const rows::elements<T, PACKS> own_grad(grad + row * e.n, e), own_y(y + row * e.n, e);
+  template <typename Part> __device__ void run(const Part &p) const {
+    const auto own_grad = p.keep(p.at(grad)), own_y = p.keep(p.at(y));
     float sum = 0;
-    rows::each<T, PACKS>(
-        e, [&](float g, float v) { sum += IS_LOG ? g : g * v; }, own_grad, own_y);
+    p.each([&](float g, float v) { sum += IS_LOG ? g : g * v; }, own_grad, own_y);
     sum = rows::sum_of(sum);
     const auto value = [=](float g, float v) {
-      return IS_LOG ? g - exponential<T>(v) * sum : v * (g - sum);
+      return IS_LOG ? g - rows::exponential<T>(v) * sum : v * (g - sum);
     };
-    rows::map<T, PACKS>(out + row * e.n, stored, value, own_grad, own_y);
+    p.map(p.at(out), value, own_grad, own_y);
   }
 };
 

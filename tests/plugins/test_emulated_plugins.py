@@ -285,13 +285,20 @@ import ml_dtypes
 build_plugin("rows")
 
 
-def near(operator, *arrays):
-    wanted = operator(*arrays, device="cpu").astype("f8")
+def near(operator, *arrays, **keywords):
+    # Results, and what is changed in place.
+    inputs = [x.copy() for x in arrays]
+    wanted = results(operator(*inputs, device="cpu", **keywords), inputs)
     there = [cuplug.asarray(x, device="cuda") for x in arrays]
-    got = operator(*there).numpy()
-    assert got.dtype == arrays[0].dtype
-    bound = 4 * float(ml_dtypes.finfo(got.dtype).eps) * max(1, abs(wanted).max(initial=0))
-    np.testing.assert_allclose(got.astype("f8"), wanted, rtol=0, atol=bound)
+    got = results(operator(*there, **keywords), there)
+    for each, expected in zip(got, wanted):
+        assert each.dtype == expected.dtype
+        if each.dtype.kind == "i":
+            np.testing.assert_array_equal(each, expected)
+            continue
+        expected = expected.astype("f8")
+        bound = 4 * float(ml_dtypes.finfo(each.dtype).eps) * max(1, abs(expected).max(initial=0))
+        np.testing.assert_allclose(each.astype("f8"), expected, rtol=0, atol=bound)
     for first in (1, 3):
         parts = []
         for x in arrays:
@@ -299,7 +306,13 @@ def near(operator, *arrays):
             whole = cuplug.asarray(padded, device="cuda")
             at = whole.data_ptr + first * x.itemsize
             parts.append(cuplug.from_pointer(at, x.shape, x.dtype, "cuda", owner=whole))
-        np.testing.assert_array_equal(operator(*parts).numpy().view("u1"), got.view("u1"))
+        for each, expected in zip(results(operator(*parts, **keywords), parts), got):
+            np.testing.assert_array_equal(each.view("u1"), expected.view("u1"))
+
+
+def results(found, inputs):
+    found = found if isinstance(found, tuple) else (found,)
+    return [np.array(x if isinstance(x, np.ndarray) else x.numpy()) for x in (*found, *inputs)]
 
 
 for dtype in ("float16", ml_dtypes.bfloat16, "float32"):
@@ -308,4 +321,28 @@ for dtype in ("float16", ml_dtypes.bfloat16, "float32"):
         for name in ("softmax", "log_softmax"):
             near(getattr(ops, name), x)
             near(getattr(ops, name + "_backward"), grad, getattr(ops, name)(x))
+        weight, bias = (random.standard_normal(shape[1]).astype(dtype) for _ in "wb")
+        near(ops.rms_norm, x, weight, eps=0.1)
+        near(ops.layer_norm, x, weight, bias, eps=0.1)
+        near(ops.add_rms_norm, x, grad, weight, eps=0.1)
+        near(ops.add_layer_norm, x, grad, weight, bias, eps=0.1)
+        near(ops.rms_norm_backward, grad, x, weight, eps=0.1)
+        near(ops.layer_norm_backward, grad, x, weight, eps=0.1)
+        twice = random.standard_normal((shape[0], 2 * shape[1])).astype(dtype)
+        for name, how in (("silu_and_mul", {}), ("gelu_and_mul", {"approximate": "none"}),
+                          ("gelu_and_mul", {"approximate": "tanh"})):
+            near(getattr(ops, name), twice, **how)
+            near(getattr(ops, name + "_backward"), grad, twice, **how)
+        if shape[1]:
+            target = random.integers(0, shape[1], shape[0]).astype(random.choice(["i4", "i8"]))
+            target[1::3] = -100
+            for smoothing in (0, 0.25):
+                near(ops.cross_entropy, x, target, label_smoothing=smoothing)
+                own = random.standard_normal(shape[0]).astype("f4")
+                near(ops.cross_entropy_backward, own, x, target, label_smoothing=smoothing)
+        for name in ("quantize_int8", "quantize_float8"):
+            got = getattr(ops, name)(cuplug.asarray(x, device="cuda"))
+            for each, wanted in zip(got, getattr(ops, name)(x)):
+                steps = each.numpy().view("u1").astype("i8") - wanted.view("u1")
+                assert (steps != 0).sum() <= 0.01 * steps.size, (name, dtype, shape)
 """)
