@@ -70,6 +70,34 @@ def wide(seed: int) -> np.ndarray:
     return np.tile(signs(seed).reshape(-1, 8), 3)
 
 
+def wide_matrix(seed: int) -> np.ndarray:
+    return np.concatenate([matrix(seed), matrix(seed + 1)], 1)
+
+
+def first_row(seed: int) -> np.ndarray:
+    return matrix(seed)[0]
+
+
+def first_column(seed: int) -> np.ndarray:
+    return matrix(seed)[:, 0].copy()
+
+
+def heads(seed: int) -> np.ndarray:
+    return floats(seed).reshape(-1, 2, 4)
+
+
+def turns(seed: int) -> np.ndarray:
+    return floats(seed)[:20].reshape(10, 2)
+
+
+def positions(seed: int) -> np.ndarray:
+    return digits(seed)[: N // 8]
+
+
+def classes(seed: int) -> np.ndarray:
+    return digits(seed)[: N // 8] % 8
+
+
 # Operator -> how it is called, and arrays by number, to be made with different seeds.
 CALLS = {
     "gather": (gather, [floats, indices], ()),
@@ -120,7 +148,22 @@ CALLS = {
     "softmax_backward": (ops.softmax_backward, [whole, whole], ()),
     "log_softmax": (ops.log_softmax, [matrix], ()),
     "log_softmax_backward": (ops.log_softmax_backward, [whole, zeros], ()),
+    "rms_norm": (ops.rms_norm, [matrix, first_row], ()),
+    "add_rms_norm": (ops.add_rms_norm, [matrix, matrix, first_row], ()),
+    "layer_norm": (ops.layer_norm, [matrix, first_row, first_row], ()),
+    "add_layer_norm": (ops.add_layer_norm, [matrix, matrix, first_row, first_row], ()),
+    "silu_and_mul": (ops.silu_and_mul, [matrix], ()),
+    "silu_and_mul_backward": (ops.silu_and_mul_backward, [matrix, wide_matrix], ()),
+    "gelu_and_mul": (ops.gelu_and_mul, [matrix], ("tanh",)),
+    "gelu_and_mul_backward": (ops.gelu_and_mul_backward, [matrix, wide_matrix], ()),
+    "cross_entropy": (ops.cross_entropy, [matrix, classes], ()),
+    "cross_entropy_backward": (ops.cross_entropy_backward, [first_column, matrix, classes], ()),
+    "rotary": (ops.rotary, [heads, turns, turns, positions], ()),
+    "rotary_backward": (ops.rotary_backward, [heads, turns, turns, positions], ()),
 }
+# Their results are differences of what is rounded.
+DIFFERENCES = {"layer_norm", "add_layer_norm", "cross_entropy", "cross_entropy_backward"}
+DIFFERENCES |= {"silu_and_mul_backward", "gelu_and_mul_backward", "rotary", "rotary_backward"}
 # A call that waits, for a size or a number of elements, cannot be captured.
 WAITS = {"nonzero", "select", "select_backward", "unique", "unique_values"}
 LISTS = {"index", "index_backward", "index_put"}  # of arrays, which the calls below do not make
@@ -243,7 +286,8 @@ def replay_and_compare(library, name, given, result):
                 library.refill(array, x)
         library.replay()
         seen, wanted = library.take(result), on_host(name, seed)
-        np.testing.assert_allclose(seen, wanted, rtol=1e-6, atol=0)
+        atol = 1e-6 if name in DIFFERENCES else 0
+        np.testing.assert_allclose(seen, wanted, rtol=1e-6, atol=atol)
     cuplug.synchronize()
 
 

@@ -311,7 +311,7 @@ def near(operator, *arrays, **keywords):
 
 
 def results(found, inputs):
-    found = found if isinstance(found, tuple) else (found,)
+    found = found if isinstance(found, tuple) else () if found is None else (found,)
     return [np.array(x if isinstance(x, np.ndarray) else x.numpy()) for x in (*found, *inputs)]
 
 
@@ -340,9 +340,17 @@ for dtype in ("float16", ml_dtypes.bfloat16, "float32"):
                 near(ops.cross_entropy, x, target, label_smoothing=smoothing)
                 own = random.standard_normal(shape[0]).astype("f4")
                 near(ops.cross_entropy_backward, own, x, target, label_smoothing=smoothing)
+        near(ops.topk_softmax, x, k=min(3, shape[1]), renormalize=True)
         for name in ("quantize_int8", "quantize_float8"):
             got = getattr(ops, name)(cuplug.asarray(x, device="cuda"))
             for each, wanted in zip(got, getattr(ops, name)(x)):
                 steps = each.numpy().view("u1").astype("i8") - wanted.view("u1")
                 assert (steps != 0).sum() <= 0.01 * steps.size, (name, dtype, shape)
+    for r, interleaved in ((4, False), (4, True), (3, False), (3, True)):
+        q = random.standard_normal((5, 2, 8)).astype(dtype)
+        k = random.standard_normal((5, 3, 8)).astype(dtype)
+        cos, sin = (random.standard_normal((6, r)).astype("f4") for _ in "cs")
+        positions = random.integers(0, 6, 5)
+        near(ops.rotary, q, cos, sin, positions, k, interleaved=interleaved)
+        near(ops.rotary_backward, q, cos, sin, positions, interleaved=interleaved)
 """)

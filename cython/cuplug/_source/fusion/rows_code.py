@@ -254,7 +254,14 @@ cuplug_kernel(const arrays a, const scalars s, const long long n_rows, const lon
         lines = " ".join(self._element(loop, inputs))
         made = [(self.n_inputs + k, self.arrays[self.n_inputs + k]) for k, _ in loop.stores]
         loads += [f"pack<{self.dtypes[k].stored}, WIDTH> q_{name};" for k, name in made]
+        halves = [(self.dtypes[k], name) for k, name in made if self.dtypes[k].is_half]
+        loads += [f"float f_{name}[WIDTH];" for _, name in halves]
         stores = [
+            f"narrow(f_{name}, q_{name}, [](float x) {{ return cuplug_{x.name}_store(x); }}, "
+            f"[](float x, float y) {{ return cuplug_{x.name}_store_two(x, y); }});"
+            for x, name in halves
+        ]
+        stores += [
             f"store_pack<{k}>(at_{name}, along.of[{k}], first, n_here, q_{name});"
             for k, name in made
         ]
@@ -290,10 +297,11 @@ cuplug_kernel(const arrays a, const scalars s, const long long n_rows, const lon
     def _element(self, loop: Loop, inputs: list[str]) -> list[str]:
         lines = self.elements(loop, inputs, "kept_{}[i][j]")
         for k, value in loop.stores:
-            at = self.n_inputs + k
-            lines.append(
-                f"q_{self.arrays[at]}.value[j] = {expression.store(self.dtypes[at], value)};"
-            )
+            name, dtype = self.arrays[self.n_inputs + k], self.dtypes[self.n_inputs + k]
+            if dtype.is_half:
+                lines.append(f"f_{name}[j] = {value};")
+            else:
+                lines.append(f"q_{name}.value[j] = {expression.store(dtype, value)};")
         return lines + [
             f"if (first < n_here) part_{x.name} = cuplug_put_{x.name}(part_{x.name}, {value});"
             for x, value in loop.puts

@@ -113,6 +113,12 @@ class _Writer(Text):
             self.kept.append(x)
         return name
 
+    def _function(self, name: str, x: Symbol) -> str:
+        """Return the name of a C function; rounded results need no exact exponential."""
+        if name == "exp" and DTYPES[x.type.name].is_half:
+            return "cuplug_row_exp"
+        return super()._function(name, x)
+
     def _quotient(self, x: Symbol, parts: list[str]) -> str:
         """Return a value; quotients by a number of the row, of narrow dtypes, are products.
 

@@ -38,6 +38,15 @@ __device__ inline uint16_t cuplug_float16_store(float x) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
 }
+__device__ inline uint32_t cuplug_float16_store_two(float low, float high) {
+#if __CUDA_ARCH__ >= 800
+  uint32_t bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+#else
+  return cuplug_float16_store(low) | (uint32_t)cuplug_float16_store(high) << 16;
+#endif
+}
 __device__ inline float cuplug_bfloat16_load(uint16_t x) {
   return __uint_as_float((unsigned)x << 16);
 }
@@ -49,6 +58,15 @@ __device__ inline uint16_t cuplug_bfloat16_store(float x) {
 #else
   const unsigned bits = __float_as_uint(x);
   return (uint16_t)(x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+#endif
+}
+__device__ inline uint32_t cuplug_bfloat16_store_two(float low, float high) {
+#if __CUDA_ARCH__ >= 800
+  uint32_t bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+#else
+  return cuplug_bfloat16_store(low) | (uint32_t)cuplug_bfloat16_store(high) << 16;
 #endif
 }
 

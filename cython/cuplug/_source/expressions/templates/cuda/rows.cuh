@@ -37,6 +37,21 @@ __device__ inline void store_pack(T *row, long long step, count first, count n,
     for (int j = 0; j < WIDTH; j++) row[(first + j) * step] = p.value[j];
 }
 
+/* Floats of a pack, rounded: two at a time where there are. */
+template <class One, class Two>
+__device__ inline void narrow(const float (&from)[WIDTH], pack<uint16_t, WIDTH> &to, const One &one,
+                              const Two &two) {
+#pragma unroll
+  for (int j = 0; j + 1 < WIDTH; j += 2) {
+    const uint32_t bits = two(from[j], from[j + 1]);
+    memcpy(&to.value[j], &bits, sizeof bits);
+  }
+  if constexpr (WIDTH == 1) to.value[0] = one(from[0]);
+}
+
+/* e to the power of x, of results with at most 11 digits. */
+__device__ inline float cuplug_row_exp(float x) { return cuplug_exp2(x * 1.44269504f); }
+
 __device__ inline float exchanged(float x, int lane, int n) {
   return __shfl_xor_sync(0xffffffffu, x, lane, n);
 }

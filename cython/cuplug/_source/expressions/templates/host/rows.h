@@ -10,6 +10,7 @@
  *
  * Behind it, `cuplug_row` computes one row, phase after phase, and rows_loop.h all of them. A phase
  * walks over blocks of the row, which is in the nearest caches from the first phase on. */
+#define cuplug_row_exp exp
 #define CUPLUG_PLACE(k, name, stored, held, kind) const held *name;
 #define CUPLUG_OUT(k, name, stored, held, kind) held *name;
 #define CUPLUG_BLOCK(k, name, stored, held, kind) held name[BLOCK] __attribute__((aligned(64)));

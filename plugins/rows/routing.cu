@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The specification is at the top of routing.c. */
+#include "rows/rows.cuh"
+
+namespace {
+
+using key = unsigned long long;
+
+/* Integers in the order of floats, and of equal ones the first before others. */
+__device__ inline key key_of(float value, uint32_t number) {
+  uint32_t bits;
+  if (value == 0) value = 0; /* of both signs */
+  memcpy(&bits, &value, sizeof bits);
+  bits = value != value ? UINT32_MAX : bits >> 31 ? ~bits : bits | 1u << 31;
+  return (key)bits << 32 | (UINT32_MAX - number);
+}
+__device__ inline float value_of(key k) {
+  const uint32_t ordered = (uint32_t)(k >> 32),
+                 bits = ordered >> 31 ? ordered ^ 1u << 31 : ~ordered;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+struct greater_key {
+  __device__ key operator()(key a, key b) const { return a > b ? a : b; }
+};
+
+template <typename T> struct topk {
+  const T *x;
+  float *weights;
+  int64_t *indices;
+  int64_t k;
+  bool renormalizes;
+  template <typename Part> __device__ void run(const Part &p) const {
+    const auto own = p.keep(p.at(x));
+    float most = -INFINITY, sum = 0, total = 0;
+    p.each([&](float v) { most = fmaxf(most, v); }, own);
+    most = rows::greatest_of(most);
+    p.each([&](float v) { sum += expf(v - most); }, own);
+    sum = rows::sum_of(sum);
+    float *const weight = weights + p.row * k;
+    key last = ~(key)0;
+    for (int64_t j = 0; j < k; j++) {
+      key next = 0;
+      p.each(
+          [&](float v, auto number) {
+            const key own_key = key_of(v, (uint32_t)number);
+            if (own_key < last) next = greater_key()(next, own_key);
+          },
+          own, p.numbers());
+      last = rows::reduce(next, (key)0, greater_key());
+      const float value = expf(value_of(last) - most) / sum;
+      total += value;
+      if (!p.is_first()) continue;
+      weight[j] = value;
+      indices[p.row * k + j] = UINT32_MAX - (uint32_t)last;
+    }
+    if (renormalizes && p.is_first())
+      for (int64_t j = 0; j < k; j++) weight[j] /= total;
+  }
+};
+
+} // namespace
+
+CUPLUG_ENTRY int topk_softmax_cuda(const cuplug_call *call) {
+  const cuplug_tensor *t = call->tensors;
+  return rows::by_dtype(t, [=](auto zero) {
+    using T = decltype(zero);
+    const topk<T> op = {(const T *)t[0].data, (float *)t[1].data, (int64_t *)t[2].data,
+                        rows::length(t + 1), call->scalars[1].i != 0};
+    return rows::launch<T>(call, rows::count(t), rows::length(t), op, op.x);
+  });
+}
