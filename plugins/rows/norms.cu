@@ -49,10 +49,14 @@ template <typename T, bool IS_LAYER, bool IS_ADDED> struct forward {
 template <typename T, bool IS_LAYER> struct backward {
   const T *grad, *x, *weight;
   T *grad_x;
-  moments *of_row;
+  moments *of_row; /* of rows that registers do not hold */
   float eps;
   template <typename Part> __device__ void run(const Part &p) const {
-    const auto own = p.keep(p.at(x)), own_grad = p.keep(p.at(grad));
+    const moments m = run_on(p, p.keep(p.at(x)), p.keep(p.at(grad)));
+    if (p.is_first()) of_row[p.row] = m;
+  }
+  template <typename Part, typename X>
+  __device__ moments run_on(const Part &p, const X &own, const X &own_grad) const {
     const auto w = p.stream(weight);
     const moments m = moments_of<IS_LAYER>(p, own, eps);
     float along = 0, sum = 0;
@@ -70,18 +74,74 @@ template <typename T, bool IS_LAYER> struct backward {
           return m.inverse * (g * f - mean - (v - m.mean) * m.inverse * mean_along);
         },
         own, own_grad, w);
-    if (p.is_first()) of_row[p.row] = m;
+    return m;
   }
 };
 
-constexpr int COLUMNS = 32, TOGETHER = 8, MOST_GROUPS = 64; /* threads of a block, and blocks */
+/* The sum of a value over the rows of a block, for threads of its first one. */
+__device__ inline float sum_of_rows(float value) {
+  __shared__ float shared[rows::MOST_THREADS];
+  if (blockDim.y == 1) return value;
+  shared[threadIdx.y * blockDim.x + threadIdx.x] = value;
+  __syncthreads();
+  float sum = 0;
+  if (threadIdx.y == 0)
+    for (unsigned y = 0; y < blockDim.y; y++) sum += shared[y * blockDim.x + threadIdx.x];
+  __syncthreads();
+  return sum;
+}
 
-/* partial[group, 0 and 1, column] = the sums of grad (x - mean) inverse and of grad. */
+/* Rows that registers hold, and their columns' sums: partial[block, 0 and 1, column], of
+ * grad (x - mean) inverse and of grad. */
+template <typename T, bool IS_LAYER, int W, int PACKS>
+__global__ void __launch_bounds__(rows::MOST_THREADS)
+    sums_kernel(const __grid_constant__ rows::extents e,
+                const __grid_constant__ backward<T, IS_LAYER> op, float *partial) {
+  float weight[PACKS][W] = {}, bias[PACKS][W] = {};
+  rows::over_rows<W, PACKS>(e, [&](const rows::part<W, PACKS> &p) {
+    const auto own = p.keep(p.at(op.x)), own_grad = p.keep(p.at(op.grad));
+    const moments m = op.run_on(p, own, own_grad);
+#pragma unroll
+    for (int i = 0; i < PACKS; i++)
+#pragma unroll
+      for (int k = 0; k < W; k++) {
+        const float g = (float)own_grad.of[i].value[k];
+        weight[i][k] += g * (((float)own.of[i].value[k] - m.mean) * m.inverse);
+        if constexpr (IS_LAYER) bias[i][k] += g;
+      }
+  });
+  float *const to = partial + (int64_t)blockIdx.x * 2 * e.n;
+#pragma unroll
+  for (int i = 0; i < PACKS; i++)
+#pragma unroll
+    for (int k = 0; k < W; k++) {
+      const int64_t j = (int64_t)(i * blockDim.x + threadIdx.x) * W + k;
+      const float sum = sum_of_rows(weight[i][k]), plain = IS_LAYER ? sum_of_rows(bias[i][k]) : 0;
+      if (threadIdx.y != 0 || j >= e.n) continue;
+      to[j] = sum;
+      if constexpr (IS_LAYER) to[e.n + j] = plain;
+    }
+}
+
+constexpr int COLUMNS = 32, TOGETHER = 16; /* threads of a block */
+
+/* The sum over threads of a column, in each of them. */
+__device__ inline float sum_of_column(float value) {
+  __shared__ float shared[TOGETHER][COLUMNS];
+  shared[threadIdx.y][threadIdx.x] = value;
+  __syncthreads();
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < TOGETHER; k++) sum += shared[k][threadIdx.x];
+  __syncthreads();
+  return sum;
+}
+
+/* The same sums of rows that are longer, for groups of rows. */
 template <typename T, bool IS_LAYER>
 __global__ void __launch_bounds__(COLUMNS *TOGETHER)
     columns_kernel(const T *__restrict__ grad, const T *__restrict__ x, const moments *of_row,
                    float *partial, int64_t n_rows, int64_t n) {
-  __shared__ float shared[2][TOGETHER][COLUMNS];
   const int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
   float weight = 0, bias = 0;
   if (j < n)
@@ -92,29 +152,30 @@ __global__ void __launch_bounds__(COLUMNS *TOGETHER)
       weight += g * (((float)x[i * n + j] - m.mean) * m.inverse);
       bias += g;
     }
-  shared[0][threadIdx.y][threadIdx.x] = weight;
-  shared[1][threadIdx.y][threadIdx.x] = bias;
-  __syncthreads();
-  if (threadIdx.y >= (IS_LAYER ? 2 : 1) || j >= n) return;
-  float sum = 0;
-#pragma unroll
-  for (int k = 0; k < TOGETHER; k++) sum += shared[threadIdx.y][k][threadIdx.x];
-  partial[((int64_t)blockIdx.y * 2 + threadIdx.y) * n + j] = sum;
+  weight = sum_of_column(weight);
+  bias = IS_LAYER ? sum_of_column(bias) : 0;
+  if (threadIdx.y != 0 || j >= n) return;
+  partial[2 * (int64_t)blockIdx.y * n + j] = weight;
+  if constexpr (IS_LAYER) partial[(2 * (int64_t)blockIdx.y + 1) * n + j] = bias;
 }
 
-template <typename T>
-__global__ void __launch_bounds__(256)
+template <typename T, bool IS_LAYER>
+__global__ void __launch_bounds__(COLUMNS *TOGETHER)
     groups_kernel(const float *__restrict__ partial, int n_groups, T *grad_weight, T *grad_bias,
                   int64_t n) {
-  const int64_t j = (int64_t)blockIdx.x * 256 + threadIdx.x;
-  if (j >= n) return;
+  const int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
   float weight = 0, bias = 0;
-  for (int k = 0; k < n_groups; k++) {
-    weight += partial[2 * k * n + j];
-    if (grad_bias) bias += partial[(2 * k + 1) * n + j];
-  }
+  if (j < n)
+#pragma unroll 4
+    for (int k = threadIdx.y; k < n_groups; k += TOGETHER) {
+      weight += partial[2 * k * n + j];
+      if constexpr (IS_LAYER) bias += partial[(2 * k + 1) * n + j];
+    }
+  weight = sum_of_column(weight);
+  bias = IS_LAYER ? sum_of_column(bias) : 0;
+  if (threadIdx.y != 0 || j >= n) return;
   grad_weight[j] = (T)weight;
-  if (grad_bias) grad_bias[j] = (T)bias;
+  if constexpr (IS_LAYER) grad_bias[j] = (T)bias;
 }
 
 template <bool IS_LAYER, bool IS_ADDED> int run_forward(const cuplug_call *call) {
@@ -132,27 +193,49 @@ template <bool IS_LAYER, bool IS_ADDED> int run_forward(const cuplug_call *call)
   });
 }
 
+/* Blocks, and so groups of rows: as many as keep GPUs busy, with few sums to be added up. */
+inline int64_t groups_of(int64_t blocks, int packs, int64_t threads) {
+  const int64_t most = packs == 1 ? 1056 : threads >= 256 ? 132 : 264;
+  return blocks < most ? blocks : most;
+}
+
 template <typename T, bool IS_LAYER>
 int run_backward_of(const cuplug::call &call, const cuplug_tensor *t, float eps) {
-  const int64_t n_rows = rows::count(t), n = rows::length(t), groups = (n_rows + 63) / 64;
-  const int n_groups = (int)(groups < 1 ? 1 : groups < MOST_GROUPS ? groups : MOST_GROUPS);
-  moments *of_row = call.workspace<moments>(n_rows + 1);
-  float *partial = call.workspace<float>(2 * n_groups * n + 1);
-  if (!of_row || !partial) return CUPLUG_ERROR_MEMORY;
-  const backward<T, IS_LAYER> op = {(const T *)t[0].data,
-                                    (const T *)t[1].data,
-                                    (const T *)t[2].data,
-                                    (T *)t[3].data,
-                                    of_row,
-                                    eps};
-  int status = rows::launch<T>(call, n_rows, n, op, op.grad, op.x, op.weight, op.grad_x);
-  if (status || n == 0) return status;
-  const cuplug::grid columns = {{(n + COLUMNS - 1) / COLUMNS, n_groups}, {COLUMNS, TOGETHER}};
-  status =
-      call.launch<columns_kernel<T, IS_LAYER>>(columns, op.grad, op.x, of_row, partial, n_rows, n);
-  if (status) return status;
-  return call.launch<groups_kernel<T>>({(n + 255) / 256, 256}, partial, n_groups, (T *)t[4].data,
-                                       IS_LAYER ? (T *)t[5].data : nullptr, n);
+  const int64_t n_rows = rows::count(t), n = rows::length(t), columns = (n + COLUMNS - 1) / COLUMNS;
+  if (n == 0) return CUPLUG_OK;
+  backward<T, IS_LAYER> op = {(const T *)t[0].data,
+                              (const T *)t[1].data,
+                              (const T *)t[2].data,
+                              (T *)t[3].data,
+                              nullptr,
+                              eps};
+  const rows::extents e = {n_rows, n, rows::are_aligned(op.grad, op.x, op.weight, op.grad_x)};
+  return rows::divide<T>(n, [&](auto width, auto packs, int64_t threads) {
+    cuplug::grid grid = rows::grid_of(n_rows, threads);
+    const int64_t n_groups = n_rows == 0  ? 0
+                             : packs == 0 ? (n_rows < 1024 ? (n_rows + 15) / 16 : 64)
+                                          : groups_of(grid.blocks[0], packs, threads);
+    float *const partial = call.workspace<float>(2 * n_groups * n + 1);
+    if (!partial) return (int)CUPLUG_ERROR_MEMORY;
+    int status = CUPLUG_OK;
+    if (n_rows == 0) {
+    } else if constexpr (packs == 0) {
+      op.of_row = call.workspace<moments>(n_rows);
+      if (!op.of_row) return (int)CUPLUG_ERROR_MEMORY;
+      status = call.launch<rows::rows_kernel<width, packs, backward<T, IS_LAYER>>>(grid, e, op);
+      if (!status)
+        status =
+            call.launch<columns_kernel<T, IS_LAYER>>({{columns, n_groups}, {COLUMNS, TOGETHER}},
+                                                     op.grad, op.x, op.of_row, partial, n_rows, n);
+    } else {
+      grid.blocks[0] = n_groups;
+      status = call.launch<sums_kernel<T, IS_LAYER, width, packs>>(grid, e, op, partial);
+    }
+    if (status) return status;
+    return call.launch<groups_kernel<T, IS_LAYER>>({{columns}, {COLUMNS, TOGETHER}}, partial,
+                                                   (int)n_groups, (T *)t[4].data,
+                                                   IS_LAYER ? (T *)t[5].data : nullptr, n);
+  });
 }
 
 template <bool IS_LAYER> int run_backward(const cuplug_call *call) {

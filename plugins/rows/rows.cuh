@@ -212,43 +212,62 @@ template <typename T> __device__ float exponential(float x) {
 #endif
 }
 
-/* Calls op.run(part) for each row; all threads of a block reduce together. */
-template <int W, int PACKS, typename Op>
-__global__ void __launch_bounds__(MOST_THREADS)
-    rows_kernel(const __grid_constant__ extents e, const __grid_constant__ Op op) {
+/* Calls f(part) for each row of this thread; all threads of a block reduce together. */
+template <int W, int PACKS, typename F> __device__ void over_rows(const extents &e, F f) {
   using own = part<W, PACKS>;
   const int64_t step = (int64_t)gridDim.x * blockDim.y;
   for (int64_t base = (int64_t)blockIdx.x * blockDim.y; base < e.n_rows; base += step) {
     const int64_t row = base + threadIdx.y;
     const bool is_there = row < e.n_rows;
-    op.run(own{is_there ? row : 0, e.n, (typename own::count)(is_there ? e.n : 0), e.is_aligned});
+    f(own{is_there ? row : 0, e.n, (typename own::count)(is_there ? e.n : 0), e.is_aligned});
   }
+}
+
+template <int W, int PACKS, typename Op>
+__global__ void __launch_bounds__(MOST_THREADS)
+    rows_kernel(const __grid_constant__ extents e, const __grid_constant__ Op op) {
+  over_rows<W, PACKS>(e, [&](const part<W, PACKS> &p) { op.run(p); });
 }
 
 template <int n> using number = std::integral_constant<int, n>;
 
-/* Runs op for each row of n elements, in packs of W: 16 bytes if these divide a row. */
-template <typename T, typename Op, typename... P>
-int launch(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op, const P *...arrays) {
+/* The way in which rows of n elements are divided, by n and the dtype alone: calls f(width, packs,
+ * threads), in packs of 16 bytes if these divide a row. */
+template <typename T, typename F> int divide(int64_t n, F f) {
   constexpr int WIDEST = 16 / sizeof(T);
-  const extents e = {n_rows, n, ((uint64_t)arrays | ... | 0) % 16 == 0};
-  if (n_rows == 0 || n == 0) return CUPLUG_OK;
-  const auto run = [&](auto width, auto packs) {
-    const int64_t n_packs = (n + width - 1) / width, of_warp = 32 * (packs ? packs : 1);
-    int64_t threads = (n_packs + of_warp - 1) / of_warp * 32;
-    if (!packs) threads = MOST_THREADS;
-    if (packs == 1)
-      for (threads = 1; threads < n_packs;) threads *= 2;
-    const int64_t together = threads < LEAST_THREADS ? LEAST_THREADS / threads : 1;
-    const cuplug::grid grid = {{cuplug::blocks(n_rows, together)}, {threads, together}};
-    return call.launch<rows_kernel<width, packs, Op>>(grid, e, op);
-  };
   const auto with = [&](auto width, auto packs) {
-    if (n <= 32 * width) return run(width, number<1>());
-    return n <= MOST_THREADS * packs * width ? run(width, packs) : run(width, number<0>());
+    const int64_t of_warp = 32 * packs * width;
+    int64_t threads = 1;
+    if (n <= 32 * width) {
+      while (threads * width < n) threads *= 2;
+      return f(width, number<1>(), threads);
+    }
+    threads = (n + of_warp - 1) / of_warp * 32;
+    if (threads <= MOST_THREADS) return f(width, packs, threads);
+    return f(width, number<0>(), (int64_t)MOST_THREADS);
   };
   if (n % WIDEST == 0) return with(number<WIDEST>(), number<4>());
   return with(number<1>(), number<16>());
+}
+
+/* Blocks that share n_rows rows, `threads` for each. */
+inline cuplug::grid grid_of(int64_t n_rows, int64_t threads) {
+  const int64_t together = threads < LEAST_THREADS ? LEAST_THREADS / threads : 1;
+  return {{cuplug::blocks(n_rows, together)}, {threads, together}};
+}
+
+template <typename... P> bool are_aligned(const P *...arrays) {
+  return ((uint64_t)arrays | ... | 0) % 16 == 0;
+}
+
+/* Runs op for each row of n elements. The arrays are those that it moves by packs. */
+template <typename T, typename Op, typename... P>
+int launch(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op, const P *...arrays) {
+  const extents e = {n_rows, n, are_aligned(arrays...)};
+  if (n_rows == 0 || n == 0) return CUPLUG_OK;
+  return divide<T>(n, [&](auto width, auto packs, int64_t threads) {
+    return call.launch<rows_kernel<width, packs, Op>>(grid_of(n_rows, threads), e, op);
+  });
 }
 
 /* run(T()) by the dtype of an array. */

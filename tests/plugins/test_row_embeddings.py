@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotary embeddings in place, and the choice of experts, against NumPy in float64."""
 
+import cuplug
 import ml_dtypes
 import numpy as np
 import pytest
@@ -90,6 +91,7 @@ def test_positions_out_of_range(backend):
     x = draw((3, 1, 4), "float32")
     with pytest.raises(IndexError, match="4"):
         backend(ops.rotary, x, cos, sin, np.array([0, 4, 1]))
+        cuplug.synchronize()
 
 
 def chosen(x, k, renormalize):
