@@ -10,8 +10,9 @@ from typing import Any
 
 import cuplug
 import pytest
+from cuplug._source.compilers import cache
 from hypothesis import HealthCheck, settings
-from places import FIXTURES
+from places import FIXTURES, ROOT
 
 os.umask(0o022)  # folders that a group may write are refused
 
@@ -37,14 +38,19 @@ OTHER_SEARCH_VARIABLES = (
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_of_the_run(shared: Path) -> Iterator[None]:
-    """Keep what is compiled apart from the user's caches, for all workers and processes of a run.
+def caches_of_the_tests(shared: Path) -> Iterator[None]:
+    """Keep what cuplug compiles apart from the user's caches: in build/, for later runs as well.
+
+    Its keys are all that a result depends on. If the folder is not fit for a cache, it is kept for
+    all workers and processes of this run.
 
     More than a thousand processes import the same modules: where bytecode is not to be written, it
     is kept for the run alone.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CUPLUG_CACHE_DIR", str(shared / "cache"))
+        patch.setenv("CUPLUG_CACHE_DIR", str(ROOT / "build" / "compiled"))
+        if not cache.make_directory():
+            patch.setenv("CUPLUG_CACHE_DIR", str(shared / "cache"))
         if os.environ.get("PYTHONDONTWRITEBYTECODE"):
             patch.delenv("PYTHONDONTWRITEBYTECODE")
             patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "bytecode"))

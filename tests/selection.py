@@ -2,6 +2,7 @@
 """Which tests run here, and one line for those that do not."""
 
 import functools
+import gc
 import os
 import subprocess
 import sys
@@ -80,6 +81,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item, reason in zip(items, reasons, strict=True) if not reason]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_collection_finish() -> None:
+    """Leave thousands of tests out of the garbage collections to come, which some tests request."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

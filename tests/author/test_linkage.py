@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import subprocess
 from functools import partial
 
 import cuplug
@@ -23,6 +24,28 @@ USER = GOOD.replace("return CUPLUG_OK;", "extern int rare(void); return rare() -
 def build(tmp_path):
     """Return a function that compiles source text to lib<name>.so and returns its path."""
     return partial(compile_plugin, tmp_path)
+
+
+SYMBOLS = """
+extern int needed(int);
+__attribute__((weak)) int perhaps(void);
+__attribute__((visibility("hidden"))) int hidden(void) { return 1; }
+__attribute__((visibility("protected"))) int kept(void) { return perhaps ? perhaps() : hidden(); }
+int number = 3;
+int function(int x) { return needed(x) + number; }
+"""
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64", "i386", "powerpc"])
+def test_symbols_of_each_width_and_byte_order(machine, tmp_path):
+    if not (shutil.which("clang") and shutil.which("ld.lld")):
+        pytest.skip("needs clang and lld")
+    (tmp_path / "symbols.c").write_text(SYMBOLS)
+    options = ["-nostdlib", "-shared", "-fPIC", "-fuse-ld=lld", "symbols.c", "-o", "libsymbols.so"]
+    subprocess.run(["clang", f"--target={machine}-linux-gnu", *options], cwd=tmp_path, check=True)
+    library = elf.read_library(str(tmp_path / "libsymbols.so"))
+    assert library.exports == {"kept": elf.STT_FUNC, "function": elf.STT_FUNC, "number": 1}
+    assert library.undefined == ["needed"]
 
 
 STANDARD = """

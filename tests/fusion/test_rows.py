@@ -104,6 +104,7 @@ FUNCTIONS = [softmax, log_softmax, layer_norm, rms_norm, statistics]
 SHAPES = [(3, 1), (4, 7), (1, 64), (5, 1000), (2, 3, 1025), (2, 4097), (0, 5), (9,)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -24,7 +24,7 @@ from processes import environment
 from selection import runs_all
 
 INCLUDE = ROOT / "include"
-CFLAGS = "-g -O1 -fno-sanitize-recover=all"
+CFLAGS = "-O1 -fno-sanitize-recover=all"
 FLAGS = ["-D_GNU_SOURCE", *CFLAGS.split(), "-Wall", "-Wextra", "-Werror"]
 FOLDERS = (INCLUDE, ROOT / "core", ROOT / "runtime", ROOT / "plugins", TESTS / "c", FIXTURES)
 INCLUDES = [f"-I{folder}" for folder in FOLDERS]
@@ -49,7 +49,8 @@ def cases() -> list:
 
 
 def sanitize(sanitizer: str) -> list[str]:
-    return [f"-fsanitize={sanitizer}", "-fno-omit-frame-pointer"] if sanitizer else []
+    """Return the flags of a sanitizer, whose reports name lines."""
+    return [f"-fsanitize={sanitizer}", "-fno-omit-frame-pointer", "-g"] if sanitizer else []
 
 
 @pytest.fixture(scope="session")

@@ -29,9 +29,9 @@ from cuplug.errors import NotFoundError, PluginError
 
 TABLE = "cuplug_symbols"
 MAY_EXPORT = {TABLE, "cuplug_any_kernel"}  # the latter by <cuplug/kernels.h>
-# By the attribute target_clones: a function's type becomes STT_GNU_IFUNC, which pyelftools calls by
-# the start of its range, and one more function finds the copy for the CPU.
-FUNCTION_TYPES = ("STT_FUNC", "STT_LOOS")
+# By the attribute target_clones: a function's type becomes STT_GNU_IFUNC, and one more function
+# finds the copy for the CPU.
+FUNCTION_TYPES = (elf.STT_FUNC, elf.STT_GNU_IFUNC)
 RESOLVER = ".resolver"
 
 # A plain subset of PEP 440: release, pre-, post- and development parts, local label.

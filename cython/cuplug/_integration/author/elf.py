@@ -7,6 +7,7 @@ import glob
 import os
 import re
 import stat
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -21,8 +22,11 @@ DF_TEXTREL = 0x4
 DF_STATIC_TLS = 0x10
 PF_X = 0x1
 VER_FLG_WEAK = 0x2
-# pyelftools has no name for STB_GNU_UNIQUE, the first number of the operating system's range.
-STB_GNU_UNIQUE = "STB_LOOS"
+# Fields of symbols, by the bits of a file's addresses: name, type and binding, visibility, section.
+SYMBOLS = {64: ("IBBHQQ", (0, 1, 2, 3)), 32: ("IIIBBH", (0, 3, 4, 5))}
+STT_FUNC, STT_GNU_IFUNC = 2, 10
+STB_LOCAL, STB_GLOBAL, STB_GNU_UNIQUE = 0, 1, 10
+STV_DEFAULT, STV_PROTECTED = 0, 3
 
 
 class ElfError(Error):
@@ -41,7 +45,7 @@ class SharedLibrary:
     flags: int = 0  # DT_FLAGS
     has_text_relocations: bool = False
     has_executable_stack: bool = True  # the linker's default where no header says otherwise
-    exports: dict[str, str] = field(default_factory=dict)  # name -> "STT_FUNC", "STT_OBJECT", ...
+    exports: dict[str, int] = field(default_factory=dict)  # name -> STT_FUNC or another type
     unique: list[str] = field(default_factory=list)  # of STB_GNU_UNIQUE binding
     undefined: list[str] = field(default_factory=list)  # that must be found for it to load
     # Versions of symbols that it must find, by the names of the libraries; and that it has itself.
@@ -99,7 +103,7 @@ def _read(path: str, elf: ELFFile, whole: bool, origin: str) -> SharedLibrary:
         if segment["p_type"] == "PT_DYNAMIC":
             _read_tags(library, segment)
             if whole:
-                _read_symbols(library, segment)
+                _read_symbols(library, elf, segment)
         elif segment["p_type"] == "PT_NOTE":
             notes.append((segment["p_offset"], segment["p_offset"] + segment["p_filesz"]))
         elif segment["p_type"] == "PT_GNU_STACK":
@@ -124,18 +128,42 @@ def _read_tags(library: SharedLibrary, segment: Any) -> None:
     library.has_text_relocations |= bool(library.flags & DF_TEXTREL)
 
 
-def _read_symbols(library: SharedLibrary, segment: Any) -> None:
-    for symbol in segment.iter_symbols():
-        binding = symbol["st_info"]["bind"]
-        if not symbol.name or binding == "STB_LOCAL":
+def _read_symbols(library: SharedLibrary, elf: ELFFile, segment: Any) -> None:
+    for name, info, other, section in _symbols(elf, segment):
+        binding = info >> 4
+        if not name or binding == STB_LOCAL:
             continue
-        if symbol["st_shndx"] == "SHN_UNDEF":
-            if binding == "STB_GLOBAL":
-                library.undefined.append(symbol.name)
-        elif symbol["st_other"]["visibility"] in ("STV_DEFAULT", "STV_PROTECTED"):
-            library.exports[symbol.name] = symbol["st_info"]["type"]
+        if section == 0:  # SHN_UNDEF
+            if binding == STB_GLOBAL:
+                library.undefined.append(name)
+        elif other & 7 in (STV_DEFAULT, STV_PROTECTED):
+            library.exports[name] = info & 15
             if binding == STB_GNU_UNIQUE:
-                library.unique.append(symbol.name)
+                library.unique.append(name)
+
+
+def _symbols(elf: ELFFile, segment: Any) -> Iterator[tuple[str, int, int, int]]:
+    """Yield the name and the first fields of each symbol.
+
+    pyelftools decodes one at a time, which takes seconds for the library of C++.
+    """
+    fields, (name, info, other, section) = SYMBOLS[elf.elfclass]
+    layout = struct.Struct(("<" if elf.little_endian else ">") + fields)
+    n_names = next((tag.entry.d_val for tag in segment.iter_tags("DT_STRSZ")), -1)
+    names = _table(elf, segment, "DT_STRTAB", n_names)
+    table = _table(elf, segment, "DT_SYMTAB", layout.size * segment.num_symbols())
+    for symbol in layout.iter_unpack(table):
+        text = names[symbol[name] : max(0, names.find(b"\0", symbol[name]))]
+        yield text.decode(errors="replace"), symbol[info], symbol[other], symbol[section]
+
+
+def _table(elf: ELFFile, segment: Any, tag: str, n_bytes: int) -> bytes:
+    """Return a table of the dynamic section, or its bytes to the file's end if `n_bytes` is -1."""
+    _, offset = segment.get_table_offset(tag)
+    if offset is None:
+        raise ElfError(f"the dynamic section has no {tag}")
+    elf.stream.seek(offset)
+    return bytes(elf.stream.read(n_bytes))
 
 
 def _read_sections(library: SharedLibrary, elf: ELFFile, notes: list[tuple[int, int]]) -> None:
