@@ -13,6 +13,68 @@ _Dtype = TypeVar("_Dtype", bound=dtype[Any])
 def __getattr__(name: str) -> Operator: ...
 def __dir__() -> list[str]: ...
 
+class _add_layer_norm(Operator):
+    @overload
+    def __call__(
+        self,
+        residual: ndarray[Any, _Dtype],
+        x: Any,
+        weight: Any,
+        bias: Any,
+        eps: float = 1e-05,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """Adds x to residual, and returns the layer_norm of it."""
+    @overload
+    def __call__(
+        self,
+        residual: _Array,
+        x: Any,
+        weight: Any,
+        bias: Any,
+        eps: float = 1e-05,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """Adds x to residual, and returns the layer_norm of it."""
+
+add_layer_norm: _add_layer_norm
+
+class _add_rms_norm(Operator):
+    @overload
+    def __call__(
+        self,
+        residual: ndarray[Any, _Dtype],
+        x: Any,
+        weight: Any,
+        eps: float = 1e-06,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """Adds x to residual, and returns the rms_norm of it."""
+    @overload
+    def __call__(
+        self,
+        residual: _Array,
+        x: Any,
+        weight: Any,
+        eps: float = 1e-06,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """Adds x to residual, and returns the rms_norm of it."""
+
+add_rms_norm: _add_rms_norm
+
 class _argsort(Operator):
     def __call__(
         self,
@@ -41,6 +103,39 @@ class _bincount(Operator):
         """How often each of the integers from 0 to size - 1 is there."""
 
 bincount: _bincount
+
+class _cross_entropy(Operator):
+    def __call__(
+        self,
+        x: Any,
+        target: Any,
+        ignore_index: int = -100,
+        label_smoothing: float = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """The cross entropy of each row, as logits, with a target class."""
+
+cross_entropy: _cross_entropy
+
+class _cross_entropy_backward(Operator):
+    def __call__(
+        self,
+        grad: Any,
+        x: Any,
+        target: Any,
+        ignore_index: int = -100,
+        label_smoothing: float = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """The gradient of cross_entropy."""
+
+cross_entropy_backward: _cross_entropy_backward
 
 class _cumulative_prod(Operator):
     @overload
@@ -377,6 +472,48 @@ class _gather_backward(Operator):
 
 gather_backward: _gather_backward
 
+class _gelu_and_mul(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        approximate: Literal["none", "tanh"] = "none",
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The second half of each row times the gelu of the first."""
+
+gelu_and_mul: _gelu_and_mul
+
+class _gelu_and_mul_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        x: Any,
+        approximate: Literal["none", "tanh"] = "none",
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of gelu_and_mul."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        approximate: Literal["none", "tanh"] = "none",
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of gelu_and_mul."""
+
+gelu_and_mul_backward: _gelu_and_mul_backward
+
 class _hello(Operator):
     def __call__(
         self,
@@ -615,6 +752,57 @@ class _join_backward(Operator):
         """The gradients of join: the columns of grad that are those of each matrix."""
 
 join_backward: _join_backward
+
+class _layer_norm(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        weight: Any,
+        bias: Any,
+        eps: float = 1e-05,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """x with mean 0 and variance 1 along the last axis."""
+
+layer_norm: _layer_norm
+
+class _layer_norm_backward_grad_x_grad_weight_grad_bias(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_weight: _Array
+    grad_bias: _Array
+
+class _layer_norm_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        x: Any,
+        weight: Any,
+        eps: float = 1e-05,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _layer_norm_backward_grad_x_grad_weight_grad_bias[ndarray[Any, _Dtype]]:
+        """The gradients of layer_norm."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        weight: Any,
+        eps: float = 1e-05,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _layer_norm_backward_grad_x_grad_weight_grad_bias[_Array]:
+        """The gradients of layer_norm."""
+
+layer_norm_backward: _layer_norm_backward
 
 class _leaky_relu(Operator):
     def __call__(
@@ -858,6 +1046,40 @@ class _put_along_axis(Operator):
 
 put_along_axis: _put_along_axis
 
+class _quantize_float8_values_scales(NamedTuple):
+    values: Any
+    scales: Any
+
+class _quantize_float8(Operator):
+    def __call__(
+        self,
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _quantize_float8_values_scales:
+        """Rows as floats of 8 bits with a scale for each."""
+
+quantize_float8: _quantize_float8
+
+class _quantize_int8_values_scales(NamedTuple):
+    values: Any
+    scales: Any
+
+class _quantize_int8(Operator):
+    def __call__(
+        self,
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _quantize_int8_values_scales:
+        """Rows as integers of 8 bits with a scale for each."""
+
+quantize_int8: _quantize_int8
+
 class _relu(Operator):
     def __call__(
         self,
@@ -938,6 +1160,91 @@ class _rfft(Operator):
         """Fourier transforms of real numbers, by cuFFT."""
 
 rfft: _rfft
+
+class _rms_norm(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        weight: Any,
+        eps: float = 1e-06,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """x over the root of its mean square along the last axis."""
+
+rms_norm: _rms_norm
+
+class _rms_norm_backward_grad_x_grad_weight(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_weight: _Array
+
+class _rms_norm_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        x: Any,
+        weight: Any,
+        eps: float = 1e-06,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _rms_norm_backward_grad_x_grad_weight[ndarray[Any, _Dtype]]:
+        """The gradients of rms_norm."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        weight: Any,
+        eps: float = 1e-06,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _rms_norm_backward_grad_x_grad_weight[_Array]:
+        """The gradients of rms_norm."""
+
+rms_norm_backward: _rms_norm_backward
+
+class _rotary(Operator):
+    def __call__(
+        self,
+        q: Any,
+        cos: Any,
+        sin: Any,
+        positions: Any,
+        k: Any | None = None,
+        interleaved: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> None:
+        """Rotary position embedding of queries and keys, in place."""
+
+rotary: _rotary
+
+class _rotary_backward(Operator):
+    def __call__(
+        self,
+        grad_q: Any,
+        cos: Any,
+        sin: Any,
+        positions: Any,
+        grad_k: Any | None = None,
+        interleaved: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> None:
+        """The gradient of rotary, in place."""
+
+rotary_backward: _rotary_backward
 
 class _scale(Operator):
     def __call__(
@@ -1129,6 +1436,45 @@ class _select_backward(Operator):
         """The gradient of select: the elements of grad where mask is true, else 0."""
 
 select_backward: _select_backward
+
+class _silu_and_mul(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The second half of each row times the silu of the first."""
+
+silu_and_mul: _silu_and_mul
+
+class _silu_and_mul_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of silu_and_mul."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of silu_and_mul."""
+
+silu_and_mul_backward: _silu_and_mul_backward
 
 class _softmax(Operator):
     def __call__(
@@ -1365,6 +1711,25 @@ class _topk_backward_backward(Operator):
         """The gradient of topk_backward: the elements of x where indices say."""
 
 topk_backward_backward: _topk_backward_backward
+
+class _topk_softmax_weights_indices(NamedTuple):
+    weights: Any
+    indices: Any
+
+class _topk_softmax(Operator):
+    def __call__(
+        self,
+        x: Any,
+        k: int,
+        renormalize: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _topk_softmax_weights_indices:
+        """The k greatest of a softmax along the last axis, and where they are."""
+
+topk_softmax: _topk_softmax
 
 class _tril(Operator):
     def __call__(
