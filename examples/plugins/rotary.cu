@@ -22,24 +22,31 @@ __host__ __device__ void rotate(const heads<T> &x, int64_t t, int64_t h, int64_t
   *b = second * c + first * s;
 }
 
+/* cos or sin: rows with any distance between them. */
+struct table {
+  const float *data;
+  int64_t of_row;
+};
+static table table_of(cuplug::array<const float> x) { return {x, x.stride(0)}; }
+
 template <typename T>
-__global__ void rotary_kernel(heads<T> x, const float *cos, const float *sin, float sign, int64_t r,
-                              int64_t m, const int64_t *positions, cuplug_fault *fault,
-                              uint32_t number) {
+__global__ void rotary_kernel(heads<T> x, table cos, table sin, float sign, int64_t r, int64_t m,
+                              const int64_t *positions, cuplug_fault *fault, uint32_t number) {
   const int64_t t = blockIdx.x, at = positions[t];
   if (at < 0 || at >= m) {
     cuplug_fault_index(fault, number, t, at, 0, m);
     return;
   }
   for (int64_t j = threadIdx.x; j < x.n_heads * r; j += blockDim.x)
-    rotate(x, t, j / r, j % r, r, cos[at * r + j % r], sign * sin[at * r + j % r]);
+    rotate(x, t, j / r, j % r, r, cos.data[at * cos.of_row + j % r],
+           sign * sin.data[at * sin.of_row + j % r]);
 }
 template <typename T> static heads<T> heads_of(cuplug::array<T> x) {
   return {x, x.shape(1), x.stride(0), x.stride(1), x.stride(2)};
 }
 
-template <typename Call, typename X, typename F, typename P>
-static int rotate_host(Call call, std::initializer_list<X> arrays, F cos, F sin, float sign,
+template <typename Call, typename X, typename P>
+static int rotate_host(Call call, std::initializer_list<X> arrays, table cos, table sin, float sign,
                        P positions, int64_t n, int64_t m, int64_t r) {
   for (int64_t t = 0; t < n; t++)
     if (positions[t] < 0 || positions[t] >= m)
@@ -47,8 +54,8 @@ static int rotate_host(Call call, std::initializer_list<X> arrays, F cos, F sin,
   for (auto x : arrays)
     for (int64_t t = 0; x && t < n; t++)
       for (int64_t j = 0; j < x.shape(1) * r; j++)
-        rotate(heads_of(x), t, j / r, j % r, r, cos[positions[t] * r + j % r],
-               sign * sin[positions[t] * r + j % r]);
+        rotate(heads_of(x), t, j / r, j % r, r, cos.data[positions[t] * cos.of_row + j % r],
+               sign * sin.data[positions[t] * sin.of_row + j % r]);
   return CUPLUG_OK;
 }
 /* ---- beyond the kernel ---- */
@@ -56,41 +63,45 @@ CUPLUG_TYPED_OPERATOR(
     rotary,
     "rotary(inout q: T[n, h, d], cos: float32[m, r], sin: float32[m, r], "
     "positions: int64[n], inout k: T[n, hk, d] = None) "
-    "where T: float32 | float64, 2 * r <= d",
+    "where T: float32 | float64, 2 * r <= d, stride(cos, -1) == 1, stride(sin, -1) == 1, "
+    "stride(positions, -1) == 1",
     "Rotary position embedding of queries and keys, in place." CUPLUG_TAKES_STRIDES CUPLUG_GRADIENT(
         rotary_backward) CUPLUG_LINEAR(q, k));
 
 CUPLUG_CUDA_ENTRY(rotary, (T), q, cos, sin, positions, k, n, m, r) {
   for (auto x : {q, k})
     if (x && n && x.size())
-      if (int status = call.launch<rotary_kernel<T>>({n, 128}, heads_of(x), cos, sin, 1.0f, r, m,
-                                                     positions, call.fault(), positions.number()))
+      if (int status = call.launch<rotary_kernel<T>>({n, 128}, heads_of(x), table_of(cos),
+                                                     table_of(sin), 1.0f, r, m, positions,
+                                                     call.fault(), positions.number()))
         return status;
   return CUPLUG_OK;
 }
 
 CUPLUG_HOST_ENTRY(rotary, (T), q, cos, sin, positions, k, n, m, r) {
-  return rotate_host(call, {q, k}, cos, sin, 1, positions, n, m, r);
+  return rotate_host(call, {q, k}, table_of(cos), table_of(sin), 1, positions, n, m, r);
 }
 
 CUPLUG_TYPED_OPERATOR(
     rotary_backward,
     "rotary_backward(inout grad_q: T[n, h, d], cos: float32[m, r], sin: float32[m, r], "
     "positions: int64[n], inout grad_k: T[n, hk, d] = None) "
-    "where T: float32 | float64, 2 * r <= d",
+    "where T: float32 | float64, 2 * r <= d, stride(cos, -1) == 1, stride(sin, -1) == 1, "
+    "stride(positions, -1) == 1",
     "The gradients of rotary: rotated back, in place." CUPLUG_TAKES_STRIDES CUPLUG_LINEAR(grad_q,
                                                                                           grad_k));
 
 CUPLUG_CUDA_ENTRY(rotary_backward, (T), grad_q, cos, sin, positions, grad_k, n, m, r) {
   for (auto x : {grad_q, grad_k})
     if (x && n && x.size())
-      if (int status = call.launch<rotary_kernel<T>>({n, 128}, heads_of(x), cos, sin, -1.0f, r, m,
-                                                     positions, call.fault(), positions.number()))
+      if (int status = call.launch<rotary_kernel<T>>({n, 128}, heads_of(x), table_of(cos),
+                                                     table_of(sin), -1.0f, r, m, positions,
+                                                     call.fault(), positions.number()))
         return status;
   return CUPLUG_OK;
 }
 
 CUPLUG_HOST_ENTRY(rotary_backward, (T), grad_q, cos, sin, positions, grad_k, n, m, r) {
-  return rotate_host(call, {grad_q, grad_k}, cos, sin, -1, positions, n, m, r);
+  return rotate_host(call, {grad_q, grad_k}, table_of(cos), table_of(sin), -1, positions, n, m, r);
 }
 CUPLUG_PLUGIN(rotary, "1.0.0");

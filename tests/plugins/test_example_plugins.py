@@ -320,7 +320,9 @@ def test_rotary_on_slices_of_one_buffer(get_operator, side, has_keys):
     buffer = draw((n, 3 * h, d), np.float64)
     qkv = put(buffer.copy(), side)
     q, k = qkv[:, :h], qkv[:, h : 2 * h]
-    given = [put(x, side) for x in (np.cos(angles), np.sin(angles), positions)]
+    tables = [np.pad(x, ((0, 0), (1, 1))) for x in (np.cos(angles), np.sin(angles))]
+    given = [put(x, side)[:, 1:-1] for x in tables]  # rows with gaps
+    given.append(put(np.repeat(positions, 2), side)[::2])
     get_operator("rotary")(q, *given, k if has_keys else None)
     wanted, n_rotated = buffer.copy(), (1 + has_keys) * h
     c, s = np.cos(angles)[positions][:, None], np.sin(angles)[positions][:, None]

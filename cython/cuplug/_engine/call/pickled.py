@@ -110,6 +110,9 @@ class OperatorFunction:
     operator: Operator
 
     def __init__(self, operator: Operator | PickledOperator) -> None:
+        if not isinstance(operator, (Operator, PickledOperator)):
+            kind = type(operator).__name__
+            raise TypeError(f"Function: operator: got {kind}, expected a cuplug.Operator")
         self.__name__ = self.__qualname__ = operator.name
         if isinstance(operator, PickledOperator):
             self._pickled = operator

@@ -10,7 +10,7 @@ import jax
 
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.call.output_tuples import outputs_class
-from cuplug._engine.call.pickled import OperatorFunction, PickledOperator
+from cuplug._engine.call.pickled import OperatorFunction
 from cuplug._engine.signature.call_signature import to_inspect
 from cuplug._engine.signature.signature import parse, refuse_handles
 from cuplug._integration.frameworks import jax_gradient  # noqa: F401  (its rules)
@@ -28,12 +28,6 @@ class Function(OperatorFunction):
     operator : cuplug.Operator
         What `cuplug.find` gives, or what was made from source.
     """
-
-    def __init__(self, operator: Operator | PickledOperator) -> None:
-        if not isinstance(operator, (Operator, PickledOperator)):
-            kind = type(operator).__name__
-            raise TypeError(f"cuplug.jax.Function: seen {kind}, wanted a cuplug.Operator")
-        super().__init__(operator)
 
     def _take(self, operator: Operator) -> None:
         super()._take(operator)

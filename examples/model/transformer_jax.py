@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same model in JAX, with the weights of the one in PyTorch."""
+
+import jax
+import jax.numpy as jnp
+from cuplug.jax import Function, gather, log_softmax, take_along_axis
+
+
+def weights_of(model):
+    """Return the parameters of a model of PyTorch as arrays of JAX."""
+    return {name: jnp.asarray(x.detach().cpu().numpy()) for name, x in model.named_parameters()}
+
+
+def loss_function(plugin, model):
+    """Return loss(weights, tokens) for the sizes and the tables of angles of a model."""
+    rms_norm, rotary = Function(plugin.rms_norm), Function(plugin.rotary)
+    silu_and_mul = Function(plugin.silu_and_mul)
+    cos, sin = (jnp.asarray(x.cpu().numpy()) for x in model.angles)
+    n_blocks, n_heads = len(model.blocks), model.blocks[0].n_heads
+
+    def block(weights, x):
+        qkv = rms_norm(x, weights["norms.0"]) @ weights["qkv.weight"].T
+        qk, v = jnp.split(qkv.reshape(*x.shape[:2], 3 * n_heads, -1), [2 * n_heads], axis=2)
+        q, k = jnp.split(rotary(qk, cos, sin), 2, axis=2)  # what is changed in place is returned
+        y = jax.nn.dot_product_attention(q, k, v, is_causal=True)
+        x = x + y.reshape(x.shape) @ weights["out.weight"].T
+        gate_up = rms_norm(x, weights["norms.1"]) @ weights["gate_up.weight"].T
+        return x + silu_and_mul(gate_up) @ weights["down.weight"].T
+
+    def loss(weights, tokens):
+        x = gather(weights["table"], tokens[:, :-1])
+        for k in range(n_blocks):
+            start = f"blocks.{k}."
+            own = {key.removeprefix(start): weights[key] for key in weights if start in key}
+            x = block(own, x)
+        logits = rms_norm(x, weights["norm"]) @ weights["table"].T
+        return -take_along_axis(log_softmax(logits), tokens[:, 1:, None], axis=-1).mean()
+
+    return loss
