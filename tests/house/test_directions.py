@@ -38,7 +38,7 @@ TOP |= {"__init__": "author"}  # which the commands use, as users do
 TOP |= {wing.folder: wing.rooms[0] for wing in WINGS}
 STANDARD = {
     *("ctype", "errno", "float", "inttypes", "locale", "math", "stdarg", "stdatomic", "stddef"),
-    *("stdint", "stdio", "stdlib", "string", "time"),
+    *("stdbool", "stdint", "stdio", "stdlib", "string", "time"),
 }
 SYSTEM = {
     *("dirent", "dlfcn", "elf", "fcntl", "grp", "link", "linux/futex", "pthread", "pwd", "sched"),
