@@ -11,12 +11,10 @@ from torch import library
 
 from cuplug._engine.signature.spec import ArraySpec
 from cuplug._integration.frameworks.call import Call, Symbols, match
-from cuplug._integration.frameworks.torch_functions import has_element_wise_rows
+from cuplug._integration.frameworks.torch_layouts import output_strides
 from cuplug._integration.frameworks.torch_schema import Entry, Registered
 
 __all__ = ["fake_kernel", "matched"]
-
-_FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 def matched(
@@ -79,33 +77,17 @@ def fake_kernel(entry: Entry) -> Callable[..., Any]:
 
     def fake(*args: Any) -> Any:
         given = entry.named(args)
-        specs = matched(entry.whole, given, _unknown).outputs
+        call = matched(entry.whole, given, _unknown)
         device = _device(entry.whole.operator.name, given)
-        strides = _channels_last(entry, given)
         outputs = [
             torch.empty(x.shape, dtype=getattr(torch, x.dtype), device=device)
             if strides is None
             else torch.empty_strided(x.shape, strides, dtype=getattr(torch, x.dtype), device=device)
-            for x in specs
+            for x, strides in zip(call.outputs, output_strides(call, given), strict=True)
         ]
         return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
 
     return fake
-
-
-def _channels_last(entry: Entry, given: dict[str, Any]) -> Any:
-    """Return the strides of the outputs if all tensors of an element-wise call have that format."""
-    tensors = [x for x in given.values() if isinstance(x, torch.Tensor) and x.ndim]
-    if not tensors or tensors[0].ndim not in _FORMATS:
-        return None
-    first = tensors[0]
-    form = _FORMATS[first.ndim]
-    if first.is_contiguous() or not first.is_contiguous(memory_format=form):
-        return None
-    shape, strides = first.shape, first.stride()
-    if any(x.shape != shape or x.stride() != strides for x in tensors[1:]):
-        return None
-    return strides if has_element_wise_rows(entry.whole.operator) else None
 
 
 def _unknown() -> Any:
