@@ -22,8 +22,8 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.core_call cimport (
     CUPLUG_COPY_ITEMS, cuplug_bind, cuplug_bind_row, cuplug_check_place, cuplug_frame,
-    cuplug_free_blocks, cuplug_keep_layout, cuplug_leave_out, cuplug_n_rounding_changes, cuplug_run, cuplug_set_output,
-    cuplug_signature, cuplug_wanted_copies,
+    cuplug_free_blocks, cuplug_keep_layout, cuplug_leave_out, cuplug_n_rounding_changes,
+    cuplug_run, cuplug_set_output, cuplug_signature, cuplug_wanted_copies,
 )
 from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.call.last_call cimport note_run
