@@ -292,6 +292,7 @@ static inline void start_frame(cuplug_operator *op, cuplug_frame *frame, cuplug_
   frame->blocks = NULL;
   frame->apart = NULL;
   frame->staged = 0;
+  frame->keeps_layout = 0;
 }
 
 static inline __attribute__((always_inline)) int bind(cuplug_operator *op,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that the caller brings along. */
 #include "arguments/guarantees.h"
+#include "arguments/like.h"
 #include "arguments/overlap.h"
 #include "base/describe.h"
 #include "base/layout.h"
@@ -48,6 +49,20 @@ static int is_zero(const cuplug_frame *f, uint32_t k) {
   return f->signature->zero_outputs >> k & 1;
 }
 
+CUPLUG__COLD static int refuse_order(const cuplug_frame *f, uint32_t k, const cuplug_tensor *given,
+                                     cuplug_error *error) {
+  const cuplug_parameter *x = &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
+  const cuplug_tensor *t = &f->tensors[f->n_inputs + k];
+  int64_t in_order[CUPLUG_MAX_NDIM];
+  cuplug__contiguous_strides(t->ndim, t->shape, in_order);
+  const cuplug__text got =
+      cuplug__describe_strides(given->strides ? given->strides : in_order, t->ndim);
+  const cuplug__text wanted = cuplug__describe_strides(t->strides ? t->strides : in_order, t->ndim);
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: got strides %s, expected %s (like %s)",
+                      f->signature->name, *x->name ? x->name : "out", got.s, wanted.s,
+                      f->signature->parameters[x->like - 1].name);
+}
+
 /* Writable, aligned, contiguous unless strides are taken. */
 static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument *given,
                         cuplug_error *error) {
@@ -74,6 +89,8 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
     const cuplug__guarantee_text text = cuplug__describe_broken(x, &given->tensor);
     return refuse(f, k, CUPLUG_ERROR_VALUE, text.got, text.expected, error);
   }
+  if (x->like && !cuplug__has_layout_of(&given->tensor, &f->tensors[f->n_inputs + k]))
+    return refuse_order(f, k, &given->tensor, error);
   const cuplug__span span = cuplug__span_of(&given->tensor);
   if (is_zero(f, k) && span.high - span.low != (uintptr_t)cuplug__n_bytes(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array with gaps between its elements",

@@ -2,6 +2,7 @@
 /* Sizes that a signature says: those of outputs, and those of inputs that are worked out. */
 #include "arguments/shapes.h"
 
+#include "arguments/like.h"
 #include "arguments/lists.h"
 #include "base/describe.h"
 #include "base/layout.h"
@@ -142,17 +143,22 @@ static int shape_new(cuplug__match *m, const cuplug_parameter *x, uint32_t k) {
 
 int cuplug__shape_output(cuplug__match *m, int32_t i) {
   cuplug_frame *f = m->frame;
-  const uint32_t k = f->n_tensors++, like = m->like[k - m->n_items];
+  const uint32_t k = f->n_tensors++, alike = m->like[k - m->n_items];
+  const cuplug_parameter *x = &m->s->parameters[i];
   cuplug_tensor *t = &f->tensors[k];
+  int status = CUPLUG_OK;
   f->parameter[k] = (uint8_t)i;
-  if (like >= f->n_inputs - m->n_items || m->broadcasts)
-    return shape_new(m, &m->s->parameters[i], k);
-  *t = f->tensors[like];
-  t->data = NULL;
-  t->device = f->home;
-  t->strides = NULL;
-  f->n_bytes[k] = f->n_bytes[like];
-  return CUPLUG_OK;
+  if (alike >= f->n_inputs - m->n_items || m->broadcasts) {
+    status = shape_new(m, x, k);
+  } else {
+    *t = f->tensors[alike];
+    t->data = NULL;
+    t->device = f->home;
+    t->strides = NULL;
+    f->n_bytes[k] = f->n_bytes[alike];
+  }
+  if (x->like && !status) cuplug__lay_out_like(m, x, k);
+  return status;
 }
 
 /* ---- Of inputs ------------------------------------------------------------------------------- */

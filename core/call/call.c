@@ -4,6 +4,7 @@
 
 #include "arguments/bind.h"
 #include "arguments/element_ranges.h"
+#include "arguments/like.h"
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
@@ -207,6 +208,7 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   run.second = NULL;
   run.n_workspaces = 0;
   f->device = run.device;
+  if (f->keeps_layout) cuplug__flatten(f);
   const uint32_t flags = run.overload->row->flags;
   if (flags & (CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_HANDLES | CUPLUG_ROW_ELEMENT_RANGES)) {
     if (wants_strides(&run)) cuplug__write_strides(f);

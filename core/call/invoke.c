@@ -49,7 +49,7 @@ __attribute__((noinline)) static int allocate(void *user, cuplug_frame *frame, u
   cuplug_error local;
   if (!error) error = &local;
   cuplug__clear(error);
-  x.strides = NULL;
+  if (cuplug__is_contiguous(&x)) x.strides = NULL;
   int status = options->allocate(options->user, k - frame->n_inputs, &x, error);
   if (status || (!x.data && cuplug__n_bytes(&x)))
     return refuse_memory(status, k - frame->n_inputs, error);

@@ -176,6 +176,19 @@ static int parse(cuplug_row *row, uint32_t abi_version, cuplug_error *error) {
   return CUPLUG_ERROR_PLUGIN;
 }
 
+/* Entries that take no strides get C-contiguous copies of inputs. */
+static int check_like(const cuplug_row *row, cuplug_error *error) {
+  const cuplug_signature *s = row->parsed;
+  for (int32_t k = 0; k < s->n_outputs; k++)
+    if (s->parameters[s->n_parameters + k].like &&
+        !(row->flags & (CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_CUDA_TAKES_STRIDES)))
+      return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                          "%s: got an output like an input, expected CUPLUG_TAKES_STRIDES in its "
+                          "description; the entry computes with the strides of both",
+                          s->name);
+  return CUPLUG_OK;
+}
+
 /* What a handle wants of its row. No call that makes one is cut: it would make several. */
 static int check_handles(cuplug_row *row, cuplug_error *error) {
   const cuplug_signature *s = row->parsed;
@@ -206,7 +219,8 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, uint32_t abi_version
   if (status) return status;
   if (!*row->cuda_entry && !*row->host_entry && !row->has_other_entry)
     return cuplug__reject(error, "no entry, a CUDA or a host entry is wanted");
-  if ((status = parse(row, abi_version, error)) || (status = check_handles(row, error))) {
+  if ((status = parse(row, abi_version, error)) || (status = check_handles(row, error)) ||
+      (status = check_like(row, error))) {
     cuplug_free_signature(row->parsed);
     row->parsed = NULL;
   }

@@ -22,6 +22,19 @@ static cuplug_parameter *find_array(const cuplug__parser *p, const char *name) {
   return NULL;
 }
 
+int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output) {
+  static const char *const an_array = "an array parameter that is always given is wanted";
+  const char *name;
+  if (!cuplug__take_word(p, "like")) return CUPLUG_OK;
+  cuplug__skip_space(p);
+  const char *at = p->at;
+  if (cuplug__parse_name(p, &name, an_array)) return CUPLUG_ERROR_VALUE;
+  const cuplug_parameter *x = find_array(p, name);
+  output->like = x ? (int32_t)(x - p->s->parameters) + 1 : 0;
+  if (x && output->like <= p->s->n_parameters && !x->has_default) return CUPLUG_OK;
+  return cuplug__parse_fail(p, at, an_array);
+}
+
 /* "(x". */
 static int parse_array(cuplug__parser *p, cuplug_parameter **x) {
   static const char *const an_array = "an array with dimensions, and in no list, is wanted";

@@ -257,6 +257,41 @@ static int check_type(const cuplug_signature *s, const cuplug_parameter *x, cupl
                       "signature: no input array that is always given has the dtype %s", t->name);
 }
 
+/* Returns the number of dimensions that are written one by one; *groups: those of any number. */
+static int count_dims(const cuplug_parameter *x, int *groups, uint64_t *names) {
+  int n = 0;
+  for (int32_t k = *groups = 0; k < x->n_dims; k++) {
+    const int32_t kind = x->dims[k].kind;
+    const int is_group = kind == CUPLUG_DIM_VARIADIC || kind == CUPLUG_DIM_LOOP;
+    *groups += is_group;
+    if (is_group && kind == CUPLUG_DIM_VARIADIC) *names |= 1ull << x->dims[k].value;
+    if (kind == CUPLUG_DIM_UNKNOWN || kind > CUPLUG_DIM_FORMULA) return -1;
+    n += !is_group;
+  }
+  return n;
+}
+
+/* An output that is like an input has as many dimensions, whatever their number is. An array with a
+ * guarantee may be passed as a copy, in another order. */
+static int check_like(const cuplug_signature *s, const cuplug_parameter *x, cuplug_error *error) {
+  const cuplug_parameter *like = &s->parameters[x->like - 1];
+  const char *name = *x->name ? x->name : "output";
+  uint64_t names[2] = {0, 0};
+  int groups[2];
+  const int n = count_dims(x, &groups[0], &names[0]);
+  if (n < 0 || n != count_dims(like, &groups[1], &names[1]) || groups[0] != groups[1] ||
+      names[0] != names[1])
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "signature: %s: got other dimensions than those of %s, expected as many: "
+                        "it is like %s",
+                        name, like->name, like->name);
+  if (!like->has_unit_stride && !like->address_mask) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                      "signature: %s: got guarantees of %s, expected none: where they do not hold, "
+                      "a copy in C order is passed, which the output cannot be like",
+                      name, like->name);
+}
+
 static int check_parameter(cuplug__parser *p, int i) {
   const cuplug_signature *s = p->s;
   const cuplug_parameter *x = &s->parameters[i];
@@ -275,6 +310,7 @@ static int check_parameter(cuplug__parser *p, int i) {
   if (x->has_default && !check_default(s, x))
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                         "signature: %s: this default does not fit its type", x->name);
+  if (x->like && check_like(s, x, p->error)) return CUPLUG_ERROR_VALUE;
   if (i > 0 && i < s->n_parameters && !x->has_default && x[-1].has_default)
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                         "signature: %s needs a default too, since the parameter before it has one",

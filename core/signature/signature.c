@@ -7,7 +7,7 @@
  *              | string {"|" string} | handle
  *   handle     = "handle" "[" name "]"
  *   outputs    = output | "(" output {"," output} ")" | [name ":"] handle
- *   output     = {word} [name ":"] dtype "[" dims "]" ["=" "None"]
+ *   output     = {word} [name ":"] dtype "[" dims "]" ["like" name] ["=" "None"]
  *   dims       = [dim {"," dim}]
  *   dim        = "..." | "?" | "*" name ["[" [formula] ":" [formula] "]"] | formula
  *   clauses    = clause {"," clause}
@@ -248,8 +248,7 @@ static int parse_parameter(parser *p) {
   p->s->n_parameters++;
   if (!cuplug__take(p, "=")) return CUPLUG_OK;
   const char *begin = p->at;
-  int status = parse_default(p, x);
-  if (status) return status;
+  if (parse_default(p, x)) return CUPLUG_ERROR_VALUE;
   number_choice(x);
   x->default_text = cuplug__keep_text(p, begin);
   return CUPLUG_OK;
@@ -284,8 +283,9 @@ static int parse_output(parser *p) {
   if (x->words & CUPLUG_WORD_ZERO) p->s->zero_outputs |= 1ull << p->s->n_outputs;
   p->s->n_outputs++;
   if (type_variable(p, name, &x->type_variable)) return CUPLUG_ERROR_VALUE;
-  if (p->is_short && *p->at != '[') return CUPLUG_OK;
-  if (cuplug__expect(p, "[", "'[' is wanted: outputs are arrays") || parse_dims(p, x))
+  if (p->is_short && *p->at != '[') return cuplug__parse_like(p, x);
+  if (cuplug__expect(p, "[", "'[' is wanted: outputs are arrays") || parse_dims(p, x) ||
+      cuplug__parse_like(p, x))
     return CUPLUG_ERROR_VALUE;
   if (!cuplug__take(p, "=")) return CUPLUG_OK;
   if (!cuplug__take_word(p, "None"))

@@ -245,7 +245,8 @@ static inline cuplug_argument cuplug_absent(void) {
 
 /** Gives an output its memory. Called for each output that was not given, whether its size is known
  * before the run or only in it, on the thread that called cuplug_invoke; never while a lock is
- * held. `output` counts from 0. `tensor` has dtype, device, ndim and shape, C-contiguous: set
+ * held. `output` counts from 0. `tensor` has dtype, device, ndim and shape, C-contiguous unless it
+ * has strides, as outputs that are `like` an input (without gaps, in the same number of bytes): set
  * `data`, which may stay NULL for an output without elements, and return CUPLUG_OK. Memory of a GPU
  * must be usable by work on the call's stream. `tensor->shape` may be read during this call alone.
  *

@@ -55,8 +55,9 @@ struct cuplug_frame {
   uint32_t n_apart;        /* where there is `apart` */
   const uint64_t *origins; /* (set) of the arrays that are read: see cuplug_check_origin */
   uint32_t n_origins;
-  uint64_t origin;   /* after the run on a GPU: of what it has written */
-  int32_t staged;    /* after the run: 1 when host arrays went through the GPU */
+  uint64_t origin;      /* after the run on a GPU: of what it has written */
+  int32_t keeps_layout; /* 1: by cuplug_keep_layout */
+  int32_t staged;       /* after the run: 1 when host arrays went through the GPU */
   uint32_t is_brief; /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
   uint8_t parameter[CUPLUG_MAX_ARGUMENTS];     /* parameter number of each tensor */
   cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* outputs: (set) data; shape and dtype are filled */
@@ -75,7 +76,8 @@ struct cuplug_frame {
 /* Matches arguments (in the order of the signature's parameters; missing ones at the end are
  * absent) against the operator's rows, in the order of the table. Checks number, kinds, dtypes,
  * ranks, dimensions, layout, devices, ranges; converts scalars; computes the outputs' shapes and
- * dtypes. Tensors that are C-contiguous have no strides before cuplug_run.
+ * dtypes. Tensors that are C-contiguous have no strides before cuplug_run; outputs that are to be
+ * allocated otherwise have some.
  *
  * Where an input would have to be copied first (not C-contiguous, misaligned, or to be broadcast)
  * `copy_mask` says so and the caller either passes such copies (shapes from cuplug_wanted_shape) in
@@ -95,6 +97,11 @@ int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *ar
 /* Frees the `blocks` of a frame when it is not used any more. After a bind that failed there are
  * none: NULL, which is taken. [thread-safe] [no-cuda] */
 void cuplug_free_blocks(void *blocks);
+
+/* If a row treats all elements of its arrays alike, and the inputs have one layout without gaps
+ * that is not C order, gives it to the outputs: cuplug_run then passes all arrays as they are in
+ * memory, and none is copied. Before outputs get memory; none is given. [thread-safe] [no-cuda] */
+void cuplug_keep_layout(cuplug_frame *frame);
 
 /* What of copy_mask cannot do without copies, with `device` as it is now: arrays of the host that
  * go through a GPU, or that the host entry is given in blocks, are put in order on their way.

@@ -18,6 +18,7 @@ CUPLUG__BEGIN_C
   X(bind)                   \
   X(bind_row)               \
   X(free_blocks)            \
+  X(keep_layout)            \
   X(wanted_copies)          \
   X(wanted_shape)           \
   X(check_place)            \

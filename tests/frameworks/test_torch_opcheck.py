@@ -203,6 +203,7 @@ EXAMPLES = {
     "batched_matmul": (torch.randn(2, 3, 4), torch.randn(2, 4, 5)),
     "gelu": (torch.randn(3, 4, requires_grad=True),),
     "residual_add": (torch.randn(3, 4), torch.randn(3, 4)),
+    "max_pool": (torch.randn(2, 3, 4, 6).to(memory_format=torch.channels_last), 2),
     "scatter_sum": (torch.randn(4, 3), torch.tensor([1, 0, 1, 4]), 5),
     "silu_and_mul": torch.randn(3, 16).split(8, 1),
     "adam": (*([torch.randn(3, 4), torch.rand(2)] for _ in range(4)), 1),

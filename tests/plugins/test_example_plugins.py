@@ -206,6 +206,25 @@ def test_scatter_sum(get_operator, side, dtype, n, d, rows):
 
 @on_sides
 @with_dtypes
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 8, 6), (1, 70, 9, 7), (2, 0, 4, 4), (1, 1, 2, 3)], ids=str
+)
+def test_max_pool(get_operator, side, dtype, order, shape):
+    operator = get_operator("max_pool")
+    x = draw([shape[d] for d in order], dtype).transpose(np.argsort(order))
+    x.flat[::17] = np.nan
+    for size in (1, 2, 3):
+        n, c, h, w = shape[0], shape[1], shape[2] // size, shape[3] // size
+        squares = x[:, :, : h * size, : w * size].reshape(n, c, h, size, w, size)
+        y = operator(x, size, device=side)
+        kept = np.empty_like(x[:, :, :h, :w]).strides
+        assert all(n == 1 or a == b for n, a, b in zip(y.shape, y.strides, kept, strict=True))
+        np.testing.assert_array_equal(y.astype(np.float32), squares.astype(np.float32).max((3, 5)))
+
+
+@on_sides
+@with_dtypes
 @pytest.mark.parametrize(("m", "n"), [(3, 8), (2, 4096), (0, 8), (4, 0)])
 def test_silu_and_mul(get_operator, side, dtype, m, n):
     operator, product = get_operator("silu_and_mul"), draw((m, 2 * n + 1), dtype)

@@ -193,7 +193,6 @@ def _converting(from_: Any, to: Any) -> Any:
 def conversion(from_: Any, to: Any) -> Any:
     """Return the operator that makes elements of one dtype those of another."""
     converting = _converting(from_, to)
-    # Of one dtype, they are copies in C order.
     return converting if from_ == to else ArrayFunction(converting, lambda _: converting)
 
 
@@ -208,8 +207,9 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     checked("astype", "x", x)
     wanted = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)
-    if copy is not True and not flag("astype: copy", copy) and result.dtype == wanted:
-        return result
+    if result.dtype == wanted:
+        is_copied = copy is True or flag("astype: copy", copy)
+        return result.copy() if is_copied else result
     converted: Array = conversion(result.dtype, wanted)(result)
     return converted
 

@@ -84,10 +84,9 @@ def copied(Array x not None):
         return to_array(x.numpy(), None, x.device, None)
     if kind_of(x.dtype) == "storage":
         return as_bytes(copied(as_bytes(x)), x)
-    if not is_brief(&like):
-        return conversion(x.dtype, x.dtype)(x)
     like.strides = NULL
-    return written(empty_like_tensor(&like), x)
+    copy = empty_like_tensor(&like)
+    return written(copy, x) if is_brief(&like) else conversion(x.dtype, x.dtype)(x, out=copy)
 
 
 cdef object dtype_of(object value):

@@ -234,8 +234,6 @@ cdef int read_array(
         a.flags |= CUPLUG_MISALIGNED
     if kind.is_torch:
         r.has_torch = True
-        if a.tensor.strides != NULL:
-            r.has_strided_torch = True
     return note_array(r, obj, kind, a.tensor.device)
 
 

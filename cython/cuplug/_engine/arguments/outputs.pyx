@@ -17,6 +17,7 @@ from cuplug._engine.base.core cimport (
     CUPLUG_CPU,
     CUPLUG_CUDA,
     CUPLUG_CUDA_HOST,
+    CUPLUG_MAX_NDIM,
     CUPLUG_MISALIGNED,
     cuplug_argument,
     cuplug_element_bytes,
@@ -57,8 +58,8 @@ cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
     cdef bint on_gpu
     x.device = frame.home if frame.home.type else frame.device
     on_gpu = x.device.type == CUPLUG_CUDA
-    if r.layout.ndim:
-        return empty_strided(<object>r.first, r.first_kind, x, &r.layout)
+    if x.strides != NULL:
+        return empty_in_order(r, frame, k)
     if frame.home.type or not on_gpu:
         if protocol == EXCHANGE or protocol == CUPY or protocol == TORCH:
             return empty_foreign(r, protocol, x)
@@ -66,6 +67,26 @@ cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
     if on_gpu or is_large(x) or protocol == OWN:
         return empty_named(r, frame, k, on_gpu or protocol == OWN)
     return empty_numpy(x, False)
+
+
+cdef object empty_in_order(reading *r, cuplug_frame *frame, uint32_t k):
+    """An output with the strides that the core has set: made in the order of its dimensions in
+    memory, and transposed."""
+    cdef cuplug_tensor *x = &frame.tensors[k]
+    cdef cuplug_tensor wanted = x[0]
+    cdef int64_t shape[CUPLUG_MAX_NDIM]
+    cdef int32_t d
+    if r.first_kind.is_torch:
+        return empty_strided(<object>r.first, x)
+    dims = sorted(range(x.ndim), key=lambda d: (-wanted.strides[<int32_t>d], d))
+    for d in range(x.ndim):
+        shape[d] = wanted.shape[<int32_t>dims[d]]
+    x.shape, x.strides = shape, NULL
+    try:
+        made = allocate_output(r, frame, k)
+    finally:
+        x.shape, x.strides = wanted.shape, wanted.strides
+    return made.transpose([dims.index(d) for d in range(x.ndim)])
 
 
 cdef object empty_named(reading *r, cuplug_frame *frame, uint32_t k, bint is_own):
@@ -164,6 +185,7 @@ cdef object exported(reading *r, object output):
     cdef HostArray result
     if not isinstance(output, numpy.ndarray) or output.dtype.isbuiltin == 1:
         return output
+    output = numpy.ascontiguousarray(output)
     read_argument(<PyObject *>output, r, &a)
     result = HostArray.__new__(HostArray)
     result.array = output

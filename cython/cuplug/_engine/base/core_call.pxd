@@ -83,6 +83,7 @@ cdef extern from "internal/core.h" nogil:
         int32_t is_inout
         int32_t is_each
         uint32_t words
+        int32_t like
         uint32_t type_at
         uint32_t type_end
 
@@ -197,6 +198,7 @@ cdef extern from "internal/core.h" nogil:
     )
     void cuplug_free_blocks "cuplug_core->free_blocks"(void *blocks)
     void cuplug_leave_out(cuplug_frame *frame, uint32_t k)
+    void cuplug_keep_layout "cuplug_core->keep_layout"(cuplug_frame *frame) nogil
     uint64_t cuplug_wanted_copies "cuplug_core->wanted_copies"(const cuplug_frame *frame)
     int cuplug_check_place "cuplug_core->check_place"(
         const cuplug_frame *frame, cuplug_error *error

@@ -7,7 +7,6 @@ from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from cuplug._engine.arguments.channels_last cimport flatten, restore
 from cuplug._engine.arguments.handle cimport handle_of
 from cuplug._engine.arguments.inputs cimport read_again, read_arguments
 from cuplug._engine.arguments.outputs cimport (
@@ -23,8 +22,8 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.core_call cimport (
     CUPLUG_COPY_ITEMS, cuplug_bind, cuplug_bind_row, cuplug_check_place, cuplug_frame,
-    cuplug_free_blocks, cuplug_leave_out, cuplug_n_rounding_changes, cuplug_run, cuplug_set_output,
-    cuplug_signature, cuplug_wanted_copies,
+    cuplug_free_blocks, cuplug_keep_layout, cuplug_leave_out, cuplug_n_rounding_changes,
+    cuplug_run, cuplug_set_output, cuplug_signature, cuplug_wanted_copies,
 )
 from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.call.last_call cimport note_run
@@ -74,12 +73,10 @@ cdef object run_operator(
         place = read_place(r, op, <object>device)
     if r.is_stale or r.n_scalar_arrays:
         settle_arguments(op, r, n, n_given)  # no code of others runs from here on
-    if r.has_strided_torch and out == NULL:
-        flatten(r, op, n)
     if bind_arguments(op, r, n, &frame, &error):
-        if r.layout.ndim and restore(r, n):  # for the message
-            bind_arguments(op, r, n, &frame, &error)
         raise_error(&error)
+    if out == NULL and frame.n_inputs and frame.tensors[0].strides != NULL:
+        cuplug_keep_layout(&frame)
     if frame.blocks != NULL:
         keep_blocks(r, &frame)
     if place.type or has_default or not frame.home.type:

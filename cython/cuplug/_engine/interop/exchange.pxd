@@ -15,8 +15,6 @@ cdef int read_torch(
 cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1
 # A new tensor of PyTorch with the shape and strides of `layout`; sets the data of x, the same
 # memory as one dimension.
-cdef object empty_strided(
-    object like, const array_kind *kind, cuplug_tensor *x, const cuplug_tensor *layout
-)
+cdef object empty_strided(object like, cuplug_tensor *x)
 # A new array of the library's own, on the device of `like`; sets the tensor's data.
 cdef object empty_exchange(object like, const array_kind *kind, cuplug_tensor *x)

@@ -204,10 +204,9 @@ cdef object empty_old_torch(object like, cuplug_tensor *x):
     return result
 
 
-cdef object empty_strided(
-    object like, const array_kind *kind, cuplug_tensor *x, const cuplug_tensor *layout
-):
-    result = new_strided(like, x, layout)
+cdef object empty_strided(object like, cuplug_tensor *x):
+    """Of PyTorch, with the strides of `x`."""
+    result = new_strided(like, x)
     x.data = <void *><size_t>result.data_ptr()
     return result
 

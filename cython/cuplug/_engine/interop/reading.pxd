@@ -19,8 +19,6 @@ ctypedef struct reading:
     const array_kind *device_kind  # of the first array on a GPU: gives the stream
     int n_scalar_arrays  # NumPy arrays without dimensions
     bint has_torch  # a tensor of PyTorch, whose writes are to be counted
-    bint has_strided_torch
-    cuplug_tensor layout  # of outputs, if arrays were made one-dimensional; ndim 0: none
     bint is_stale  # what was read: code whose author is unknown, in Python, has run since
     int32_t row  # the one whose parameters' names the arguments were given by; -1: any
     bint takes_specs  # descriptions stand for arrays: nothing is run
@@ -44,8 +42,6 @@ cdef inline void start_reading(reading *r) noexcept:
     r.device_kind = NULL
     r.n_scalar_arrays = 0
     r.has_torch = False
-    r.has_strided_torch = False
-    r.layout.ndim = 0
     r.is_stale = False
     r.row = -1
     r.takes_specs = False

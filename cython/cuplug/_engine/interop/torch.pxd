@@ -23,6 +23,6 @@ cdef object empty_like(object x)
 # A tensor of the shape and dtype of x where `like` is, which may be known to be of that dtype.
 cdef object new_tensor(object like, const cuplug_tensor *x, bint is_of_dtype)
 # The same with the shape and strides of `layout`, and the dtype of x.
-cdef object new_strided(object like, const cuplug_tensor *x, const cuplug_tensor *layout)
+cdef object new_strided(object like, const cuplug_tensor *x)
 # The handle of PyTorch's current stream; NULL: the legacy default one.
 cdef void *torch_stream(int32_t device) except? NULL

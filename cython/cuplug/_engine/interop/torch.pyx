@@ -95,9 +95,9 @@ cdef object new_tensor(object like, const cuplug_tensor *x, bint is_of_dtype):
     )
 
 
-cdef object new_strided(object like, const cuplug_tensor *x, const cuplug_tensor *layout):
-    shape = tuple([layout.shape[k] for k in range(layout.ndim)])
-    strides = tuple([layout.strides[k] for k in range(layout.ndim)])
+cdef object new_strided(object like, const cuplug_tensor *x):
+    shape = tuple([x.shape[k] for k in range(x.ndim)])
+    strides = tuple([x.strides[k] for k in range(x.ndim)])
     return like.new_empty_strided(shape, strides, dtype=torch_dtype(x.dtype))
 
 

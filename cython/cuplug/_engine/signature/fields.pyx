@@ -219,6 +219,7 @@ cdef tuple _parameter(
         x.name.decode(), kind, x.type_variable, dims, bool(x.has_default), default, default_text,
         choices, x.tag.decode() if x.tag != NULL else "", bool(x.is_inout), bool(x.is_each),
         tuple([word for k, word in enumerate(WORDS) if x.words >> <uint32_t>k & 1]),
+        s.parameters[x.like - 1].name.decode() if x.like else "",
     )
 
 

@@ -35,6 +35,7 @@ class Parameter(NamedTuple):
     is_inout: bool  # changed in place, as are the arrays of a list
     is_each: bool  # each array of the list has sizes of its own
     words: tuple[str, ...] = ()  # before its name: "inout", "zero", "detached"
+    like: str = ""  # of an output: the parameter whose order of strides it has
 
     @property
     def is_array(self) -> bool:

@@ -18,6 +18,8 @@ from cuplug._integration.commands.properties import (
     arrays_of,
     as_list,
     assert_same,
+    given_as_out,
+    has_unknown_sizes,
     inouts,
     outcome,
     takes_any_layout,
@@ -25,6 +27,15 @@ from cuplug._integration.commands.properties import (
 )
 from cuplug._integration.commands.property_outcomes import REFUSALS, Tried
 from cuplug.array_api.conversion import asarray
+
+LAYOUTS_THERE = (
+    "strided",
+    "sliced",
+    "reversed",
+    "Fortran-ordered",
+    "channels-last",
+    "offset by one element",
+)
 
 
 class Window:
@@ -78,7 +89,7 @@ def takes_any_layout_there(operator: Tried, arguments: Arguments, device: str = 
     wanted = outcome(operator, arguments, device=device)
     if isinstance(wanted, type):
         return
-    for layout in ("strided", "sliced", "reversed", "Fortran-ordered", "offset by one element"):
+    for layout in LAYOUTS_THERE:
         laid = with_arrays(with_arrays(arguments, LAYOUTS[layout]), Laid)
         try:
             seen: list[Any] = as_list(operator(**laid))
@@ -112,12 +123,12 @@ def keeps_to_its_arrays(operator: Tried, arguments: Arguments, device: str = "cu
     changed = {id(x) for x in inouts(operator.signatures, arguments)}
     outputs = wanted[: len(wanted) - len(changed)]
     windows = {id(x): Window(x) for x in arrays.values()}
-    if any(x.dtype.isbuiltin != 1 for x in outputs) or _has_unknown_sizes(operator):
+    if any(x.dtype.isbuiltin != 1 for x in outputs) or has_unknown_sizes(operator):
         return
-    outs = tuple(Window(_complement(x)) for x in outputs)
-    keywords = {"out": outs if len(outs) > 1 else outs[0]} if outs else {}
+    outs = [Window(_complement(x)) for x in outputs]
     try:
-        as_list(operator(**with_arrays(arguments, lambda x: windows[id(x)]), **keywords))
+        given = with_arrays(arguments, lambda x: windows[id(x)])
+        as_list(operator(**given, **given_as_out(_placed(operator, arguments, outs))))
         synchronize()
     except REFUSALS as error:
         raise AssertionError(f"device arrays: {error}") from None
@@ -136,5 +147,8 @@ def _complement(x: Array) -> Array:
     return (~np.frombuffer(x.tobytes(), np.uint8)).view(x.dtype).reshape(x.shape)
 
 
-def _has_unknown_sizes(operator: Tried) -> bool:
-    return any("?" in text.partition("->")[2] for text in operator.signatures)
+def _placed(operator: Tried, arguments: Arguments, outs: list[Any]) -> list[Any]:
+    """Return outputs in their places, with None for those that a call leaves out."""
+    rest, returns = iter(outs), operator.operator.returns
+    left_out = {place for name, place in returns.items() if not arguments.get(name, True)}
+    return [None if k in left_out else next(rest) for k in range(len(outs) + len(left_out))]

@@ -82,7 +82,7 @@ class Tried:
         try:
             with ExitStack() as keep, zones():
                 given = made_for(arguments, arguments.get("device", self.device), keep)
-                result = self.operator(**given, **all_outputs(self.operator))
+                result = self.operator(**(all_outputs(self.operator) | given))
         except REFUSALS as error:
             self._note(str(error))
             raise

@@ -210,7 +210,12 @@ class Search:
             pinned=pinned,
             made={name: f for name, f in self.trial.made.items() if name not in pinned},
         )
-        return drawn.map(self.trial.gradients.fitted).filter(self.fits)
+        fitting = drawn.map(self.trial.gradients.fitted).filter(self.fits)
+        returns = self.trial.operator.returns
+        if not returns or self.kind == "declared":  # gradients may read all outputs
+            return fitting
+        asked = st.fixed_dictionaries(dict.fromkeys(returns, st.booleans()))
+        return st.tuples(fitting, asked).map(lambda parts: parts[0] | parts[1])
 
     def fits(self, example: dict[str, Any]) -> bool:
         """Return True if arguments come as far as the entry of this overload."""

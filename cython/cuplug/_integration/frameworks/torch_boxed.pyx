@@ -11,7 +11,6 @@ from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from cuplug._engine.arguments.channels_last cimport is_channels_last, is_element_wise
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
     CUPLUG_ARGUMENT_BOOL,
@@ -23,7 +22,9 @@ from cuplug._engine.base.core cimport (
     cuplug_operator,
     cuplug_tensor,
 )
-from cuplug._engine.base.core_call cimport cuplug_bind, cuplug_frame, cuplug_run
+from cuplug._engine.base.core_call cimport (
+    cuplug_bind, cuplug_frame, cuplug_keep_layout, cuplug_run,
+)
 from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.call.operator cimport Operator
 from cuplug._engine.call.last_call cimport is_verbose, note_last
@@ -81,7 +82,6 @@ ctypedef struct slot:
     PyObject *plain  # called in Python where it declines
     uint32_t n
     uint32_t n_outputs
-    bint is_element_wise  # outputs of tensors in channels_last have that layout
     bint is_front  # it stands where gradients are recorded, and takes what needs none
     char kinds[64]
     bint optional[64]
@@ -148,7 +148,11 @@ cdef answer run_plain(slot *s, uint64_t *stack, uint64_t *outputs) noexcept nogi
     for k in range(s.n):
         if not read(s, stack, k, &args[k], &device_type, &device_index):
             return DECLINED
-    if cuplug_bind(s.op[0], args, s.n, &frame, &error) or frame.copy_mask:
+    if cuplug_bind(s.op[0], args, s.n, &frame, &error):
+        return DECLINED
+    if frame.n_inputs and frame.tensors[0].strides != NULL:
+        cuplug_keep_layout(&frame)
+    if frame.copy_mask:
         return DECLINED
     if frame.n_tensors - frame.n_inputs != s.n_outputs:
         return DECLINED
@@ -181,9 +185,7 @@ cdef bint read(
             return True
         word = (<uint64_t *>word)[0]
     if s.kinds[k] == c"T":
-        if not read_tensor(<void *>word, a, device_type, device_index):
-            return False
-        return not s.is_element_wise or not is_channels_last(&a.tensor)
+        return read_tensor(<void *>word, a, device_type, device_index)
     if s.kinds[k] == c"i":
         a.kind = CUPLUG_ARGUMENT_INT
         a.scalar.i = <int64_t>word
@@ -344,7 +346,6 @@ def implement(
     s.op = &operator.op
     s.plain = <PyObject *>plain
     kept.append((operator, plain, name_text))
-    s.is_element_wise = is_element_wise(operator.op)
     s.n, s.n_outputs, s.is_front = len(kinds), n_outputs, key.startswith("Autograd")
     for k, letter in enumerate(kinds):
         s.kinds[k] = ord(letter)

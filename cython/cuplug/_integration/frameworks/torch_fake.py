@@ -3,20 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import library
 
+from cuplug._engine.signature.signature import Parameter
 from cuplug._engine.signature.spec import ArraySpec
+from cuplug._integration.frameworks.batching import LOOP
 from cuplug._integration.frameworks.call import Call, Symbols, match
-from cuplug._integration.frameworks.torch_functions import has_element_wise_rows
 from cuplug._integration.frameworks.torch_schema import Entry, Registered
 
 __all__ = ["fake_kernel", "matched"]
 
-_FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
+Shape = Sequence[Any]
+Strides = Sequence[Any]
+Order = Sequence[int]
 
 
 def matched(
@@ -79,33 +82,17 @@ def fake_kernel(entry: Entry) -> Callable[..., Any]:
 
     def fake(*args: Any) -> Any:
         given = entry.named(args)
-        specs = matched(entry.whole, given, _unknown).outputs
+        call = matched(entry.whole, given, _unknown)
         device = _device(entry.whole.operator.name, given)
-        strides = _channels_last(entry, given)
         outputs = [
             torch.empty(x.shape, dtype=getattr(torch, x.dtype), device=device)
             if strides is None
             else torch.empty_strided(x.shape, strides, dtype=getattr(torch, x.dtype), device=device)
-            for x in specs
+            for x, strides in zip(call.outputs, _output_strides(call, given), strict=True)
         ]
         return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
 
     return fake
-
-
-def _channels_last(entry: Entry, given: dict[str, Any]) -> Any:
-    """Return the strides of the outputs if all tensors of an element-wise call have that format."""
-    tensors = [x for x in given.values() if isinstance(x, torch.Tensor) and x.ndim]
-    if not tensors or tensors[0].ndim not in _FORMATS:
-        return None
-    first = tensors[0]
-    form = _FORMATS[first.ndim]
-    if first.is_contiguous() or not first.is_contiguous(memory_format=form):
-        return None
-    shape, strides = first.shape, first.stride()
-    if any(x.shape != shape or x.stride() != strides for x in tensors[1:]):
-        return None
-    return strides if has_element_wise_rows(entry.whole.operator) else None
 
 
 def _unknown() -> Any:
@@ -126,3 +113,101 @@ def _device(operator: str, given: dict[str, Any]) -> torch.device:
                 "move one to the other"
             )
     return device
+
+
+# ---- Strides, as the core sets them --------------------------------------------------------------
+
+
+def _output_strides(call: Call, given: dict[str, Any]) -> list[Strides | None]:
+    """Return the strides of each output of a call that got tensors, and others, by name.
+
+    None: C order.
+    """
+    kept = _kept(call, given)
+    pairs = zip(call.signature.outputs, call.outputs, strict=True)
+    return [kept or _like(call, x, given, spec.shape) for x, spec in pairs]
+
+
+def _like(call: Call, output: Parameter, given: dict[str, Any], shape: Shape) -> Strides | None:
+    """Return the strides of an output that is like a tensor; None if they are those of C order."""
+    x = given[output.like] if output.like else None
+    if x is None or x.is_contiguous():
+        return None
+    strides = _dense(shape, _order_like(call, output, x, shape))
+    return None if _is_same(shape, strides, _dense(shape, range(len(shape)))) else strides
+
+
+def _kept(call: Call, given: dict[str, Any]) -> Strides | None:
+    """Return the strides that all tensors have, if the overload treats all their elements alike."""
+    arrays = call.signature.arrays
+    is_alike = all(x.dims == (LOOP,) for x in arrays) and "keeps_whole" not in call.properties
+    tensors = [x for x in given.values() if isinstance(x, torch.Tensor) and not _is_repeated(x)]
+    if not is_alike or not tensors or tensors[0].is_contiguous():
+        return None
+    shape, strides = tensors[0].shape, tensors[0].stride()
+    if any(x.shape != shape or x.stride() != strides for x in tensors[1:]):
+        return None
+    if not _is_same(shape, strides, _dense(shape, _order(shape, strides))):
+        return None
+    return strides if all(x.shape == tuple(shape) for x in call.outputs) else None
+
+
+def _is_same(shape: Shape, first: Strides, other: Strides) -> bool:
+    """Return whether two layouts are the same, where there are elements to tell."""
+    whole = zip(shape, first, other, strict=True)
+    return any(size == 0 for size in shape) or all(n == 1 or a == b for n, a, b in whole)
+
+
+def _is_repeated(x: torch.Tensor) -> bool:
+    return all(size == 1 or not stride for size, stride in zip(x.shape, x.stride(), strict=True))
+
+
+def _order_like(call: Call, output: Parameter, x: torch.Tensor, shape: Shape) -> Order:
+    """Return the order in memory of the dimensions of a tensor, after broadcasting."""
+    dims = next(p.dims for p in call.signature.parameters if p.name == output.like)
+    sizes, strides = list(x.shape), list(x.stride())
+    if LOOP in dims:
+        first, at, n_new = dims.index(LOOP), output.dims.index(LOOP), len(shape) - x.ndim
+        sizes[first:first], strides[first:first] = [1] * n_new, [0] * n_new
+        for k in range(len(shape) - len(dims) + 1):
+            if sizes[first + k] != shape[at + k]:
+                strides[first + k] = 0
+    return _order(sizes, strides)
+
+
+def _order(sizes: Shape, strides: Strides) -> Order:
+    """Return dimensions from the outermost to the innermost.
+
+    Those of C order where nothing says otherwise: comparisons that decide nothing are passed over.
+    """
+    order = list(range(len(sizes)))
+    for last in order.copy():
+        at = last
+        for k in range(last - 1, -1, -1):
+            a, b = order[k], order[at]
+            inside = _inside((strides[a], sizes[a] == 1), (strides[b], sizes[b] == 1))
+            if inside < 0:
+                break
+            if inside:
+                order[k], order[at], at = b, a, k
+    return order
+
+
+def _inside(first: tuple[Any, Any], other: tuple[Any, Any]) -> int:
+    """Return 1 if a dimension, (stride, whether its size is 1), is inside another, -1 if it is
+    outside, 0 if either order will do.
+    """
+    if not first[0] or not other[0]:
+        return 0
+    if first[0] != other[0]:
+        return 1 if first[0] < other[0] else -1
+    return bool(first[1]) - bool(other[1])
+
+
+def _dense(shape: Shape, order: Order) -> list[Any]:
+    """Return the strides of an array without gaps whose dimensions have an order in memory."""
+    strides, stride = [1] * len(shape), 1
+    for d in reversed(order):
+        strides[d] = stride
+        stride = stride * torch.sym_max(shape[d], 1)
+    return strides

@@ -11,7 +11,6 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from cuplug._engine.arguments.channels_last cimport is_element_wise
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_CPU,
@@ -21,7 +20,6 @@ from cuplug._engine.base.core cimport (
     cuplug_tensor,
 )
 from cuplug._engine.base.status cimport raise_pending
-from cuplug._engine.call.operator cimport Operator
 from cuplug._engine.interop.libtorch cimport MAX_FREED, drop_strides, find_symbols, find_tensor
 
 from cuplug._engine.base.dtypes import DTYPES
@@ -132,15 +130,18 @@ cdef void *new_tensor(
     cuplug_tensor *x, int32_t device_type, int32_t device_index
 ) noexcept nogil:
     cdef void *tensor = NULL
-    cdef int64_t strides[CUPLUG_MAX_NDIM]
+    cdef int64_t in_order[CUPLUG_MAX_NDIM]
+    cdef int64_t *strides = x.strides
     cdef int64_t stride = 1
     cdef int32_t number
     cdef int d
     for d in range(x.ndim - 1, -1, -1):
         if x.shape[d] < 0:
             return NULL
-        strides[d] = stride
+        in_order[d] = stride
         stride *= x.shape[d] if x.shape[d] else 1
+    if strides == NULL:
+        strides = in_order
     for number in range(N_NUMBERS):
         if dtypes[number].bits == x.dtype.bits and dtypes[number].code == x.dtype.code:
             break
@@ -163,11 +164,6 @@ cdef void throw_waiting() noexcept nogil:
     cdef void *made = NULL
     torch.alias(&made, raising_tensor)
     torch.throw_error(b"cuplug: an exception was lost, as PyTorch's dispatch to Python is off")
-
-
-def has_element_wise_rows(Operator operator not None):
-    """Say whether an operator treats all elements of its arrays alike, in any order."""
-    return is_element_wise(operator.op)
 
 
 def raise_waiting(*_args, **_keywords):
