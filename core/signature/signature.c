@@ -19,6 +19,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "signature/conditions.h"
+#include "signature/default.h"
 #include "signature/formula.h"
 #include "signature/guarantees.h"
 #include "signature/rules.h"
@@ -186,37 +187,6 @@ static int parse_type(parser *p, cuplug_parameter *x) {
   return cuplug__expect(p, "]", "']' is wanted: a list of arrays is T[n][] or T[n][each]");
 }
 
-static int parse_default(parser *p, cuplug_parameter *x) {
-  uint32_t kind = CUPLUG_ARGUMENT_STRING;
-  x->has_default = 1;
-  if (cuplug__at_string(p)) {
-    if (cuplug__parse_string(p, &x->default_value.s)) return CUPLUG_ERROR_VALUE;
-  } else if (cuplug__take_word(p, "None")) {
-    kind = CUPLUG_ARGUMENT_NONE;
-  } else if (cuplug__take_word(p, "True") || cuplug__take_word(p, "False")) {
-    kind = CUPLUG_ARGUMENT_BOOL;
-    x->default_value.i = p->at[-2] == 'u';
-  } else if (cuplug__parse_number(p, &kind, &x->default_value,
-                                  "a default is wanted: a number, string or None")) {
-    return CUPLUG_ERROR_VALUE;
-  }
-  x->default_kind = (int32_t)kind;
-  return CUPLUG_OK;
-}
-
-/* A choice's default is kept as its number; what is no choice is left for the rules to refuse. */
-static void number_choice(cuplug_parameter *x) {
-  int is_string = x->default_kind == CUPLUG_ARGUMENT_STRING;
-  if (x->kind != CUPLUG_PARAMETER_CHOICE || x->default_kind == CUPLUG_ARGUMENT_NONE) return;
-  x->default_kind = CUPLUG_ARGUMENT_OTHER;
-  for (int32_t k = 0; k < x->n_choices; k++)
-    if (is_string && !strcmp(x->choices[k], x->default_value.s)) {
-      x->default_kind = CUPLUG_ARGUMENT_INT;
-      x->default_value.i = k;
-      return;
-    }
-}
-
 /* The next parameter or output, or NULL when there is no room for it. */
 static cuplug_parameter *new_parameter(parser *p, int n) {
   cuplug__skip_space(p);
@@ -234,7 +204,8 @@ static cuplug_parameter *new_parameter(parser *p, int n) {
 static int parse_parameter(parser *p) {
   cuplug_parameter *x = new_parameter(p, p->s->n_parameters);
   if (!x) return CUPLUG_ERROR_VALUE;
-  if (cuplug__parse_words(p, CUPLUG_WORD_INOUT, &x->words)) return CUPLUG_ERROR_VALUE;
+  if (cuplug__parse_words(p, CUPLUG_WORD_INOUT | CUPLUG_WORD_HOST, &x->words))
+    return CUPLUG_ERROR_VALUE;
   const int inout = x->words & CUPLUG_WORD_INOUT ? 1 : 0;
   if (cuplug__parse_name(p, &x->name, "a parameter's name is wanted")) return CUPLUG_ERROR_VALUE;
   if (cuplug__expect(p, ":", "':' and a type are wanted")) return CUPLUG_ERROR_VALUE;
@@ -243,16 +214,12 @@ static int parse_parameter(parser *p) {
   const int is_array = is_list || x->kind == CUPLUG_PARAMETER_ARRAY;
   if (inout && !is_array && !(p->is_short && x->kind == CUPLUG_PARAMETER_SCALAR))
     return fail(p, p->parameter_at[p->s->n_parameters], "inout is for arrays and lists of them");
+  if (x->words & CUPLUG_WORD_HOST && x->kind != CUPLUG_PARAMETER_ARRAY)
+    return fail(p, p->parameter_at[p->s->n_parameters], "host is for single arrays");
   if (inout && !is_list) x->kind = CUPLUG_PARAMETER_INOUT;
   x->is_inout = inout;
   p->s->n_parameters++;
-  if (!cuplug__take(p, "=")) return CUPLUG_OK;
-  const char *begin = p->at;
-  int status = parse_default(p, x);
-  if (status) return status;
-  number_choice(x);
-  x->default_text = cuplug__keep_text(p, begin);
-  return CUPLUG_OK;
+  return cuplug__take(p, "=") ? cuplug__parse_default(p, x) : CUPLUG_OK;
 }
 
 static const char *const only_output = "a handle must be an operator's only output";

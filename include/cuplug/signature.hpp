@@ -27,6 +27,7 @@ enum class kind : uint8_t {
 struct item {
   kind what = kind::none;
   bool output = false, writable = false; /* an output; that, or inout */
+  bool on_host = false;             /* an array in the memory of the host, also in CUDA calls */
   bool optional = false;            /* its default is None; of an output: left out unless asked */
   bool unknown = false;             /* an output with dimensions `?` */
   int name = 0, type = 0, dims = 0; /* where they begin */
@@ -169,8 +170,10 @@ constexpr item read_part(const char *text, int at, bool output) {
   item found;
   found.output = found.writable = output;
   for (int next = after_word(text, at); is_of_word(text[next]) && !is_where(text, next);
-       at = next, next = after_word(text, at))
+       at = next, next = after_word(text, at)) {
     found.writable |= is_word(text, at, "inout");
+    found.on_host |= is_word(text, at, "host");
+  }
   const int colon = after_word(text, at), end = end_of_part(text, at);
   found.name = at;
   found.type = text[colon] == ':' ? skip_spaces(text, colon + 1) : at;

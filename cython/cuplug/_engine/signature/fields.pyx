@@ -15,7 +15,7 @@ from cuplug.errors import SignatureError
 _PARAMETER_KINDS = (
     "array", "inout", "scalar", "string", "choice", "output", "list", "arrays", "handle"
 )
-WORDS = ("inout", "zero", "detached")  # by the bits of CUPLUG_WORD_INOUT ...
+WORDS = ("inout", "zero", "detached", "host")  # by the bits of CUPLUG_WORD_INOUT ...
 SPACES = dict.fromkeys(map(ord, "\t\n\r"), " ")  # in texts that may have several lines
 _DIM_KINDS = (
     "fixed", "named", "variadic", "loop", "unknown", "formula", "slice", "listed"

@@ -34,12 +34,17 @@ class Parameter(NamedTuple):
     tag: str  # of a handle
     is_inout: bool  # changed in place, as are the arrays of a list
     is_each: bool  # each array of the list has sizes of its own
-    words: tuple[str, ...] = ()  # before its name: "inout", "zero", "detached"
+    words: tuple[str, ...] = ()  # before its name: "inout", "zero", "detached", "host"
 
     @property
     def is_array(self) -> bool:
         """True for array parameters and outputs."""
         return self.kind in ARRAY_KINDS
+
+    @property
+    def is_on_host(self) -> bool:
+        """True for an array that is in the memory of the host, also in CUDA calls."""
+        return "host" in self.words
 
 
 class Signature(NamedTuple):

@@ -130,7 +130,7 @@ def _docstring(doc: str) -> str:
 
 def _first_array(signature: Signature) -> Parameter | None:
     given = (x for x in signature.parameters if x.is_array and not x.has_default)
-    return next(given, None)
+    return next((x for x in given if not x.is_on_host), None)
 
 
 def _parameters(signature: Signature, array: str) -> list[str]:

@@ -209,7 +209,8 @@ def _block(operator: Operator, given: _Given, inputs: list[_Input], device: Any)
     if device is not None:
         keywords["device"] = device if isinstance(device, int) else str(device)
     args = tuple(kept[k] for k in positions)
-    whole = frozenset(x.place for x in inputs if x.is_whole)
+    moved = (x for x in inputs if x.is_whole and not x.parameter.is_on_host)
+    whole = frozenset(x.place for x in moved)
     return Block(pickle.dumps(operator), args, keywords, places, whole)
 
 

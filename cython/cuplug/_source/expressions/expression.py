@@ -96,6 +96,11 @@ def read_names(
             kinds = {"arrays": "a list of arrays", "handle": f"handle[{x.tag}]"}
             seen = kinds.get(x.kind, "a string")
             raise ValueError(f"{parsed.name}: {name}: seen {seen}, wanted an array or a number")
+        if x.is_on_host:
+            raise ValueError(
+                f"{parsed.name}: {name}: got an array of the host, expected one that kernels can "
+                "read; write it without host"
+            )
         variable, dtypes = parsed.variables[x.type_variable]
         kind = _kind_of(parsed, x, name, takes_raw)
         found = Name(name, variable or dtypes[0], kind)
