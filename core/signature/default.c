@@ -6,9 +6,23 @@
 
 #include <string.h>
 
+static int parse_dtype(cuplug__parser *p, cuplug_parameter *x) {
+  static const char *const wanted = "a default is wanted: a dtype";
+  const char *name;
+  cuplug__skip_space(p);
+  const char *at = p->at;
+  if (cuplug__parse_name(p, &name, wanted)) return CUPLUG_ERROR_VALUE;
+  const uint64_t bits = cuplug__dtype_bits(name);
+  if (!bits || bits & (bits - 1)) return cuplug__parse_fail(p, at, wanted);
+  x->default_value.dtype = cuplug__dtype_of(cuplug_dtype_id(cuplug__dtype_number(bits)));
+  x->default_kind = CUPLUG_ARGUMENT_DTYPE;
+  return CUPLUG_OK;
+}
+
 static int parse_value(cuplug__parser *p, cuplug_parameter *x) {
   uint32_t kind = CUPLUG_ARGUMENT_STRING;
   x->has_default = 1;
+  if (x->kind == CUPLUG_PARAMETER_DTYPE) return parse_dtype(p, x);
   if (cuplug__at_string(p)) {
     if (cuplug__parse_string(p, &x->default_value.s)) return CUPLUG_ERROR_VALUE;
   } else if (cuplug__take_word(p, "None")) {
@@ -55,6 +69,7 @@ static int scalar_takes(uint64_t dtypes, const cuplug_parameter *x) {
 }
 
 int cuplug__fits_default(const cuplug_signature *s, const cuplug_parameter *x) {
+  const uint64_t dtypes = x->type_variable < 0 ? 0 : s->variables[x->type_variable].dtypes;
   if (x->default_kind == CUPLUG_ARGUMENT_NONE) return 1;
   switch (x->kind) {
   case CUPLUG_PARAMETER_STRING:
@@ -62,7 +77,9 @@ int cuplug__fits_default(const cuplug_signature *s, const cuplug_parameter *x) {
   case CUPLUG_PARAMETER_CHOICE:
     return x->default_kind == CUPLUG_ARGUMENT_INT;
   case CUPLUG_PARAMETER_SCALAR:
-    return scalar_takes(s->variables[x->type_variable].dtypes, x);
+    return scalar_takes(dtypes, x);
+  case CUPLUG_PARAMETER_DTYPE:
+    return (dtypes & cuplug__dtype_bit(cuplug__id_of(x->default_value.dtype))) != 0;
   default:
     return 0;
   }

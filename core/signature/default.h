@@ -5,7 +5,7 @@
 
 #include "signature/parser.h"
 
-/* Parses what follows "=": a number, string, True, False or None. */
+/* Parses what follows "=": a number, string, True, False, None or a dtype. */
 int cuplug__parse_default(cuplug__parser *p, cuplug_parameter *x);
 
 /* Whether a default is of the type, and in the range, of its parameter. */

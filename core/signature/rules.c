@@ -216,11 +216,15 @@ static int check_dim_names(const cuplug_signature *s, int *parameter, cuplug_err
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
-static int input_binds_variable(const cuplug_signature *s, int32_t variable) {
-  const uint64_t bits = s->variables[variable].dtypes;
+/* An array that is always given says which dtype x has, or a dtype before it. */
+static int has_known_dtype(const cuplug_signature *s, const cuplug_parameter *x) {
+  const uint64_t bits = s->variables[x->type_variable].dtypes;
   if (!(bits & (bits - 1))) return 1;
-  for (int32_t i = 0; i < s->n_parameters; i++)
-    if (binds(&s->parameters[i]) && s->parameters[i].type_variable == variable) return 1;
+  for (int32_t i = 0; i < s->n_parameters; i++) {
+    const cuplug_parameter *y = &s->parameters[i];
+    const int is_before = y->kind == CUPLUG_PARAMETER_DTYPE && y <= x;
+    if ((binds(y) || is_before) && y->type_variable == x->type_variable) return 1;
+  }
   return 0;
 }
 
@@ -234,7 +238,7 @@ static int check_type(const cuplug_signature *s, const cuplug_parameter *x, cupl
                         t->name, t->name, near ? "; did you mean " : "", near ? near : "",
                         near ? "?" : "");
   }
-  if (input_binds_variable(s, x->type_variable)) return CUPLUG_OK;
+  if (has_known_dtype(s, x)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                       "signature: no input array that is always given has the dtype %s", t->name);
 }

@@ -4,7 +4,7 @@
  *   signature  = name "(" [parameter {"," parameter}] ")" ["->" outputs] ["where" clauses]
  *   parameter  = {word} name ":" type ["=" default]
  *   type       = dtype "[" dims "]" ["[]" | "[each]"] | dtype | ("int" | "float") "[]" | "str"
- *              | string {"|" string} | handle
+ *              | "dtype" | string {"|" string} | handle
  *   handle     = "handle" "[" name "]"
  *   outputs    = output | "(" output {"," output} ")" | [name ":"] handle
  *   output     = {word} [name ":"] dtype "[" dims "]" ["=" "None"]
@@ -12,7 +12,7 @@
  *   dim        = "..." | "?" | "*" name ["[" [formula] ":" [formula] "]"] | formula
  *   clauses    = clause {"," clause}
  *   clause     = name ":" dtype {"|" dtype} | condition | guarantee
- *   default    = number | string | "True" | "False" | "None"
+ *   default    = number | string | dtype | "True" | "False" | "None"
  *
  * Formulas, conditions, guarantees and words are those of the headers of these names.
  */
@@ -161,6 +161,14 @@ static void mark_type(const parser *p, cuplug_parameter *x, const char *name) {
   x->type_end = x->type_at + (uint32_t)strlen(name);
 }
 
+/* "to: dtype" is a type variable of its name, which the call says. */
+static int parse_dtype(parser *p, cuplug_parameter *x) {
+  x->kind = CUPLUG_PARAMETER_DTYPE;
+  if (cuplug__dtype_bits(x->name))
+    return fail(p, p->parameter_at[p->s->n_parameters], "a name that is no dtype's is wanted");
+  return type_variable(p, x->name, &x->type_variable);
+}
+
 static int parse_type(parser *p, cuplug_parameter *x) {
   static const char *const python_names[][2] = {
       {"int", "int64"}, {"float", "float64"}, {"complex", "complex128"}};
@@ -173,6 +181,8 @@ static int parse_type(parser *p, cuplug_parameter *x) {
     x->kind = CUPLUG_PARAMETER_STRING;
     return CUPLUG_OK;
   }
+  cuplug__skip_space(p);
+  if (!strcmp(name, "dtype") && *p->at != '[') return parse_dtype(p, x);
   if (!strcmp(name, "handle")) return p->s->n_handles++, parse_tag(p, x);
   for (int k = 0; k < 3; k++)
     if (!strcmp(name, python_names[k][0])) return parse_python_type(p, x, python_names[k][1]);

@@ -7,6 +7,7 @@
  *     k: int[]          list<int64_t>     outputs with `?`         output<T, rank>
  *     a: float32        float             a: int = None            maybe<int64_t>
  *     mode: "a" | "b"   choice            s: str                   const char *
+ *     to: dtype         uint32_t, CUPLUG_FLOAT32 ...
  *     n, *rows          int64_t, sizes, of arrays that are in no list
  *     plan: handle[plan]   handle
  *
@@ -331,6 +332,9 @@ template <class Name, class Dtype> auto get_scalar(const cuplug_call *call) {
     return as_maybe<Name>(call, scalar.s);
   else if constexpr (found.what == kind::choice)
     return as_maybe<Name>(call, choice<Name>(scalar.i));
+  else if constexpr (found.what == kind::dtype)
+    return (uint32_t)scalar.dtype.code << 24 | (uint32_t)scalar.dtype.bits << 16 |
+           scalar.dtype.lanes;
   else if constexpr (found.what == kind::handle)
     return as_maybe<Name>(call, handle(scalar.handle));
   else if constexpr (found.what == kind::integers)

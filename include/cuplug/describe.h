@@ -78,7 +78,8 @@ typedef enum cuplug_kind {
   CUPLUG_PARAMETER_OUTPUT, /* -> T[n] */
   CUPLUG_PARAMETER_LIST,   /* axes: int[], a: float[] */
   CUPLUG_PARAMETER_ARRAYS, /* xs: T[n][] or T[n][each], a list of arrays; also with inout */
-  CUPLUG_PARAMETER_HANDLE  /* plan: handle[plan], or the one output of that type */
+  CUPLUG_PARAMETER_HANDLE, /* plan: handle[plan], or the one output of that type */
+  CUPLUG_PARAMETER_DTYPE   /* to: dtype, which is the dtype of outputs to[n] */
 } cuplug_kind;
 
 /** Parameter i of a signature, from 0; the outputs follow the last parameter. Past them: NULL, 0

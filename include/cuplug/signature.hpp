@@ -16,6 +16,7 @@ enum class kind : uint8_t {
   scalar,
   string,
   choice,
+  dtype,
   handle,
   integers,
   floats,
@@ -134,7 +135,7 @@ constexpr uint64_t dtypes_at(const char *text, int at) {
 constexpr kind kind_of(const char *text, int at, int dims, int end) {
   if (text[at] == '"' || text[at] == '\'') return kind::choice;
   if (is_word(text, at, "str")) return kind::string;
-  if (text[dims] != '[') return kind::scalar;
+  if (text[dims] != '[') return is_word(text, at, "dtype") ? kind::dtype : kind::scalar;
   if (is_word(text, at, "handle")) return kind::handle;
   const bool empty = text[skip_spaces(text, dims + 1)] == ']';
   if (empty && is_word(text, at, "int")) return kind::integers;

@@ -187,6 +187,7 @@ EXAMPLES = {
     "gelu": (torch.randn(3, 4, requires_grad=True),),
     "residual_add": (torch.randn(3, 4), torch.randn(3, 4)),
     "scatter_sum": (torch.randn(4, 3), torch.tensor([1, 0, 1, 4]), 5),
+    "quantize": (torch.randn(4, 3), torch.float8_e5m2),
     "silu_and_mul": torch.randn(3, 16).split(8, 1),
     "adam": (*([torch.randn(3, 4), torch.rand(2)] for _ in range(4)), 1),
     "rotary": (torch.randn(2, 3, 4), torch.rand(5, 2), torch.rand(5, 2), torch.tensor([4, 0])),

@@ -30,6 +30,7 @@ cdef extern from "internal/core.h" nogil:
         CUPLUG_PARAMETER_LIST
         CUPLUG_PARAMETER_ARRAYS
         CUPLUG_PARAMETER_HANDLE
+        CUPLUG_PARAMETER_DTYPE
 
     ctypedef enum cuplug_dim_kind:
         CUPLUG_DIM_FIXED

@@ -20,8 +20,8 @@ class Parameter(NamedTuple):
     """One parameter or output."""
 
     name: str  # "" for an output without a name
-    # "array", "inout", "scalar", "string", "choice", "output", "list" (of numbers), "arrays" or
-    # "handle"
+    # "array", "inout", "scalar", "string", "choice", "output", "list" (of numbers), "arrays",
+    # "handle" or "dtype"
     kind: str
     type_variable: int  # its number among the signature's; -1 for strings, choices and handles
     # (kind, number or size), of "fixed", "named", "variadic", "loop" and "unknown"; what is worked

@@ -149,6 +149,8 @@ def _parameters(signature: Signature, array: str) -> list[str]:
 def _type(signature: Signature, x: Parameter) -> str:
     if x.is_array:
         return "Any | None" if x.has_default else "Any"
+    if x.kind == "dtype":  # of any library, or its name
+        return "Any"
     if x.kind == "arrays":
         return "Sequence[Any]"
     if x.kind == "handle":

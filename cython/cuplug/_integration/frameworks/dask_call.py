@@ -102,6 +102,8 @@ def _spec(operator: Operator, key: int | str, x: Any) -> Any:
         return [_spec(operator, key, item) for item in x]
     if isinstance(x, np.generic):
         return x.item()
+    if isinstance(x, type):  # a dtype, whose class has attributes of arrays
+        return x
     if isinstance(x, Delayed):
         raise TypeError(
             f"{operator.name}: {_name(operator, key)}: seen an object of dask.delayed, wanted an "

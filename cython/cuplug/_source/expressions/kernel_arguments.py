@@ -136,7 +136,7 @@ class Target(NamedTuple):
                 raise self._refuse(term, code, "const char *")
             return Pass(SCALAR, at, 0, own)
         if x.kind not in ("scalar", "choice"):
-            raise self._refuse(term, code, "no lists, and no text on a GPU")
+            raise self._refuse(term, code, "no lists and dtypes, and no text on a GPU")
         dtype = DTYPES["int64"] if x.kind == "choice" else self.dtypes[name]
         if dtype.kind == "float":
             if kind != FLOAT or size not in (4, 8):
