@@ -216,8 +216,9 @@ def test_grouped_matmul(get_operator, side, dtype, sizes):
     wanted = np.concatenate(wanted) if wanted else np.zeros((0, 5), dtype)
     given = np.array(sizes, np.int64)
     np.testing.assert_array_equal(operator(x, w, given, device=side), wanted, strict=True)
-    with pytest.raises(ValueError, match="grouped_matmul: sizes: got a sum that is not m"):
-        operator(x[1:], w, given + 1, device=side)
+    for wrong in (given + 1, -given - 1) if sizes else ():
+        with pytest.raises(ValueError, match="grouped_matmul: sizes: got a sum that is not m"):
+            operator(x, w, wrong, device=side)
 
 
 @on_sides

@@ -126,7 +126,10 @@ class Registered:
 
 def _as_dtype(x: Any) -> Any:
     """Return PyTorch's dtype for the name of one, or for that of another library."""
-    return getattr(torch, dtype_name(x), x) if dtype_name(x) else x
+    if x is None or isinstance(x, torch.dtype):
+        return x
+    found = getattr(torch, x if isinstance(x, str) else dtype_name(x), x)
+    return found if isinstance(found, torch.dtype) else x
 
 
 @dataclass(frozen=True)
