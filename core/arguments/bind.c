@@ -112,12 +112,14 @@ static int reshape(cuplug__match *m, const cuplug__overload *o) {
   return status;
 }
 
-/* Whether arrays of any strides may pass: on a GPU more rows take them. All arrays lie where the
- * first one does. */
+/* Whether arrays of any strides may pass: on a GPU more rows take them. All arrays but those of the
+ * host are where the first one is. */
 static uint32_t takes_strides(const cuplug__match *m, uint32_t flags) {
   if (flags & CUPLUG_ROW_TAKES_STRIDES) return 1;
   for (uint32_t k = 0; flags & CUPLUG_ROW_CUDA_TAKES_STRIDES && k < m->n_args; k++) {
     const cuplug_argument *a = &m->args[k];
+    const int is_known = k < (uint32_t)m->s->n_parameters;
+    if (is_known && m->s->parameters[k].words & CUPLUG_WORD_HOST) continue;
     if (a->kind == CUPLUG_ARGUMENT_LIST && a->list.n) a = a->list.items;
     if (a->kind == CUPLUG_ARGUMENT_ARRAY) return cuplug__is_cuda(a->tensor.device);
   }

@@ -184,9 +184,18 @@ CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device
                           m->s->parameters[m->home_from].name, cuplug__describe_device(f->home).s);
 }
 
-/* All arrays are on the host, or all on one GPU. */
+CUPLUG__COLD static int refuse_memory_space(cuplug__match *m, int32_t i, cuplug_device device) {
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "got an array on %s, expected one in the memory of the host, where the "
+                          "entry reads it; copy it there before the call",
+                          cuplug__describe_device(device).s);
+}
+
+/* All arrays but those of the host are on the host, or all on one GPU. */
 static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
   cuplug_frame *f = m->frame;
+  if (m->s->parameters[i].words & CUPLUG_WORD_HOST)
+    return cuplug__is_host(device) ? CUPLUG_OK : refuse_memory_space(m, i, device);
   cuplug_device home = home_of(device);
   if (home.type && !f->home.type) {
     f->home = home;

@@ -59,6 +59,7 @@ typedef struct known_set {
 static uint64_t add_argument(uint64_t key, const cuplug_argument *a) {
   const cuplug_tensor *t = &a->tensor;
   key = key * 31 + a->kind;
+  if (a->kind == CUPLUG_ARGUMENT_DTYPE) return key * 31 + cuplug__id_of(a->scalar.dtype);
   if (a->kind != CUPLUG_ARGUMENT_ARRAY) return key;
   key = key * 31 + cuplug_type(t);
   if (t->shape && t->ndim > 0 && t->ndim <= MAX_DIMS)

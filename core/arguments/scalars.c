@@ -4,6 +4,7 @@
 
 #include "arguments/lists.h"
 #include "base/describe.h"
+#include "base/near.h"
 #include "base/scalar.h"
 #include "base/status.h"
 #include "signature/names.h"
@@ -131,6 +132,46 @@ static int match_handle(cuplug__match *m, int32_t i, const cuplug_argument *a, c
                           tag, cuplug_operator_path(m->frame->op));
 }
 
+CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, const cuplug_argument *a) {
+  if (!m->error) return CUPLUG_ERROR_TYPE;
+  const int32_t v = m->s->parameters[i].type_variable;
+  const cuplug__text seen = cuplug__describe_argument(a);
+  if (m->known_types >> v & 1)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s (as in %s)", seen.s,
+                            cuplug__describe_dtype(m->types[v]).s,
+                            m->s->parameters[m->type_from[v]].name);
+  const int is_text = a->kind == CUPLUG_ARGUMENT_STRING && !cuplug__dtype_bits(a->scalar.s);
+  const char *near = is_text ? cuplug__near_dtype(a->scalar.s) : NULL;
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s%s%s%s", seen.s,
+                          cuplug__describe_parameter(m->s, &m->s->parameters[i]).s,
+                          near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+/* The bit of the dtype that an argument names; 0: it names none, or several. */
+static uint64_t bit_of_dtype(const cuplug_argument *a) {
+  if (a->kind == CUPLUG_ARGUMENT_DTYPE) return cuplug__dtype_bit(cuplug__id_of(a->scalar.dtype));
+  const uint64_t bits = a->kind == CUPLUG_ARGUMENT_STRING ? cuplug__dtype_bits(a->scalar.s) : 0;
+  return bits & (bits - 1) ? 0 : bits;
+}
+
+/* Binds the type variable of its name, unless an array has. */
+static int match_dtype(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
+  const cuplug_parameter *x = &m->s->parameters[i];
+  const int32_t v = x->type_variable;
+  cuplug_argument by_default = {.kind = (uint32_t)x->default_kind, .scalar = x->default_value};
+  if (a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default) a = &by_default;
+  const uint64_t bit = bit_of_dtype(a);
+  if (!(bit & m->s->variables[v].dtypes)) return refuse_dtype(m, i, a);
+  const uint32_t type = cuplug_dtype_id(cuplug__dtype_number(bit));
+  if (m->known_types >> v & 1 && m->types[v] != type) return refuse_dtype(m, i, a);
+  if (!(m->known_types >> v & 1)) m->type_from[v] = (int8_t)i;
+  m->types[v] = type;
+  m->known_types |= 1ull << v;
+  to->u = 0;
+  to->dtype = cuplug__dtype_of(type);
+  return CUPLUG_OK;
+}
+
 static __attribute__((noinline)) int match_other(cuplug__match *m, int32_t i, cuplug_scalar *to,
                                                  uint32_t *first_item) {
   const cuplug_parameter *x = &m->s->parameters[i];
@@ -143,6 +184,7 @@ static __attribute__((noinline)) int match_other(cuplug__match *m, int32_t i, cu
   if (x->kind == CUPLUG_PARAMETER_LIST) return match_list(m, i, a, to);
   if (x->kind == CUPLUG_PARAMETER_SCALAR) return match_scalar(m, i, a, to);
   if (x->kind == CUPLUG_PARAMETER_HANDLE) return match_handle(m, i, a, to);
+  if (x->kind == CUPLUG_PARAMETER_DTYPE) return match_dtype(m, i, a, to);
   if (x->kind != CUPLUG_PARAMETER_ARRAYS) return match_string(m, i, a, to);
   const cuplug_frame *f = m->frame;
   to->list = (cuplug_items){(f->apart ? f->apart : f->tensors) + *first_item, a->list.n};

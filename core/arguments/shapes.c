@@ -128,9 +128,8 @@ static int output_shape(cuplug__match *m, const cuplug_parameter *x, cuplug_tens
 static int shape_new(cuplug__match *m, const cuplug_parameter *x, uint32_t k) {
   cuplug_frame *f = m->frame;
   cuplug_tensor *t = &f->tensors[k];
-  uint32_t type = cuplug__type_of(m, x->type_variable);
   *t = (cuplug_tensor){.device = f->home, .shape = f->storage + f->n_stored};
-  t->dtype = (cuplug_dtype){(uint8_t)(type >> 24), (uint8_t)(type >> 16), (uint16_t)type};
+  t->dtype = cuplug__dtype_of(cuplug__type_of(m, x->type_variable));
   int status = output_shape(m, x, t);
   if (status) return status;
   const int64_t n_bytes = f->n_bytes[k] = cuplug__n_bytes(t);

@@ -143,6 +143,9 @@ cuplug__text cuplug__describe_argument(const cuplug_argument *a) {
   case CUPLUG_ARGUMENT_HANDLE:
     add(&text, a->flags & CUPLUG_NEW_HANDLE ? "the place of a new handle" : "a handle");
     break;
+  case CUPLUG_ARGUMENT_DTYPE:
+    add(&text, "the dtype %s", cuplug__describe_dtype(cuplug__id_of(a->scalar.dtype)).s);
+    break;
   case CUPLUG_ARGUMENT_OTHER:
     add(&text, "%s", a->scalar.s);
     break;
@@ -176,6 +179,10 @@ cuplug__text cuplug__describe_parameter(const cuplug_signature *s, const cuplug_
   } else {
     const cuplug_type_variable *t = &s->variables[x->type_variable];
     cuplug__text dtypes = cuplug__describe_dtypes(t->dtypes | t->later);
+    if (x->kind == CUPLUG_PARAMETER_DTYPE) {
+      add(&text, "%s", dtypes.s);
+      return text;
+    }
     if (x->kind == CUPLUG_PARAMETER_SCALAR) add(&text, "a scalar ");
     add(&text, "%s", *t->name ? t->name : dtypes.s);
     if (x->kind != CUPLUG_PARAMETER_SCALAR) add_dims(&text, x);

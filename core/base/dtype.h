@@ -8,6 +8,13 @@
 /* Bit k stands for the k-th dtype of CUPLUG_DTYPE_LIST. */
 #define CUPLUG__ANY_DTYPE ((1ull << CUPLUG__N_DTYPES) - 1)
 
+/* The id of a dtype, as cuplug_type of a tensor with it. */
+static inline uint32_t cuplug__id_of(cuplug_dtype dtype) {
+  return (uint32_t)dtype.code << 24 | (uint32_t)dtype.bits << 16 | dtype.lanes;
+}
+static inline cuplug_dtype cuplug__dtype_of(uint32_t id) {
+  return (cuplug_dtype){(uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint16_t)id};
+}
 /* The bit of a dtype id; 0 for a dtype that the list lacks. */
 uint64_t cuplug__dtype_bit(uint32_t id);
 /* The bits of the dtypes that an ABI version has: `any`, for a plugin that was compiled for it. */

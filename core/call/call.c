@@ -107,7 +107,8 @@ cuplug_device cuplug__default_place(const cuplug_frame *f) {
 uint64_t cuplug_wanted_copies(const cuplug_frame *f) {
   if (!f->copy_mask || f->home.type != CUPLUG_CPU) return f->copy_mask;
   const int takes_strides = (f->op->overloads[f->row].row->flags & CUPLUG_ROW_TAKES_STRIDES) != 0;
-  if (cuplug__where(f).type == CUPLUG_CUDA) return takes_strides ? f->copy_mask : f->odd_mask;
+  if (cuplug__where(f).type == CUPLUG_CUDA)
+    return takes_strides ? f->copy_mask : f->odd_mask | (f->copy_mask & f->signature->host_arrays);
   return cuplug__takes_blocks(f) ? 0 : f->copy_mask;
 }
 

@@ -123,6 +123,11 @@ int32_t cuplug_parameter_is_inout(const cuplug_signature *s, uint32_t i) {
   return x ? x->is_inout : 0;
 }
 
+int32_t cuplug_parameter_is_host(const cuplug_signature *s, uint32_t i) {
+  const cuplug_parameter *x = parameter(s, i);
+  return x && x->words & CUPLUG_WORD_HOST ? 1 : 0;
+}
+
 const char *cuplug_parameter_tag(const cuplug_signature *s, uint32_t i) {
   const cuplug_parameter *x = parameter(s, i);
   return x ? x->tag : NULL;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 static int is_alike(const cuplug_parameter *x, const cuplug_parameter *y) {
-  int same = x->type_variable == y->type_variable && x->n_dims == y->n_dims;
+  int same = x->type_variable == y->type_variable && x->n_dims == y->n_dims &&
+             !((x->words ^ y->words) & CUPLUG_WORD_HOST);
   for (int32_t k = 0; same && k < x->n_dims; k++)
     same = x->dims[k].kind == y->dims[k].kind && x->dims[k].value == y->dims[k].value &&
            x->dims[k].kind < CUPLUG_DIM_FORMULA;

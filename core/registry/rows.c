@@ -8,7 +8,7 @@
 
 /* What an argument is: a kind behind the dtypes of arrays. Arrays have a rank as well. */
 enum {
-  N_KINDS = CUPLUG__N_DTYPES + CUPLUG_ARGUMENT_HANDLE + 1,
+  N_KINDS = CUPLUG__N_DTYPES + CUPLUG_ARGUMENT_DTYPE + 1,
   MAX_RANK = 7, /* and more */
   N_CODES = N_KINDS + MAX_RANK + 1
 };
@@ -83,6 +83,7 @@ static void add_parameter(cuplug__row_sets *sets, uint32_t i, const cuplug_signa
     add_kind(sets, i, CUPLUG_ARGUMENT_HANDLE, row);
     break;
   default:
+    if (x->kind == CUPLUG_PARAMETER_DTYPE) add_kind(sets, i, CUPLUG_ARGUMENT_DTYPE, row);
     add_kind(sets, i, CUPLUG_ARGUMENT_STRING, row);
   }
 }
@@ -139,7 +140,7 @@ static uint32_t choose_sets(const cuplug__row_sets *sets, const cuplug_argument 
       if (!bit) return 0;
       code = (uint32_t)__builtin_ctzll(bit);
       chosen[n++] = words + place_of(sets, i, rank_of(a));
-    } else if (a->kind > CUPLUG_ARGUMENT_HANDLE) {
+    } else if (a->kind > CUPLUG_ARGUMENT_DTYPE) {
       return 0;
     }
     chosen[n++] = words + place_of(sets, i, code);

@@ -3,9 +3,9 @@
 
 #include "base/dtype.h"
 #include "base/near.h"
-#include "base/scalar.h"
 #include "base/status.h"
 #include "signature/conditions.h"
+#include "signature/default.h"
 #include "signature/formula.h"
 
 #include <string.h>
@@ -154,6 +154,11 @@ static int check_dim(cuplug__parser *p, const cuplug_parameter *x, const cuplug_
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                         "signature: %s: '%s' is for outputs: it binds no dimensions", name,
                         d->text);
+  if (x->words & CUPLUG_WORD_HOST && d->kind == CUPLUG_DIM_LOOP)
+    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
+                        "signature: %s: got '...', along which calls are cut, in an array of the "
+                        "host, expected sizes or '*name'",
+                        name);
   if (!is_output && d->kind == CUPLUG_DIM_LOOP && x->kind == CUPLUG_PARAMETER_ARRAYS)
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                         "signature: %s: '...' is for single arrays; a list has '*name'", name);
@@ -211,35 +216,16 @@ static int check_dim_names(const cuplug_signature *s, int *parameter, cuplug_err
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
-static int input_binds_variable(const cuplug_signature *s, int32_t variable) {
-  const uint64_t bits = s->variables[variable].dtypes;
+/* An array that is always given says which dtype x has, or a dtype before it. */
+static int has_known_dtype(const cuplug_signature *s, const cuplug_parameter *x) {
+  const uint64_t bits = s->variables[x->type_variable].dtypes;
   if (!(bits & (bits - 1))) return 1;
-  for (int32_t i = 0; i < s->n_parameters; i++)
-    if (binds(&s->parameters[i]) && s->parameters[i].type_variable == variable) return 1;
-  return 0;
-}
-
-/* A scalar's default is of the type, and in the range, of all its dtypes. */
-static int scalar_takes(uint64_t dtypes, const cuplug_parameter *x) {
-  const cuplug_argument value = {.kind = (uint32_t)x->default_kind, .scalar = x->default_value};
-  cuplug_scalar converted;
-  for (uint32_t k = 0; cuplug_dtype_name(k); k++)
-    if (dtypes >> k & 1 && cuplug__convert_scalar(&value, cuplug_dtype_id(k), &converted)) return 0;
-  return 1;
-}
-
-static int check_default(const cuplug_signature *s, const cuplug_parameter *x) {
-  if (x->default_kind == CUPLUG_ARGUMENT_NONE) return 1;
-  switch (x->kind) {
-  case CUPLUG_PARAMETER_STRING:
-    return x->default_kind == CUPLUG_ARGUMENT_STRING;
-  case CUPLUG_PARAMETER_CHOICE:
-    return x->default_kind == CUPLUG_ARGUMENT_INT;
-  case CUPLUG_PARAMETER_SCALAR:
-    return scalar_takes(s->variables[x->type_variable].dtypes, x);
-  default:
-    return 0;
+  for (int32_t i = 0; i < s->n_parameters; i++) {
+    const cuplug_parameter *y = &s->parameters[i];
+    const int is_before = y->kind == CUPLUG_PARAMETER_DTYPE && y <= x;
+    if ((binds(y) || is_before) && y->type_variable == x->type_variable) return 1;
   }
+  return 0;
 }
 
 static int check_type(const cuplug_signature *s, const cuplug_parameter *x, cuplug_error *error) {
@@ -252,7 +238,7 @@ static int check_type(const cuplug_signature *s, const cuplug_parameter *x, cupl
                         t->name, t->name, near ? "; did you mean " : "", near ? near : "",
                         near ? "?" : "");
   }
-  if (input_binds_variable(s, x->type_variable)) return CUPLUG_OK;
+  if (has_known_dtype(s, x)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                       "signature: no input array that is always given has the dtype %s", t->name);
 }
@@ -307,7 +293,7 @@ static int check_parameter(cuplug__parser *p, int i) {
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                         "signature: got an optional output without a name, expected one: callers "
                         "ask for it by return_<name>");
-  if (x->has_default && !check_default(s, x))
+  if (x->has_default && !cuplug__fits_default(s, x))
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                         "signature: %s: this default does not fit its type", x->name);
   if (x->like && check_like(s, x, p->error)) return CUPLUG_ERROR_VALUE;
@@ -346,8 +332,10 @@ static int check_sizes(cuplug__parser *p, int *parameter) {
 
 static int count_all(cuplug__parser *p) {
   cuplug_signature *s = p->s;
-  int n_arrays = s->n_outputs;
+  int n_arrays = s->n_outputs, n_single = 0;
   for (int32_t i = 0; i < s->n_parameters; i++) {
+    const uint64_t is_on_host = s->parameters[i].words & CUPLUG_WORD_HOST ? 1 : 0;
+    if (is_array(&s->parameters[i])) s->host_arrays |= is_on_host << (n_single++ & 63);
     n_arrays += is_array(&s->parameters[i]);
     s->n_scalars += !is_array(&s->parameters[i]);
     s->n_lists += s->parameters[i].kind == CUPLUG_PARAMETER_ARRAYS;

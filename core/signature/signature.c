@@ -4,7 +4,7 @@
  *   signature  = name "(" [parameter {"," parameter}] ")" ["->" outputs] ["where" clauses]
  *   parameter  = {word} name ":" type ["=" default]
  *   type       = dtype "[" dims "]" ["[]" | "[each]"] | dtype | ("int" | "float") "[]" | "str"
- *              | string {"|" string} | handle
+ *              | "dtype" | string {"|" string} | handle
  *   handle     = "handle" "[" name "]"
  *   outputs    = output | "(" output {"," output} ")" | [name ":"] handle
  *   output     = {word} [name ":"] dtype "[" dims "]" ["like" name] ["=" "None"]
@@ -12,13 +12,14 @@
  *   dim        = "..." | "?" | "*" name ["[" [formula] ":" [formula] "]"] | formula
  *   clauses    = clause {"," clause}
  *   clause     = name ":" dtype {"|" dtype} | condition | guarantee
- *   default    = number | string | "True" | "False" | "None"
+ *   default    = number | string | dtype | "True" | "False" | "None"
  *
  * Formulas, conditions, guarantees and words are those of the headers of these names.
  */
 #include "base/dtype.h"
 #include "base/status.h"
 #include "signature/conditions.h"
+#include "signature/default.h"
 #include "signature/formula.h"
 #include "signature/guarantees.h"
 #include "signature/rules.h"
@@ -160,6 +161,14 @@ static void mark_type(const parser *p, cuplug_parameter *x, const char *name) {
   x->type_end = x->type_at + (uint32_t)strlen(name);
 }
 
+/* "to: dtype" is a type variable of its name, which the call says. */
+static int parse_dtype(parser *p, cuplug_parameter *x) {
+  x->kind = CUPLUG_PARAMETER_DTYPE;
+  if (cuplug__dtype_bits(x->name))
+    return fail(p, p->parameter_at[p->s->n_parameters], "a name that is no dtype's is wanted");
+  return type_variable(p, x->name, &x->type_variable);
+}
+
 static int parse_type(parser *p, cuplug_parameter *x) {
   static const char *const python_names[][2] = {
       {"int", "int64"}, {"float", "float64"}, {"complex", "complex128"}};
@@ -172,6 +181,8 @@ static int parse_type(parser *p, cuplug_parameter *x) {
     x->kind = CUPLUG_PARAMETER_STRING;
     return CUPLUG_OK;
   }
+  cuplug__skip_space(p);
+  if (!strcmp(name, "dtype") && *p->at != '[') return parse_dtype(p, x);
   if (!strcmp(name, "handle")) return p->s->n_handles++, parse_tag(p, x);
   for (int k = 0; k < 3; k++)
     if (!strcmp(name, python_names[k][0])) return parse_python_type(p, x, python_names[k][1]);
@@ -184,37 +195,6 @@ static int parse_type(parser *p, cuplug_parameter *x) {
   x->kind = CUPLUG_PARAMETER_ARRAYS;
   x->is_each = cuplug__take_word(p, "each");
   return cuplug__expect(p, "]", "']' is wanted: a list of arrays is T[n][] or T[n][each]");
-}
-
-static int parse_default(parser *p, cuplug_parameter *x) {
-  uint32_t kind = CUPLUG_ARGUMENT_STRING;
-  x->has_default = 1;
-  if (cuplug__at_string(p)) {
-    if (cuplug__parse_string(p, &x->default_value.s)) return CUPLUG_ERROR_VALUE;
-  } else if (cuplug__take_word(p, "None")) {
-    kind = CUPLUG_ARGUMENT_NONE;
-  } else if (cuplug__take_word(p, "True") || cuplug__take_word(p, "False")) {
-    kind = CUPLUG_ARGUMENT_BOOL;
-    x->default_value.i = p->at[-2] == 'u';
-  } else if (cuplug__parse_number(p, &kind, &x->default_value,
-                                  "a default is wanted: a number, string or None")) {
-    return CUPLUG_ERROR_VALUE;
-  }
-  x->default_kind = (int32_t)kind;
-  return CUPLUG_OK;
-}
-
-/* A choice's default is kept as its number; what is no choice is left for the rules to refuse. */
-static void number_choice(cuplug_parameter *x) {
-  int is_string = x->default_kind == CUPLUG_ARGUMENT_STRING;
-  if (x->kind != CUPLUG_PARAMETER_CHOICE || x->default_kind == CUPLUG_ARGUMENT_NONE) return;
-  x->default_kind = CUPLUG_ARGUMENT_OTHER;
-  for (int32_t k = 0; k < x->n_choices; k++)
-    if (is_string && !strcmp(x->choices[k], x->default_value.s)) {
-      x->default_kind = CUPLUG_ARGUMENT_INT;
-      x->default_value.i = k;
-      return;
-    }
 }
 
 /* The next parameter or output, or NULL when there is no room for it. */
@@ -234,7 +214,8 @@ static cuplug_parameter *new_parameter(parser *p, int n) {
 static int parse_parameter(parser *p) {
   cuplug_parameter *x = new_parameter(p, p->s->n_parameters);
   if (!x) return CUPLUG_ERROR_VALUE;
-  if (cuplug__parse_words(p, CUPLUG_WORD_INOUT, &x->words)) return CUPLUG_ERROR_VALUE;
+  if (cuplug__parse_words(p, CUPLUG_WORD_INOUT | CUPLUG_WORD_HOST, &x->words))
+    return CUPLUG_ERROR_VALUE;
   const int inout = x->words & CUPLUG_WORD_INOUT ? 1 : 0;
   if (cuplug__parse_name(p, &x->name, "a parameter's name is wanted")) return CUPLUG_ERROR_VALUE;
   if (cuplug__expect(p, ":", "':' and a type are wanted")) return CUPLUG_ERROR_VALUE;
@@ -243,15 +224,12 @@ static int parse_parameter(parser *p) {
   const int is_array = is_list || x->kind == CUPLUG_PARAMETER_ARRAY;
   if (inout && !is_array && !(p->is_short && x->kind == CUPLUG_PARAMETER_SCALAR))
     return fail(p, p->parameter_at[p->s->n_parameters], "inout is for arrays and lists of them");
+  if (x->words & CUPLUG_WORD_HOST && x->kind != CUPLUG_PARAMETER_ARRAY)
+    return fail(p, p->parameter_at[p->s->n_parameters], "host is for single arrays");
   if (inout && !is_list) x->kind = CUPLUG_PARAMETER_INOUT;
   x->is_inout = inout;
   p->s->n_parameters++;
-  if (!cuplug__take(p, "=")) return CUPLUG_OK;
-  const char *begin = p->at;
-  if (parse_default(p, x)) return CUPLUG_ERROR_VALUE;
-  number_choice(x);
-  x->default_text = cuplug__keep_text(p, begin);
-  return CUPLUG_OK;
+  return cuplug__take(p, "=") ? cuplug__parse_default(p, x) : CUPLUG_OK;
 }
 
 static const char *const only_output = "a handle must be an operator's only output";

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* By the bits of CUPLUG_WORD_INOUT ... */
-static const char *const words[] = {"inout", "zero", "detached"};
+static const char *const words[] = {"inout", "zero", "detached", "host"};
 enum { N_WORDS = sizeof words / sizeof *words };
 
 static int is_word_at(const char *text, const char *word, size_t n) {

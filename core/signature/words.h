@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words before the name of a parameter or an output: "inout x: T[n]", "zero counts: int32[n]".
- */
+/* The words before the name of a parameter or an output: "inout x: T[n]", "zero counts: int32[n]",
+ * "host sizes: int64[g]". */
 #ifndef CUPLUG_CORE_SIGNATURE_WORDS_H
 #define CUPLUG_CORE_SIGNATURE_WORDS_H
 

@@ -34,9 +34,10 @@ static int is_pinned(const cuplug__parcel *x) {
 /* Asks about arrays of calls alone that may fit. */
 static int fits_pack(pack *p) {
   const cuplug__shipment *s = p->shipment;
+  const cuplug_frame *f = s->run->frame;
   uint64_t bytes = 0, n_buffered = 0;
   for (uint32_t k = 0; k < s->n_parcels; k++) {
-    if (!s->parcels[k].is_known && s->run->frame->tensors[k].ndim >= 0) return 0;
+    if (k >= f->n_inputs && !s->parcels[k].is_known && f->tensors[k].ndim >= 0) return 0;
     bytes += s->parcels[k].bytes;
   }
   for (uint32_t k = 0; k < s->n_parcels && bytes <= CUPLUG__PACKED_PINNED_BYTES; k++) {

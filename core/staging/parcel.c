@@ -22,12 +22,17 @@ cuplug__shipment *cuplug__shipment_new(cuplug__run *run) {
   return new;
 }
 
+/* Whether the entry gets array k as it is: it does not travel. */
+static int is_on_host(const cuplug_frame *f, uint32_t k) {
+  return f->signature->host_arrays >> k & 1;
+}
+
 uint64_t cuplug__staged_bytes(const cuplug__run *run) {
   const cuplug_frame *f = run->frame;
   uint64_t bytes = 0;
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     const cuplug_tensor *x = &f->tensors[k];
-    if (x->ndim >= 0 && !cuplug__has_unknown(x))
+    if (x->ndim >= 0 && !cuplug__has_unknown(x) && !is_on_host(f, k))
       bytes +=
           (uint64_t)cuplug__n_bytes(x) * (uint64_t)((k < f->n_inputs) + cuplug__is_written(run, k));
   }
@@ -44,9 +49,11 @@ static cuplug__parcel *begin(cuplug__shipment *s, uint32_t k) {
   cuplug_tensor *t = &s->tensors[k];
   cuplug__parcel *p = &s->parcels[k];
   *t = f->tensors[k];
-  t->data = NULL;
-  t->device = s->run->device;
-  p->is_known = t->ndim >= 0 && !cuplug__has_unknown(t);
+  p->is_known = t->ndim >= 0 && !cuplug__has_unknown(t) && !is_on_host(f, k);
+  if (!is_on_host(f, k)) {
+    t->data = NULL;
+    t->device = s->run->device;
+  }
   p->is_sent = p->is_known && k < f->n_inputs;
   p->is_received = p->is_known && cuplug__is_written(s->run, k);
   p->rows = CUPLUG__NO_ROWS;

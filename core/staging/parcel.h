@@ -22,7 +22,7 @@ typedef struct cuplug__parcel {
   uint64_t bytes;    /* of a row; without rows of all */
   uint64_t offset;   /* on the device, of the entry's first element */
   cuplug__rows rows;
-  int is_known; /* 0: it was left out, or its size is known only after the run */
+  int is_known; /* 0: it was left out, stays on the host, or its size is known after the run */
   int is_sent, is_received;
   int64_t shape[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM]; /* for the entry */
 } cuplug__parcel;

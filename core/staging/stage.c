@@ -63,7 +63,7 @@ static int run_entry(part *p) {
   cuplug__run *run = p->shipment->run;
   cuplug__shipment_show(p->shipment, p->n, p->blocks);
   int status = cuplug__call_entry(run);
-  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) /* what it has asked for */
+  for (uint32_t k = run->frame->n_inputs; k < p->shipment->n_parcels; k++) /* what it asked for */
     if (!p->shipment->parcels[k].is_known) p->blocks[k] = run->tensors[k].data;
   if (status) return status;
   status = cuplug__named(run, cuplug__stream_synchronize(run->stream, run->error));

@@ -212,7 +212,7 @@ def _add_wish(
         dtype = DTYPES[dtypes[x.type_variable]] if x.type_variable >= 0 else None
         allowed = _allowed(of.signature, x, dtypes, wishes | names)
         wishes[x.name] = draw(_values(x, dtype, sizes, of.all_bits, allowed))
-        if dtype and dtype.scalar is int:
+        if dtype and dtype.scalar is int and x.kind != "dtype":
             info = np.iinfo(dtypes[x.type_variable])
             limits[x.name] = (int(info.min), int(info.max))
         else:
@@ -327,6 +327,9 @@ def _values(
     """Return a strategy for what is no array."""
     if x.kind == "choice":
         return st.sampled_from(x.choices)
+    if x.kind == "dtype":
+        assert dtype
+        return st.just(dtype.name)
     if x.kind == "string":
         usual = st.sampled_from(("", "a", "\u00e9"))
         return st.just(x.default) if x.default is not None else usual

@@ -39,7 +39,7 @@ class Function(_OperatorFunction):
         super()._take(operator)
         whole = _register(operator)
         self.packet = whole.packet
-        self._call = whole if whole.spelled or whole.choose else whole.packet
+        self._call = whole if whole.spelled or whole.choose or whole.dtypes else whole.packet
         self.__signature__ = _to_inspect(operator.signatures, is_own=False)
 
     def __call__(self, *args: _Any, **keywords: _Any) -> _Any:

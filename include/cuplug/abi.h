@@ -136,12 +136,13 @@ typedef struct cuplug_items {
 
 /** A scalar or a list: what is declared says which member holds it. */
 typedef union cuplug_scalar {
-  double f;      /* floating dtypes, rounded to nothing narrower than float64 */
-  int64_t i;     /* bool and signed integers; a choice ("a" | "b"): its number, from 0 */
-  uint64_t u;    /* unsigned integers */
-  double c[2];   /* complex: real and imaginary part */
-  const char *s; /* str: UTF-8, zero-terminated */
-  void *handle;  /* handle[tag]: what cuplug_set_handle was given */
+  double f;           /* floating dtypes, rounded to nothing narrower than float64 */
+  int64_t i;          /* bool and signed integers; a choice ("a" | "b"): its number, from 0 */
+  uint64_t u;         /* unsigned integers */
+  double c[2];        /* complex: real and imaginary part */
+  const char *s;      /* str: UTF-8, zero-terminated */
+  void *handle;       /* handle[tag]: what cuplug_set_handle was given */
+  cuplug_dtype dtype; /* a parameter of type dtype */
   cuplug_items list;
 } cuplug_scalar;
 

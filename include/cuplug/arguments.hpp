@@ -2,10 +2,12 @@
 /* What entries in C++ are given for the names of a signature. Part of <cuplug/plugin.hpp>.
  *
  *     x: T[n]           array<const T>    inout x: T[n], outputs   array<T>
+ *     host x: T[n]      host_array<const T>   inout host x: T[n]   host_array<T>
  *     xs: T[n][]        arrays<const T>   inout xs: T[n][each]     arrays<T>
  *     k: int[]          list<int64_t>     outputs with `?`         output<T, rank>
  *     a: float32        float             a: int = None            maybe<int64_t>
  *     mode: "a" | "b"   choice            s: str                   const char *
+ *     to: dtype         uint32_t, CUPLUG_FLOAT32 ...
  *     n, *rows          int64_t, sizes, of arrays that are in no list
  *     plan: handle[plan]   handle
  *
@@ -146,6 +148,14 @@ protected:
   T *data_;
   int64_t size_;
   const cuplug_tensor *tensor_, *tensors_;
+};
+
+/** An array in the memory of the host, which kernels cannot read: it is no argument of a launch. */
+template <class T> class host_array : public array<T> {
+public:
+  explicit host_array(const array<T> &x) : array<T>(x) {}
+  operator T *() const = delete;
+  template <class Index> auto &operator[](Index k) const { return this->data_[k]; }
 };
 
 /** An output with dimensions `?`: it has no memory until the entry knows its sizes. Rank is -1
@@ -305,6 +315,10 @@ template <class Name, class Dtype> auto get_array(const cuplug_call *call) {
   const cuplug_tensor *tensor = (found.output ? call->outputs : call->tensors) + found.index;
   if constexpr (found.unknown)
     return output<T, rank_at(Name::text(), found.dims)>(call, tensor);
+  else if constexpr (found.on_host && found.writable)
+    return host_array<T>(array<T>(call, tensor));
+  else if constexpr (found.on_host)
+    return host_array<const T>(array<const T>(call, tensor));
   else if constexpr (found.writable)
     return array<T>(call, tensor);
   else
@@ -318,6 +332,9 @@ template <class Name, class Dtype> auto get_scalar(const cuplug_call *call) {
     return as_maybe<Name>(call, scalar.s);
   else if constexpr (found.what == kind::choice)
     return as_maybe<Name>(call, choice<Name>(scalar.i));
+  else if constexpr (found.what == kind::dtype)
+    return (uint32_t)scalar.dtype.code << 24 | (uint32_t)scalar.dtype.bits << 16 |
+           scalar.dtype.lanes;
   else if constexpr (found.what == kind::handle)
     return as_maybe<Name>(call, handle(scalar.handle));
   else if constexpr (found.what == kind::integers)

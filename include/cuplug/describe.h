@@ -78,7 +78,8 @@ typedef enum cuplug_kind {
   CUPLUG_PARAMETER_OUTPUT, /* -> T[n] */
   CUPLUG_PARAMETER_LIST,   /* axes: int[], a: float[] */
   CUPLUG_PARAMETER_ARRAYS, /* xs: T[n][] or T[n][each], a list of arrays; also with inout */
-  CUPLUG_PARAMETER_HANDLE  /* plan: handle[plan], or the one output of that type */
+  CUPLUG_PARAMETER_HANDLE, /* plan: handle[plan], or the one output of that type */
+  CUPLUG_PARAMETER_DTYPE   /* to: dtype, which is the dtype of outputs to[n] */
 } cuplug_kind;
 
 /** Parameter i of a signature, from 0; the outputs follow the last parameter. Past them: NULL, 0
@@ -92,6 +93,8 @@ CUPLUG_API uint64_t cuplug_parameter_dtypes(const cuplug_signature *signature, u
 CUPLUG_API uint32_t cuplug_parameter_n_dims(const cuplug_signature *signature, uint32_t i);
 /** 1 when the call changes it in place: an `inout` array or list of arrays; else 0. */
 CUPLUG_API int32_t cuplug_parameter_is_inout(const cuplug_signature *signature, uint32_t i);
+/** 1 for an array that is in the memory of the host in all calls, `host x`; else 0. */
+CUPLUG_API int32_t cuplug_parameter_is_host(const cuplug_signature *signature, uint32_t i);
 /** The tag of a handle; NULL for others. */
 CUPLUG_API const char *cuplug_parameter_tag(const cuplug_signature *signature, uint32_t i);
 /** The text of its default, as written; NULL without: it must be given. */

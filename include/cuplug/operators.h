@@ -132,7 +132,8 @@ typedef enum cuplug_argument_kind {
   CUPLUG_ARGUMENT_NONE,     /* Python's None */
   CUPLUG_ARGUMENT_LIST,     /* list: of arguments */
   CUPLUG_ARGUMENT_OTHER,    /* scalar.s says what it is, for the error message */
-  CUPLUG_ARGUMENT_HANDLE    /* scalar.handle: a cuplug_handle */
+  CUPLUG_ARGUMENT_HANDLE,   /* scalar.handle: a cuplug_handle */
+  CUPLUG_ARGUMENT_DTYPE     /* scalar.dtype */
 } cuplug_argument_kind;
 
 /** Properties of an array that its tensor cannot say. */
@@ -203,7 +204,7 @@ static inline cuplug_argument cuplug_complex(double real, double imaginary) {
   a.scalar.c[0] = real, a.scalar.c[1] = imaginary;
   return a;
 }
-/** UTF-8, zero-terminated; also the name of a choice. NULL is None. */
+/** UTF-8, zero-terminated; also the name of a choice, and of a dtype. NULL is None. */
 static inline cuplug_argument cuplug_string(const char *value) {
   cuplug_argument a;
   a.kind = value ? CUPLUG_ARGUMENT_STRING : CUPLUG_ARGUMENT_NONE, a.flags = 0, a.scalar.s = value;
@@ -224,6 +225,15 @@ static inline cuplug_argument cuplug_list_argument(const cuplug_argument *items,
 static inline cuplug_argument cuplug_handle_argument(cuplug_handle *handle) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_HANDLE, a.flags = 0, a.scalar.handle = handle;
+  return a;
+}
+/** A dtype, for a parameter of type dtype. [thread-safe] [no-cuda] */
+static inline cuplug_argument cuplug_dtype_argument(cuplug_type_id dtype) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_DTYPE, a.flags = 0, a.scalar.u = 0;
+  a.scalar.dtype.code = (uint8_t)((uint32_t)dtype >> 24);
+  a.scalar.dtype.bits = (uint8_t)((uint32_t)dtype >> 16);
+  a.scalar.dtype.lanes = (uint16_t)dtype;
   return a;
 }
 /** Where the result of an operator `-> handle[tag]` goes, in the place of its output. After an

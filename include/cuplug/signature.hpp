@@ -16,6 +16,7 @@ enum class kind : uint8_t {
   scalar,
   string,
   choice,
+  dtype,
   handle,
   integers,
   floats,
@@ -27,6 +28,7 @@ enum class kind : uint8_t {
 struct item {
   kind what = kind::none;
   bool output = false, writable = false; /* an output; that, or inout */
+  bool on_host = false;             /* an array in the memory of the host, also in CUDA calls */
   bool optional = false;            /* its default is None; of an output: left out unless asked */
   bool unknown = false;             /* an output with dimensions `?` */
   int name = 0, type = 0, dims = 0; /* where they begin */
@@ -133,7 +135,7 @@ constexpr uint64_t dtypes_at(const char *text, int at) {
 constexpr kind kind_of(const char *text, int at, int dims, int end) {
   if (text[at] == '"' || text[at] == '\'') return kind::choice;
   if (is_word(text, at, "str")) return kind::string;
-  if (text[dims] != '[') return kind::scalar;
+  if (text[dims] != '[') return is_word(text, at, "dtype") ? kind::dtype : kind::scalar;
   if (is_word(text, at, "handle")) return kind::handle;
   const bool empty = text[skip_spaces(text, dims + 1)] == ']';
   if (empty && is_word(text, at, "int")) return kind::integers;
@@ -169,8 +171,10 @@ constexpr item read_part(const char *text, int at, bool output) {
   item found;
   found.output = found.writable = output;
   for (int next = after_word(text, at); is_of_word(text[next]) && !is_where(text, next);
-       at = next, next = after_word(text, at))
+       at = next, next = after_word(text, at)) {
     found.writable |= is_word(text, at, "inout");
+    found.on_host |= is_word(text, at, "host");
+  }
   const int colon = after_word(text, at), end = end_of_part(text, at);
   found.name = at;
   found.type = text[colon] == ':' ? skip_spaces(text, colon + 1) : at;

@@ -37,6 +37,7 @@ typedef struct cuplug_dim {
 #define CUPLUG_WORD_INOUT 1u    /* changed in place */
 #define CUPLUG_WORD_ZERO 2u     /* an output: the core clears it before the entry runs */
 #define CUPLUG_WORD_DETACHED 4u /* an output: it has no gradient */
+#define CUPLUG_WORD_HOST 8u     /* an array: it is in the memory of the host in all calls */
 
 typedef struct cuplug_parameter {
   const char *name;      /* outputs without a name: "" */
@@ -133,6 +134,7 @@ struct cuplug_signature {
   cuplug_condition *conditions;
   uint64_t optional_outputs; /* bit k: output k is computed only for callers that ask for it */
   uint64_t zero_outputs;     /* bit k: output k is cleared before the entry runs */
+  uint64_t host_arrays;      /* bit k: tensor k is in the memory of the host in all calls */
 };
 
 /* Parses signature text; free it with cuplug_free_signature. On an error *signature is NULL, and

@@ -368,3 +368,10 @@ def test_bind_refuses_a_name_that_is_no_module(probe, tmp_path, name):
     assert result.exit_code == 1
     assert f"name: seen {name!r}, wanted an identifier that Cython does not" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_dtypes_are_text():
+    module, _ = declarations("f(x: T[n], to: dtype = int8) -> to[n] where T: any, to: int8 | int16")
+    text = write(module, "title")
+    assert "const char *to=b'int8')" in text
+    assert "= _cuplug.string(to)" in text

@@ -205,6 +205,7 @@ EXAMPLES = {
     "residual_add": (torch.randn(3, 4), torch.randn(3, 4)),
     "max_pool": (torch.randn(2, 3, 4, 6).to(memory_format=torch.channels_last), 2),
     "scatter_sum": (torch.randn(4, 3), torch.tensor([1, 0, 1, 4]), 5),
+    "quantize": (torch.randn(4, 3), torch.float8_e5m2),
     "silu_and_mul": torch.randn(3, 16).split(8, 1),
     "adam": (*([torch.randn(3, 4), torch.rand(2)] for _ in range(4)), 1),
     "rotary": (torch.randn(2, 3, 4), torch.rand(5, 2), torch.rand(5, 2), torch.tensor([4, 0])),

@@ -98,8 +98,12 @@ class Arguments:
         dtypes = self.scope.signature.dtypes(x)
         if not dtypes and x.kind == "choice":
             return "int64"
-        if len(dtypes) != 1 or (dtypes[0].startswith("complex") and not x.is_array):
-            seen = ", ".join(dtypes) or x.kind
+        if (
+            len(dtypes) != 1
+            or x.kind == "dtype"
+            or (dtypes[0].startswith("complex") and not x.is_array)
+        ):
+            seen = x.kind if x.kind == "dtype" else ", ".join(dtypes) or x.kind
             raise ValueError(f"{self.name}: {x.name}: seen {seen}, wanted one real dtype")
         return dtypes[0]
 

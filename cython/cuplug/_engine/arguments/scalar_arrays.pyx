@@ -8,6 +8,7 @@ from cuplug._engine.arguments.inputs cimport read_argument
 from cuplug._engine.base.core cimport CUPLUG_ARGUMENT_ARRAY, cuplug_operator
 from cuplug._engine.base.core_call cimport (
     CUPLUG_PARAMETER_SCALAR,
+    CUPLUG_WORD_HOST,
     cuplug_operator_signature,
     cuplug_signature,
 )
@@ -33,17 +34,20 @@ cdef int unwrap_scalar_arrays(cuplug_operator *op, reading *r, uint32_t n) excep
             r.objects[i] = <PyObject *>value
             read_argument(r.objects[i], r, &r.args[i])
             if was_first:
-                find_first(r, n)
+                find_first(r, s, n)
     return 0
 
 
-cdef int find_first(reading *r, uint32_t n) except -1:
+cdef int find_first(reading *r, const cuplug_signature *s, uint32_t n) except -1:
     cdef uint32_t i
+    cdef bint is_on_host
     r.first = NULL
     r.first_kind = NULL
     for i in range(n):
-        if r.args[i].kind == CUPLUG_ARGUMENT_ARRAY:
+        is_on_host = i < <uint32_t>s.n_parameters and s.parameters[i].words & CUPLUG_WORD_HOST
+        if r.args[i].kind == CUPLUG_ARGUMENT_ARRAY and (r.first == NULL or not is_on_host):
             r.first = r.objects[i]
             r.first_kind = kind_of(r, r.objects[i])
-            return 0
+            if not is_on_host:
+                return 0
     return 0

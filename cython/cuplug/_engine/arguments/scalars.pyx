@@ -13,6 +13,7 @@ from libc.string cimport strlen
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_BOOL,
     CUPLUG_ARGUMENT_COMPLEX,
+    CUPLUG_ARGUMENT_DTYPE,
     CUPLUG_ARGUMENT_FLOAT,
     CUPLUG_ARGUMENT_HUGE_INT,
     CUPLUG_ARGUMENT_INT,
@@ -21,6 +22,7 @@ from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_UINT,
     cuplug_argument,
 )
+from cuplug._engine.base.numpy_dtypes cimport dtype_named
 from cuplug._engine.base.numpy_api cimport (
     PyBoolArrType_Type,
     PyComplexFloatingArrType_Type,
@@ -106,6 +108,8 @@ cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef object x = <object>obj
     if isinstance(x, str):
         return read_string(x, r, a)
+    if isinstance(x, (type, numpy.dtype)) or type(x).__name__ == "dtype":
+        return read_dtype(x, r, a)
     found = advice_on(x)
     if found is not None:
         return set_foreign(r, a, found)
@@ -113,6 +117,14 @@ cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         return read_number(x, r, a)
     except TypeError as error:  # by its own code: not a number after all, as JAX's tracers
         return set_unreadable(x, r, a, error)
+
+
+cdef int read_dtype(object x, reading *r, cuplug_argument *a) except -1:
+    a.scalar.dtype = dtype_named(x)
+    if not a.scalar.dtype.bits:
+        return set_other(r, a, f"type {x.__name__}" if isinstance(x, type) else f"dtype {x}")
+    a.kind = CUPLUG_ARGUMENT_DTYPE
+    return 0
 
 
 cdef int read_number(object x, reading *r, cuplug_argument *a) except -1:

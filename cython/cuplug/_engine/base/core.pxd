@@ -71,6 +71,7 @@ cdef extern from "cuplug/host.h" nogil:
         double c[2]
         const char *s
         void *handle
+        cuplug_dtype dtype
 
     uint32_t cuplug_type(const cuplug_tensor *x)
     int64_t cuplug_n_elements(const cuplug_tensor *x)
@@ -90,6 +91,7 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_ARGUMENT_NONE
         CUPLUG_ARGUMENT_LIST
         CUPLUG_ARGUMENT_HANDLE
+        CUPLUG_ARGUMENT_DTYPE
         CUPLUG_ARGUMENT_OTHER
 
     enum:

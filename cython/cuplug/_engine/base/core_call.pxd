@@ -20,6 +20,7 @@ cdef extern from "internal/core.h" nogil:
     enum:
         CUPLUG_MAX_ARGUMENTS
         CUPLUG_COPY_ITEMS
+        CUPLUG_WORD_HOST
         CUPLUG_PARAMETER_ARRAY
         CUPLUG_PARAMETER_INOUT
         CUPLUG_PARAMETER_SCALAR
@@ -29,6 +30,7 @@ cdef extern from "internal/core.h" nogil:
         CUPLUG_PARAMETER_LIST
         CUPLUG_PARAMETER_ARRAYS
         CUPLUG_PARAMETER_HANDLE
+        CUPLUG_PARAMETER_DTYPE
 
     ctypedef enum cuplug_dim_kind:
         CUPLUG_DIM_FIXED
@@ -120,6 +122,7 @@ cdef extern from "internal/core.h" nogil:
         int32_t n_each_lists
         uint64_t each_names
         uint64_t optional_outputs
+        uint64_t host_arrays
         uint32_t parameters_end
         cuplug_parameter *parameters
         const cuplug_parameter *made

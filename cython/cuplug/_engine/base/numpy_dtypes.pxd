@@ -14,6 +14,8 @@ cdef cuplug_dtype dtype_of_descr(object descr) except *
 cdef cuplug_dtype dtype_in_memory(object descr) except *
 # The NumPy dtype for a dtype of the core; ml_dtypes is imported where it is needed.
 cdef object descr_of_dtype(cuplug_dtype dtype)
+# The core's dtype that an object of NumPy, PyTorch or JAX names; bits are 0 if it names none.
+cdef cuplug_dtype dtype_named(object x) except *
 # NumPy's type number for a dtype of the core.
 cdef int type_number(cuplug_dtype dtype) except -1
 # What a caller means by a dtype.

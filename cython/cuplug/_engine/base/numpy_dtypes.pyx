@@ -111,6 +111,30 @@ cdef cuplug_dtype dtype_of_descr(object descr) except *:
     return dtype
 
 
+cdef cuplug_dtype dtype_named(object x) except *:
+    cdef cuplug_dtype none
+    none.code = none.bits = none.lanes = 0
+    if type(x).__name__ == "dtype" and type(x).__module__ == "torch":
+        known = DTYPES.get(str(x).rpartition(".")[2])
+        return none if known is None else split_id(known.id)
+    if isinstance(x, type) or isinstance(getattr(x, "dtype", None), numpy.dtype):  # jax.numpy's
+        try:
+            x = numpy.dtype(x)
+        except (TypeError, ValueError):
+            return none
+    return dtype_of_descr(x) if isinstance(x, numpy.dtype) and x.isnative else none
+
+
+def dtype_name(x):
+    """Return the name of the dtype that an object names: "float32"; "" if it names none."""
+    cdef cuplug_dtype dtype
+    if isinstance(x, str):
+        return x if x in DTYPES else ""
+    dtype = dtype_named(x)
+    known = BY_ID.get(dtype.code << 24 | dtype.bits << 16 | dtype.lanes)
+    return "" if known is None else known.name
+
+
 cdef cuplug_dtype dtype_in_memory(object descr) except *:
     cdef cuplug_dtype dtype = dtype_of_descr(descr)
     if dtype.bits:

@@ -14,7 +14,7 @@ from cuplug._engine.arguments.outputs cimport (
 )
 from cuplug._engine.arguments.origins cimport MAX_ORIGINS, note_origin, set_origins
 from cuplug._engine.arguments.outputs cimport finish_output
-from cuplug._engine.arguments.scalar_arrays cimport unwrap_scalar_arrays
+from cuplug._engine.arguments.scalar_arrays cimport find_first, unwrap_scalar_arrays
 from cuplug._engine.base.core cimport (
     CUPLUG_ALL_GPUS, CUPLUG_ARGUMENT_NONE, CUPLUG_CPU, CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED, cuplug_argument, cuplug_device, cuplug_error, cuplug_operator,
@@ -88,6 +88,8 @@ cdef object run_operator(
             keep_blocks(r, &frame)
         choose_device(&frame, place)
     n_outputs = frame.n_tensors - frame.n_inputs
+    if frame.signature.host_arrays:
+        find_first(r, frame.signature, n)
     is_single = (
         n_outputs == 1 and n_given == (out != NULL) and not frame.signature.optional_outputs
     )

@@ -8,14 +8,15 @@ cimport cuplug._engine.base.core as core
 cimport cuplug._engine.base.core_call as core_call
 from cuplug._engine.base.strings cimport to_str
 
-from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.base.dtypes import BY_ID, DTYPES
 from cuplug._engine.signature.steps import Condition, Formula, Slice
 from cuplug.errors import SignatureError
 
 _PARAMETER_KINDS = (
-    "array", "inout", "scalar", "string", "choice", "output", "list", "arrays", "handle"
+    "array", "inout", "scalar", "string", "choice", "output", "list", "arrays", "handle",
+    "dtype",
 )
-WORDS = ("inout", "zero", "detached")  # by the bits of CUPLUG_WORD_INOUT ...
+WORDS = ("inout", "zero", "detached", "host")  # by the bits of CUPLUG_WORD_INOUT ...
 SPACES = dict.fromkeys(map(ord, "\t\n\r"), " ")  # in texts that may have several lines
 _DIM_KINDS = (
     "fixed", "named", "variadic", "loop", "unknown", "formula", "slice", "listed"
@@ -238,6 +239,9 @@ cdef object _default(const core_call.cuplug_parameter *x, tuple choices):
         return x.default_value.f
     if x.default_kind == core.CUPLUG_ARGUMENT_STRING:
         return x.default_value.s.decode()
+    if x.default_kind == core.CUPLUG_ARGUMENT_DTYPE:
+        dtype = x.default_value.dtype
+        return BY_ID[dtype.code << 24 | dtype.bits << 16 | dtype.lanes].name
     return None
 
 

@@ -56,8 +56,11 @@ def results_of(signature: Signature) -> list[Parameter]:
 
 
 def has_gradients(signature: Signature, x: Parameter) -> bool:
-    """Say whether an array may be of floating or complex numbers, and is not `detached`."""
-    dtypes = signature.dtypes(x) if x.is_array and "detached" not in x.words else ()
+    """Say whether an array may be of floating or complex numbers; none of the host has any.
+
+    Nor has a `detached` one.
+    """
+    dtypes = signature.dtypes(x) if x.is_array and not {"detached", "host"} & {*x.words} else ()
     return any("float" in name or "complex" in name for name in dtypes)
 
 
@@ -141,7 +144,7 @@ def _refusal(operator: Signature, row: Signature, given: dict[str, Origin]) -> s
         if name not in given:
             if not x.has_default:
                 return f"{row.name}: {name}: {operator.name} has no such parameter or result"
-        elif not _fits(operator, _origin(operator, given[name]), row, x):
+        elif not _fits(operator, _origin(operator, given[name]), row, x, is_input=True):
             return f"{row.name}: {name}: its type is not that of {operator.name}"
     missing = _missing(operator, given)
     return _missing_text(row.name, missing) if missing else _refused_results(operator, row)
@@ -212,8 +215,12 @@ def _target(operator: Signature, results: list[Parameter], result: Parameter) ->
     return None
 
 
-def _fits(operator: Signature, x: Parameter, row: Signature, y: Parameter) -> bool:
+def _fits(
+    operator: Signature, x: Parameter, row: Signature, y: Parameter, is_input: bool = False
+) -> bool:
     """Say whether there are values that both descriptions allow."""
+    if is_input and x.is_on_host != y.is_on_host:
+        return False
     kinds = (x.is_array or x.kind, y.is_array or y.kind)
     dtypes = operator.dtypes(x), row.dtypes(y)
     if kinds[0] != kinds[1] or x.choices != y.choices:

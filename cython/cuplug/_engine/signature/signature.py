@@ -20,8 +20,8 @@ class Parameter(NamedTuple):
     """One parameter or output."""
 
     name: str  # "" for an output without a name
-    # "array", "inout", "scalar", "string", "choice", "output", "list" (of numbers), "arrays" or
-    # "handle"
+    # "array", "inout", "scalar", "string", "choice", "output", "list" (of numbers), "arrays",
+    # "handle" or "dtype"
     kind: str
     type_variable: int  # its number among the signature's; -1 for strings, choices and handles
     # (kind, number or size), of "fixed", "named", "variadic", "loop" and "unknown"; what is worked
@@ -34,13 +34,18 @@ class Parameter(NamedTuple):
     tag: str  # of a handle
     is_inout: bool  # changed in place, as are the arrays of a list
     is_each: bool  # each array of the list has sizes of its own
-    words: tuple[str, ...] = ()  # before its name: "inout", "zero", "detached"
+    words: tuple[str, ...] = ()  # before its name: "inout", "zero", "detached", "host"
     like: str = ""  # of an output: the parameter whose order of strides it has
 
     @property
     def is_array(self) -> bool:
         """True for array parameters and outputs."""
         return self.kind in ARRAY_KINDS
+
+    @property
+    def is_on_host(self) -> bool:
+        """True for an array that is in the memory of the host, also in CUDA calls."""
+        return "host" in self.words
 
 
 class Signature(NamedTuple):

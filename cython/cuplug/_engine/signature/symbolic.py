@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cuplug._engine.base.dtypes import DTYPES
-from cuplug._engine.base.numpy_dtypes import numpy_dtype
+from cuplug._engine.base.numpy_dtypes import dtype_name, numpy_dtype
 from cuplug._engine.signature.evaluate import LOOP, conditions_hold, shape_of
 from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec
@@ -254,6 +254,10 @@ def _value(match: _Match, x: Parameter, value: Any, is_given: bool) -> Any:
         return None
     if x.kind == "handle":
         fits = True  # the core says whose it is
+    elif x.kind == "dtype":
+        value = dtype_name(value)
+        fits = value in match.signature.dtypes(x)
+        fits = fits and match.types.setdefault(x.type_variable, value) == value
     elif x.kind in ("string", "choice"):
         fits = isinstance(value, str) and (x.kind == "string" or value in x.choices)
     elif x.kind == "list":

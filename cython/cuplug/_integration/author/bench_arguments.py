@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cuplug._engine.base.numpy_dtypes import numpy_dtype
+from cuplug._engine.base.numpy_dtypes import name_of_descr, numpy_dtype
 from cuplug._engine.signature.evaluate import ARRAYS, LOOP, shape_of
 from cuplug._engine.signature.parallel_dims import dimension_name
 from cuplug._engine.signature.signature import Parameter, Signature
@@ -179,6 +179,8 @@ def _number(signature: Signature, x: Parameter, dtypes: list[np.dtype[Any]]) -> 
             "in Python"
         )
     dtype = dtypes[x.type_variable]
+    if x.kind == "dtype":
+        return name_of_descr(dtype)
     one = dtype.type(1).item() if dtype.isbuiltin == 1 else 1.0
     return [one] if x.kind == "list" else one
 

@@ -200,7 +200,7 @@ def _other(row: Signature, x: Parameter, name: str) -> Argument:
     default = _literal(x.default) if x.has_default else None
     if x.kind == "handle":
         return Argument(name, f"_cuplug.cuplug_handle *{name}", default, "handle({})")
-    if x.kind in ("string", "choice"):
+    if x.kind in ("string", "choice", "dtype"):
         return Argument(name, f"const char *{name}", default, "string({})")
     c_type = _number_type(row, x)
     if c_type == NUMBER:

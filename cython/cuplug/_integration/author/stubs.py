@@ -130,7 +130,7 @@ def _docstring(doc: str) -> str:
 
 def _first_array(signature: Signature) -> Parameter | None:
     given = (x for x in signature.parameters if x.is_array and not x.has_default)
-    return next(given, None)
+    return next((x for x in given if not x.is_on_host), None)
 
 
 def _parameters(signature: Signature, array: str) -> list[str]:
@@ -149,6 +149,8 @@ def _parameters(signature: Signature, array: str) -> list[str]:
 def _type(signature: Signature, x: Parameter) -> str:
     if x.is_array:
         return "Any | None" if x.has_default else "Any"
+    if x.kind == "dtype":  # of any library, or its name
+        return "Any"
     if x.kind == "arrays":
         return "Sequence[Any]"
     if x.kind == "handle":

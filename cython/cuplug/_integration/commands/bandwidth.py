@@ -30,7 +30,7 @@ from cuplug._integration.commands.overrides import (
     read_shapes,
     settable,
 )
-from cuplug._integration.commands.properties import Arguments, as_list, inouts, with_arrays
+from cuplug._integration.commands.properties import Arguments, as_list, inouts, on_host, with_arrays
 from cuplug._integration.commands.property_runner import NO_GPU
 from cuplug.array_api.conversion import asarray
 from cuplug.errors import CudaError, PluginError
@@ -174,7 +174,7 @@ def _on_host(operator: Operator, s: Signature, arguments: Arguments) -> Measurem
 
 
 def _on_device(operator: Operator, s: Signature, host: Arguments) -> Measurement:
-    arguments = with_arrays(host, lambda x: asarray(x, device="cuda"))
+    arguments = with_arrays(host, lambda x: asarray(x, device="cuda")) | on_host(operator, host)
     outputs = as_list(operator(**arguments, **all_outputs(operator)))
     n_bytes = n_bytes_of(host, [*outputs, *inouts(operator.signatures, host)])
     keywords = _keywords(s, outputs)

@@ -21,6 +21,7 @@ from cuplug._integration.commands.properties import (
     given_as_out,
     has_unknown_sizes,
     inouts,
+    on_host,
     outcome,
     takes_any_layout,
     with_arrays,
@@ -90,7 +91,8 @@ def takes_any_layout_there(operator: Tried, arguments: Arguments, device: str = 
     if isinstance(wanted, type):
         return
     for layout in LAYOUTS_THERE:
-        laid = with_arrays(with_arrays(arguments, LAYOUTS[layout]), Laid)
+        laid = with_arrays(arguments, LAYOUTS[layout])
+        laid = with_arrays(laid, Laid) | on_host(operator, laid)
         try:
             seen: list[Any] = as_list(operator(**laid))
         except REFUSALS as error:
@@ -122,19 +124,21 @@ def keeps_to_its_arrays(operator: Tried, arguments: Arguments, device: str = "cu
         return
     changed = {id(x) for x in inouts(operator.signatures, arguments)}
     outputs = wanted[: len(wanted) - len(changed)]
-    windows = {id(x): Window(x) for x in arrays.values()}
+    staying = on_host(operator, with_arrays(arguments, np.copy))
+    windows = {id(x): Window(x) for name, x in arrays.items() if name not in staying}
     if any(x.dtype.isbuiltin != 1 for x in outputs) or has_unknown_sizes(operator):
         return
     outs = [Window(_complement(x)) for x in outputs]
     try:
-        given = with_arrays(arguments, lambda x: windows[id(x)])
+        moved = {name: x for name, x in arguments.items() if name not in staying}
+        given = with_arrays(moved, lambda x: windows[id(x)]) | staying
         as_list(operator(**given, **given_as_out(_placed(operator, arguments, outs))))
         synchronize()
     except REFUSALS as error:
         raise AssertionError(f"device arrays: {error}") from None
     results = [x.fetch("an output") for x in outs]
     for name, x in arrays.items():
-        fetched = windows[id(x)].fetch(name)
+        fetched = staying[name] if name in staying else windows[id(x)].fetch(name)
         if id(x) in changed:
             results.append(fetched)
         else:

@@ -114,7 +114,7 @@ def _read_pin(name: str, text: str, x: Parameter | None) -> Any:
         raise ValueError(f"--set: {name}: got {text!r}, expected None, which leaves it out")
     if x.kind == "list":
         return _read_list(name, text)
-    if x.kind == "string":
+    if x.kind in ("string", "dtype"):
         return text
     if x.kind == "choice":
         if text not in x.choices:

@@ -54,6 +54,13 @@ def with_arrays(arguments: Arguments, change: Callable[[Array], Any]) -> Argumen
     }
 
 
+def on_host(operator: Any, arguments: Arguments) -> Arguments:
+    """Return the arguments that stay in the memory of the host in CUDA calls."""
+    parameters = [x for text in operator.signatures for x in parse(text).parameters]
+    names = {x.name for x in parameters if x.is_on_host}
+    return {name: x for name, x in arguments.items() if name in names}
+
+
 def arrays_of(arguments: Arguments) -> dict[str, Array]:
     """Return the arrays of a call by their names: "x", "xs[0]"."""
     named: Arguments = {}

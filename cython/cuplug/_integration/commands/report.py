@@ -214,6 +214,8 @@ def _type(signature: Signature, x: Parameter) -> str:
         return " | ".join(x.choices) or "str"
     if x.kind == "handle":
         return f"handle[{x.tag}]"
+    if x.kind == "dtype":
+        return x.kind
     name, dtypes = signature.variables[x.type_variable]
     return name or dtypes[0]
 

@@ -102,6 +102,8 @@ def _spec(operator: Operator, key: int | str, x: Any) -> Any:
         return [_spec(operator, key, item) for item in x]
     if isinstance(x, np.generic):
         return x.item()
+    if isinstance(x, type):  # a dtype, whose class has attributes of arrays
+        return x
     if isinstance(x, Delayed):
         raise TypeError(
             f"{operator.name}: {_name(operator, key)}: seen an object of dask.delayed, wanted an "
@@ -209,7 +211,8 @@ def _block(operator: Operator, given: _Given, inputs: list[_Input], device: Any)
     if device is not None:
         keywords["device"] = device if isinstance(device, int) else str(device)
     args = tuple(kept[k] for k in positions)
-    whole = frozenset(x.place for x in inputs if x.is_whole)
+    moved = (x for x in inputs if x.is_whole and not x.parameter.is_on_host)
+    whole = frozenset(x.place for x in moved)
     return Block(pickle.dumps(operator), args, keywords, places, whole)
 
 

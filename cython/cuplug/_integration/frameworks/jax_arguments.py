@@ -16,6 +16,7 @@ import jax
 import numpy
 
 from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.base.numpy_dtypes import dtype_name
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.evaluate import names_in_sizes
 from cuplug._engine.signature.gradient import results_of
@@ -233,6 +234,8 @@ def _read(operator: Operator, position: int, value: Any, operands: list[Any]) ->
     if isinstance(value, (bool, int, float, complex, str)):
         return _constant(value)
     kinds = _kinds(texts_of(operator), position)
+    if "dtype" in kinds and (name := dtype_name(value)):
+        return _constant(name)
     if isinstance(value, (list, tuple)):
         return _read_list(operator, position, value, operands)
     if isinstance(value, numpy.ndarray) and not value.ndim and not kinds & {*_ARRAYS}:

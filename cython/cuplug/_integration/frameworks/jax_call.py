@@ -243,9 +243,20 @@ def _broadcast(x: Any, at: slice, loop: tuple[Any, ...]) -> Any:
 
 def _lower_run(context: Any, *operands: Any, call: TracedCall) -> Any:
     row = match(call, context.avals_in).row
+    _refuse_host_arrays(call, row, context.module_context.platforms)
     aliases = {k: at for at, k in enumerate(call.inouts(row))}
     rule = jax.ffi.ffi_lowering(_target(call), operand_output_aliases=aliases)
     return rule(context, *operands, **_attributes(call))
+
+
+def _refuse_host_arrays(call: TracedCall, row: int, platforms: Sequence[str]) -> None:
+    for x in call.parameters(row):
+        if x.is_on_host and {"cuda", "gpu"} & {*platforms}:
+            raise TypeError(
+                f"{call.operator.name}: {x.name}: got an operand of a JAX program on a GPU, which "
+                "is in its memory, expected one of the host; call "
+                f"cuplug.ops.{call.operator.name} outside of jax.jit"
+            )
 
 
 def _target(call: TracedCall) -> str:

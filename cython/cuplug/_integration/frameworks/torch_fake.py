@@ -83,7 +83,8 @@ def fake_kernel(entry: Entry) -> Callable[..., Any]:
     def fake(*args: Any) -> Any:
         given = entry.named(args)
         call = matched(entry.whole, given, _unknown)
-        device = _device(entry.whole.operator.name, given)
+        on_host = {x.name for row in entry.whole.rows for x in row.parameters if x.is_on_host}
+        device = _device(entry.whole.operator.name, given, on_host)
         outputs = [
             torch.empty(x.shape, dtype=getattr(torch, x.dtype), device=device)
             if strides is None
@@ -99,10 +100,17 @@ def _unknown() -> Any:
     return library.get_ctx().new_dynamic_size()
 
 
-def _device(operator: str, given: dict[str, Any]) -> torch.device:
-    """Return where all tensors of a call are; it is the host of a call without any."""
+def _device(operator: str, given: dict[str, Any], on_host: set[str]) -> torch.device:
+    """Return where all tensors of a call but those of the host are; the host without any."""
     items = [(name, y) for name, x in given.items() for y in (x if isinstance(x, list) else [x])]
     places = [(name, x.device) for name, x in items if isinstance(x, torch.Tensor)]
+    for name, place in places:
+        if name in on_host and place.type not in ("cpu", "meta"):
+            raise ValueError(
+                f"{operator}: {name}: got a tensor on {place}, expected one in the memory of the "
+                f"host; pass {name}.cpu()"
+            )
+    places = [(name, place) for name, place in places if name not in on_host]
     if not places:
         return torch.device("cpu")
     first, device = places[0]

@@ -15,7 +15,10 @@ from functools import cached_property
 from keyword import iskeyword
 from typing import Any
 
+import torch
+
 from cuplug._engine.base.dtypes import DTYPES
+from cuplug._engine.base.numpy_dtypes import dtype_name
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.signature import Parameter, Signature
 
@@ -100,14 +103,33 @@ class Registered:
     # Where rows give names to other places: the overload that takes arguments, and these by name.
     choose: Callable[..., tuple[Any, dict[str, Any]] | None] | None = None
 
+    @cached_property
+    def dtypes(self) -> set[int | str]:
+        """The positions and names of parameters that are dtypes."""
+        pairs = [pair for row in self.rows for pair in enumerate(row.parameters)]
+        return {key for k, x in pairs if x.kind == "dtype" for key in (k, x.name)}
+
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Call it as PyTorch's operator, with the names of the signature."""
         packet, chosen = self.packet, self.choose and self.choose(self, args, keywords)
         if chosen:
             (packet, keywords), args = chosen, ()
+        if self.dtypes:
+            args = tuple(_as_dtype(x) if k in self.dtypes else x for k, x in enumerate(args))
+            keywords = {
+                name: _as_dtype(x) if name in self.dtypes else x for name, x in keywords.items()
+            }
         if self.spelled and keywords:
             keywords = {self.spelled.get(name, name): x for name, x in keywords.items()}
         return packet(*args, **keywords)
+
+
+def _as_dtype(x: Any) -> Any:
+    """Return PyTorch's dtype for the name of one, or for that of another library."""
+    if x is None or isinstance(x, torch.dtype):
+        return x
+    found = getattr(torch, x if isinstance(x, str) else dtype_name(x), x)
+    return found if isinstance(found, torch.dtype) else x
 
 
 @dataclass(frozen=True)
@@ -173,7 +195,8 @@ def _argument(
     row, x = having[0]
     same = {(y.has_default, type(y.default), y.default) for _, y in having}
     has_default = not is_everywhere or any(y.has_default for _, y in having)
-    default = x.default if is_everywhere and len(same) == 1 and _is_literal(x.default) else None
+    is_spelled = x.kind != "dtype" and _is_literal(x.default)
+    default = x.default if is_everywhere and len(same) == 1 and is_spelled else None
     spelled = f"{x.name}_" if iskeyword(x.name) or x.name in reserved else x.name
     return Argument(x.name, spelled, _type(row, x), x.is_inout, has_default, default)
 
@@ -183,6 +206,8 @@ def _type(row: Signature, x: Parameter) -> str:
         return _TYPES[x.kind]
     if x.kind in ("string", "choice"):
         return "str"
+    if x.kind == "dtype":
+        return "ScalarType"
     kinds = {_NUMBERS.get(DTYPES[name].kind, "Scalar") for name in row.dtypes(x)}
     number = kinds.pop() if len(kinds) == 1 else "Scalar"
     if x.kind == "list":

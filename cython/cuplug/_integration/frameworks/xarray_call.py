@@ -75,4 +75,5 @@ def _is_elementwise(signature: Signature) -> bool:
 
 
 def _has_dimensions(x: Any) -> bool:
-    return isinstance(x, _LABELLED) or bool(getattr(x, "shape", ()))
+    is_dtype = isinstance(x, type)  # whose class has attributes of arrays
+    return isinstance(x, _LABELLED) or (not is_dtype and bool(getattr(x, "shape", ())))

@@ -92,10 +92,15 @@ def read_names(
         name = x.name or unnamed
         if name in ignored:
             continue
-        if x.type_variable < 0 or x.kind == "arrays":
-            kinds = {"arrays": "a list of arrays", "handle": f"handle[{x.tag}]"}
+        if x.type_variable < 0 or x.kind in ("arrays", "dtype"):
+            kinds = {"arrays": "a list of arrays", "dtype": "a dtype", "handle": f"handle[{x.tag}]"}
             seen = kinds.get(x.kind, "a string")
             raise ValueError(f"{parsed.name}: {name}: seen {seen}, wanted an array or a number")
+        if x.is_on_host:
+            raise ValueError(
+                f"{parsed.name}: {name}: got an array of the host, expected one that kernels can "
+                "read; write it without host"
+            )
         variable, dtypes = parsed.variables[x.type_variable]
         kind = _kind_of(parsed, x, name, takes_raw)
         found = Name(name, variable or dtypes[0], kind)

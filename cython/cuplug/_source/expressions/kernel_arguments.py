@@ -89,6 +89,11 @@ class Target(NamedTuple):
     def _array(self, term: Term, code: int) -> Pass:
         name = term.text
         x, dtype = self.scope.parameter(name), self.dtypes[name]
+        if x.is_on_host and not self.on_host:
+            raise TypeError(
+                f"{self._where}: {name}: got an array of the host, expected one that kernels can "
+                f"read; write {name} without host"
+            )
         kind, size, is_const = code >> 4 & 15, code >> 40, bool(code >> 8 & 1)
         is_element = (kind, size) in self._elements(dtype)
         is_struct = kind == OPAQUE and size < 1 << 16
@@ -131,7 +136,7 @@ class Target(NamedTuple):
                 raise self._refuse(term, code, "const char *")
             return Pass(SCALAR, at, 0, own)
         if x.kind not in ("scalar", "choice"):
-            raise self._refuse(term, code, "no lists, and no text on a GPU")
+            raise self._refuse(term, code, "no lists and dtypes, and no text on a GPU")
         dtype = DTYPES["int64"] if x.kind == "choice" else self.dtypes[name]
         if dtype.kind == "float":
             if kind != FLOAT or size not in (4, 8):
