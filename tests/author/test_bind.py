@@ -138,6 +138,42 @@ def test_strings_in_signatures_stay_on_their_line():
     assert r"a\nb" in "".join(lines)
 
 
+def enums_of(*signatures):
+    module, _ = declarations(*signatures)
+    lines = write(module, "").splitlines()
+    return [
+        x for x in lines if x.startswith(("cdef enum", "    f_", "    if value", "        ret"))
+    ]
+
+
+def test_choices_are_enums():
+    lines = enums_of("f(x: int8[n], m: 'a' | '0-b')", 'f(m: "0-b" | "it\'s")')
+    assert lines == [
+        "cdef enum f_m:",
+        "    f_m_a",
+        "    f_m_0_b",
+        "    f_m_it_s",
+        "    if value == f_m_a:",
+        "        return b'a'",
+        "    if value == f_m_0_b:",
+        "        return b'0-b'",
+        "    if value == f_m_it_s:",
+        '        return b"it\'s"',
+    ]
+
+
+@pytest.mark.parametrize(
+    "signatures",
+    [
+        ["f(x: int8[n], m: 'a-b' | 'a b')"],  # one name for both
+        ["f(x: int8[n], m: 'a' | 'b')", "f_m(x: int8[n])"],  # the name of an operator
+        ["f(x: int8[n], m: 'a' | 'b')", "f_m_b(x: int8[n])"],
+    ],
+)
+def test_choices_without_names_of_their_own_have_no_enum(signatures):
+    assert not [x for x in enums_of(*signatures) if "enum" in x]
+
+
 def test_signature_errors_know_their_place():
     with pytest.raises(SignatureError, match="wanted") as caught:
         parse("f(x: float32[n) -> float32[n]")
@@ -215,6 +251,13 @@ assert (out == 3 * x - bias).all()
 user.run_affine_all(x, None, 1.0, b"add", out)
 assert (out == x).all()
 """,
+    "enums": """
+x, bias, out = np.arange(6).reshape(2, 3), np.array([1, 2, 3]), np.empty((2, 3), "i8")
+assert user.run_affine_by_enum(x, bias, 0, out) == [0, 1]
+assert (out == x + bias).all()
+user.run_affine_by_enum(x, bias, 1, out)
+assert (out == x - bias).all()
+""",
     "no rank": "assert user.run_total(np.arange(5.0)) == 10",
     "read-only": """
 x = np.arange(5.0)
@@ -291,6 +334,10 @@ REFUSALS = {
     "choice": (
         'user.run_affine_all(np.zeros((1, 1), "i8"), None, 1.0, b"?", np.zeros((1, 1), "i8"))',
         "ValueError",
+    ),
+    "a number that is in no enum": (
+        'user.run_affine_by_enum(np.zeros((1, 1), "i8"), None, 2, np.zeros((1, 1), "i8"))',
+        'ValueError: affine: mode: seen the string "no affine_mode", wanted "add" or "subtract"',
     ),
     "a handle": ("user.run_counter(-9, 3)", "ValueError: counter: it is negative"),
     "None": ("user.run_total(None)", "TypeError: total: x: "),
