@@ -155,8 +155,8 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
   }
 }
 
-static inline int restore_inputs(const cuplug__known *known, const cuplug_argument *args,
-                                 cuplug_frame *f) {
+static inline __attribute__((always_inline)) int
+restore_inputs(const cuplug__known *known, const cuplug_argument *args, cuplug_frame *f) {
   for (uint32_t k = 0; k < known->n_inputs; k++) {
     const cuplug_argument *a = input(known, args, k);
     if (!cuplug__is_alike(a, &known->arrays[k])) return 0;
@@ -180,7 +180,8 @@ static inline void restore_outputs(const cuplug__known *known, cuplug_frame *f) 
   }
 }
 
-int cuplug__restore_frame(const cuplug__known *known, const cuplug_argument *args, void *to) {
+static inline __attribute__((always_inline)) int restore(const cuplug__known *known,
+                                                         const cuplug_argument *args, void *to) {
   cuplug_frame *f = to;
   if (!restore_inputs(known, args, f)) return 0;
   f->signature = known->signature;
@@ -207,5 +208,5 @@ void cuplug__recall_types(const cuplug__known *known, cuplug__match *m) {
 
 const cuplug__known *cuplug__recall(const cuplug_operator *op, const cuplug_argument *args,
                                     uint32_t n_args, cuplug_frame *f) {
-  return cuplug__find_known(op, args, n_args, cuplug__restore_frame, f);
+  return cuplug__find_known(op, args, n_args, restore, f);
 }

@@ -20,9 +20,6 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
 const cuplug__known *cuplug__recall(const cuplug_operator *op, const cuplug_argument *args,
                                     uint32_t n_args, cuplug_frame *f);
 
-/* Restores a frame, `to`, to a match whose arrays are like the arguments'; else returns 0. */
-cuplug__restore cuplug__restore_frame;
-
 /* The same for the match that goes on with the scalars and in-out arrays. */
 void cuplug__recall_types(const cuplug__known *known, cuplug__match *m);
 

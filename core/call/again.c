@@ -39,7 +39,7 @@ static __attribute__((noinline)) int keep(const cuplug__known *known, const cupl
   cuplug__overload *o = &op->overloads[known->row];
   if (!atomic_load_explicit(&op->loaded, memory_order_acquire)) return 1;
   if (!can_be_kept(known, o)) return again->state = CUPLUG__AGAIN_NEVER, 1;
-  if (!cuplug__restore_frame(known, args, f)) return 0;
+  if (cuplug__recall(op, args, known->n_args, f) != known) return 0;
   for (uint32_t k = 0; k < known->n_inputs; k++)
     f->tensors[k].shape = (int64_t *)known->arrays[k].shape; /* the caller's ends with the call */
   cuplug__start_frame(op, f);

@@ -74,7 +74,7 @@ static void join_second(cuplug__run *run) {
   run->second = NULL;
 }
 
-void cuplug__fill_call(cuplug__run *run, cuplug_call *call) {
+static inline void fill_call(cuplug__run *run, cuplug_call *call) {
   const cuplug_frame *f = run->frame;
   *call = (cuplug_call){.struct_bytes = sizeof *call,
                         .abi_version = CUPLUG_ABI_VERSION,
@@ -95,12 +95,16 @@ void cuplug__fill_call(cuplug__run *run, cuplug_call *call) {
                         .context = run->overload->context};
 }
 
-int cuplug__end_entry(cuplug__run *run, int status) {
+static inline int end_entry(cuplug__run *run, int status) {
   if (run->second) join_second(run);
   if (run->n_workspaces) cuplug__free_workspaces(run);
   if (!status) status = run->error->status; /* whatever was reported is an error */
   return status ? cuplug__finish_error(run->error, run->frame->op->name, status) : CUPLUG_OK;
 }
+
+void cuplug__fill_call(cuplug__run *run, cuplug_call *call) { fill_call(run, call); }
+
+int cuplug__end_entry(cuplug__run *run, int status) { return end_entry(run, status); }
 
 int cuplug__call_entry(cuplug__run *run) {
   const cuplug_frame *f = run->frame;
@@ -110,9 +114,9 @@ int cuplug__call_entry(cuplug__run *run) {
     if (failed) return cuplug__named(run, failed);
   }
   cuplug_call call;
-  cuplug__fill_call(run, &call);
-  return cuplug__end_entry(run, run->overload->states ? call_with_state(run, &call)
-                                                      : call_entry(run, &call));
+  fill_call(run, &call);
+  return end_entry(run,
+                   run->overload->states ? call_with_state(run, &call) : call_entry(run, &call));
 }
 
 cuplug_error *cuplug_entry_error(const cuplug_call *call) { return cuplug__error_of(call); }
