@@ -71,7 +71,9 @@ cdef const bound_call *fill_slot(cuplug_operator **slot, const char *name) excep
     return bound
 
 
-cdef uint32_t row_of(Operator found, cuplug_operator *op, const char *signature) except? CUPLUG_ANY_ROW:
+cdef uint32_t row_of(
+    Operator found, cuplug_operator *op, const char *signature
+) except? CUPLUG_ANY_ROW:
     """Return the row that has a signature, word for word."""
     cdef uint32_t k
     for k in range(cuplug_operator_n_rows(op)):
