@@ -100,6 +100,22 @@ def cython_module(source: Path, *pxd: Path) -> Path:
     return compile_file(written, output, options, *flags.host_flags())
 
 
+def nanobind_module() -> Any:
+    """Return the module of noop_nanobind.cpp, compiled together with nanobind."""
+    import nanobind
+
+    directory = Path(nanobind.include_dir()).parent
+    includes = [nanobind.include_dir(), directory / "ext" / "robin_map" / "include"]
+    options = ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-DNDEBUG", "-w"]
+    options += ["-fno-strict-aliasing", "-DNB_COMPACT_ASSERTIONS"]
+    options += [f"-I{path}" for path in (*includes, sysconfig.get_path("include"))]
+    output = BUILD / ("noop_nanobind" + sysconfig.get_config_var("EXT_SUFFIX"))
+    combined = str(Path(nanobind.source_dir()) / "nb_combined.cpp")
+    compile_file(find("noop_nanobind.cpp"), output, options, combined, "-lstdc++")
+    sys.path.append(str(BUILD))
+    return importlib.import_module("noop_nanobind")
+
+
 def typed_calls() -> Any:
     """Return the module typed_calls, compiled with the typed functions of noop."""
     written = bind.write_module(str(plugin("noop")), str(BUILD))

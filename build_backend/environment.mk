@@ -5,7 +5,7 @@
 # The extras of pyproject.toml that a purpose needs, beside what every build does.
 EXTRAS.test  := author dev
 EXTRAS.lint  := author lint
-EXTRAS.bench := author
+EXTRAS.bench := author bench
 EXTRAS.array-api := array-api
 EXTRAS.wheels := wheels
 EXTRAS.wheel-test := author dev wheels

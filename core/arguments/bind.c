@@ -239,11 +239,10 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
   return name_overload(op, o, status, error);
 }
 
-/* Whether the scalars and in-out arrays fit as well where the other arrays are like those of a
- * match that was kept. Apart, as match_rows: the state of matching takes room on the stack. */
-static __attribute__((noinline)) int fits_too(const cuplug_operator *op,
-                                              const cuplug_argument *args, uint32_t n_args,
-                                              cuplug_frame *f, const cuplug__known *known) {
+/* Apart, as match_rows: the state of matching takes room on the stack. */
+__attribute__((noinline)) int cuplug__fits_too(const cuplug_operator *op,
+                                               const cuplug_argument *args, uint32_t n_args,
+                                               cuplug_frame *f, const cuplug__known *known) {
   cuplug__match m; /* not zeroed: every call with scalars passes here */
   m.args = args;
   m.n_args = n_args;
@@ -280,30 +279,14 @@ static __attribute__((noinline)) int match_rows(cuplug_operator *op, const cuplu
   return report(op, &m, error);
 }
 
-static inline void start_frame(cuplug_operator *op, cuplug_frame *frame, cuplug_error *error) {
-  cuplug__clear(error);
-  frame->op = op;
-  frame->stream = NULL;
-  frame->made = NULL;
-  frame->allocate = NULL;
-  frame->progress = NULL;
-  frame->n_origins = 0;
-  frame->origin = 0;
-  frame->keep_scratch = NULL;
-  frame->user = NULL;
-  frame->blocks = NULL;
-  frame->apart = NULL;
-  frame->staged = 0;
-  frame->keeps_layout = 0;
-}
-
 static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
                                                       const cuplug_argument *args, uint32_t n_args,
                                                       uint32_t needs_memory, cuplug_frame *frame,
                                                       cuplug_error *error) {
-  start_frame(op, frame, error);
+  cuplug__clear(error);
+  cuplug__start_frame(op, frame);
   const cuplug__known *known = cuplug__recall(op, args, n_args, frame);
-  if (known && (known->is_settled || fits_too(op, args, n_args, frame, known)))
+  if (known && (known->is_settled || cuplug__fits_too(op, args, n_args, frame, known)))
     return finish(op, frame, known->most_bytes, known->row);
   return match_rows(op, args, n_args, needs_memory, frame, error);
 }
@@ -318,7 +301,8 @@ int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *ar
                     cuplug_error *error) {
   const cuplug__overload *o = &op->overloads[row];
   cuplug__match m = {.args = args, .n_args = n_args, .needs_memory = needs_memory};
-  start_frame(op, frame, error);
+  cuplug__clear(error);
+  cuplug__start_frame(op, frame);
   m.frame = frame;
   m.error = error;
   int status = match_overload(&m, o);

@@ -4,7 +4,29 @@
 #ifndef CUPLUG_CORE_ARGUMENTS_BIND_H
 #define CUPLUG_CORE_ARGUMENTS_BIND_H
 
-#include <internal/frame.h>
+#include "arguments/recall.h"
+
+/* What matching does not set. */
+static inline void cuplug__start_frame(cuplug_operator *op, cuplug_frame *frame) {
+  frame->op = op;
+  frame->stream = NULL;
+  frame->made = NULL;
+  frame->allocate = NULL;
+  frame->progress = NULL;
+  frame->n_origins = 0;
+  frame->origin = 0;
+  frame->keep_scratch = NULL;
+  frame->user = NULL;
+  frame->blocks = NULL;
+  frame->apart = NULL;
+  frame->staged = 0;
+  frame->keeps_layout = 0;
+}
+
+/* Whether the scalars and in-out arrays fit as well where the other arrays are like those of a
+ * match that was kept: the frame that it was restored to receives the scalars. */
+int cuplug__fits_too(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                     cuplug_frame *frame, const cuplug__known *known);
 
 /* Broadcasts the inputs of copy_mask by strides of 0, and clears it. */
 void cuplug__spread_inputs(cuplug_frame *frame);

@@ -4,6 +4,7 @@
 #ifndef CUPLUG_CORE_ARGUMENTS_RECALL_H
 #define CUPLUG_CORE_ARGUMENTS_RECALL_H
 
+#include "arguments/known.h"
 #include "arguments/match.h"
 
 /* Keeps a match whose arrays, those of lists included, are all there, contiguous, of few dimensions
@@ -13,13 +14,6 @@
 void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
                       int is_first);
 
-/* What whoever recalls a match needs of it, beside the frame. */
-typedef struct cuplug__known {
-  uint32_t row;
-  uint32_t is_settled; /* 1: there are no scalars, and no in-out arrays, which may overlap others */
-  int64_t most_bytes;  /* of one array */
-} cuplug__known;
-
 /* When the arguments are like those of a match that this thread has kept for an operator: what it
  * found, but for the scalars, as the frame has it. Else NULL. Valid until the thread's next
  * match. */
@@ -27,6 +21,6 @@ const cuplug__known *cuplug__recall(const cuplug_operator *op, const cuplug_argu
                                     uint32_t n_args, cuplug_frame *f);
 
 /* The same for the match that goes on with the scalars and in-out arrays. */
-void cuplug__recall_types(const cuplug__known *of, cuplug__match *m);
+void cuplug__recall_types(const cuplug__known *known, cuplug__match *m);
 
 #endif

@@ -17,7 +17,11 @@ typedef struct cuplug__own {
   size_t bytes;
 } cuplug__own;
 
+extern __attribute__((visibility("hidden"))) _Thread_local cuplug__own cuplug__own_all[];
+
 /* The calling thread's. */
+static inline cuplug__own *cuplug__own_of(cuplug__use use) { return &cuplug__own_all[use]; }
+/* The same, for the runtime. */
 cuplug__own *cuplug__own_for(cuplug__use use);
 
 /* Makes it larger, the new bytes 0; 0 where that cannot be: then it is as it was. */

@@ -165,6 +165,11 @@ int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_a
   cuplug_frame frame;
   const uint32_t n_parameters = count_parameters(op, n_args), n = n_args - n_parameters;
   const cuplug_argument *outputs = n ? args + n_parameters : NULL;
+  if (!given && error) {
+    const cuplug_error *failed = cuplug_call_again(op, CUPLUG_ANY_ROW, args, n_parameters, n);
+    if (!failed) return cuplug__clear(error), CUPLUG_OK;
+    if (failed->status != CUPLUG_NOT_CALLED) return *error = *failed, error->status;
+  }
   int status = given ? take_options(op, given, &options, error) : CUPLUG_OK;
   if (!status) status = cuplug_bind(op, args, n_parameters, &frame, error);
   if (status) return status;

@@ -45,19 +45,17 @@ static void point_lists(cuplug__run *run) {
   }
 }
 
-/* The thread computes afterwards as before: an entry may have set a rounding direction for itself.
- */
-static int call_guarded(cuplug_entry *entry, const cuplug_call *call) {
+int cuplug__call_guarded(cuplug_entry *entry, const cuplug_call *call) {
   const cuplug__rounding before = cuplug__rounding_read();
   const int status = entry(call);
   if (cuplug__rounding_restore(before)) cuplug__rounding_note_change();
   return status;
 }
 
-static int call_entry(const cuplug__run *run, const cuplug_call *call) {
+static inline int call_entry(const cuplug__run *run, const cuplug_call *call) {
   const cuplug__overload *o = run->overload;
-  if (run->device.type == CUPLUG_CUDA) return call_guarded(o->cuda, call);
-  return o->keeps_rounding ? o->host(call) : call_guarded(o->host, call);
+  if (run->device.type == CUPLUG_CUDA) return cuplug__call_guarded(o->cuda, call);
+  return o->keeps_rounding ? o->host(call) : cuplug__call_guarded(o->host, call);
 }
 
 static int call_with_state(const cuplug__run *run, cuplug_call *call) {
@@ -76,36 +74,49 @@ static void join_second(cuplug__run *run) {
   run->second = NULL;
 }
 
+static inline void fill_call(cuplug__run *run, cuplug_call *call) {
+  const cuplug_frame *f = run->frame;
+  *call = (cuplug_call){.struct_bytes = sizeof *call,
+                        .abi_version = CUPLUG_ABI_VERSION,
+                        .device = run->device,
+                        .stream = run->stream,
+                        .tensors = run->tensors,
+                        .outputs = run->tensors + f->n_inputs,
+                        .none_mask = f->none_mask,
+                        .scalars = f->scalars,
+                        .n_tensors = f->n_tensors,
+                        .n_scalars = f->n_scalars,
+                        .fault = run->fault,
+                        .services = &cuplug__services,
+                        .run = run,
+                        .max_threads = cuplug__max_threads(),
+                        .n_inputs = f->n_inputs,
+                        .supplied_mask = f->supplied_mask,
+                        .context = run->overload->context};
+}
+
+static inline int end_entry(cuplug__run *run, int status) {
+  if (run->second) join_second(run);
+  if (run->n_workspaces) cuplug__free_workspaces(run);
+  if (!status) status = run->error->status; /* whatever was reported is an error */
+  return status ? cuplug__finish_error(run->error, run->frame->op->name, status) : CUPLUG_OK;
+}
+
+void cuplug__fill_call(cuplug__run *run, cuplug_call *call) { fill_call(run, call); }
+
+int cuplug__end_entry(cuplug__run *run, int status) { return end_entry(run, status); }
+
 int cuplug__call_entry(cuplug__run *run) {
   const cuplug_frame *f = run->frame;
-  const cuplug__overload *o = run->overload;
   if (f->signature->n_lists && !f->apart) point_lists(run);
   if (f->signature->zero_outputs) {
     const int failed = cuplug__zero_outputs(run);
     if (failed) return cuplug__named(run, failed);
   }
-  cuplug_call call = {.struct_bytes = sizeof(call),
-                      .abi_version = CUPLUG_ABI_VERSION,
-                      .device = run->device,
-                      .stream = run->stream,
-                      .tensors = run->tensors,
-                      .outputs = run->tensors + f->n_inputs,
-                      .none_mask = f->none_mask,
-                      .scalars = f->scalars,
-                      .n_tensors = f->n_tensors,
-                      .n_scalars = f->n_scalars,
-                      .fault = run->fault,
-                      .services = &cuplug__services,
-                      .run = run,
-                      .max_threads = cuplug__max_threads(),
-                      .n_inputs = f->n_inputs,
-                      .supplied_mask = f->supplied_mask,
-                      .context = o->context};
-  int status = o->states ? call_with_state(run, &call) : call_entry(run, &call);
-  if (run->second) join_second(run);
-  if (run->n_workspaces) cuplug__free_workspaces(run);
-  if (!status) status = run->error->status; /* whatever was reported is an error */
-  return status ? cuplug__finish_error(run->error, f->op->name, status) : CUPLUG_OK;
+  cuplug_call call;
+  fill_call(run, &call);
+  return end_entry(run,
+                   run->overload->states ? call_with_state(run, &call) : call_entry(run, &call));
 }
 
 cuplug_error *cuplug_entry_error(const cuplug_call *call) { return cuplug__error_of(call); }

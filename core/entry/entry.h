@@ -9,6 +9,15 @@
  * finished error record. The device has been entered. */
 int cuplug__call_entry(cuplug__run *run);
 
+/* The parts of this, for a call that is kept: of an entry of the host without state, lists and
+ * outputs to be cleared. What the entry is given; */
+void cuplug__fill_call(cuplug__run *run, cuplug_call *call);
+/* calls an entry so that the thread computes afterwards as before: it may have set a rounding
+ * direction for itself; */
+int cuplug__call_guarded(cuplug_entry *entry, const cuplug_call *call);
+/* what comes after it, where it failed or took workspaces: returns the status. */
+int cuplug__end_entry(cuplug__run *run, int status);
+
 /* Makes the record of a plugin's function that failed whole: a known status, a message, the name of
  * the operator. Returns the status. */
 int cuplug__finish_error(cuplug_error *error, const char *name, int status);

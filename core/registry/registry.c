@@ -21,13 +21,13 @@ static struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Atomic uint32_t era = 1;
+_Atomic uint32_t cuplug__era = 1;
 
 static void before_fork(void) { pthread_mutex_lock(&lock); }
 static void after_fork(void) { pthread_mutex_unlock(&lock); }
 static void in_child(void) {
   after_fork();
-  atomic_fetch_add_explicit(&era, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&cuplug__era, 1, memory_order_relaxed);
 }
 static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
@@ -36,8 +36,6 @@ void cuplug__registry_lock(void) {
   pthread_mutex_lock(&lock);
 }
 void cuplug__registry_unlock(void) { pthread_mutex_unlock(&lock); }
-
-uint32_t cuplug__registry_era(void) { return atomic_load_explicit(&era, memory_order_relaxed); }
 
 /* ---- Read without the lock ------------------------------------------------------------------- */
 

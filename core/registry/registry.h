@@ -16,7 +16,10 @@ void cuplug__registry_unlock(void);
 /* ---- Read without the lock ------------------------------------------------------------------- */
 
 /* How many processes ago the core was first used: 1 there, 2 in a forked child, and so on. */
-uint32_t cuplug__registry_era(void);
+extern __attribute__((visibility("hidden"))) _Atomic uint32_t cuplug__era;
+static inline uint32_t cuplug__registry_era(void) {
+  return atomic_load_explicit(&cuplug__era, memory_order_relaxed);
+}
 
 /* The plugin registered last, then ->next. */
 cuplug__plugin *cuplug__registry_plugins(void);

@@ -31,7 +31,9 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.core_call cimport (
     CUPLUG_MAX_ARGUMENTS,
+    CUPLUG_NOT_CALLED,
     cuplug_bind,
+    cuplug_call_again,
     cuplug_copy_input,
     cuplug_frame,
     cuplug_free_blocks,
@@ -74,11 +76,31 @@ cdef int call_on_stream(
     cuplug_operator **slot, const char *name, const cuplug_argument *arguments,
     uint32_t n_parameters, uint32_t n_outputs, void *stream,
 ) except -1 nogil:
-    cdef cuplug_frame frame
-    return bind_and_run(
-        &frame, <core.cuplug_operator **>slot, name, <const core.cuplug_argument *>arguments,
-        n_parameters, n_outputs, stream,
+    cdef const core.cuplug_argument *given = <const core.cuplug_argument *>arguments
+    cdef const bound_call *bound = <const bound_call *>load_slot(<core.cuplug_operator **>slot)
+    cdef const cuplug_error *failed
+    if bound != NULL and stream == NULL:
+        failed = cuplug_call_again(bound.op, bound.row, given, n_parameters, n_outputs)
+        if failed == NULL:
+            return 0
+        if failed.status != CUPLUG_NOT_CALLED:
+            return raise_copy(failed)
+    return call_otherwise(
+        <core.cuplug_operator **>slot, name, given, n_parameters, n_outputs, stream
     )
+
+
+cdef int raise_copy(const cuplug_error *failed) except -1 nogil:
+    cdef cuplug_error error = failed[0]  # which a call of the code that this runs would replace
+    return raise_error(&error)
+
+
+cdef int call_otherwise(
+    core.cuplug_operator **slot, const char *name, const core.cuplug_argument *given,
+    uint32_t n_parameters, uint32_t n_outputs, void *stream,
+) except -1 nogil:
+    cdef cuplug_frame frame
+    return bind_and_run(&frame, slot, name, given, n_parameters, n_outputs, stream)
 
 
 cdef inline int bind_and_run(

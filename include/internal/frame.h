@@ -94,6 +94,17 @@ int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *ar
                     uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched,
                     cuplug_error *error);
 
+#define CUPLUG_NOT_CALLED (-1)
+#define CUPLUG_ANY_ROW UINT32_MAX
+
+/* Binds and runs a call on the host whose arguments and outputs, which follow each other, are like
+ * those of a call that this thread has bound before, and are taken by that row. NULL: it has run.
+ * Otherwise an error, valid until the thread's next call; its status is CUPLUG_NOT_CALLED, which
+ * has no message, where the call must be bound: nothing was run. [thread-safe] */
+const cuplug_error *cuplug_call_again(cuplug_operator *op, uint32_t row,
+                                      const cuplug_argument *args, uint32_t n_parameters,
+                                      uint32_t n_outputs);
+
 /* Frees the `blocks` of a frame when it is not used any more. After a bind that failed there are
  * none: NULL, which is taken. [thread-safe] [no-cuda] */
 void cuplug_free_blocks(void *blocks);

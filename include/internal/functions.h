@@ -17,6 +17,7 @@ CUPLUG__BEGIN_C
 #define CUPLUG_FUNCTIONS(X) \
   X(bind)                   \
   X(bind_row)               \
+  X(call_again)             \
   X(free_blocks)            \
   X(keep_layout)            \
   X(wanted_copies)          \

@@ -215,6 +215,13 @@ assert (out == 3 * x - bias).all()
 user.run_affine_all(x, None, 1.0, b"add", out)
 assert (out == x).all()
 """,
+    "enums": """
+x, bias, out = np.arange(6).reshape(2, 3), np.array([1, 2, 3]), np.empty((2, 3), "i8")
+assert user.run_affine_by_enum(x, bias, 0, out) == [0, 1]
+assert (out == x + bias).all()
+user.run_affine_by_enum(x, bias, 1, out)
+assert (out == x - bias).all()
+""",
     "no rank": "assert user.run_total(np.arange(5.0)) == 10",
     "read-only": """
 x = np.arange(5.0)
@@ -291,6 +298,10 @@ REFUSALS = {
     "choice": (
         'user.run_affine_all(np.zeros((1, 1), "i8"), None, 1.0, b"?", np.zeros((1, 1), "i8"))',
         "ValueError",
+    ),
+    "a number that is in no enum": (
+        'user.run_affine_by_enum(np.zeros((1, 1), "i8"), None, 2, np.zeros((1, 1), "i8"))',
+        'ValueError: affine: mode: seen the string "no affine_mode", wanted "add" or "subtract"',
     ),
     "a handle": ("user.run_counter(-9, 3)", "ValueError: counter: it is negative"),
     "None": ("user.run_total(None)", "TypeError: total: x: "),

@@ -18,6 +18,8 @@ from cuplug._engine.base.core cimport (
 cdef extern from "internal/core.h" nogil:
     # Signatures
     enum:
+        CUPLUG_ANY_ROW
+        CUPLUG_NOT_CALLED
         CUPLUG_MAX_ARGUMENTS
         CUPLUG_COPY_ITEMS
         CUPLUG_WORD_HOST
@@ -185,6 +187,10 @@ cdef extern from "internal/core.h" nogil:
     int cuplug_bind "cuplug_core->bind"(
         cuplug_operator *op, const cuplug_argument *args, uint32_t n_args, cuplug_frame *frame,
         cuplug_error *error
+    )
+    const cuplug_error *cuplug_call_again "cuplug_core->call_again"(
+        cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_parameters,
+        uint32_t n_outputs
     )
     int cuplug_bind_row "cuplug_core->bind_row"(
         cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_args,

@@ -4,11 +4,9 @@ from libc.stdint cimport uint32_t
 from cuplug._engine.base.core cimport cuplug_operator
 from cuplug._engine.base.core_call cimport cuplug_frame
 
-cdef enum:
-    ANY_ROW = 0xFFFFFFFF
 
-
-# The operator that one compiled call uses, and the row that it was compiled for. Never freed:
+# The operator that one compiled call uses, and the row that it was compiled for, or
+# CUPLUG_ANY_ROW. Never freed:
 # another thread may be reading it.
 cdef struct bound_call:
     cuplug_operator *op

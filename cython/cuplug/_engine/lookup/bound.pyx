@@ -16,6 +16,7 @@ from cuplug._engine.base.core cimport (
     cuplug_row_signature,
 )
 from cuplug._engine.base.core_call cimport (
+    CUPLUG_ANY_ROW,
     cuplug_frame,
     cuplug_operator_signature,
     cuplug_parameter,
@@ -60,7 +61,7 @@ cdef const bound_call *fill_slot(cuplug_operator **slot, const char *name) excep
         status = look_up(text, &op, &error)
     if status:
         raise_error(&error)
-    row = ANY_ROW if found_as == whole else row_of(operator_of(op), op, signature)
+    row = CUPLUG_ANY_ROW if found_as == whole else row_of(operator_of(op), op, signature)
     bound = <bound_call *>malloc(sizeof(bound_call))
     if bound == NULL:
         raise MemoryError()
@@ -70,7 +71,9 @@ cdef const bound_call *fill_slot(cuplug_operator **slot, const char *name) excep
     return bound
 
 
-cdef uint32_t row_of(Operator found, cuplug_operator *op, const char *signature) except? ANY_ROW:
+cdef uint32_t row_of(
+    Operator found, cuplug_operator *op, const char *signature
+) except? CUPLUG_ANY_ROW:
     """Return the row that has a signature, word for word."""
     cdef uint32_t k
     for k in range(cuplug_operator_n_rows(op)):
@@ -86,7 +89,7 @@ cdef uint32_t row_of(Operator found, cuplug_operator *op, const char *signature)
 
 cdef int check_other_row(const bound_call *bound, const cuplug_frame *frame) except -1 nogil:
     cdef const cuplug_signature *own = cuplug_operator_signature(bound.op, bound.row)
-    if bound.row == ANY_ROW or takes_the_same(own, frame.signature):
+    if bound.row == CUPLUG_ANY_ROW or takes_the_same(own, frame.signature):
         return 0
     with gil:
         return refuse_row(bound, frame)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import keyword
 import math
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.signature.signature import Parameter, Signature
@@ -65,6 +66,28 @@ class Argument:
     value: str  # what makes the argument, {} being its name; "" for a view
     dtypes: frozenset[str] = field(default=frozenset(), compare=False)  # of a view
     is_list: bool = False
+    choices: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class Enum:
+    """The choices of a parameter: the names of the members -> their texts."""
+
+    name: str
+    members: dict[str, str]
+
+    def names(self) -> list[str]:
+        """Return all names that it defines."""
+        return [self.name, f"{self.name}_text", *self.members]
+
+    def code(self) -> Iterator[str]:
+        """Yield its lines: the enum, and the function that returns the text of a member."""
+        yield from ("", "", f"cdef enum {self.name}:", *(f"    {x}" for x in self.members))
+        head = f"cdef inline const char *{self.name}_text({self.name} value) noexcept nogil:"
+        yield from ("", "", head)
+        for member, text in self.members.items():
+            yield from (f"    if value == {member}:", f"        return {text.encode()!r}")
+        yield f"    return b'no {self.name}'"
 
 
 @dataclass
@@ -131,7 +154,8 @@ def add_plugin(
 
 
 def _joined(x: Argument, y: Argument) -> Argument:
-    return Argument(x.name, x.declaration, x.default, x.value, x.dtypes | y.dtypes)
+    choices = tuple(dict.fromkeys(x.choices + y.choices))
+    return replace(x, dtypes=x.dtypes | y.dtypes, choices=choices)
 
 
 def _why_not(row: Signature) -> str:
@@ -201,7 +225,7 @@ def _other(row: Signature, x: Parameter, name: str) -> Argument:
     if x.kind == "handle":
         return Argument(name, f"_cuplug.cuplug_handle *{name}", default, "handle({})")
     if x.kind in ("string", "choice", "dtype"):
-        return Argument(name, f"const char *{name}", default, "string({})")
+        return Argument(name, f"const char *{name}", default, "string({})", choices=x.choices)
     c_type = _number_type(row, x)
     if c_type == NUMBER:
         # A fused type has no default; every kind of number can be written as this one.
@@ -231,7 +255,9 @@ def _comment(text: str) -> str:
 
 def write(module: Module, title: str) -> str:
     """Return the text of the module, a .pxd: its functions become part of whoever calls them."""
-    functions = [line for function in module.functions for line in _code(function)]
+    enums = [enum for found in _enums(module.functions).values() for enum in found]
+    makers = [*(enum.code() for enum in enums), *(_code(x) for x in module.functions)]
+    functions = [line for lines in makers for line in lines]
     lines = [
         "# SPDX-License-Identifier: Apache-2.0",
         "# cython: boundscheck=False, wraparound=False, initializedcheck=False, nonecheck=False",
@@ -258,6 +284,8 @@ def write(module: Module, title: str) -> str:
 def write_package(functions: Sequence[Function]) -> str:
     """Return the text of the .pxd of a package whose modules have one operator each."""
     names: dict[str, list[str]] = {}
+    for operator, enums in _enums(functions).items():
+        names[operator] = [name for enum in enums for name in enum.names()]
     for function in functions:
         names.setdefault(function.operator, []).append(function.name)
     return "\n".join(
@@ -268,6 +296,25 @@ def write_package(functions: Sequence[Function]) -> str:
             "",
         ]
     )
+
+
+def _enums(functions: Sequence[Function]) -> dict[str, list[Enum]]:
+    """Return the enums of each operator, but those of which a name is taken."""
+    choices: dict[tuple[str, str], dict[str, None]] = {}  # in order
+    for function in functions:
+        for x in function.arguments:
+            if x.choices:
+                choices.setdefault((function.operator, x.name), {}).update(dict.fromkeys(x.choices))
+    taken = {function.name for function in functions}
+    found: dict[str, list[Enum]] = {}
+    for (operator, parameter), texts in choices.items():
+        name = f"{operator}_{parameter}"
+        enum = Enum(name, {f"{name}_{re.sub('[^0-9A-Za-z_]', '_', x)}": x for x in texts})
+        names = set(enum.names())
+        if len(names) == 2 + len(texts) and taken.isdisjoint(names):
+            taken |= names
+            found.setdefault(operator, []).append(enum)
+    return found
 
 
 def _code(function: Function) -> Iterator[str]:

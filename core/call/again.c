@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call like one before, in few steps: the thread has its frame, and what the entry is given. */
+#include "arguments/bind.h"
+#include "arguments/overlap.h"
+#include "base/status.h"
+#include "entry/entry.h"
+
+typedef struct kept_call {
+  cuplug__run run;
+  cuplug_call call;
+} kept_call;
+
+_Static_assert(sizeof(kept_call) <= sizeof(uint64_t) * CUPLUG__CALL_WORDS, "there is room");
+
+static const cuplug_error not_called = {.status = CUPLUG_NOT_CALLED};
+
+/* 1 where calls differ in nothing but addresses and scalars: on the host, and without what is made
+ * for each of them. */
+static int can_be_kept(const cuplug__known *known, const cuplug__overload *o) {
+  const cuplug_signature *s = known->signature;
+  if (known->home.type != CUPLUG_CPU || !o->prefers_host || !o->host || o->states || o->reshape ||
+      o->row->flags & (CUPLUG_ROW_HANDLES | CUPLUG_ROW_ELEMENT_RANGES) || s->n_lists ||
+      s->zero_outputs || s->optional_outputs || (s->has_guarantees && s->n_outputs))
+    return 0;
+  for (int32_t i = 0; i < s->n_parameters; i++)
+    if (s->parameters[i].kind == CUPLUG_PARAMETER_LIST) return 0; /* may need memory of its own */
+  for (uint32_t k = known->n_inputs; k < known->n_tensors; k++)
+    if (known->arrays[k].n_bytes < 0) return 0;
+  return 1;
+}
+
+/* Fills what later calls find: the frame as cuplug_run leaves it, and the call. Returns 0 where the
+ * arguments are not like those of the match. */
+static __attribute__((noinline)) int keep(const cuplug__known *known, const cuplug_argument *args,
+                                          cuplug_operator *op) {
+  cuplug__again *again = known->again;
+  kept_call *kept = (kept_call *)again->call;
+  cuplug_frame *f = &again->frame;
+  cuplug__overload *o = &op->overloads[known->row];
+  if (!atomic_load_explicit(&op->loaded, memory_order_acquire)) return 1;
+  if (!can_be_kept(known, o)) return again->state = CUPLUG__AGAIN_NEVER, 1;
+  if (cuplug__recall(op, args, known->n_args, f) != known) return 0;
+  for (uint32_t k = 0; k < known->n_inputs; k++)
+    f->tensors[k].shape = (int64_t *)known->arrays[k].shape; /* the caller's ends with the call */
+  cuplug__start_frame(op, f);
+  f->row = known->row;
+  f->device = f->home;
+  f->n_scalars = o->n_scalars;
+  f->supplied_mask = (1ull << (f->n_tensors - f->n_inputs)) - 1;
+  if (o->row->flags & CUPLUG_ROW_TAKES_STRIDES && !o->implies_strides) cuplug__write_strides(f);
+  kept->run = (cuplug__run){
+      .frame = f, .overload = o, .error = &again->error, .device = f->home, .tensors = f->tensors};
+  cuplug__fill_call(&kept->run, &kept->call);
+  cuplug__clear(&again->error);
+  again->state = CUPLUG__AGAIN_READY;
+  return 1;
+}
+
+/* A match that is not ready is found no less: there is no other. */
+static inline int restore(const cuplug__known *known, const cuplug_argument *args, void *op) {
+  const uint32_t n = known->n_inputs;
+  cuplug__again *again = known->again;
+  if (again->state != CUPLUG__AGAIN_READY)
+    return again->state != CUPLUG__AGAIN_NEW || keep(known, args, op);
+  for (uint32_t k = 0; k < n; k++) {
+    const cuplug__known_array *x = &known->arrays[k];
+    const cuplug_argument *a = (const cuplug_argument *)((const char *)args + x->at);
+    if (!cuplug__is_alike(a, x)) return 0;
+    again->frame.tensors[k].data = a->tensor.data;
+  }
+  return 1;
+}
+
+/* Whether an output is apart from all arrays before it, or is an input where the row says so. */
+static inline int is_apart(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x) {
+  const uintptr_t low = (uintptr_t)x->data, high = low + (uintptr_t)f->n_bytes[k];
+  for (uint32_t other = 0; other < k; other++) {
+    const uintptr_t begin = (uintptr_t)f->tensors[other].data;
+    if (begin >= high || low >= begin + (uintptr_t)f->n_bytes[other]) continue;
+    if (other >= f->n_inputs || !(f->op->overloads[f->row].row->flags & CUPLUG_ROW_IN_PLACE) ||
+        !cuplug__same_memory(&f->tensors[other], x))
+      return 0;
+  }
+  return 1;
+}
+
+static inline int take_outputs(const cuplug__known *known, const cuplug_argument *given) {
+  cuplug_frame *f = &known->again->frame;
+  for (uint32_t k = known->n_inputs; k < known->n_tensors; k++, given++) {
+    if (!cuplug__is_alike(given, &known->arrays[k]) || !is_apart(f, k, &given->tensor)) return 0;
+    f->tensors[k].data = given->tensor.data;
+  }
+  return 1;
+}
+
+static __attribute__((noinline)) int take_scalars(const cuplug__known *known,
+                                                  const cuplug_argument *args) {
+  kept_call *kept = (kept_call *)known->again->call;
+  cuplug_frame *f = &known->again->frame;
+  f->n_scalars = 0;
+  f->none_mask = 0;
+  if (!cuplug__fits_too(f->op, args, known->n_args, f, known)) return 0;
+  kept->call.none_mask = f->none_mask;
+  return 1;
+}
+
+static __attribute__((noinline)) const cuplug_error *end(cuplug__again *again, int status) {
+  kept_call *kept = (kept_call *)again->call;
+  if (!cuplug__end_entry(&kept->run, status)) return NULL;
+  again->state = CUPLUG__AGAIN_NEW; /* for which the record is cleared */
+  return &again->error;
+}
+
+const cuplug_error *cuplug_call_again(cuplug_operator *op, uint32_t row,
+                                      const cuplug_argument *args, uint32_t n_parameters,
+                                      uint32_t n_outputs) {
+  const cuplug__known *known = cuplug__find_known(op, args, n_parameters, restore, op);
+  if (!known || known->again->state != CUPLUG__AGAIN_READY ||
+      (known->row != row && row != CUPLUG_ANY_ROW) ||
+      known->n_inputs + n_outputs != known->n_tensors ||
+      (n_outputs && !take_outputs(known, args + n_parameters)) ||
+      (!known->is_settled && !take_scalars(known, args)))
+    return &not_called;
+  cuplug__again *again = known->again;
+  kept_call *kept = (kept_call *)again->call;
+  const cuplug__overload *o = kept->run.overload;
+  kept->call.max_threads = cuplug__max_threads();
+  again->state = CUPLUG__AGAIN_BUSY;
+  const int status =
+      o->keeps_rounding ? o->host(&kept->call) : cuplug__call_guarded(o->host, &kept->call);
+  again->state = CUPLUG__AGAIN_READY;
+  if (!((uint32_t)status | (uint32_t)again->error.status | kept->run.n_workspaces)) return NULL;
+  return end(again, status);
+}
