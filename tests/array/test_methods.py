@@ -273,18 +273,50 @@ def test_ufuncs_of_numpy_compute_where_arrays_are(dtype, device):
         np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-6)
 
 
-def test_other_ufuncs_are_those_of_numpy():
+def test_other_ufuncs_are_computed_by_numpy():
     x = np.arange(4.0)
     ours = cuplug.asarray(x.copy(), device="cpu")
-    for result in (x + ours, np.add(ours, 1, dtype="float32"), np.add.reduce(ours), np.cbrt(ours)):
-        assert isinstance(result, np.ndarray | np.generic)
-    np.testing.assert_array_equal(np.add.accumulate(ours), np.add.accumulate(x))
+    assert type(x + ours) is np.ndarray
+    for found, wanted in (
+        (np.add(ours, 1, dtype="float32"), x + 1),
+        (np.cbrt(ours), np.cbrt(x)),
+        (np.add.accumulate(ours), x.cumsum()),
+        (np.multiply.outer(ours, 2), 2 * x),
+    ):
+        assert type(found) is cuplug.Array
+        np.testing.assert_allclose(found.numpy(), wanted)
+    for found, wanted in zip(np.modf(ours + 0.5), np.modf(x + 0.5), strict=True):
+        assert type(found) is cuplug.Array and (found.numpy() == wanted).all()
     out = np.empty(4)
     assert np.add(ours, x, out=out) is out
     np.testing.assert_array_equal(out, 2 * x)
     assert np.multiply(x, 3, out=ours) is ours
     assert ours.tolist() == (3 * x).tolist()
-    np.testing.assert_array_equal(np.modf(ours + 0.5), np.modf(3 * x + 0.5))
+    whole, exponents = cuplug.empty(4, device="cpu"), cuplug.empty(4, "int32", device="cpu")
+    assert np.frexp(ours, whole, exponents)[1] is exponents
+    np.testing.assert_array_equal(exponents.numpy(), np.frexp(3 * x)[1])
+    np.add.at(ours, np.array([0, 0]), 1)
+    assert ours.tolist() == [2.0, 3.0, 6.0, 9.0]
+
+
+def test_reductions_and_outputs_of_ufuncs_are_ours():
+    x = np.arange(6.0).reshape(2, 3)
+    ours = cuplug.asarray(x.copy(), device="cpu")
+    for function in (np.add, np.multiply, np.maximum, np.minimum, np.logical_or):
+        for keywords in ({}, {"axis": None}, {"axis": 1, "keepdims": True}):
+            found = function.reduce(ours, **keywords)
+            assert type(found) is cuplug.Array
+            np.testing.assert_array_equal(found.numpy(), function.reduce(x, **keywords))
+    out = cuplug.empty((2, 3), device="cpu")
+    assert np.subtract(ours, 1, out=out) is out and out.tolist() == (x - 1).tolist()
+    with pytest.raises(ValueError, match="out: got shape"):
+        np.subtract(ours, 1, out=out[0])
+    with pytest.raises(TypeError, match="out: got int32, expected an array that holds float64"):
+        np.subtract(ours, 1, out=out.astype("int32"))
+    z = ours * 1j
+    for call in (np.maximum.reduce, np.maximum.accumulate, lambda z: np.fmax(z, z)):
+        with pytest.raises(TypeError, match="expected real numbers; use"):
+            call(z)
 
 
 @pytest.mark.parametrize("number", [-1, 0, 255, 256, -(2**70), 2**70])

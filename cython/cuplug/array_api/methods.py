@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from cuplug._engine.array.array import Array, may_meet
-from cuplug._engine.array.promotion import NUMBERS, is_typed_number, kind_of, name_of
+from cuplug._engine.array.promotion import NUMBERS, kind_of, name_of
 from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.element_wise import elementwise
-from cuplug._source.expressions.functions import known_power, named
+from cuplug._source.expressions.functions import known_power
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import assign, assigning
 from cuplug.array_api.dtypes import checked, in_dtype, integer
@@ -44,7 +44,6 @@ __all__ = [
     "asarray",
     "assign",
     "broadcast_to",
-    "call_ufunc",
     "copied",
     "exchanged",
     "in_place",
@@ -73,6 +72,7 @@ _LATER = {
     "indexing": "put_at put_converted take_at",
     "beyond.numpy_attributes": "Flags Flat put",
     "beyond.numpy_functions": "call_numpy",
+    "beyond.numpy_ufuncs": "call_ufunc",
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 
@@ -103,33 +103,6 @@ def matmul(x: Any, y: Any) -> Any:
 
 def _is_number(x: Any) -> bool:
     return hasattr(x, "dtype") and getattr(x, "ndim", None) == 0
-
-
-def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> Any:
-    """Return what a ufunc of NumPy's gives, of arrays and numbers alone where the arrays are."""
-    call: Any = (
-        CALLED.get(named(function.__name__)) if method == "__call__" and not keywords else None
-    )
-    if function.__name__ in ("matmul", "vecdot") and method == "__call__" and not keywords:
-        call = getattr(standard, function.__name__)
-        if not all(isinstance(x, Array) for x in inputs):  # another library's may compute it
-            call = None
-    if function is np.divmod and method == "__call__" and not keywords:
-        call = _divided
-    if call and all(isinstance(x, _OPERANDS) or is_typed_number(x) for x in inputs):
-        return call(*inputs)
-    out = keywords.get("out", ())
-    seen = {"out": tuple(map(_seen_by_numpy, out))} if out else {}
-    result = getattr(function, method)(*map(_seen_by_numpy, inputs), **(keywords | seen))
-    return out[0] if len(out) == 1 else out or result
-
-
-def _divided(x: Any, y: Any) -> tuple[Array, Array]:
-    return binary("floor_divide", x, y), binary("remainder", x, y)
-
-
-def _seen_by_numpy(x: Any) -> Any:
-    return np.asarray(x) if isinstance(x, Array) else x
 
 
 def in_place(name: str, x: Array, other: Any) -> Array:

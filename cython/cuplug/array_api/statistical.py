@@ -14,10 +14,10 @@ from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.functions import REDUCED, kept_in
 from cuplug._source.expressions.reductions import reduction
 from cuplug.array_api.dtypes import astype, checked
-from cuplug.array_api.elementwise import binary
+from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import copied, full
 from cuplug.array_api.functions import of_all
-from cuplug.array_api.views import axes_of, reshape
+from cuplug.array_api.views import axes_of, part_of_complex, reshape
 
 _WIDE = {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}  # what they are summed in
 _LOGICAL = {"max": "any", "min": "all"}  # what these are of bools
@@ -194,13 +194,19 @@ def _correction(name: str, value: Any) -> float:
         raise ValueError
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{name}: correction: seen {value!r:.60}, wanted a number") from None
+        raise kind(f"{name}: correction: got {value!r:.60}, expected a number") from None
 
 
 def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) -> Array:
     name = "std" if root else "var"
     correction = _correction(name, correction)
-    x = _floating(name, _real(name, x))
+    if kind_of(checked(name, "x", x).dtype) == "complex":
+        real, imaginary = (
+            _spread(part_of_complex(x, k), axis, correction, keepdims, False) for k in (0, 1)
+        )
+        both = binary("add", real, imaginary)
+        return unary("sqrt", both) if root else both
+    x = _floating(name, x)
     axes = axes_of(name, axis, x.ndim)
     if not axes:
         return (
@@ -221,7 +227,7 @@ def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) 
 
 
 def var(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Return the variance, of n - correction degrees of freedom."""
+    """Return the variance, of n - correction degrees of freedom; real, also of complex numbers."""
     return _spread(x, axis, correction, keepdims, False)
 
 

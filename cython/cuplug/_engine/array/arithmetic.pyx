@@ -199,7 +199,14 @@ cdef class Arithmetic(Buffer):
     def __ge__(self, other):
         return computed("greater_equal", self, other, False)
 
-    __hash__ = None
+    def __hash__(self):
+        """Of one element without dimensions, that of its value, to which it is equal.
+
+        Pandas takes elements of lists for unequal to all where they have none.
+        """
+        if self.tensor.ndim:
+            raise TypeError(f"cuplug.Array: hash: got shape {self.shape}, expected ()")
+        return hash(self.item())
 
     def __neg__(self):
         return called("negative")(self)
