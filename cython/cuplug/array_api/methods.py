@@ -114,7 +114,7 @@ def in_place(name: str, x: Array, other: Any) -> Array:
     if own.dtype != x.dtype:
         if not np.can_cast(own.dtype, x.dtype, "same_kind"):
             seen = f"{x.dtype} and {getattr(other, 'dtype', other)!s:.40}"
-            raise TypeError(f"{name}: seen {seen}, which need {own.dtype}: not in place")
+            raise TypeError(f"{name}: got {seen}, which need {own.dtype}: not in place")
         found = binary(name, own, y)
         assign(x, found if found.shape == x.shape else broadcast_to(found, x.shape))
         return x
@@ -142,7 +142,7 @@ IN_PLACE["assign"] = ArrayFunction(assign, assigning, True, True)
 def namespace(api_version: str | None) -> ModuleType:
     """Return the functions of the standard."""
     if api_version not in (None, *VERSIONS):
-        raise ValueError(f"api_version: seen {api_version!r}, wanted one of {', '.join(VERSIONS)}")
+        raise ValueError(f"api_version: got {api_version!r}, expected one of {', '.join(VERSIONS)}")
     return standard
 
 
@@ -183,7 +183,7 @@ def rounded(x: Array, decimals: int) -> Array:
     if not n:
         return unary("round", x)
     if not -DECIMALS <= n <= DECIMALS:
-        raise ValueError(f"round: decimals: seen {n}, wanted {-DECIMALS} to {DECIMALS}")
+        raise ValueError(f"round: decimals: got {n}, expected {-DECIMALS} to {DECIMALS}")
     if n > 0 and kind_of(x.dtype) in ("int", "uint"):
         return copied(x)
     scale = 10.0 ** (n if n > 0 else -n)

@@ -13,7 +13,7 @@ from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.functions import REDUCED, kept_in
 from cuplug._source.expressions.reductions import reduction
-from cuplug.array_api.dtypes import astype, checked
+from cuplug.array_api.dtypes import astype, checked, checked_order
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import copied, full
 from cuplug.array_api.functions import of_all
@@ -58,12 +58,6 @@ def _reduce(name: str, x: Array, axis: Any, keepdims: bool, result: str | None =
     return found
 
 
-def _real(name: str, x: Array) -> Array:
-    if kind_of(checked(name, "x", x).dtype) == "complex":
-        raise TypeError(f"{name}: x: got {x.dtype}, expected real numbers; use real, imag or abs")
-    return x
-
-
 def sum_dtype(own: Any, dtype: Any) -> str:
     """Return the dtype that elements of a dtype are summed in."""
     if dtype is not None:
@@ -95,13 +89,13 @@ def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = F
 @of_all(partial(_direct, "max"))
 def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the greatest element; NaN where there is one."""
-    return _reduce("max", _real("max", x), axis, keepdims)
+    return _reduce("max", checked_order("max", x), axis, keepdims)
 
 
 @of_all(partial(_direct, "min"))
 def min(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the least element; NaN where there is one."""
-    return _reduce("min", _real("min", x), axis, keepdims)
+    return _reduce("min", checked_order("min", x), axis, keepdims)
 
 
 @of_all(partial(_direct, "any"))

@@ -151,7 +151,7 @@ cdef class Arithmetic(Buffer):
 
     def __index__(self):
         if self.dtype.kind not in "iu":
-            raise TypeError(f"cuplug.Array: seen {self.dtype}, wanted an integer for an index")
+            raise TypeError(f"cuplug.Array: got {self.dtype}, expected an integer for an index")
         return int(self.only("int"))
 
     def __contains__(self, value):
@@ -173,12 +173,12 @@ cdef class Arithmetic(Buffer):
     cdef object only(self, str kind):
         if self.tensor.ndim and (kind != "bool" or self.size != 1):
             more = IN_CONDITIONS if kind == "bool" else ""
-            raise TypeError(f"cuplug.Array: {kind}: seen shape {self.shape}, wanted (){more}")
+            raise TypeError(f"cuplug.Array: {kind}: got shape {self.shape}, expected (){more}")
         value = number_on_host(&self.tensor) if kind in ("bool", "int", "float") else None
         if value is not None:
             return value
         if self.dtype.kind == "c" and kind in ("int", "float"):
-            raise TypeError(f"cuplug.Array: {kind}: seen {self.dtype}, wanted real numbers")
+            raise TypeError(f"cuplug.Array: {kind}: got {self.dtype}, expected real numbers")
         return self.numpy()[()]
 
     def __eq__(self, other):

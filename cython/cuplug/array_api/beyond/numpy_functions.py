@@ -16,7 +16,7 @@ from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
 
 standard = import_module("cuplug.array_api")
 
-# Methods of arrays compute them. NumPy's own code would call these, and copy where one raises TypeError.
+# Methods of arrays compute them. NumPy's own code copies to the host if one raises TypeError.
 _BY_METHODS = {
     *("all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "max", "mean"),
     *("min", "nonzero", "prod", "put", "repeat", "reshape", "round", "searchsorted", "squeeze"),
@@ -146,7 +146,11 @@ def _own(function: Any) -> Any:
         room
     )
     name = _RENAMED.get(name, named(name) if room == "numpy" else name)
-    if space is None or name in _METHODS.keys() | _BY_ATTRIBUTES | _CREATING or name not in space.__all__:
+    if (
+        space is None
+        or name in _METHODS.keys() | _BY_ATTRIBUTES | _CREATING
+        or name not in space.__all__
+    ):
         return None
     own = getattr(space, name)
     if "beyond" in standard._HOMES.get(name, "") and space is standard:

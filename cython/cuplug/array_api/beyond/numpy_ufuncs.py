@@ -13,6 +13,7 @@ from cuplug._engine.array.promotion import NUMBERS, is_typed_number, kind_of
 from cuplug._source.expressions.functions import named
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import assign
+from cuplug.array_api.dtypes import checked_order
 from cuplug.array_api.elementwise import CALLED, binary
 
 standard = import_module("cuplug.array_api")
@@ -35,7 +36,9 @@ def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], keywords: An
         for x in (*inputs, *(x for x in given if x is not None))
     )
     if is_ours:
-        _check_order(function, inputs)
+        for x in inputs if function.__name__ in _ORDERED else ():
+            if isinstance(x, Array):
+                checked_order(f"numpy.{function.__name__}", x)
         own = _own(function, method, inputs, keywords)
         if own is not None:
             return own
@@ -53,15 +56,6 @@ def _chosen(found: Any, out: Any, is_ours: bool) -> Any:
     if out is not None:
         return out
     return asarray(found, device="cpu") if is_ours else found
-
-
-def _check_order(function: Any, inputs: tuple[Any, ...]) -> None:
-    for x in inputs if function.__name__ in _ORDERED else ():
-        if isinstance(x, Array) and kind_of(x.dtype) == "complex":
-            raise TypeError(
-                f"numpy.{function.__name__}: got {x.dtype}, expected real numbers; "
-                "use real, imag or abs"
-            )
 
 
 def _own(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> Any:
