@@ -127,11 +127,11 @@ def test_masks(device):
     [
         (3, "index 3 is out of bounds for dimension 0 of size 3"),
         ((0, -5), "index -5 is out of bounds for dimension 1 of size 4"),
-        ((0, 0, 0), "seen 3 indices, wanted at most 2"),
+        ((0, 0, 0), "got 3 indices, expected at most 2"),
         ((..., ...), "several '...'"),
         ([3], "index 3 at position 0 is out of bounds for size 3"),
-        (np.array([True, False]), r"a mask of shape \(2,\), wanted \(3,\)"),
-        (np.array([0.5]), "seen an index of dtype float64"),
+        (np.array([True, False]), r"a mask of shape \(2,\), expected \(3,\)"),
+        (np.array([0.5]), "got an index of dtype float64"),
     ],
 )
 def test_keys_that_are_refused(key, message):
@@ -209,9 +209,9 @@ def test_values_go_in_and_out(device):
     np.save(file, x if device == "cpu" else x.numpy())
     file.seek(0)
     same(cuplug.asarray(np.load(file), device=device), out)
-    with pytest.raises(ValueError, match=r"^set: values: seen shape \(3,\), wanted \(3, 2\)"):
+    with pytest.raises(ValueError, match=r"^set: values: got shape \(3,\), expected \(3, 2\)"):
         x.set(np.zeros(3))
-    with pytest.raises(ValueError, match="^numpy: out: seen float64 of shape"):
+    with pytest.raises(ValueError, match="^numpy: out: got float64 of shape"):
         x.numpy(out=np.empty((3, 2)))
 
 
@@ -233,12 +233,12 @@ def test_numbers():
         3,
         7,
     )
-    with pytest.raises(TypeError, match=r"^cuplug.Array: int: seen shape \(2,\), wanted "):
+    with pytest.raises(TypeError, match=r"^cuplug.Array: int: got shape \(2,\), expected "):
         int(x)
     with pytest.raises(TypeError, match="no common dtype"):
         xp.astype(x, "float16") + xp.astype(x, "bfloat16")
     with pytest.raises(
-        TypeError, match="^logical_not: seen int64, wanted numbers of the kind bool"
+        TypeError, match="^logical_not: got int64, expected numbers of the kind bool"
     ):
         xp.logical_not(x)
 
@@ -246,19 +246,19 @@ def test_numbers():
 @pytest.mark.parametrize(
     ("call", "exception", "message"),
     [
-        (lambda x: xp.arange(0, 1, math.nan), ValueError, "^arange: seen start, stop and step"),
-        (lambda x: xp.arange(0, math.inf), ValueError, "wanted finite numbers$"),
-        (lambda x: xp.arange("a"), ValueError, "wanted finite numbers$"),
-        (lambda x: x["a"], IndexError, "seen an index of type str, wanted integers$"),
-        (lambda x: x[1.5], IndexError, "seen an index of type float, wanted integers$"),
-        (lambda x: xp.concat([x, np.ones(2)]), TypeError, "^concat: arrays: seen ndarray, wanted"),
-        (lambda x: xp.sum(np.ones(2)), TypeError, "^sum: x: seen ndarray, wanted a cuplug.Array"),
-        (lambda x: xp.max(3), TypeError, "^max: x: seen int, wanted a cuplug.Array"),
-        (lambda x: xp.mean([1.0]), TypeError, "^mean: x: seen list, wanted a cuplug.Array"),
+        (lambda x: xp.arange(0, 1, math.nan), ValueError, "^arange: got start, stop and step"),
+        (lambda x: xp.arange(0, math.inf), ValueError, "expected finite numbers$"),
+        (lambda x: xp.arange("a"), ValueError, "expected finite numbers$"),
+        (lambda x: x["a"], IndexError, "got an index of type str, expected integers$"),
+        (lambda x: x[1.5], IndexError, "got an index of type float, expected integers$"),
+        (lambda x: xp.concat([x, np.ones(2)]), TypeError, "^concat: arrays: got ndarray, expected"),
+        (lambda x: xp.sum(np.ones(2)), TypeError, "^sum: x: got ndarray, expected a cuplug.Array"),
+        (lambda x: xp.max(3), TypeError, "^max: x: got int, expected a cuplug.Array"),
+        (lambda x: xp.mean([1.0]), TypeError, "^mean: x: got list, expected a cuplug.Array"),
         (
             lambda x: cuplug.from_pointer(-8, 1, "int8", "cpu"),
             ValueError,
-            "seen -8, wanted",
+            "got -8, expected",
         ),
     ],
 )
@@ -275,7 +275,7 @@ def test_arrays_are_changed_in_place_where_views_of_them_overlap():
     assert x is whole
     np.testing.assert_array_equal(np.asarray(x), 2 * np.array([0, 1, 3, 5, 7, 9, 11, 13]))
     x[::-1] -= x
-    with pytest.raises(ValueError, match="broadcast_to: shape: seen"):
+    with pytest.raises(ValueError, match="broadcast_to: shape: got"):
         x += xp.ones((2, 8), dtype="float32", device="cpu")
 
 

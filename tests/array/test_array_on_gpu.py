@@ -55,22 +55,22 @@ def refused(exception, text, call):
     except exception as error:
         assert text in str(error), error
     else:
-        raise AssertionError(f"nothing raised, wanted {text}")
+        raise AssertionError(f"nothing raised, expected {text}")
 
 refused(TypeError, "copy it to a NumPy array with x.numpy()", lambda: np.asarray(y))
 refused(ValueError, "sizes of at least 0", lambda: cuplug.empty((2, -1)))
-refused(ValueError, "wanted less than 2^63 bytes", lambda: cuplug.empty((2**40, 2**40)))
+refused(ValueError, "expected less than 2^63 bytes", lambda: cuplug.empty((2**40, 2**40)))
 refused(ValueError, "65 dimensions", lambda: cuplug.empty((1,) * 65))
 NONES = np.array([None])
 refused(TypeError, "which no operator takes", lambda: cuplug.empty(3, object))
-refused(TypeError, "x: seen ndarray, of elements of dtype obj", lambda: cuplug.asarray(NONES))
-refused(TypeError, "x: seen NoneType, of elements of dtype obj", lambda: cuplug.asarray(None))
+refused(TypeError, "x: got ndarray, of elements of dtype obj", lambda: cuplug.asarray(NONES))
+refused(TypeError, "x: got NoneType, of elements of dtype obj", lambda: cuplug.asarray(None))
 refused(TypeError, "nope", lambda: cuplug.empty(3, "nope"))
 refused(ValueError, "cuda:9", lambda: cuplug.empty(3, device="cuda:9"))
 refused(MemoryError, "", lambda: cuplug.empty(2**45))
 refused(BufferError, "is on cuda:0, not on cuda:5", lambda: y.__dlpack__(dl_device=(2, 5)))
 refused(BufferError, "not on DLPack's device (8, 0)", lambda: y.__dlpack__(dl_device=(8, 0)))
-COPIED = "copy: seen False, but an array on cuda:0, which has to be copied to cpu"
+COPIED = "copy: got False, but an array on cuda:0, which has to be copied to cpu"
 refused(BufferError, COPIED, lambda: y.__dlpack__(dl_device=(1, 0), copy=False))
 assert "dltensor" in repr(y.__dlpack__(dl_device=(1, 0)))
 refused(TypeError, "without dimensions", lambda: len(cuplug.empty(())))
@@ -200,7 +200,7 @@ def test_arrays_of_jax_and_numba():
     assert isinstance(y, jax.Array)
     assert y.tolist() == [0, 2]
     assert relu(x.astype("bfloat16")).tolist() == [0, 2]
-    with pytest.raises(ValueError, match="^scale: data: seen a read-only array"):
+    with pytest.raises(ValueError, match="^scale: data: got a read-only array"):
         scale(x, 2)
     cuda = pytest.importorskip("numba.cuda")
     z = relu(cuda.to_device(np.array([-1.0, 2], np.float32)))

@@ -14,7 +14,7 @@ def test_dtypes_of_arrays_of_the_host(run_fake):
             assert d.dtype == np.float32 and d.shape == (2,)
     assert cuplug.asarray([1.5, 2], "int32").numpy().tolist() == [1, 2]
     assert cuplug.asarray(x).numpy().tolist() == x.tolist()
-    with Raises(TypeError, "asarray: dtype: seen 'cuda', wanted a dtype of NumPy or ml_dtypes"):
+    with Raises(TypeError, "asarray: dtype: got 'cuda', expected a dtype of NumPy or ml_dtypes"):
         cuplug.asarray(x, "cuda")
     """)
 

@@ -36,7 +36,7 @@ def test_powers_by_numbers(dtype, exponent, device):
     x = np.array(SPECIAL, dtype) if is_of_floats else np.arange(1, 8).astype(dtype)
     ours = cuplug.asarray(x, device=device)
     if x.dtype.kind in "iu" and exponent in (-2, -1):
-        wanted = f"pow: seen {exponent}, wanted a power >= 0 of {dtype}"
+        wanted = f"pow: got {exponent}, expected a power >= 0 of {dtype}"
         with pytest.raises(ValueError, match=wanted):
             ours**exponent
         return

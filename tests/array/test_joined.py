@@ -87,15 +87,15 @@ def test_large(device, dtype):
 @pytest.mark.parametrize(
     ("shift", "axis", "error", "says"),
     [
-        (1.5, 1, TypeError, "roll: shift: seen 1.5, wanted an integer"),
-        ("a", 1, TypeError, "roll: shift: seen 'a', wanted an integer"),
-        (1, "a", TypeError, "roll: axis: seen 'a', wanted an integer"),
+        (1.5, 1, TypeError, "roll: shift: got 1.5, expected an integer"),
+        ("a", 1, TypeError, "roll: shift: got 'a', expected an integer"),
+        (1, "a", TypeError, "roll: axis: got 'a', expected an integer"),
         (1, 2, IndexError, "roll: axis: got 2, expected -2 <= axis < 2 \\(out of range\\)"),
-        ((1, 2), (0,), ValueError, "roll: shift: seen 2 numbers, wanted 1, as axes"),
+        ((1, 2), (0,), ValueError, "roll: shift: got 2 numbers, expected 1, as axes"),
     ],
 )
 def test_what_roll_refuses(shape, shift, axis, error, says):
     with pytest.raises(error, match=f"^{says}$"):
         xp.roll(xp.zeros(shape), shift, axis=axis)
-    with pytest.raises(TypeError, match="^roll: x: seen ndarray, wanted a cuplug.Array"):
+    with pytest.raises(TypeError, match="^roll: x: got ndarray, expected a cuplug.Array"):
         xp.roll(np.zeros(shape), 1)

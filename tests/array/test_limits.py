@@ -17,9 +17,9 @@ INTEGERS = ["int8", "uint16", "int64", "uint64"]
 )
 def test_shapes_of_too_many_bytes(shape):
     """Their number of elements would be another one, modulo 2**64."""
-    with pytest.raises(ValueError, match="seen .*, wanted less than 2.63 bytes"):
+    with pytest.raises(ValueError, match="got .*, expected less than 2.63 bytes"):
         xp.broadcast_to(ONE, shape)
-    with pytest.raises(ValueError, match="shape: seen .*2.63"):
+    with pytest.raises(ValueError, match="shape: got .*2.63"):
         cuplug.empty(shape, device="cpu")
 
 
@@ -38,7 +38,7 @@ def test_views_of_views_without_end():
 def test_repeats_whose_sum_is_too_large(times):
     x = cuplug.asarray(np.arange(3), device="cpu")
     times = cuplug.asarray(np.array(times, np.uint64), device="cpu")
-    with pytest.raises(ValueError, match="repeat: repeats: seen .*, wanted a sum below"):
+    with pytest.raises(ValueError, match="repeat: repeats: got .*, expected a sum below"):
         xp.repeat(x, times)
 
 
@@ -77,12 +77,12 @@ def test_linspace_of_integers_rounds_down(start, stop, n, endpoint):
 def test_full_of_an_array_without_dimensions():
     x = xp.full((2,), np.float32(3), device="cpu")
     assert xp.full((2,), x[0], device="cpu").dtype == np.float32
-    with pytest.raises(TypeError, match="full: fill_value: seen str, wanted a number"):
+    with pytest.raises(TypeError, match="full: fill_value: got str, expected a number"):
         xp.full((2,), "a", device="cpu")
 
 
 def test_no_number_of_degrees_of_freedom():
-    with pytest.raises(ValueError, match="var: correction: seen nan"):
+    with pytest.raises(ValueError, match="var: correction: got nan"):
         xp.var(ONE, correction=float("nan"))
 
 

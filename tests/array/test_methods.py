@@ -116,7 +116,7 @@ def test_what_cannot_be_scaled_is_rounded(device, dtype, decimals):
 def test_results_go_to_arrays_that_hold_them():
     x = cuplug.asarray(np.array([0.5, 1.5]), device="cpu")
     whole = cuplug.asarray(np.zeros((), int), copy=True, device="cpu")
-    with pytest.raises(TypeError, match="out: seen elements of int64, wanted an array that holds"):
+    with pytest.raises(TypeError, match="out: got elements of int64, expected an array that holds"):
         x.sum(out=whole)
     narrow = cuplug.asarray(np.zeros((), "float32"), copy=True, device="cpu")
     assert float(x.sum(out=narrow)) == 2.0
@@ -168,7 +168,7 @@ def test_parts_of_complex_numbers_are_views(device):
     x = cuplug.asarray(values("float32"), device=device)
     xp.real(x).fill(0)  # a copy
     same(x, values("float32"))
-    with pytest.raises(TypeError, match="imag: seen float32, wanted numbers of the kind complex"):
+    with pytest.raises(TypeError, match="imag: got float32, expected numbers of the kind complex"):
         xp.imag(x)
 
 
@@ -188,9 +188,11 @@ def test_outputs_that_are_given(device):
     out = cuplug.empty((4, 1), "float32", device=device)
     assert x.sum(axis=0, out=out) is out
     same(out, values("float64").sum(0).astype("float32"))
-    with pytest.raises(TypeError, match=r"out: seen shape \(4, 1\), wanted a cuplug.Array of \(\)"):
+    with pytest.raises(
+        TypeError, match=r"out: got shape \(4, 1\), expected a cuplug.Array of \(\)"
+    ):
         x.sum(out=out)
-    with pytest.raises(TypeError, match=r"out: seen ndarray, wanted a cuplug.Array of \(\)"):
+    with pytest.raises(TypeError, match=r"out: got ndarray, expected a cuplug.Array of \(\)"):
         x.sum(out=np.empty(()))
 
 
@@ -206,35 +208,35 @@ def test_integers_where_functions_are_of_floats(device):
     for name in ("sqrt", "exp", "sin", "expm1", "signbit"):
         same(getattr(xp, name)(x), getattr(np, name)(values("int64")))
     same(xp.mean(x > 3), np.mean(values("int64") > 3))
-    with pytest.raises(TypeError, match="sqrt: seen bool, wanted numbers of the kind float"):
+    with pytest.raises(TypeError, match="sqrt: got bool, expected numbers of the kind float"):
         xp.sqrt(x > 3)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: x.item(), r"item: seen shape \(3, 4, 1\), wanted one element"),
-        (lambda x: x.reshape(5), r"reshape: shape: seen \(5,\), wanted 12 elements"),
-        (lambda x: x.reshape("a"), "reshape: shape: seen 'a', wanted an integer or a sequence"),
-        (lambda x: x.round(400), "round: decimals: seen 400, wanted -308 to 308"),
-        (lambda x: x.round(0.5), "round: decimals: seen 0.5, wanted an integer"),
-        (lambda x: x.astype("S3"), "astype: dtype: seen .S3, wanted one of numbers"),
-        (lambda x: x.mean(dtype="int32"), "mean: dtype: seen int32, wanted one of floats"),
-        (lambda x: f"{x:.2f}", r"format: seen shape \(3, 4, 1\), wanted \(\)"),
+        (lambda x: x.item(), r"item: got shape \(3, 4, 1\), expected one element"),
+        (lambda x: x.reshape(5), r"reshape: shape: got \(5,\), expected 12 elements"),
+        (lambda x: x.reshape("a"), "reshape: shape: got 'a', expected an integer or a sequence"),
+        (lambda x: x.round(400), "round: decimals: got 400, expected -308 to 308"),
+        (lambda x: x.round(0.5), "round: decimals: got 0.5, expected an integer"),
+        (lambda x: x.astype("S3"), "astype: dtype: got .S3, expected one of numbers"),
+        (lambda x: x.mean(dtype="int32"), "mean: dtype: got int32, expected one of floats"),
+        (lambda x: f"{x:.2f}", r"format: got shape \(3, 4, 1\), expected \(\)"),
         (lambda x: x.squeeze(0), "squeeze: axis: got 0 of size 3, expected size 1"),
-        (lambda x: x.std(correction="a"), "std: correction: seen 'a', wanted a number"),
+        (lambda x: x.std(correction="a"), "std: correction: got 'a', expected a number"),
         (lambda x: x.sum(axis=3), "sum: axis: got 3, expected"),
         (lambda x: x.swapaxes(0, 5), "swapaxes: axis: got 5, expected"),
-        (lambda x: x.transpose(0), "permute_dims: axes: seen"),
+        (lambda x: x.transpose(0), "permute_dims: axes: got"),
         (lambda x: x.take([9], axis=1), "index 9 at position 0 is out of bounds for size 4"),
         (lambda x: cuplug.Array([1, 2]), "make one with cuplug.asarray"),
         (lambda x: x @ x, r"^matmul: x2: got an array of shape \(3, 4, 1\), expected 1 rows"),
-        (lambda x: x == [1, 2], "^equal: y: seen list, wanted a cuplug.Array .cuplug.asarray"),
-        (lambda x: (1, 2) - x, "^subtract: y: seen tuple, wanted a cuplug.Array"),
-        (lambda x: x > 1 and x < 3, r"bool: seen shape .*: write x.any\(\) or x.all\(\), and"),
-        (lambda x: round(x), r"round: seen shape \(3, 4, 1\), wanted \(\)"),
+        (lambda x: x == [1, 2], "^equal: y: got list, expected a cuplug.Array; use cuplug.asarray"),
+        (lambda x: (1, 2) - x, "^subtract: y: got tuple, expected a cuplug.Array"),
+        (lambda x: x > 1 and x < 3, r"bool: got shape .*: write x.any\(\) or x.all\(\), and"),
+        (lambda x: round(x), r"round: got shape \(3, 4, 1\), expected \(\)"),
         (lambda x: list(x[0, 0, 0]), "^iteration over an array without dimensions"),
-        (lambda x: x.astype("int64").__iadd__(x), "seen int64 and float64, which need float64:"),
+        (lambda x: x.astype("int64").__iadd__(x), "got int64 and float64, which need float64:"),
     ],
 )
 def test_bad_arguments_have_sentences(call, message):
@@ -273,18 +275,61 @@ def test_ufuncs_of_numpy_compute_where_arrays_are(dtype, device):
         np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-6)
 
 
-def test_other_ufuncs_are_those_of_numpy():
+def test_other_ufuncs_are_computed_by_numpy():
     x = np.arange(4.0)
     ours = cuplug.asarray(x.copy(), device="cpu")
-    for result in (x + ours, np.add(ours, 1, dtype="float32"), np.add.reduce(ours), np.cbrt(ours)):
-        assert isinstance(result, np.ndarray | np.generic)
-    np.testing.assert_array_equal(np.add.accumulate(ours), np.add.accumulate(x))
+    assert type(x + ours) is np.ndarray
+    for found, wanted in (
+        (np.add(ours, 1, dtype="float32"), x + 1),
+        (np.cbrt(ours), np.cbrt(x)),
+        (np.add.accumulate(ours), x.cumsum()),
+        (np.multiply.outer(ours, 2), 2 * x),
+    ):
+        assert type(found) is cuplug.Array
+        np.testing.assert_allclose(found.numpy(), wanted)
+    for found, wanted in zip(np.modf(ours + 0.5), np.modf(x + 0.5), strict=True):
+        assert type(found) is cuplug.Array
+        np.testing.assert_array_equal(found.numpy(), wanted)
     out = np.empty(4)
     assert np.add(ours, x, out=out) is out
     np.testing.assert_array_equal(out, 2 * x)
     assert np.multiply(x, 3, out=ours) is ours
     assert ours.tolist() == (3 * x).tolist()
-    np.testing.assert_array_equal(np.modf(ours + 0.5), np.modf(3 * x + 0.5))
+    whole, exponents = cuplug.empty(4, device="cpu"), cuplug.empty(4, "int32", device="cpu")
+    assert np.frexp(ours, whole, exponents)[1] is exponents
+    np.testing.assert_array_equal(exponents.numpy(), np.frexp(3 * x)[1])
+    np.add.at(ours, np.array([0, 0]), 1)
+    assert ours.tolist() == [2.0, 3.0, 6.0, 9.0]
+
+
+@pytest.mark.parametrize("value", [2, 2.5, True, 1 + 2j])
+def test_arrays_without_dimensions_have_the_hash_of_their_value(value):
+    x = cuplug.asarray(value, device="cpu")
+    assert hash(x) == hash(value)
+    assert {x: "found"}[value] == "found"
+    with pytest.raises(TypeError, match=r"hash: got shape \(1,\), expected \(\)"):
+        hash(cuplug.asarray([value], device="cpu"))
+
+
+def test_reductions_and_outputs_of_ufuncs_are_ours():
+    x = np.arange(6.0).reshape(2, 3)
+    ours = cuplug.asarray(x.copy(), device="cpu")
+    for function in (np.add, np.multiply, np.maximum, np.minimum, np.logical_or):
+        for keywords in ({}, {"axis": None}, {"axis": 1, "keepdims": True}):
+            found = function.reduce(ours, **keywords)
+            assert type(found) is cuplug.Array
+            np.testing.assert_array_equal(found.numpy(), function.reduce(x, **keywords))
+    out = cuplug.empty((2, 3), device="cpu")
+    assert np.subtract(ours, 1, out=out) is out
+    assert out.tolist() == (x - 1).tolist()
+    with pytest.raises(ValueError, match="out: got shape"):
+        np.subtract(ours, 1, out=out[0])
+    with pytest.raises(TypeError, match="out: got int32, expected an array that holds float64"):
+        np.subtract(ours, 1, out=out.astype("int32"))
+    z = ours * 1j
+    for call in (np.maximum.reduce, np.maximum.accumulate, lambda z: np.fmax(z, z)):
+        with pytest.raises(TypeError, match="expected real numbers; use"):
+            call(z)
 
 
 @pytest.mark.parametrize("number", [-1, 0, 255, 256, -(2**70), 2**70])

@@ -61,16 +61,16 @@ def outcome(function, *args):
 def differ(found, wanted):
     """How two outcomes differ, if they do."""
     if found is None or wanted is None:
-        return None if found is wanted else f"{found!r}, wanted {wanted!r}"
+        return None if found is wanted else f"{found!r}, expected {wanted!r}"
     if isinstance(wanted, tuple):
         return next(filter(None, map(differ, found, wanted)), None)
     if not isinstance(found, cuplug.Array):
         return f"{found!r} of {type(found).__name__}"
     if found.dtype != wanted.dtype or found.shape != wanted.shape:
-        return f"{found.dtype}{found.shape}, wanted {wanted.dtype}{wanted.shape}"
+        return f"{found.dtype}{found.shape}, expected {wanted.dtype}{wanted.shape}"
     if are_close(found.numpy(), wanted):
         return None
-    return f"{found.numpy()}, wanted {wanted}"
+    return f"{found.numpy()}, expected {wanted}"
 
 
 def are_close(x, y):

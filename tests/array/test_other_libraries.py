@@ -67,5 +67,7 @@ def test_pandas():
     np.testing.assert_array_equal(series < x[1], [True] * 3)
     np.testing.assert_array_equal(series.where(x[0] > 1, 0.0), [0, 2, 3])
     np.testing.assert_array_equal(pandas.isna(x[0]), [False] * 3)
+    for values in (x[0], cuplug.asarray(np.array([3, 1]), device="cpu"), x[1]):
+        np.testing.assert_array_equal(series.isin(values), series.isin(values.numpy()))
     for values in (series, frame):
         same(cuplug.asarray(values, device="cpu"), values.to_numpy())

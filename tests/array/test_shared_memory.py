@@ -14,9 +14,12 @@ from cuplug._engine.cuda.attributes import NUMBERS
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        (-3, "empty_pinned: shape: seen (-3,), wanted sizes of at least 0"),
-        ((2, 2.5), "empty_pinned: shape: seen (2, 2.5), wanted an int or a sequence of them"),
-        ((2**40, 2**30), "empty_pinned: shape: seen (1099511627776, 1073741824), wanted less than"),
+        (-3, "empty_pinned: shape: got (-3,), expected sizes of at least 0"),
+        ((2, 2.5), "empty_pinned: shape: got (2, 2.5), expected an int or a sequence of them"),
+        (
+            (2**40, 2**30),
+            "empty_pinned: shape: got (1099511627776, 1073741824), expected less than",
+        ),
     ],
 )
 def test_shapes_that_cannot_be(shape, message):
@@ -41,7 +44,7 @@ def test_pinned_arrays(run_streams):
     assert cuplug.empty_pinned(0).shape == (0,)
     struct = np.dtype([("a", np.int32), ("z", np.complex64)])
     assert cuplug.empty_pinned(3, struct).dtype == struct
-    with Raises(TypeError, "empty_pinned: dtype: seen object, wanted numbers or structs"):
+    with Raises(TypeError, "empty_pinned: dtype: got object, expected numbers or structs"):
         cuplug.empty_pinned(3, object)
     with Raises(ValueError, "empty_pinned: device: seen 'cpu', wanted a GPU"):
         cuplug.empty_pinned(3, device="cpu")

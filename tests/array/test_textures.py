@@ -86,26 +86,27 @@ def test_what_textures_do_not_have(run_kernels):
     body = """
     plane = np.zeros((3, 4), np.float32)
     for keywords, part in (
-        ({"filter": "cubic"}, "filter: seen 'cubic', wanted 'nearest' or 'linear'"),
-        ({"address": 3}, "address: seen 3, wanted 'wrap' or 'clamp' or 'mirror' or 'border'"),
-        ({"address": "wrap"}, "address: seen 'wrap', wanted it with normalized=True"),
-        ({"floats": True}, "floats: seen float32, wanted integers of 8 or 16 bits"),
+        ({"filter": "cubic"}, "filter: got 'cubic', expected 'nearest' or 'linear'"),
+        ({"address": 3}, "address: got 3, expected 'wrap' or 'clamp' or 'mirror' or 'border'"),
+        ({"address": "wrap"}, "address: got 'wrap', expected it with normalized=True"),
+        ({"floats": True}, "floats: got float32, expected integers of 8 or 16 bits"),
     ):
         raises(ValueError, "Texture: " + part, lambda: cuplug.Texture(plane, **keywords))
-    raises(ValueError, "filter: seen 'linear' of int16, wanted floats=True",
+    raises(ValueError, "filter: got 'linear' of int16, expected floats=True",
            lambda: cuplug.Texture(plane.astype(np.int16), filter="linear"))
     cuplug.Texture(plane.astype(np.int16), filter="linear", floats=True)
-    raises(TypeError, "Texture: seen dtype float64, wanted one of uint8", cuplug.Texture,
+    raises(TypeError, "Texture: got dtype float64, expected one of uint8", cuplug.Texture,
            np.zeros(3))
     for shape in ((), (0, 3), (1, 2, 3, 4)):
-        raises(ValueError, "wanted 1 to 3 dimensions", cuplug.Texture, np.zeros(shape, np.float32))
+        x = np.zeros(shape, np.float32)
+        raises(ValueError, "expected 1 to 3 dimensions", cuplug.Texture, x)
     for shape in ((3,), (3, 3)):
         raises(ValueError, "1, 2 or 4 channels",
                lambda: cuplug.Texture(np.zeros(shape, np.float32), channels=True))
     texture = cuplug.Texture(plane)
     assert repr(texture) == "<texture, float32, shape (3, 4), on cuda:0>"
     assert str(texture.device) == "cuda:0" and int(texture.handle) == texture.__index__()
-    raises(ValueError, "set: seen float32 of shape (4, 3), wanted float32 of shape (3, 4)",
+    raises(ValueError, "set: got float32 of shape (4, 3), expected float32 of shape (3, 4)",
            texture.set, plane.T)
     raises(TypeError, "it was made before", texture.__init__, plane)
     f = cuplug.compile("__global__ void f(signed char x) {}")["f"]

@@ -29,6 +29,20 @@ def test_narrow_floats(dtype):
     np.testing.assert_allclose(found, x.astype("float64").var(axis=1), 1.01 * half_a_step)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("axis", [None, 0, (0, 1), ()])
+def test_complex_numbers(dtype, axis):
+    parts = np.random.default_rng(0).normal(size=(2, 20, 30))
+    z = (parts[0] + 1j * parts[1]).astype(dtype)
+    own = cuplug.asarray(z, device="cpu")
+    for space in (xp, np):
+        for name in ("var", "std"):
+            found, wanted = getattr(space, name)(own, axis=axis), getattr(np, name)(z, axis=axis)
+            assert type(found) is cuplug.Array
+            assert found.dtype == wanted.dtype
+            np.testing.assert_allclose(found.numpy(), wanted, 1e-6)
+
+
 def test_infinities_nans_and_single_numbers():
     for numbers in ([1.0, np.nan], [1.0, np.inf], [3.0], [0.1] * 7):
         x = np.array(numbers, "float32")

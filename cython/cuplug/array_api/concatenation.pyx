@@ -26,7 +26,7 @@ def concat(arrays, /, *, axis=0):
     """Return arrays one behind the other along a dimension; with None, all elements."""
     cdef list given = arrays_of("concat", arrays)
     if not given:
-        raise ValueError("concat: arrays: seen none, wanted at least one")
+        raise ValueError("concat: arrays: got none, expected at least one")
     if axis is None:
         return joined([reshape(x, (-1,)) for x in given], 0)
     return joined(given, axis_of("concat", axis, (<Array>given[0]).tensor.ndim))
@@ -49,7 +49,7 @@ def roll(x, /, shift, *, axis=None):
     axes = axis if isinstance(axis, tuple) else (axis,)
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
     if len(shifts) != len(axes):
-        raise ValueError(f"roll: shift: seen {len(shifts)} numbers, wanted {len(axes)}, as axes")
+        raise ValueError(f"roll: shift: got {len(shifts)} numbers, expected {len(axes)}, as axes")
     moved = given
     for shift, axis in zip(shifts, axes):
         moved = rolled(moved, shift, axis)
@@ -204,7 +204,7 @@ cdef int check_fit(const cuplug_tensor *first, Array x, int along) except -1:
         fits &= k == along or x.tensor.shape[k] == first.shape[k]
     if not fits:
         seen = tuple([first.shape[k] for k in range(first.ndim)])
-        raise ValueError(f"concat: arrays: seen shapes {seen} and {x.shape}, which differ")
+        raise ValueError(f"concat: arrays: got shapes {seen} and {x.shape}, which differ")
     return 0
 
 
@@ -215,7 +215,7 @@ def tile(x, repetitions, /):
     cdef tuple times = shape_of("tile: repetitions", repetitions)
     cdef int k, more, n = max(len(times), own.tensor.ndim)
     if not all([0 <= t < 1 << 63 for t in times]):
-        raise ValueError(f"tile: repetitions: seen {times!s:.60}, wanted 0 to 2**63 - 1")
+        raise ValueError(f"tile: repetitions: got {times!s:.60}, expected 0 to 2**63 - 1")
     start_wide(&to, own, 2 * n)
     more = n - own.tensor.ndim
     for k in range(n):
@@ -236,7 +236,7 @@ def repeated(Array x not None, times, int along):
     cdef int64_t size = cuplug_element_bytes(&x.tensor)
     cdef int k, n = x.tensor.ndim
     if not 0 <= times < 1 << 63:
-        raise ValueError(f"repeat: repeats: seen {times!s:.60}, wanted 0 to 2**63 - 1")
+        raise ValueError(f"repeat: repeats: got {times!s:.60}, expected 0 to 2**63 - 1")
     start_wide(&to, x, n + 1)
     for k in range(n + 1):
         to.shape[k] = times if k == along + 1 else x.tensor.shape[k - (k > along)]
@@ -265,7 +265,7 @@ ctypedef struct wide_view:
 cdef int start_wide(wide_view *to, Array own, int ndim) except -1:
     name_of(own.dtype)  # refuses structures
     if ndim > CUPLUG_MAX_NDIM:
-        raise ValueError(f"cuplug.Array: seen {ndim} dimensions, wanted at most 64")
+        raise ValueError(f"cuplug.Array: got {ndim} dimensions, expected at most 64")
     to.x = own.tensor
     to.x.ndim, to.x.shape, to.x.strides = ndim, to.shape, to.strides
     copy_layout(&own.tensor, to.whole, to.own_strides)
@@ -278,7 +278,7 @@ cdef int check_bytes(str name, const wide_view *to) except -1:
     for k in range(to.x.ndim):
         n_bytes *= max(to.shape[k], 1)
     if n_bytes >= 2.0**63:
-        raise ValueError(f"{name}: seen {n_bytes:.3g} bytes, wanted less than 2^63")
+        raise ValueError(f"{name}: got {n_bytes:.3g} bytes, expected less than 2^63")
     return 0
 
 

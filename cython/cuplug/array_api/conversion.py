@@ -69,7 +69,7 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     if wanted == result.dtype:
         return copied(result)
     if copy is False:
-        raise ValueError(f"asarray: copy: seen False, but {result.dtype} has to become {wanted}")
+        raise ValueError(f"asarray: copy: got False, but {result.dtype} has to become {wanted}")
     return astype(result, wanted)
 
 

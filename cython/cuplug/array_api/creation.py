@@ -72,14 +72,14 @@ def _number(dtype: Any, value: Any) -> Any:
     if kind_of(dtype) == "storage":
         raise TypeError(f"assign: value: got {value}, expected an array of {name_of(dtype)}")
     if np.iscomplexobj(value) and kind_of(dtype) != "complex":
-        raise TypeError(f"assign: value: seen {value}, wanted a real number for {dtype}")
+        raise TypeError(f"assign: value: got {value}, expected a real number for {dtype}")
     if kind_of(dtype) not in ("int", "uint"):
         return number_of("assign", value, dtype)
     try:
         return int(value)
     except (OverflowError, ValueError):
         wanted = f"a value in the range of {dtype}"
-        raise ValueError(f"assign: value: seen {value}, wanted {wanted}") from None
+        raise ValueError(f"assign: value: got {value}, expected {wanted}") from None
 
 
 def _given(value: Any, default: Any) -> Any:
@@ -117,7 +117,7 @@ def _n_steps(start: Any, stop: Any, step: Any, is_whole: bool) -> int:
     try:
         return max(math.ceil((stop - start) / step), 0)
     except OverflowError:
-        raise ValueError("arange: seen more than 2**63 numbers, wanted fewer") from None
+        raise ValueError("arange: got more than 2**63 numbers, expected fewer") from None
 
 
 def arange(
@@ -135,9 +135,9 @@ def arange(
     given = (start, stop, step)
     is_whole = type(start) is type(stop) is type(step) is int
     if not is_whole and not all(map(_is_finite, given)):
-        raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
+        raise ValueError(f"arange: got start, stop and step {given}, expected finite numbers")
     if step == 0:
-        raise ValueError("arange: step: seen 0, wanted another number")
+        raise ValueError("arange: step: got 0, expected another number")
     if dtype is None:
         wanted = to_dtype(int) if is_whole else result_type(*[to_dtype(type(x)) for x in given])
     else:
@@ -198,7 +198,7 @@ def eye(
     columns = rows if n_cols is None else integer("eye: n_cols", n_cols)
     k = integer("eye: k", k)
     if rows < 0 or columns < 0:
-        raise ValueError(f"eye: seen {rows} rows and {columns} columns, wanted at least 0")
+        raise ValueError(f"eye: got {rows} rows and {columns} columns, expected at least 0")
     result: Array = zeros((rows, columns), dtype=dtype, device=device)
     n = min(rows, columns - k) if k >= 0 else min(rows + k, columns)
     if n > 0:
@@ -219,6 +219,6 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
 
 def _triangle(name: str, x: Array, k: int) -> Array:
     if checked(name, "x", x).ndim < 2:
-        raise ValueError(f"{name}: x: seen {x.ndim} dimensions, wanted at least 2")
+        raise ValueError(f"{name}: x: got {x.ndim} dimensions, expected at least 2")
     result: Array = stock(f"indexing.{name}")(x, k)
     return result

@@ -50,8 +50,16 @@ KINDS = {
 def checked(name: str, argument: str, x: Any) -> Any:
     """Return an argument that must be an Array."""
     if not isinstance(x, Array):
-        wanted = "a cuplug.Array (cuplug.asarray makes one)"
-        raise TypeError(f"{name}: {argument}: seen {type(x).__name__}, wanted {wanted}")
+        wanted = "a cuplug.Array; use cuplug.asarray"
+        raise TypeError(f"{name}: {argument}: got {type(x).__name__}, expected {wanted}")
+    return x
+
+
+def checked_order(name: str, x: Any, argument: str = "x") -> Any:
+    """Return an argument that must be an Array of numbers that have an order."""
+    if kind_of(checked(name, argument, x).dtype) == "complex":
+        what = f"{name}: {argument}"
+        raise TypeError(f"{what}: got {x.dtype}, expected real numbers; use real, imag or abs")
     return x
 
 
@@ -64,9 +72,9 @@ def integer(what: str, value: Any) -> int:
             raise TypeError("True is no axis: NumPy refuses it, too")
         number = index(value)
     except TypeError:
-        raise TypeError(f"{what}: seen {value!r:.60}, wanted an integer") from None
+        raise TypeError(f"{what}: got {value!r:.60}, expected an integer") from None
     if number.bit_length() > 128:  # which Python may not write
-        raise ValueError(f"{what}: seen an integer beyond 128 bits, wanted a smaller one")
+        raise ValueError(f"{what}: got an integer beyond 128 bits, expected a smaller one")
     return number
 
 
@@ -75,7 +83,7 @@ def flag(what: str, value: Any) -> bool:
     try:
         return bool(value)
     except (TypeError, ValueError):
-        raise TypeError(f"{what}: seen {type(value).__name__}, wanted True or False") from None
+        raise TypeError(f"{what}: got {type(value).__name__}, expected True or False") from None
 
 
 def sequence(what: str, value: Any, wanted: str) -> tuple[Any, ...]:
@@ -83,7 +91,7 @@ def sequence(what: str, value: Any, wanted: str) -> tuple[Any, ...]:
     try:
         return tuple(value)
     except TypeError:
-        raise TypeError(f"{what}: seen {type(value).__name__}, wanted {wanted}") from None
+        raise TypeError(f"{what}: got {type(value).__name__}, expected {wanted}") from None
 
 
 def _is_python_number(x: Any) -> bool:
@@ -99,7 +107,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
         if not _is_python_number(x)
     ]
     if not dtypes:
-        raise ValueError("result_type: seen no array and no dtype, wanted one")
+        raise ValueError("result_type: got no array and no dtype, expected one")
     result = dtypes[0]
     for dtype in dtypes[1:]:
         result = promoted(result, dtype)
@@ -124,7 +132,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     if isinstance(kind, str) and kind in KINDS:
         return kind_of(to_dtype(dtype)) in KINDS[kind]
     if isinstance(kind, str) and kind not in DTYPES:
-        raise ValueError(f"isdtype: kind: seen {kind!r}, wanted a dtype or {', '.join(KINDS)}")
+        raise ValueError(f"isdtype: kind: got {kind!r}, expected a dtype or {', '.join(KINDS)}")
     return bool(to_dtype(dtype) == to_dtype(kind))
 
 
@@ -155,7 +163,7 @@ def finfo(type: Any, /) -> FloatInfo:
     dtype = type.dtype if isinstance(type, Array) else to_dtype(type, "finfo")
     known = DTYPES.get(name_of(dtype), DTYPES["bool"])
     if known.kind not in ("float", "complex", "storage") or known.n_packed > 1:
-        raise ValueError(f"finfo: type: seen {dtype}, wanted a floating dtype")
+        raise ValueError(f"finfo: type: got {dtype}, expected a floating dtype")
     dtype = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
     x = ml_dtypes.finfo(dtype)
     eps, most, least, smallest = (float(y) for y in (x.eps, x.max, x.min, x.smallest_normal))
@@ -166,7 +174,7 @@ def iinfo(type: Any, /) -> IntegerInfo:
     """Return the limits of an integer dtype, or of an array's."""
     dtype = type.dtype if isinstance(type, Array) else to_dtype(type, "iinfo")
     if dtype.kind not in "iu":
-        raise ValueError(f"iinfo: type: seen {dtype}, wanted an integer dtype")
+        raise ValueError(f"iinfo: type: got {dtype}, expected an integer dtype")
     x = np.iinfo(dtype)
     return IntegerInfo(int(x.bits), int(x.max), int(x.min), dtype)
 
@@ -178,12 +186,12 @@ def _converting(from_: Any, to: Any) -> Any:
     )
 
     if name_of(to) not in DTYPES:
-        raise TypeError(f"astype: dtype: seen {to}, wanted one of numbers")
+        raise TypeError(f"astype: dtype: got {to}, expected one of numbers")
     for dtype in (from_, to):
         if kind_of(dtype) == "storage":
             raise not_computed("astype", name_of(dtype))
     if kind_of(to) != "complex" == kind_of(from_):
-        raise TypeError(f"astype: seen {from_}, wanted real numbers for {to}; see real()")
+        raise TypeError(f"astype: got {from_}, expected real numbers for {to}; see real()")
     is_number = kind_of(from_) == "bool" != kind_of(to)  # for vectors, whose bools are masks
     text = "x ? 1 : 0" if is_number else "x"
     return elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", text)

@@ -66,8 +66,10 @@ def made(
     if kind == "storage":
         raise not_computed(f"{name}: x", dtype)
     if kind not in function.expressions:
+        if kind == "complex":
+            raise TypeError(f"{name}: got {dtype}, expected real numbers; use real, imag or abs")
         kinds = " or ".join(function.expressions)
-        raise TypeError(f"{name}: seen {dtype}, wanted numbers of the kind {kinds}")
+        raise TypeError(f"{name}: got {dtype}, expected numbers of the kind {kinds}; use astype")
     function.check(dtype)
     result = {"real": "float32" if dtype == "complex64" else "float64"}.get(
         function.result, function.result
@@ -340,14 +342,20 @@ def bounds_for(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
     return low, high
 
 
+_RANKS = {"storage": 0, "bool": 0, "int": 1, "uint": 1, "float": 2, "complex": 3}
+
+
 @partial(ArrayFunction, find=_direct_clip, again=True)
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     """Return elements in the range from `min` to `max`, in the array's dtype.
 
-    Numbers are promoted as by operators: NumPy's, and floats for integers, widen the result.
+    Bounds of another kind, floats for integers, widen the result, as by operators; NumPy's
+    numbers do, too.
     """
     min, max = bounds_for(checked("clip", "x", x).dtype, min, max)
+    rank = _RANKS[kind_of(x.dtype)]
     for name, bound in (("maximum", min), ("minimum", max)):
         if bound is not None:
-            x = binary(name, x, _in_range(bound, x.dtype) if isinstance(bound, Array) else bound)
+            is_kept = isinstance(bound, Array) and _RANKS[kind_of(bound.dtype)] <= rank
+            x = binary(name, x, _in_range(bound, x.dtype) if is_kept else bound)
     return unary("positive", x) if min is None and max is None else x

@@ -94,7 +94,7 @@ cdef object dtype_of(object value):
         return to_dtype(type(value))
     if hasattr(value, "dtype"):
         return value.dtype
-    raise TypeError(f"full: fill_value: seen {type(value).__name__}, wanted a number")
+    raise TypeError(f"full: fill_value: got {type(value).__name__}, expected a number")
 
 
 cdef Array filled(str function, object shape, object value, object dtype, object device):
@@ -129,7 +129,7 @@ cdef cuplug_tensor tensor_like(str function, object x, object dtype, object devi
     if dtype is not None:
         like.dtype = dtype_in_memory(to_descr(function, dtype))
         if not like.dtype.bits:
-            raise TypeError(f"{function}: dtype: seen {dtype}, which no operator takes")
+            raise TypeError(f"{function}: dtype: got {dtype}, which no operator takes")
     if device is not None:
         like.device = place_for(function, device)
     return like

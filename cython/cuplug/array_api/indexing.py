@@ -54,10 +54,10 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """Return elements along a dimension, by positions that differ for each of the others."""
     along = axis_of("take_along_axis", axis, checked("take_along_axis", "x", x).ndim)
     if kind_of(checked("take_along_axis", "indices", indices).dtype) not in ("int", "uint"):
-        raise TypeError(f"take_along_axis: indices: seen {indices.dtype}, wanted integers")
+        raise TypeError(f"take_along_axis: indices: got {indices.dtype}, expected integers")
     if indices.ndim != x.ndim:
         raise ValueError(
-            f"take_along_axis: indices: seen {indices.ndim} dimensions, wanted {x.ndim}, as x has"
+            f"take_along_axis: indices: got {indices.ndim} dimensions, expected {x.ndim}, as x has"
         )
     if indices.dtype not in _PLACES:
         indices = astype(indices, "int64")
@@ -81,15 +81,15 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         return repeated(x, integer("repeat: repeats", repeats), along)
     times = repeats
     if kind_of(times.dtype) not in ("int", "uint"):
-        raise TypeError(f"repeat: repeats: seen {times.dtype}, wanted integers")
+        raise TypeError(f"repeat: repeats: got {times.dtype}, expected integers")
     if times.size and int(min(times)) < 0:
-        raise ValueError("repeat: repeats: seen a number below 0, wanted none")
+        raise ValueError("repeat: repeats: got a number below 0, expected none")
     times = broadcast_to(times, (x.shape[along],))
     if not times.size:
         return copied(x)
     most = int(max(times))
     if most * times.size >= 1 << 63:
-        raise ValueError(f"repeat: repeats: seen {most}, wanted a sum below 2**63")
+        raise ValueError(f"repeat: repeats: got {most}, expected a sum below 2**63")
     ends = cumulative_sum(times, dtype="int64")
     numbers = arange(int(ends[-1]), device=x.device)
     return take(x, searchsorted(ends, numbers, side="right"), axis=along)
@@ -138,12 +138,12 @@ def _item(item: Any, x: Array) -> Any:
         is_empty = isinstance(item, (list, tuple)) and not _has_numbers(item)  # floats, for NumPy
         item = asarray(item, dtype="int64" if is_empty else None, device=x.device)
     if isinstance(item, Array) and kind_of(item.dtype) not in ("bool", "int", "uint"):
-        raise IndexError(f"cuplug.Array: seen an index of dtype {item.dtype}, wanted integers")
+        raise IndexError(f"cuplug.Array: got an index of dtype {item.dtype}, expected integers")
     if item is None or item is ... or isinstance(item, (slice, Array)):
         return item
     if not hasattr(item, "__index__"):
         seen = type(item).__name__
-        raise IndexError(f"cuplug.Array: seen an index of type {seen}, wanted integers")
+        raise IndexError(f"cuplug.Array: got an index of type {seen}, expected integers")
     return index(item)
 
 
@@ -164,10 +164,10 @@ def _completed(x: Array, items: list[Any]) -> tuple[Array, list[Any], int]:
     """
     n = sum(map(_n_named, items))
     if n > x.ndim:
-        raise IndexError(f"cuplug.Array: seen {n} indices, wanted at most {x.ndim}")
+        raise IndexError(f"cuplug.Array: got {n} indices, expected at most {x.ndim}")
     dots = [k for k, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
-        raise IndexError("cuplug.Array: seen several '...' in a key, wanted one")
+        raise IndexError("cuplug.Array: got several '...' in a key, expected one")
     place = dots[0] if dots else len(items)
     rest = [slice(None)] * (x.ndim - n)
     result: list[Any] = []
@@ -193,7 +193,7 @@ def _add_item(items: list[Any], item: Any, x: Array, at: int) -> tuple[Array, in
         return expand_dims(x, axis=at), at + 1
     shape = x.shape[at:behind]
     if any(n not in (0, size) for n, size in zip(item.shape, shape, strict=True)):  # 0: of nothing
-        raise IndexError(f"cuplug.Array: seen a mask of shape {item.shape}, wanted {shape}")
+        raise IndexError(f"cuplug.Array: got a mask of shape {item.shape}, expected {shape}")
     items += nonzero(item)
     return x, behind
 
@@ -204,7 +204,7 @@ def _spread_together(positions: list[Array]) -> list[Array]:
     except ValueError:
         seen = ", ".join(str(k.shape) for k in positions)
         wanted = "such that can be broadcast together"
-        raise IndexError(f"cuplug.Array: seen indices of shapes {seen}, wanted {wanted}") from None
+        raise IndexError(f"cuplug.Array: got indices of shapes {seen}, expected {wanted}") from None
 
 
 def _alike(positions: list[Array]) -> list[Array]:

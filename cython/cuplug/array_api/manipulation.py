@@ -30,7 +30,7 @@ def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
     checked("moveaxis", "x", x)
     from_, to = (axes_of("moveaxis", axes, x.ndim) for axes in (source, destination))
     if len(from_) != len(to):
-        raise ValueError(f"moveaxis: seen {len(to)} destinations, wanted {len(from_)}, as sources")
+        raise ValueError(f"moveaxis: got {len(to)} destinations, expected {len(from_)}, as sources")
     order = [k for k in range(x.ndim) if k not in from_]
     for at, k in sorted(zip(to, from_, strict=True)):
         order.insert(at, k)
@@ -68,7 +68,7 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
     """Return the coordinates of a grid, of those along each dimension."""
     if not isinstance(indexing, str) or indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing: seen {indexing!r}, wanted 'xy' or 'ij'")
+        raise ValueError(f"meshgrid: indexing: got {indexing!r}, expected 'xy' or 'ij'")
     n = len(_sequence("meshgrid", arrays))
     order = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
     spread = [

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from cuplug._engine.array.array import Array, may_meet
-from cuplug._engine.array.promotion import NUMBERS, is_typed_number, kind_of, name_of
+from cuplug._engine.array.promotion import NUMBERS, kind_of, name_of
 from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.element_wise import elementwise
-from cuplug._source.expressions.functions import known_power, named
+from cuplug._source.expressions.functions import known_power
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import assign, assigning
 from cuplug.array_api.dtypes import checked, in_dtype, integer
@@ -44,7 +44,6 @@ __all__ = [
     "asarray",
     "assign",
     "broadcast_to",
-    "call_ufunc",
     "copied",
     "exchanged",
     "in_place",
@@ -73,6 +72,7 @@ _LATER = {
     "indexing": "put_at put_converted take_at",
     "beyond.numpy_attributes": "Flags Flat put",
     "beyond.numpy_functions": "call_numpy",
+    "beyond.numpy_ufuncs": "call_ufunc",
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 
@@ -105,33 +105,6 @@ def _is_number(x: Any) -> bool:
     return hasattr(x, "dtype") and getattr(x, "ndim", None) == 0
 
 
-def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> Any:
-    """Return what a ufunc of NumPy's gives, of arrays and numbers alone where the arrays are."""
-    call: Any = (
-        CALLED.get(named(function.__name__)) if method == "__call__" and not keywords else None
-    )
-    if function.__name__ in ("matmul", "vecdot") and method == "__call__" and not keywords:
-        call = getattr(standard, function.__name__)
-        if not all(isinstance(x, Array) for x in inputs):  # another library's may compute it
-            call = None
-    if function is np.divmod and method == "__call__" and not keywords:
-        call = _divided
-    if call and all(isinstance(x, _OPERANDS) or is_typed_number(x) for x in inputs):
-        return call(*inputs)
-    out = keywords.get("out", ())
-    seen = {"out": tuple(map(_seen_by_numpy, out))} if out else {}
-    result = getattr(function, method)(*map(_seen_by_numpy, inputs), **(keywords | seen))
-    return out[0] if len(out) == 1 else out or result
-
-
-def _divided(x: Any, y: Any) -> tuple[Array, Array]:
-    return binary("floor_divide", x, y), binary("remainder", x, y)
-
-
-def _seen_by_numpy(x: Any) -> Any:
-    return np.asarray(x) if isinstance(x, Array) else x
-
-
 def in_place(name: str, x: Array, other: Any) -> Array:
     """Change an array as Python's `+=` and the like do."""
     if name == "pow" and (short := known_power(x.dtype, other)):
@@ -141,7 +114,7 @@ def in_place(name: str, x: Array, other: Any) -> Array:
     if own.dtype != x.dtype:
         if not np.can_cast(own.dtype, x.dtype, "same_kind"):
             seen = f"{x.dtype} and {getattr(other, 'dtype', other)!s:.40}"
-            raise TypeError(f"{name}: seen {seen}, which need {own.dtype}: not in place")
+            raise TypeError(f"{name}: got {seen}, which need {own.dtype}: not in place")
         found = binary(name, own, y)
         assign(x, found if found.shape == x.shape else broadcast_to(found, x.shape))
         return x
@@ -169,7 +142,7 @@ IN_PLACE["assign"] = ArrayFunction(assign, assigning, True, True)
 def namespace(api_version: str | None) -> ModuleType:
     """Return the functions of the standard."""
     if api_version not in (None, *VERSIONS):
-        raise ValueError(f"api_version: seen {api_version!r}, wanted one of {', '.join(VERSIONS)}")
+        raise ValueError(f"api_version: got {api_version!r}, expected one of {', '.join(VERSIONS)}")
     return standard
 
 
@@ -210,7 +183,7 @@ def rounded(x: Array, decimals: int) -> Array:
     if not n:
         return unary("round", x)
     if not -DECIMALS <= n <= DECIMALS:
-        raise ValueError(f"round: decimals: seen {n}, wanted {-DECIMALS} to {DECIMALS}")
+        raise ValueError(f"round: decimals: got {n}, expected {-DECIMALS} to {DECIMALS}")
     if n > 0 and kind_of(x.dtype) in ("int", "uint"):
         return copied(x)
     scale = 10.0 ** (n if n > 0 else -n)

@@ -72,10 +72,10 @@ def diff(
     """Return what each element is more than the one before it, n times over."""
     along = axis_of("diff", axis, checked("diff", "x", x).ndim)
     if kind_of(x.dtype) == "bool":
-        raise TypeError("diff: x: seen bool, wanted numbers")
+        raise TypeError("diff: x: got bool, expected numbers")
     n = integer("diff: n", n)
     if n < 0:
-        raise ValueError(f"diff: n: seen {n}, wanted 0 or more")
+        raise ValueError(f"diff: n: got {n}, expected 0 or more")
     if prepend is not None or append is not None:
         x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
     size = x.shape[along]

@@ -14,7 +14,7 @@ from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.element_wise import elementwise
 from cuplug._source.expressions.reductions import reduction
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.dtypes import checked
+from cuplug.array_api.dtypes import checked, checked_order
 from cuplug.array_api.elementwise import in_common, kept
 from cuplug.array_api.functions import ArrayFunction, of_all, stock
 from cuplug.array_api.views import axes_of, reshape
@@ -37,7 +37,7 @@ def _direct(condition: Any, *values: Any) -> Operator | None:
 def where(condition: Array, x1: Any, x2: Any, /) -> Array:
     """Return elements of x1 where a condition holds, else of x2."""
     if kind_of(checked("where", "condition", condition).dtype) != "bool":
-        raise TypeError(f"where: condition: seen {condition.dtype}, wanted bool")
+        raise TypeError(f"where: condition: got {condition.dtype}, expected bool")
     if not isinstance(x1, Array) and not isinstance(x2, Array):
         if is_typed_number(x2) and not is_typed_number(x1):
             x2 = asarray(x2, device=condition.device)
@@ -52,7 +52,7 @@ def where(condition: Array, x1: Any, x2: Any, /) -> Array:
 def nonzero(x: Array, /) -> tuple[Array, ...]:
     """Return the positions of elements that are not 0, for each dimension."""
     if not checked("nonzero", "x", x).ndim:
-        raise ValueError("nonzero: x: seen no dimensions, wanted at least one")
+        raise ValueError("nonzero: x: got no dimensions, expected at least one")
     return tuple(stock("indexing.nonzero")(x))
 
 
@@ -60,7 +60,8 @@ def searchsorted(
     x1: Array, x2: Array, /, *, side: str = "left", sorter: Array | None = None
 ) -> Array:
     """Return where elements of x2 would be put into x1, which ascends or does so by `sorter`."""
-    checked("searchsorted", "x2", x2)
+    checked_order("searchsorted", x1, "x1")
+    checked_order("searchsorted", x2, "x2")
     if sorter is not None:
         x1 = stock("gather.gather")(x1, sorter)
     x1, x2 = in_common("searchsorted", x1, x2)
@@ -83,9 +84,7 @@ def _direct_place(name: str, dtype: Any) -> Operator | None:
 
 
 def _place(name: str, x: Array, axis: Any, keepdims: bool) -> Array:
-    if kind_of(checked(name, "x", x).dtype) == "complex":
-        raise TypeError(f"{name}: x: got {x.dtype}, expected real numbers; use real, imag or abs")
-    if not x.ndim and axis is None:
+    if not checked_order(name, x).ndim and axis is None:
         x = reshape(x, (1,))
         keepdims, axis = False, 0
     axes = axes_of(name, axis, x.ndim)

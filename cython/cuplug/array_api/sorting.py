@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
 from cuplug.array_api.concatenation import concat
-from cuplug.array_api.dtypes import checked, flag
+from cuplug.array_api.dtypes import checked, checked_order, flag
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import full, zeros_like
 from cuplug.array_api.functions import stock
@@ -19,9 +19,7 @@ from cuplug.array_api.views import axis_of, reshape
 
 
 def _ordered(name: str, x: Array, axis: int, descending: bool) -> Array:
-    if kind_of(checked(name, "x", x).dtype) == "complex":
-        raise TypeError(f"{name}: x: got {x.dtype}, expected real numbers; use real, imag or abs")
-    axis = axis_of(name, axis, x.ndim)
+    axis = axis_of(name, axis, checked_order(name, x).ndim)
     result: Array = stock(f"sorting.{name}")(
         x, axis=axis, descending=flag(f"{name}: descending", descending)
     )

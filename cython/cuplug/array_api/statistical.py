@@ -13,11 +13,11 @@ from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.functions import REDUCED, kept_in
 from cuplug._source.expressions.reductions import reduction
-from cuplug.array_api.dtypes import astype, checked
-from cuplug.array_api.elementwise import binary
+from cuplug.array_api.dtypes import astype, checked, checked_order
+from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import copied, full
 from cuplug.array_api.functions import of_all
-from cuplug.array_api.views import axes_of, reshape
+from cuplug.array_api.views import axes_of, part_of_complex, reshape
 
 _WIDE = {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}  # what they are summed in
 _LOGICAL = {"max": "any", "min": "all"}  # what these are of bools
@@ -58,12 +58,6 @@ def _reduce(name: str, x: Array, axis: Any, keepdims: bool, result: str | None =
     return found
 
 
-def _real(name: str, x: Array) -> Array:
-    if kind_of(checked(name, "x", x).dtype) == "complex":
-        raise TypeError(f"{name}: x: got {x.dtype}, expected real numbers; use real, imag or abs")
-    return x
-
-
 def sum_dtype(own: Any, dtype: Any) -> str:
     """Return the dtype that elements of a dtype are summed in."""
     if dtype is not None:
@@ -95,13 +89,13 @@ def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = F
 @of_all(partial(_direct, "max"))
 def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the greatest element; NaN where there is one."""
-    return _reduce("max", _real("max", x), axis, keepdims)
+    return _reduce("max", checked_order("max", x), axis, keepdims)
 
 
 @of_all(partial(_direct, "min"))
 def min(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the least element; NaN where there is one."""
-    return _reduce("min", _real("min", x), axis, keepdims)
+    return _reduce("min", checked_order("min", x), axis, keepdims)
 
 
 @of_all(partial(_direct, "any"))
@@ -194,13 +188,19 @@ def _correction(name: str, value: Any) -> float:
         raise ValueError
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{name}: correction: seen {value!r:.60}, wanted a number") from None
+        raise kind(f"{name}: correction: got {value!r:.60}, expected a number") from None
 
 
 def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) -> Array:
     name = "std" if root else "var"
     correction = _correction(name, correction)
-    x = _floating(name, _real(name, x))
+    if kind_of(checked(name, "x", x).dtype) == "complex":
+        real, imaginary = (
+            _spread(part_of_complex(x, k), axis, correction, keepdims, False) for k in (0, 1)
+        )
+        both = binary("add", real, imaginary)
+        return unary("sqrt", both) if root else both
+    x = _floating(name, x)
     axes = axes_of(name, axis, x.ndim)
     if not axes:
         return (
@@ -221,7 +221,7 @@ def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) 
 
 
 def var(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Return the variance, of n - correction degrees of freedom."""
+    """Return the variance, of n - correction degrees of freedom; real, also of complex numbers."""
     return _spread(x, axis, correction, keepdims, False)
 
 

@@ -50,7 +50,7 @@ cdef Array start(layout *to, str function, object x):
 
 cdef int check_ndim(Py_ssize_t n) except -1:
     if n > CUPLUG_MAX_NDIM:
-        raise ValueError(f"cuplug.Array: seen {n} dimensions, wanted at most 64")
+        raise ValueError(f"cuplug.Array: got {n} dimensions, expected at most 64")
     return <int>n
 
 
@@ -92,7 +92,7 @@ def shape_of(what, shape):
         sizes = tuple(map(index, shape if isinstance(shape, Iterable) else (shape,)))
     except TypeError:
         wanted = "an integer or a sequence of them"
-        raise TypeError(f"{what}: seen {shape!r:.60}, wanted {wanted}") from None
+        raise TypeError(f"{what}: got {shape!r:.60}, expected {wanted}") from None
     return tuple([integer(what, n) for n in sizes])
 
 
@@ -120,7 +120,7 @@ def permute_dims(x, /, axes):
     cdef int k, at, n = given.x.ndim
     cdef tuple order = axes_of("permute_dims", shape_of("permute_dims: axes", axes), n)
     if PyTuple_GET_SIZE(order) != n:
-        raise ValueError(f"permute_dims: axes: seen {axes}, wanted all of {n} dimensions")
+        raise ValueError(f"permute_dims: axes: got {axes}, expected all of {n} dimensions")
     to.x = given.x
     to.x.shape, to.x.strides = to.shape, to.strides
     for k in range(n):
@@ -135,7 +135,7 @@ def matrix_transpose(x, /):
     cdef Array own = start(&to, "matrix_transpose", x)
     cdef int n = to.x.ndim
     if n < 2:
-        raise ValueError(f"matrix_transpose: x: seen {n} dimensions, wanted at least 2")
+        raise ValueError(f"matrix_transpose: x: got {n} dimensions, expected at least 2")
     to.shape[n - 1], to.shape[n - 2] = to.shape[n - 2], to.shape[n - 1]
     to.strides[n - 1], to.strides[n - 2] = to.strides[n - 2], to.strides[n - 1]
     return share_memory(&to.x, own, own.dtype)
@@ -268,9 +268,9 @@ def broadcast_to(x, /, shape):
         fits &= to.shape[k] >= 0 and (size == 1 or size == to.shape[k])
         n_bytes *= max(wanted[k], 1)
     if n_bytes >= 2.0**63:
-        raise ValueError(f"broadcast_to: seen shape {wanted}, wanted less than 2^63 bytes")
+        raise ValueError(f"broadcast_to: got shape {wanted}, expected less than 2^63 bytes")
     if not fits:
-        raise ValueError(f"broadcast_to: shape: seen {wanted}, which {own.shape} does not fit")
+        raise ValueError(f"broadcast_to: shape: got {wanted}, which {own.shape} does not fit")
     to.x.ndim = n
     return share_memory(&to.x, own, own.dtype)
 
@@ -304,7 +304,7 @@ def reshape(x, /, shape, *, copy=None):
     if copy or not is_contiguous(&source.tensor):
         steps = None if copy else reshaped_steps(source, [to.shape[k] for k in range(to.x.ndim)])
         if steps is None and copy is False:
-            raise ValueError("reshape: copy: seen False, but such a shape has no strides")
+            raise ValueError("reshape: copy: got False, but such a shape has no strides")
         if steps is None:
             source = source.spread(source.shape)
             to.x.data = source.tensor.data
@@ -337,7 +337,7 @@ cdef int complete(Array x, tuple wanted, int64_t *shape) except -1:
         shape[at] = size // known
     elif n_open or known != size:
         raise ValueError(
-            f"reshape: shape: seen {wanted}, wanted {size} elements as in {x.shape}"
+            f"reshape: shape: got {wanted}, expected {size} elements as in {x.shape}"
         )
     return 0
 

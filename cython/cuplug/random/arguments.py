@@ -16,7 +16,7 @@ def seed_sequence(seed: Any) -> np.random.SeedSequence:
     except (TypeError, ValueError) as error:
         wanted = "an integer of at least 0, a sequence of them, a SeedSequence or None"
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"seed: seen {seed!r}, wanted {wanted}") from None
+        raise kind(f"seed: got {seed!r}, expected {wanted}") from None
 
 
 def number(what: str, value: Any) -> float:
@@ -27,8 +27,8 @@ def number(what: str, value: Any) -> float:
     except (TypeError, ValueError):
         pass
     except OverflowError:
-        raise ValueError(f"{what}: seen an integer beyond float64, wanted a number") from None
-    raise TypeError(f"{what}: seen {type(value).__name__}, wanted a number")
+        raise ValueError(f"{what}: got an integer beyond float64, expected a number") from None
+    raise TypeError(f"{what}: got {type(value).__name__}, expected a number")
 
 
 def finite(what: str, value: Any, at_least: float = -math.inf) -> float:

@@ -59,7 +59,7 @@ class Generator:
     @position.setter
     def position(self, value: int) -> None:
         if not 0 <= integer("position", value) <= _MASK:
-            raise ValueError(f"position: seen {value}, wanted 0 <= position < 2**64")
+            raise ValueError(f"position: got {value}, expected 0 <= position < 2**64")
         self._source.position = int(value)
 
     def random(
@@ -103,7 +103,7 @@ class Generator:
         span = number("uniform: high", high) - first
         if not abs(span) <= float(np.finfo(wanted).max):
             distance = f"numbers whose distance {wanted} holds"
-            raise ValueError(f"uniform: low, high: seen {low} and {high}, wanted {distance}")
+            raise ValueError(f"uniform: low, high: got {low} and {high}, expected {distance}")
         return self._draw("random.uniform", wanted, size, out, device, first, span)
 
     def standard_normal(
@@ -131,7 +131,7 @@ class Generator:
         """
         middle, spread = number("normal: loc", loc), number("normal: scale", scale)
         if not spread >= 0:
-            raise ValueError(f"normal: scale: seen {scale}, wanted a number that is not negative")
+            raise ValueError(f"normal: scale: got {scale}, expected a number that is not negative")
         wanted = floating("normal", dtype)
         return self._draw("random.normal", wanted, size, out, device, middle, spread)
 
@@ -249,7 +249,7 @@ class Generator:
         wanted, least, most = integral(dtype)
         if not least <= first <= last <= most:
             raise ValueError(
-                f"integers: low, high: seen {low} and {high}, wanted low < high, and numbers that "
+                f"integers: low, high: got {low} and {high}, expected low < high, and numbers that "
                 f"{wanted} holds"
             )
         return self._draw("random.integers", wanted, size, out, device, first & _MASK, last - first)
@@ -265,14 +265,14 @@ class Generator:
                 return self.permutation(asarray(x, device=device), axis)
             return self._order(integer("permutation: x", x), device)
         if not x.ndim:
-            raise ValueError("permutation: x: seen no dimensions, wanted at least one")
+            raise ValueError("permutation: x: got no dimensions, expected at least one")
         along = axis_of("permutation", axis, x.ndim)
         return take(x, self._order(x.shape[along], x.device), axis=along)
 
     def shuffle(self, x: Array, axis: int = 0) -> None:
         """Put an array's parts along `axis` in random order, in place."""
         if not isinstance(x, Array):
-            raise TypeError(f"shuffle: x: seen {type(x).__name__}, wanted a cuplug.Array")
+            raise TypeError(f"shuffle: x: got {type(x).__name__}, expected a cuplug.Array")
         assign(x, self.permutation(x, axis))
 
     def choice(
@@ -314,9 +314,9 @@ class Generator:
         shape = shape_of_size(size)
         wanted = math.prod(shape)
         if n < 0 or (wanted and not n):
-            raise ValueError(f"choice: a: seen {n} to choose from, wanted at least 1")
+            raise ValueError(f"choice: a: got {n} to choose from, expected at least 1")
         if not replace and wanted > n:
-            raise ValueError(f"choice: size: seen {wanted} of {n}, wanted no more without replace")
+            raise ValueError(f"choice: size: got {wanted} of {n}, expected no more without replace")
         if p is not None:
             found = self._choose(probabilities(p, n), wanted, replace, where)
         elif replace:
@@ -332,7 +332,7 @@ class Generator:
         """Return generators whose numbers have nothing to do with each other or with this one's."""
         n = integer("spawn: n_children", n_children)
         if not 0 <= n < 1 << 32:  # as many as have numbers of their own
-            raise ValueError(f"spawn: n_children: seen {n!s:.60}, wanted 0 to 2**32 - 1")
+            raise ValueError(f"spawn: n_children: got {n!s:.60}, expected 0 to 2**32 - 1")
         return [type(self)(child) for child in self.seed_sequence.spawn(n)]
 
     def _draw(
@@ -372,7 +372,7 @@ class Generator:
     def _order(self, n: int, device: Any) -> Array:
         """Return the numbers below n in random order."""
         if n < 0:
-            raise ValueError(f"permutation: x: seen {n}, wanted a number that is not negative")
+            raise ValueError(f"permutation: x: got {n}, expected a number that is not negative")
         return self._source.order(stock("sorting.permutation"), n, device)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def floating(name: str, dtype: Any) -> Any:
         pass
     found = to_dtype(dtype)
     if found.name not in ("float32", "float64"):
-        raise TypeError(f"{name}: dtype: seen {found.name}, wanted float32 or float64")
+        raise TypeError(f"{name}: dtype: got {found.name}, expected float32 or float64")
     if isinstance(dtype, (str, type)):
         _FLOATS[dtype] = found
     return found
@@ -43,7 +43,7 @@ def integral(dtype: Any) -> tuple[Any, int, int]:
         pass
     found = to_dtype(dtype)
     if kind_of(found) not in ("bool", "int", "uint"):
-        raise TypeError(f"integers: dtype: seen {found}, wanted bool or one of integers")
+        raise TypeError(f"integers: dtype: got {found}, expected bool or one of integers")
     is_bool = found.name == "bool"
     limits = (0, 1) if is_bool else (int(np.iinfo(found).min), int(np.iinfo(found).max))
     if isinstance(dtype, (str, type)):
@@ -57,19 +57,19 @@ def shape_of_size(size: Size) -> tuple[int, ...]:
         return ()
     shape = shape_of("size", size)
     if any(n < 0 for n in shape):
-        raise ValueError(f"size: seen {shape}, wanted sizes of at least 0")
+        raise ValueError(f"size: got {shape}, expected sizes of at least 0")
     return shape
 
 
 def fitting(name: str, dtype: Any, size: Size, out: Any) -> Any:
     """Return what is drawn into for an array of any library: it, or a new one if it is strided."""
     if not hasattr(type(out), "shape"):
-        raise TypeError(f"{name}: out: seen {type(out).__name__}, wanted an array")
+        raise TypeError(f"{name}: out: got {type(out).__name__}, expected an array")
     seen = from_dlpack(out)  # where it is
     if seen.dtype != dtype:
-        raise TypeError(f"{name}: out: seen {seen.dtype}, wanted {dtype}")
+        raise TypeError(f"{name}: out: got {seen.dtype}, expected {dtype}")
     if size is not None and seen.shape != shape_of_size(size):
-        raise ValueError(f"{name}: out: seen shape {seen.shape}, wanted {shape_of_size(size)}")
+        raise ValueError(f"{name}: out: got shape {seen.shape}, expected {shape_of_size(size)}")
     return out if is_in_order(seen) else empty(seen.shape, dtype, seen.device)
 
 

@@ -151,7 +151,7 @@ cdef class Arithmetic(Buffer):
 
     def __index__(self):
         if self.dtype.kind not in "iu":
-            raise TypeError(f"cuplug.Array: seen {self.dtype}, wanted an integer for an index")
+            raise TypeError(f"cuplug.Array: got {self.dtype}, expected an integer for an index")
         return int(self.only("int"))
 
     def __contains__(self, value):
@@ -173,12 +173,12 @@ cdef class Arithmetic(Buffer):
     cdef object only(self, str kind):
         if self.tensor.ndim and (kind != "bool" or self.size != 1):
             more = IN_CONDITIONS if kind == "bool" else ""
-            raise TypeError(f"cuplug.Array: {kind}: seen shape {self.shape}, wanted (){more}")
+            raise TypeError(f"cuplug.Array: {kind}: got shape {self.shape}, expected (){more}")
         value = number_on_host(&self.tensor) if kind in ("bool", "int", "float") else None
         if value is not None:
             return value
         if self.dtype.kind == "c" and kind in ("int", "float"):
-            raise TypeError(f"cuplug.Array: {kind}: seen {self.dtype}, wanted real numbers")
+            raise TypeError(f"cuplug.Array: {kind}: got {self.dtype}, expected real numbers")
         return self.numpy()[()]
 
     def __eq__(self, other):
@@ -199,7 +199,14 @@ cdef class Arithmetic(Buffer):
     def __ge__(self, other):
         return computed("greater_equal", self, other, False)
 
-    __hash__ = None
+    def __hash__(self):
+        """Of one element without dimensions, that of its value, to which it is equal.
+
+        Pandas takes elements of lists for unequal to all where they have none.
+        """
+        if self.tensor.ndim:
+            raise TypeError(f"cuplug.Array: hash: got shape {self.shape}, expected ()")
+        return hash(self.item())
 
     def __neg__(self):
         return called("negative")(self)

@@ -74,7 +74,7 @@ cdef class Array(Methods):
         cdef const int64_t *steps = self.tensor.strides
         cdef cuplug_tensor turned = self.tensor
         if self.tensor.ndim != 2:
-            raise ValueError(f"cuplug.Array: T: seen {self.tensor.ndim} dimensions, wanted 2")
+            raise ValueError(f"cuplug.Array: T: got {self.tensor.ndim} dimensions, expected 2")
         shape[0], shape[1] = turned.shape[1], turned.shape[0]
         strides[0], strides[1] = 1, shape[0] if shape[0] else 1
         if steps != NULL:
@@ -119,9 +119,9 @@ cdef class Array(Methods):
         """
         host = host_values("set: values", values, self.dtype)
         if host.shape != self.shape:
-            raise ValueError(f"set: values: seen shape {host.shape}, wanted {self.shape}")
+            raise ValueError(f"set: values: got shape {host.shape}, expected {self.shape}")
         if repeats_elements(&self.tensor):
-            raise ValueError("set: seen an array whose elements share memory, wanted a copy of it")
+            raise ValueError("set: got an array whose elements share memory, expected a copy of it")
         if is_contiguous(&self.tensor) or not is_on_gpu(&self.tensor):
             take_numpy(self, host, stream)
         else:
@@ -149,7 +149,7 @@ cdef class Array(Methods):
             write(view, value)
 
     def __delitem__(self, key):
-        raise TypeError("cuplug.Array: del: seen elements, which cannot be deleted")
+        raise TypeError("cuplug.Array: del: got elements, which cannot be deleted")
 
     def __iter__(self):
         if not self.tensor.ndim:
@@ -181,7 +181,7 @@ cdef class Array(Methods):
         descr = None if dtype is None else to_descr("__array__", dtype)
         result = numpy.array(seen, descr) if copy else numpy.asarray(seen, descr)
         if copy is False and result is not seen:
-            raise ValueError(f"cuplug.Array: seen {self.dtype}, whose conversion needs a copy")
+            raise ValueError(f"cuplug.Array: got {self.dtype}, whose conversion needs a copy")
         return result
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
@@ -193,7 +193,7 @@ cdef class Array(Methods):
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """Export as a DLPack capsule, ordered before the work on `stream`."""
         if self.tensor.dtype.code == OPAQUE:
-            raise BufferError(f"cuplug.Array: DLPack has no structures, seen {self.dtype}")
+            raise BufferError(f"cuplug.Array: DLPack has no structures, got {self.dtype}")
         place = None if dl_device is None else two_integers("dl_device", dl_device)
         if place is not None and place != self.__dlpack_device__():
             if place != (CUPLUG_CPU, 0):
@@ -201,15 +201,15 @@ cdef class Array(Methods):
                 raise BufferError(f"cuplug.Array: {seen}")
             if copy is False:
                 where = f"on {self.device}, which has to be copied to cpu"
-                raise BufferError(f"cuplug.Array: copy: seen False, but an array {where}")
+                raise BufferError(f"cuplug.Array: copy: got False, but an array {where}")
             return functions().asarray(self, device="cpu").__dlpack__(max_version=max_version)
         if copy:
             exported = functions().asarray(self, copy=True)
             return exported.__dlpack__(stream=stream, max_version=max_version)
         if stream is not None and not is_on_gpu(&self.tensor):
-            raise ValueError(f"cuplug.Array: stream: seen {stream}, wanted None on the host")
+            raise ValueError(f"cuplug.Array: stream: got {stream}, expected None on the host")
         if stream is not None and not isinstance(stream, int):
-            raise TypeError(f"cuplug.Array: stream: seen {stream!r:.60}, wanted an integer or None")
+            raise TypeError(f"cuplug.Array: stream: got {stream!r:.60}, expected an int or None")
         if stream is not None and stream not in (-1, 0, 1):
             order_streams(self.tensor.device.id, <void *><size_t>stream, NULL)
         return export(self, &self.tensor, max_version)
@@ -222,7 +222,7 @@ cdef class Array(Methods):
         """Itself, or a copy on a GPU whose elements follow each other."""
         cdef bint needs_copy = is_on_gpu(&self.tensor) and not is_contiguous(&self.tensor)
         if needs_copy and self.tensor.dtype.code == OPAQUE:
-            raise ValueError("cuplug.Array: seen strided structures on a GPU, wanted a whole array")
+            raise ValueError("cuplug.Array: got strided structures on a GPU, expected whole ones")
         return functions().copied(self) if needs_copy else self
 
 
@@ -275,14 +275,14 @@ cdef int write(Array x, object value) except -1:
 cdef Array field_of(Array x, str name):
     """The view of a field of structures."""
     if name not in x.dtype.fields:
-        raise KeyError(f"cuplug.Array: seen the field {name!r}, wanted one of {x.dtype.names}")
+        raise KeyError(f"cuplug.Array: got the field {name!r}, expected one of {x.dtype.names}")
     field, offset = x.dtype.fields[name][:2]
     dtype, inner = field.base, field.shape
     if not dtype_in_memory(dtype).bits:
-        raise TypeError(f"cuplug.Array: {name}: seen a field of {dtype}, which no operator takes")
+        raise TypeError(f"cuplug.Array: {name}: got a field of {dtype}, which no operator takes")
     if any([stride % dtype.itemsize for stride in x.strides]):
-        wanted = f"wanted multiples of the {dtype.itemsize} bytes of its elements"
-        raise ValueError(f"cuplug.Array: {name}: seen strides {x.strides}, {wanted}")
+        wanted = f"expected multiples of the {dtype.itemsize} bytes of its elements"
+        raise ValueError(f"cuplug.Array: {name}: got strides {x.strides}, {wanted}")
     steps = [math.prod(inner[k + 1 :]) for k in range(len(inner))]
     steps = [*[stride // dtype.itemsize for stride in x.strides], *steps]
     return view(x, x.shape + inner, tuple(steps), offset, dtype)
@@ -377,13 +377,13 @@ cdef Array view(Array x, tuple shape, tuple strides, int64_t offset, object dtyp
     cdef double n_bytes = dtype.itemsize
     cdef int k
     if len(shape) > CUPLUG_MAX_NDIM:
-        raise ValueError(f"cuplug.Array: seen {len(shape)} dimensions, wanted at most 64")
+        raise ValueError(f"cuplug.Array: got {len(shape)} dimensions, expected at most 64")
     seen.ndim = len(shape)
     seen.shape, seen.strides = sizes, steps
     for k in range(seen.ndim):
         n_bytes *= shape[k] or 1
     if n_bytes >= 2.0**63:
-        raise ValueError(f"cuplug.Array: seen shape {shape}, wanted less than 2^63 bytes")
+        raise ValueError(f"cuplug.Array: got shape {shape}, expected less than 2^63 bytes")
     for k in range(seen.ndim):
         sizes[k], steps[k] = shape[k], strides[k]
     seen.data = <char *>seen.data + offset

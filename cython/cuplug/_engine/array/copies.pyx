@@ -74,7 +74,7 @@ cdef object host_values(str name, object x, object descr):
     """What NumPy makes of numbers, or of an array of the host."""
     is_array = isinstance(x, (numpy.ndarray, numpy.generic))
     if is_array and descr is not None and x.dtype.kind == "c" and descr.kind in "biuf":
-        raise TypeError(f"{name}: seen {x.dtype}, wanted real numbers for {descr}")
+        raise TypeError(f"{name}: got {x.dtype}, expected real numbers for {descr}")
     try:
         if has_only_dlpack(x):
             x = numpy.from_dlpack(x)
@@ -88,7 +88,7 @@ cdef object host_values(str name, object x, object descr):
         kind = TypeError if isinstance(error, TypeError) else ValueError
         wanted = "numbers" if descr is None else f"numbers for {descr}"
         seen = type(x).__name__
-        raise kind(f"{name}: seen {seen}, wanted {wanted}, in equal rows: {error}") from error
+        raise kind(f"{name}: got {seen}, expected {wanted}, in equal rows: {error}") from error
 
 
 cdef bint is_floating(object descr):
@@ -143,7 +143,7 @@ cdef object to_numpy(Buffer x, object out, object stream):
     if stream is None:
         after = work_stream(x.tensor.device.id)
     if after != NULL:
-        refuse_capture("numpy", after, "wanted a stream whose work is done")
+        refuse_capture("numpy", after, "expected a stream whose work is done")
     is_direct = out is not None and out.flags.c_contiguous
     result = out if is_direct else empty_array(&x.tensor, is_large(&x.tensor)).view(x.dtype)
     cdef void *to = PyArray_DATA(<PyArrayObject *>result)
@@ -159,12 +159,12 @@ cdef int check_out(Buffer x, object out) except -1:
     if out is None:
         return 0
     if not isinstance(out, numpy.ndarray):
-        raise TypeError(f"numpy: out: seen {type(out).__name__}, wanted a NumPy array")
+        raise TypeError(f"numpy: out: got {type(out).__name__}, expected a NumPy array")
     if (out.shape, out.dtype) != (x.shape, x.dtype):
         seen, wanted = f"{out.dtype} of shape {out.shape}", f"{x.dtype} of shape {x.shape}"
-        raise ValueError(f"numpy: out: seen {seen}, wanted {wanted}")
+        raise ValueError(f"numpy: out: got {seen}, expected {wanted}")
     if not out.flags.writeable:
-        raise ValueError("numpy: out: seen a read-only array, wanted a writable one")
+        raise ValueError("numpy: out: got a read-only array, expected a writable one")
     return 0
 
 
@@ -176,7 +176,7 @@ cdef int take_numpy(Buffer x, object values, object stream) except -1:
     if stream is None:
         after = memory_stream(x.tensor.device.id)
     if after != NULL:
-        refuse_capture("set", after, "wanted a stream whose work is done")
+        refuse_capture("set", after, "expected a stream whose work is done")
     host = numpy.ascontiguousarray(values)
     cdef void *source = PyArray_DATA(<PyArrayObject *>host)
     copy_watched("set", x.tensor.device.id, False, x.tensor.data, source, x.nbytes, after)

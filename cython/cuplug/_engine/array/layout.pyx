@@ -160,9 +160,9 @@ cdef int n_not_named(PyObject *const *items, Py_ssize_t n_items, int ndim) excep
         n_named += kind == NUMBER or kind == RANGE
         n_rests += kind == REST
     if n_named > ndim:
-        raise IndexError(f"cuplug.Array: seen {n_named} indices, wanted at most {ndim}")
+        raise IndexError(f"cuplug.Array: got {n_named} indices, expected at most {ndim}")
     if n_rests > 1:
-        raise IndexError("cuplug.Array: seen several '...' in a key, wanted one")
+        raise IndexError("cuplug.Array: got several '...' in a key, expected one")
     return ndim - n_named
 
 
@@ -210,9 +210,9 @@ cdef int64_t take_range(
     try:
         PySlice_GetIndicesEx(part, size, &start, &stop, &by, &length)
     except TypeError:
-        raise TypeError(f"cuplug.Array: seen {part!r}, wanted integers or None in it") from None
+        raise TypeError(f"cuplug.Array: got {part!r}, expected integers or None in it") from None
     except ValueError:
-        raise ValueError(f"cuplug.Array: seen {part!r}, wanted a step other than 0") from None
+        raise ValueError(f"cuplug.Array: got {part!r}, expected a step other than 0") from None
     n[0] = length
     stride[0] = step * by if length > 1 else step
     return start * step if length else 0

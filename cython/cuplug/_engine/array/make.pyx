@@ -91,10 +91,10 @@ def from_pointer(pointer, shape, dtype, device="cuda", owner=None):
     descr = describe("from_pointer", shape, dtype, sizes, &x)
     x.device = place_for("from_pointer", device)
     if not 0 <= index(pointer) < 1 << 64:
-        raise ValueError(f"from_pointer: pointer: seen {pointer}, wanted an address")
+        raise ValueError(f"from_pointer: pointer: got {pointer}, expected an address")
     x.data = <void *><uintptr_t>index(pointer)
     if <uintptr_t>x.data % descr.alignment:
-        raise ValueError(f"from_pointer: pointer: seen {pointer:#x}, which is not aligned")
+        raise ValueError(f"from_pointer: pointer: got {pointer:#x}, which is not aligned")
     return of_structures(share_memory(&x, owner), descr)
 
 
@@ -114,13 +114,13 @@ cdef object describe(
     x.shape, x.strides, x.data, x.byte_offset = sizes, NULL, NULL, 0
     x.dtype = dtype_in_memory(descr)
     if not x.dtype.bits:
-        raise TypeError(f"{function}: dtype: seen {dtype}, which no operator takes")
+        raise TypeError(f"{function}: dtype: got {dtype}, which no operator takes")
     cdef double n_bits = x.dtype.bits * x.dtype.lanes
     for k in range(x.ndim):
         n_bits *= sizes[k] if sizes[k] else 1  # NumPy refuses what is as large without a 0, too
     if n_bits >= 2.0**66:
         seen = parse_shape(function, shape)
-        raise ValueError(f"{function}: shape: seen {seen}, wanted less than 2^63 bytes")
+        raise ValueError(f"{function}: shape: got {seen}, expected less than 2^63 bytes")
     return descr
 
 
@@ -156,14 +156,14 @@ cdef tuple parse_shape(str function, object shape):
         lengths = tuple(map(index, (shape,) if is_one else shape))
     except TypeError:
         wanted = "an int or a sequence of them"
-        raise TypeError(f"{function}: shape: seen {shape!r}, wanted {wanted}") from None
+        raise TypeError(f"{function}: shape: got {shape!r}, expected {wanted}") from None
     if len(lengths) > CUPLUG_MAX_NDIM:
-        raise ValueError(f"{function}: shape: seen {len(lengths)} dimensions, wanted at most 64")
+        raise ValueError(f"{function}: shape: got {len(lengths)} dimensions, expected at most 64")
     if not all([0 <= length < 1 << 63 for length in lengths]):
         wanted = "sizes of at least 0, below 2^63"
         is_long = any([length >> 64 for length in lengths if length > 0])
         seen = "an integer beyond 64 bits" if is_long else lengths
-        raise ValueError(f"{function}: shape: seen {seen}, wanted {wanted}")
+        raise ValueError(f"{function}: shape: got {seen}, expected {wanted}")
     return lengths
 
 

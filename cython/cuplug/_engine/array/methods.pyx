@@ -31,7 +31,7 @@ cdef class Methods(Arithmetic):
     def item(self):
         """Return the only element as a number of Python's."""
         if self.size != 1:
-            raise ValueError(f"cuplug.Array: item: seen shape {self.shape}, wanted one element")
+            raise ValueError(f"cuplug.Array: item: got shape {self.shape}, expected one element")
         return self.numpy().item()
 
     def tolist(self):
@@ -296,7 +296,7 @@ cdef object converted(str function, object x, object dtype):
         return x
     result = x.astype(dtype, False)
     if result.dtype.kind in "biu":
-        raise TypeError(f"{function}: dtype: seen {result.dtype}, wanted one of floats")
+        raise TypeError(f"{function}: dtype: got {result.dtype}, expected one of floats")
     return result
 
 
@@ -306,9 +306,9 @@ cdef object into(object out, object result):
         return result
     if not isinstance(out, Methods) or out.shape != result.shape:
         seen = f"shape {out.shape}" if isinstance(out, Methods) else type(out).__name__
-        raise TypeError(f"cuplug.Array: out: seen {seen}, wanted a cuplug.Array of {result.shape}")
+        raise TypeError(f"cuplug.Array: out: got {seen}, expected a cuplug.Array of {result.shape}")
     if not can_cast(result.dtype, out.dtype, "same_kind"):
         wanted = f"an array that holds {result.dtype}"
-        raise TypeError(f"cuplug.Array: out: seen elements of {out.dtype}, wanted {wanted}")
+        raise TypeError(f"cuplug.Array: out: got elements of {out.dtype}, expected {wanted}")
     functions().assign(out, result)
     return out

@@ -63,10 +63,10 @@ def empty_pinned(shape, dtype="float64", device=None):
     """
     descr = to_descr("empty_pinned", dtype)
     if descr.hasobject:
-        raise TypeError(f"empty_pinned: dtype: seen {descr}, wanted numbers or structs")
+        raise TypeError(f"empty_pinned: dtype: got {descr}, expected numbers or structs")
     sizes = parse_shape("empty_pinned", shape)
     if prod(sizes) * max(descr.itemsize, 1) >= 1 << 63:
-        raise ValueError(f"empty_pinned: shape: seen {sizes}, wanted less than 2^63 bytes")
+        raise ValueError(f"empty_pinned: shape: got {sizes}, expected less than 2^63 bytes")
     like = numpy.broadcast_to(numpy.empty((), descr), sizes)
     memory = SharedMemory(parse_gpu("empty_pinned", device or 0).id, False, like.nbytes)
     return numpy.asarray(memory).view(descr).reshape(like.shape)

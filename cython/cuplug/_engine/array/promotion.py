@@ -26,7 +26,7 @@ def name_of(dtype: Any) -> str:
     """Return a dtype's name, which NumPy puts together each time that it is asked for."""
     name = name_of_descr(dtype)
     if dtype.names and name not in DTYPES:
-        raise TypeError(f"seen structures of dtype {dtype}, wanted numbers: no operator takes them")
+        raise TypeError(f"got structures of dtype {dtype}, expected numbers")
     return name
 
 
@@ -34,7 +34,7 @@ def name_of(dtype: Any) -> str:
 def kind_of(dtype: Any) -> str:
     """Return "bool", "int", "uint", "float", "complex" or "storage"."""
     if name_of(dtype) not in DTYPES:
-        raise TypeError(f"seen elements of dtype {dtype}, which no operator takes")
+        raise TypeError(f"got elements of dtype {dtype}, which no operator takes")
     return DTYPES[name_of(dtype)].kind
 
 
@@ -54,7 +54,7 @@ def to_dtype(dtype: Any, name: str = "cuplug.array_api") -> Any:
             return np.dtype(dtype).newbyteorder("=")
     except (TypeError, ValueError):
         pass
-    raise TypeError(f"{name}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")
+    raise TypeError(f"{name}: dtype: got {dtype!r}, expected a dtype of NumPy or ml_dtypes")
 
 
 @cache

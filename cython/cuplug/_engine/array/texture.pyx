@@ -128,7 +128,7 @@ floats=False, device=None)\n--\n
         x = on_gpu(values, self.gpu)
         if (x.shape, x.dtype) != (self.shape, self.dtype):
             seen, wanted = f"{x.dtype} of shape {x.shape}", f"{self.dtype} of shape {self.shape}"
-            raise ValueError(f"Texture: set: seen {seen}, wanted {wanted}")
+            raise ValueError(f"Texture: set: got {seen}, expected {wanted}")
         copy(self, x, False)
 
     def numpy(self):
@@ -156,12 +156,12 @@ cdef int set_sizes(
 ) except -1:
     cdef int k
     if dtype.name not in FORMATS:
-        raise TypeError(f"Texture: seen dtype {dtype}, wanted one of {', '.join(FORMATS)}")
+        raise TypeError(f"Texture: got dtype {dtype}, expected one of {', '.join(FORMATS)}")
     sizes = shape[:-1] if channels else shape
     n_channels = shape[-1] if channels and shape else 1
     if not 1 <= len(sizes) <= 3 or n_channels not in (1, 2, 4) or 0 in sizes:
         wanted = "1 to 3 dimensions" + (" and 1, 2 or 4 channels" if channels else "")
-        raise ValueError(f"Texture: seen shape {shape}, wanted {wanted}")
+        raise ValueError(f"Texture: got shape {shape}, expected {wanted}")
     for k in range(3):
         form.sizes[k] = sizes[-1 - k] if k < len(sizes) else 0
     form.format, form.n_channels = FORMATS[dtype.name], n_channels
@@ -176,14 +176,14 @@ cdef int set_modes(
     for name, seen, known in (("filter", filter, FILTERS), ("address", address, ADDRESSES)):
         if seen not in known:
             wanted = " or ".join([repr(each) for each in known])
-            raise ValueError(f"Texture: {name}: seen {seen!r}, wanted {wanted}")
+            raise ValueError(f"Texture: {name}: got {seen!r}, expected {wanted}")
     is_integer = dtype.kind in "iu"
     if filter == "linear" and is_integer and not floats:
-        raise ValueError(f"Texture: filter: seen 'linear' of {dtype}, wanted floats=True")
+        raise ValueError(f"Texture: filter: got 'linear' of {dtype}, expected floats=True")
     if floats and (not is_integer or dtype.itemsize > 2):
-        raise ValueError(f"Texture: floats: seen {dtype}, wanted integers of 8 or 16 bits")
+        raise ValueError(f"Texture: floats: got {dtype}, expected integers of 8 or 16 bits")
     if address in ("wrap", "mirror") and not normalized:
-        raise ValueError(f"Texture: address: seen {address!r}, wanted it with normalized=True")
+        raise ValueError(f"Texture: address: got {address!r}, expected it with normalized=True")
     form.addressing, form.is_linear = ADDRESSES[address], FILTERS[filter]
     form.is_normalized, form.keeps_integers = normalized, is_integer and not floats
     return 0

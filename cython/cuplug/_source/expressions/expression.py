@@ -144,6 +144,10 @@ def template(name: str) -> str:
         return file.read()
 
 
+OWN_FUNCTIONS = {  # of code for the host
+    "host/functions.h": r"\b(?:erf|exp|tanh)\b",
+    "host/circular.h": r"\b(?:cos|sin|tan)\b",
+}
 CUDA = ("cuda/code.cuh", "cuplug/packs.cuh", "cuplug/walk.cuh")
 FUNCTIONS = {  # of CUDA code, by what uses them: each takes the compiler some milliseconds
     ("cuda/functions.cuh",): r"\b(?:erf|hypot|sin)\b",
@@ -159,7 +163,7 @@ HOST = (
 def prelude(variant: Variant, code: str, host: Sequence[str] = HOST) -> str:
     """Return what stands before all code for a side; that for GPUs is in a namespace."""
     texts = [template("cuplug/loop.h")]
-    own = ["host/functions.h"] if re.search(r"\b(?:erf|exp|tanh)\b", code) else []
+    own = [name for name, used in OWN_FUNCTIONS.items() if re.search(used, code)]
     texts += [template(name) for name in (*_powers(code), *host, *own) if variant.on_host]
     if not variant.on_host:
         texts += [_cuda(name) for name in CUDA] + ["namespace cuplug {"]
@@ -192,7 +196,7 @@ def may_divide(text: str) -> bool:
 
 @cache
 def _vector_functions() -> re.Pattern[str]:
-    names = re.findall(r"^CUPLUG_VECTOR_\d\((\w+)\)", template("host/code.h"), re.M)
+    names = re.findall(r"^CUPLUG_VECTOR_\w+\((\w+)\)", template("host/code.h"), re.M)
     return re.compile(rf"\b({'|'.join(names)})f?\b")
 
 

@@ -164,7 +164,7 @@ class Function:
     def check(self, dtype: str) -> None:
         """Refuse a dtype that is computed with as another one, where neighbours are asked for."""
         if self.name == "nextafter" and DTYPES[dtype].is_narrow:
-            raise TypeError(f"{self.name}: seen {dtype}, wanted float32 or float64")
+            raise TypeError(f"{self.name}: got {dtype}, expected float32 or float64")
 
     def preamble(self, kind: str) -> str:
         """Return the functions that the expression of a kind calls."""
@@ -346,7 +346,7 @@ def known_power(dtype: Any, exponent: Any) -> str | None:
 def _known_power(dtype: Any, exponent: Any) -> str | None:
     kind = kind_of(dtype)
     if kind in ("int", "uint") and type(exponent) is int and exponent < 0:
-        raise ValueError(f"pow: seen {exponent}, wanted a power >= 0 of {dtype}")
+        raise ValueError(f"pow: got {exponent}, expected a power >= 0 of {dtype}")
     name = POWERS.get(exponent)
     is_exact = kind in ("float", "complex") or type(exponent) is int
     return name if name and is_exact and kind in FUNCTIONS[name].expressions else None

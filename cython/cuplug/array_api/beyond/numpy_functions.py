@@ -16,12 +16,19 @@ from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
 
 standard = import_module("cuplug.array_api")
 
-# NumPy's implementation calls methods, or reads attributes.
+# Methods of arrays compute them. NumPy's own code copies to the host if one raises TypeError.
 _BY_METHODS = {
-    *("all", "amax", "amin", "any", "argmax", "argmin", "argsort", "around", "array2string"),
-    *("array_repr", "array_str", "clip", "cumprod", "cumsum", "imag", "iscomplexobj", "isrealobj"),
-    *("max", "mean", "min", "ndim", "nonzero", "prod", "put", "real", "repeat", "reshape", "round"),
-    *("searchsorted", "shape", "size", "squeeze", "std", "sum", "take", "transpose", "var"),
+    *("all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "max", "mean"),
+    *("min", "nonzero", "prod", "put", "repeat", "reshape", "round", "searchsorted", "squeeze"),
+    *("std", "sum", "take", "transpose", "var"),
+}
+_METHODS = {"amax": "max", "amin": "min", "around": "round"} | {x: x for x in _BY_METHODS}
+# NumPy's names of parameters -> those of methods.
+_PARAMETERS = {"a_max": "max", "a_min": "min", "ind": "indices"}
+# NumPy's implementation reads attributes, or prints.
+_BY_ATTRIBUTES = {
+    *("array2string", "array_repr", "array_str", "imag", "iscomplexobj", "isrealobj", "ndim"),
+    *("real", "shape", "size"),
 }
 # They are called with `like=`, which does not say where.
 _CREATING = {"arange", "asarray", "empty", "eye", "full", "identity", "ones", "zeros"}
@@ -58,7 +65,10 @@ def _expand_dims(x: Array, axis: Any) -> Array:
     return x
 
 
-def _copyto(dst: Array, src: Any, casting: Any = "same_kind") -> None:
+def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
+    if not isinstance(dst, Array):
+        np.copyto(dst, np.asarray(src), casting)
+        return
     if not np.can_cast(getattr(src, "dtype", dst.dtype), dst.dtype, casting):
         raise TypeError(f"numpy.copyto: src: got {src.dtype}, expected {dst.dtype} ({casting})")
     dst[...] = src
@@ -85,15 +95,40 @@ def call_numpy(function: Any, types: Any, args: Any, keywords: Any) -> Any:
         return _new_like(name.removesuffix("_like"), *args, **keywords)
     own = _own(function)
     if own is not None:
-        args, keywords = _as_ours(args, keywords)
+        if own is not _copyto:
+            args, keywords = _as_ours(args, keywords)
         return own(*args, **keywords)
+    if name in _METHODS and function.__module__ == "numpy":
+        return _by_method(_METHODS[name], function, args, keywords)
     is_on_gpu = gpu_in([*args, *keywords.values()], MAX_NDIM) is not None
-    if name in _BY_METHODS or (name in _OF_THE_HOST and not is_on_gpu):
+    if name in _BY_ATTRIBUTES or (name in _OF_THE_HOST and not is_on_gpu):
         return function._implementation(*args, **keywords)
     raise TypeError(
         f"{_full_name(function)}: got a cuplug.Array{' in GPU memory' * is_on_gpu}, expected an "
         "array of NumPy's (cuplug.array_api has no such function); use x.numpy()"
     )
+
+
+def _by_method(name: str, function: Any, args: Any, keywords: Any) -> Any:
+    """Call a method with the arguments that are not NumPy's defaults."""
+    parameters = inspect.signature(function).parameters
+    given = inspect.signature(function).bind(*args, **keywords).arguments
+    device = gpu_in([*args, *keywords.values()], MAX_NDIM)
+    out = {"out": given.pop("out")} if "out" in given else {}
+    (x, *values), _ = _as_ours([*given.values()], {})
+    if not isinstance(x, Array):
+        if name == "put" or isinstance(x, np.ndarray):
+            raise TypeError(f"{_full_name(function)}: got {_kind(x)}, expected a cuplug.Array")
+        x = asarray(x, device="cpu" if device is None else device)
+    known = dict(zip([*given][1:], values, strict=True)) | out
+    known = {key: y for key, y in known.items() if y is not parameters[key].default}
+    places = [known.pop(key) for key in ("shape", "axes") if key in known]
+    renamed = _PARAMETERS | ({"v": "values"} if name == "put" else {})
+    return getattr(x, name)(*places, **{renamed.get(key, key): y for key, y in known.items()})
+
+
+def _kind(x: Any) -> str:
+    return f"{type(x).__module__}.{type(x).__name__}"
 
 
 def _full_name(function: Any) -> str:
@@ -111,7 +146,11 @@ def _own(function: Any) -> Any:
         room
     )
     name = _RENAMED.get(name, named(name) if room == "numpy" else name)
-    if space is None or name in _BY_METHODS | _CREATING or name not in space.__all__:
+    if (
+        space is None
+        or name in _METHODS.keys() | _BY_ATTRIBUTES | _CREATING
+        or name not in space.__all__
+    ):
         return None
     own = getattr(space, name)
     if "beyond" in standard._HOMES.get(name, "") and space is standard:

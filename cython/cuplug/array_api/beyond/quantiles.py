@@ -37,7 +37,9 @@ class _Lines:
     def __init__(self, name: str, x: Any, axis: Any, ignores_nan: bool) -> None:
         kind = kind_of(checked(name, "x", x).dtype)
         if kind == "complex":
-            raise TypeError(f"{name}: x: got {x.dtype}, expected real numbers")
+            raise TypeError(
+                f"{name}: x: got {x.dtype}, expected real numbers; use real, imag or abs"
+            )
         x = x if kind == "float" else astype(x, DEFAULTS["real floating"])
         axes = axes_of(name, axis, x.ndim)
         rest = [k for k in range(x.ndim) if k not in axes]

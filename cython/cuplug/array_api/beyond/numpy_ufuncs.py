@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ufuncs of NumPy that are called with cuplug's arrays."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import NUMBERS, is_typed_number, kind_of
+from cuplug._source.expressions.functions import named
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.creation import assign
+from cuplug.array_api.dtypes import checked_order
+from cuplug.array_api.elementwise import CALLED, binary
+
+standard = import_module("cuplug.array_api")
+_REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+_REDUCED |= {"logical_and": "all", "logical_or": "any"}
+_OF_REDUCTIONS = {"axis", "dtype", "keepdims", "out"}
+# What compares has no complex numbers, in NumPy's functions beyond ours as in these.
+_ORDERED = {"fmax", "fmin", "greater", "greater_equal", "less", "less_equal", "maximum", "minimum"}
+
+
+def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> Any:
+    """Return what a ufunc of NumPy's gives, of arrays and numbers alone where the arrays are.
+
+    What cuplug does not have NumPy computes in host memory. The results are NumPy's arrays if one
+    of the arguments is.
+    """
+    given = keywords.get("out") or ()
+    is_ours = all(
+        isinstance(x, (Array, *NUMBERS)) or is_typed_number(x)
+        for x in (*inputs, *(x for x in given if x is not None))
+    )
+    if is_ours:
+        for x in inputs if function.__name__ in _ORDERED else ():
+            if isinstance(x, Array):
+                checked_order(f"numpy.{function.__name__}", x)
+        own = _own(function, method, inputs, keywords)
+        if own is not None:
+            return own
+    seen = {"out": tuple(map(_seen_by_numpy, given))} if given else {}
+    found = getattr(function, method)(*map(_seen_by_numpy, inputs), **(keywords | seen))
+    if method == "at":
+        return None
+    results = found if isinstance(found, tuple) else (found,)
+    given = given or (None,) * len(results)
+    results = tuple(_chosen(x, y, is_ours) for x, y in zip(results, given, strict=True))
+    return results if isinstance(found, tuple) else results[0]
+
+
+def _chosen(found: Any, out: Any, is_ours: bool) -> Any:
+    if out is not None:
+        return out
+    return asarray(found, device="cpu") if is_ours else found
+
+
+def _own(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> Any:
+    """Return what functions of cuplug's give; None: there is none for such arguments."""
+    name = function.__name__
+    if method == "reduce" and name in _REDUCED and keywords.keys() <= _OF_REDUCTIONS:
+        known = {"axis": 0} | keywords | {"out": keywords.get("out", (None,))[0]}
+        return getattr(inputs[0], _REDUCED[name])(**known)
+    if method != "__call__" or not keywords.keys() <= {"out"}:
+        return None
+    if name in ("matmul", "vecdot"):
+        # Another library's array may compute it.
+        call = getattr(standard, name) if all(isinstance(x, Array) for x in inputs) else None
+    else:
+        call = _divided if function is np.divmod else CALLED.get(named(name))
+    if name == "rint" and kind_of(inputs[0].dtype) in ("int", "uint"):
+        call = None  # NumPy's gives floats
+    if call is None:
+        return None
+    return _written(call(*inputs), keywords.get("out"))
+
+
+def _divided(x: Any, y: Any) -> tuple[Array, Array]:
+    return binary("floor_divide", x, y), binary("remainder", x, y)
+
+
+def _written(found: Any, out: Any) -> Any:
+    """Return results, in the arrays that were given for them."""
+    if out is None:
+        return found
+    results = found if isinstance(found, tuple) else (found,)
+    pairs = [(x, y) for x, y in zip(results, out, strict=True) if y is not None]
+    for x, y in pairs:
+        if x.shape != y.shape:
+            raise ValueError(f"out: got shape {y.shape}, expected {x.shape}")
+        if not np.can_cast(x.dtype, y.dtype, "same_kind"):
+            raise TypeError(f"out: got {y.dtype}, expected an array that holds {x.dtype}")
+    for x, y in pairs:
+        assign(y, x)
+    kept = tuple(x if y is None else y for x, y in zip(results, out, strict=True))
+    return kept if isinstance(found, tuple) else kept[0]
+
+
+def _seen_by_numpy(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, Array) else x
