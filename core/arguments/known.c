@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arguments/known.h"
 
+#include "base/dtype.h"
+
 static uint64_t add_argument(uint64_t key, const cuplug_argument *a) {
   const cuplug_tensor *t = &a->tensor;
   key = key * 31 + a->kind;

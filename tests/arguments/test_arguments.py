@@ -124,7 +124,7 @@ def test_devices_of_functions():
 
 @pytest.mark.parametrize("shape", ["ab", 2.5, ((1, 2), 3), None])
 def test_shapes_that_are_none(shape):
-    with pytest.raises(TypeError, match="^empty: shape: seen .*, wanted an int or a sequence"):
+    with pytest.raises(TypeError, match="^empty: shape: got .*, expected an int or a sequence"):
         cuplug.empty(shape)
 
 
@@ -134,7 +134,9 @@ def test_no_dtype():
 
 
 def test_a_size_beyond_63_bits():
-    with pytest.raises(ValueError, match="^empty: shape: seen .*, wanted sizes of at least 0, bel"):
+    with pytest.raises(
+        ValueError, match="^empty: shape: got .*, expected sizes of at least 0, bel"
+    ):
         cuplug.empty((1, 1 << 70))
 
 

@@ -33,7 +33,7 @@ def test_calls_on_the_host(ops):
         assert sums.tolist() == SUMS
         assert seen.tolist() == [SIZES.ctypes.data, 1, 1]
     assert ops.sums(X, SIZES[::-1], device="cpu").sums.tolist() == [3, 25, 0, 17]
-    assert ops.scale(np.array([2.0]), X, device="cpu").tolist() == (2 * X).tolist()
+    assert ops.stretch(np.array([2.0]), X, device="cpu").tolist() == (2 * X).tolist()
     assert ops.ramp(np.array(5), 3, device="cpu").tolist() == [5, 6, 7]
 
 
@@ -68,13 +68,13 @@ with Raises(ValueError, "sums: sizes: "):
     gpu.sums(on_gpu, -sizes)
 
 factors, calls = np.array([2.0, 9.0]), np.zeros(1, np.int64)
-y = gpu.scale(factors, on_gpu, calls)
+y = gpu.stretch(factors, on_gpu, calls)
 assert type(y) is cuplug.Array and y.numpy().tolist() == (2 * x).tolist()
-y = gpu.scale(factors, x, calls, device="cuda")
+y = gpu.stretch(factors, x, calls, device="cuda")
 assert type(y) is np.ndarray and y.tolist() == (2 * x).tolist()
 assert calls.tolist() == [2]
-with Raises(ValueError, "scale: calls: got an array on cuda:0, expected one in the memory"):
-    gpu.scale(factors, on_gpu, cuplug.asarray(calls, device="cuda"))
+with Raises(ValueError, "stretch: calls: got an array on cuda:0, expected one in the memory"):
+    gpu.stretch(factors, on_gpu, cuplug.asarray(calls, device="cuda"))
 
 y = gpu.ramp(np.array(5), 3, device="cuda")  # no other array says where it runs
 assert type(y) is cuplug.Array and y.numpy().tolist() == [5, 6, 7]
@@ -91,8 +91,8 @@ def test_calls_that_are_cut_in_slices(run_fake, host_arrays_file):
     body = """
     x = np.arange(8 << 20, dtype=np.float32)
     calls = np.zeros(1, np.int64)
-    assert np.array_equal(gpu.scale(np.array([3.0]), x, device="cuda"), 3 * x)
-    assert np.array_equal(gpu.scale(np.array([3.0]), x, calls, device="cuda"), 3 * x)
+    assert np.array_equal(gpu.stretch(np.array([3.0]), x, device="cuda"), 3 * x)
+    assert np.array_equal(gpu.stretch(np.array([3.0]), x, calls, device="cuda"), 3 * x)
     assert calls[0] == 1  # an array that is changed and has no loop dimensions is not cut
     assert counts().misuses == 0
     """

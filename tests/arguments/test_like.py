@@ -35,12 +35,12 @@ def elements(x):
 def test_any_order_of_dimensions(ops, order):
     x = permuted((2, 3, 4, 5), order)
     for _ in range(2):
-        y, strides = ops.add_one(x)
+        y, strides = ops.incremented(x)
         np.testing.assert_array_equal(y, x + 1)
         assert y.strides == x.strides
         assert tuple(strides) == elements(x)
     sliced = x[:, 1:, ::2]
-    y = ops.add_one(sliced).y
+    y = ops.incremented(sliced).y
     np.testing.assert_array_equal(y, sliced + 1)
     assert y.strides == np.empty_like(sliced).strides  # NumPy's order "K", without gaps
 
@@ -66,8 +66,8 @@ def test_orders_that_strides_leave_open(ops):
         square[1:2, 2:3].T,
         square[::2, ::2],
     ):
-        assert ops.add_one(x).y.flags.c_contiguous
-    assert ops.add_one(np.array(2, np.float32)).y == 3
+        assert ops.incremented(x).y.flags.c_contiguous
+    assert ops.incremented(np.array(2, np.float32)).y == 3
     one_channel = permuted((2, 1, 3, 4), (0, 2, 3, 1))
     assert one_channel.flags.c_contiguous
     assert ops.count(one_channel, 5).flags.c_contiguous
@@ -102,23 +102,23 @@ def test_words_and_defaults(ops):
 def test_arrays_that_are_given(ops):
     x = permuted((3, 4), (1, 0))
     out = np.zeros((4, 3), np.float32).T
-    assert ops.add_one(x, out=(out, np.zeros(2, np.int64))).y is out
+    assert ops.incremented(x, out=(out, np.zeros(2, np.int64))).y is out
     np.testing.assert_array_equal(out, x + 1)
     for given, wrong, got, expected in (
         (x, np.zeros((3, 4), np.float32), r"\(4, 1\)", r"\(1, 3\)"),
         (x, np.zeros((4, 6), np.float32)[:, :3].T, r"\(1, 6\)", r"\(1, 3\)"),
         (x.copy("C"), out, r"\(1, 3\)", r"\(4, 1\)"),
     ):
-        message = rf"^add_one: y: got strides {got}, expected {expected} \(like x\)$"
+        message = rf"^incremented: y: got strides {got}, expected {expected} \(like x\)$"
         with pytest.raises(ValueError, match=message):
-            ops.add_one(given, out=(wrong, np.zeros(2, np.int64)))
+            ops.incremented(given, out=(wrong, np.zeros(2, np.int64)))
     with pytest.raises(ValueError, match=r"^sum: out: got strides \(4, 1\), expected \(1, 3\)"):
         ops.sum(x, x, out=np.zeros((3, 4), np.float32))
 
 
 def test_own_arrays(ops):
     x = cuplug.asarray(permuted((2, 3, 4), (0, 2, 1)), device="cpu")
-    y, strides = ops.add_one(x)
+    y, strides = ops.incremented(x)
     assert type(y) is cuplug.Array
     assert tuple(strides.numpy()) == (12, 1, 3)
     np.testing.assert_array_equal(y.numpy(), x.numpy() + 1)
@@ -130,7 +130,7 @@ def test_arrays_of_the_host_on_a_gpu(run_fake, like_file):
     import numpy as np
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4).transpose(0, 2, 1)
     for layout in (x, x[:, ::2], x[::-1], x.copy("C"), x.copy("F")):
-        y, strides = gpu.add_one(layout, device="cuda")
+        y, strides = gpu.incremented(layout, device="cuda")
         assert np.array_equal(y, layout + 1)
         assert y.strides == np.empty_like(layout).strides
         assert tuple(4 * strides) == y.strides
@@ -150,7 +150,7 @@ def test_arrays_of_a_gpu(run_emulated, like_file):
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     there = cuplug.asarray(x, device="cuda")
     for view in (lambda x: x, lambda x: x.T, lambda x: x[:, ::2], lambda x: x.T[1:]):
-        for operator in (lambda x: ops.add_one(x).y, ops.there, ops.plus):
+        for operator in (lambda x: ops.incremented(x).y, ops.there, ops.plus):
             y = operator(view(there))
             assert np.array_equal(y.numpy(), view(x) + 1)
             is_kept = operator is not ops.plus or view(x).size == 12

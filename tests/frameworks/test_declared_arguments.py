@@ -130,5 +130,5 @@ def test_dask(dtypes, host_arrays):
         y = dtypes.cast(x, dtype)
         assert y.dtype == "int32"
         assert y.compute().tolist() == [0, 1, 2, 3, 4, 5]
-    y = host_arrays.scale(np.array([2.0]), x)
+    y = host_arrays.stretch(np.array([2.0]), x)
     assert y.compute().tolist() == [0, 2, 4, 6, 8, 10]

@@ -17,7 +17,7 @@ def function(build_plugin):
 
     defines = ["CUPLUG_ARCHITECTURES=900"]
     ops = cuplug.load(build_plugin(FIXTURES / "like.c", "like", defines=defines))
-    return {name: Function(getattr(ops, name)) for name in ("add_one", "count", "sum")}
+    return {name: Function(getattr(ops, name)) for name in ("incremented", "count", "sum")}
 
 
 def views():
@@ -36,9 +36,9 @@ def test_tensors_without_elements_tell_the_same_strides(function):
     for x in views():
         with FakeTensorMode() as mode:
             fake = mode.from_tensor(x)
-            fakes = [*function["add_one"](fake), function["count"](fake, 7)]
+            fakes = [*function["incremented"](fake), function["count"](fake, 7)]
             fakes += [function["sum"](fake, fake[0]), function["sum"](fake[0], fake)]
-        real = [*function["add_one"](x), function["count"](x, 7)]
+        real = [*function["incremented"](x), function["count"](x, 7)]
         real += [function["sum"](x, x[0]), function["sum"](x[0], x)]
         for y, z in zip(real, fakes, strict=True):
             assert (y.shape, y.stride()) == (z.shape, z.stride()), (x.shape, x.stride())
@@ -49,17 +49,17 @@ def test_tensors_without_elements_tell_the_same_strides(function):
 def test_channels_last(function, form):
     x = torch.randn((2, 3, 4, 5, 6)[: 4 if form is torch.channels_last else 5])
     x = x.to(memory_format=form)
-    y, strides = function["add_one"](x)
+    y, strides = function["incremented"](x)
     assert torch.equal(y, x + 1)
     assert y.is_contiguous(memory_format=form)
     assert tuple(strides.tolist()) == y.stride() == x.stride()
     assert function["count"](x, 7).is_contiguous(memory_format=form)
     torch._dynamo.reset()
-    compiled = torch.compile(function["add_one"], backend="aot_eager", fullgraph=True)
+    compiled = torch.compile(function["incremented"], backend="aot_eager", fullgraph=True)
     for _ in range(2):  # with other sizes they become symbols
         assert compiled(x)[0].stride() == x.stride()
         x = torch.cat([x, x]).to(memory_format=form)
-    torch.library.opcheck(function["add_one"].packet.default, (x,))
+    torch.library.opcheck(function["incremented"].packet.default, (x,))
 
 
 def test_jax_has_row_major_arrays():

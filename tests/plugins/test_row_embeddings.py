@@ -6,7 +6,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 from backends import dtype_of
-from cuplug import ops
+from cuplug.ops import (
+    rotary,
+    rotary_backward,
+    topk_softmax,
+)
 
 with_dtypes = pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 with_layouts = pytest.mark.parametrize("interleaved", [False, True])
@@ -61,11 +65,11 @@ def test_rotary(backend, dtype, interleaved, n, heads, d, r):
     there = backend.put(whole.copy())
     q, k = there[:, :heads], there[:, heads : 3 * heads]
     given = [backend.put(each) for each in (cos, sin, positions)]
-    ops.rotary(q, *given, k, interleaved, **backend.keywords)
+    rotary(q, *given, k, interleaved, **backend.keywords)
     wanted = rotated(whole, cos, sin, positions, interleaved)
     wanted[:, 3 * heads :] = whole[:, 3 * heads :]
     check(backend.take(there), wanted)
-    ops.rotary_backward(q, *given, k, interleaved, **backend.keywords)
+    rotary_backward(q, *given, k, interleaved, **backend.keywords)
     eps = float(ml_dtypes.finfo(dtype_of(dtype)).eps)
     back = backend.take(there).astype(np.float64)
     np.testing.assert_allclose(back, whole.astype(np.float64), rtol=0, atol=16 * eps)
@@ -80,7 +84,7 @@ def test_rotary_of_queries_alone_with_any_strides(backend, part):
     whole = draw((5, 6, 12), "float32")
     there = backend.put(whole.copy())
     given = [backend.put(each) for each in (cos, sin, positions)]
-    ops.rotary(there[part], *given, **backend.keywords)
+    rotary(there[part], *given, **backend.keywords)
     wanted = whole.astype(np.float64)
     wanted[part] = rotated(whole[part], cos, sin, positions, False)
     check(backend.take(there), wanted)
@@ -90,7 +94,7 @@ def test_positions_out_of_range(backend):
     cos, sin = angles(4, 2)
     x = draw((3, 1, 4), "float32")
     with pytest.raises(IndexError, match="4"):
-        backend(ops.rotary, x, cos, sin, np.array([0, 4, 1]))
+        backend(rotary, x, cos, sin, np.array([0, 4, 1]))
         cuplug.synchronize()
 
 
@@ -113,7 +117,7 @@ def chosen(x, k, renormalize):
 def test_topk_softmax(backend, dtype, renormalize, shape, k):
     skip_unless_supported(backend, dtype)
     x = draw(shape, dtype)
-    weights, indices = backend(ops.topk_softmax, x, k, renormalize)
+    weights, indices = backend(topk_softmax, x, k, renormalize)
     wanted = chosen(x, k, renormalize)
     assert (weights.dtype, indices.dtype) == (np.float32, np.int64)
     np.testing.assert_array_equal(indices, wanted[1])
@@ -122,10 +126,10 @@ def test_topk_softmax(backend, dtype, renormalize, shape, k):
 
 def test_equal_values_and_what_is_no_number(backend):
     x = np.array([[1, 1, 1, 1], [0.0, -0.0, 0.0, -1], [2, np.nan, 3, 1], [-np.inf, 5, 5, -np.inf]])
-    weights, indices = backend(ops.topk_softmax, x.astype(np.float32), 3)
+    weights, indices = backend(topk_softmax, x.astype(np.float32), 3)
     assert indices[:2].tolist() == [[0, 1, 2], [0, 1, 2]]
     assert indices[2, 0] == 1
     assert np.isnan(weights[2]).all()
     assert indices[3].tolist() == [1, 2, 0]
     assert weights[3].tolist() == [0.5, 0.5, 0]
-    assert backend(ops.topk_softmax, np.ones((2, 4), np.float32), 0)[0].shape == (2, 0)
+    assert backend(topk_softmax, np.ones((2, 4), np.float32), 0)[0].shape == (2, 0)

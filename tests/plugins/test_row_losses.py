@@ -6,7 +6,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 from backends import contents, dtype_of
-from cuplug import ops
+from cuplug.ops import (
+    cross_entropy,
+    cross_entropy_backward,
+    quantize_float8,
+    quantize_int8,
+)
 
 with_dtypes = pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 SHAPES = [(1,), (5, 1), (3, 7), (2, 3, 64), (2, 1023), (3, 4096), (2, 16_500), (0, 8)]
@@ -48,11 +53,11 @@ def test_cross_entropy(backend, dtype, shape, smoothing):
     skip_unless_supported(backend, dtype)
     x, target = 3 * draw(shape, dtype), targets(shape)
     loss, slope = loss_of(x, target, smoothing)
-    found = backend(ops.cross_entropy, x, target, -100, smoothing)
+    found = backend(cross_entropy, x, target, -100, smoothing)
     assert (found.dtype, found.shape) == (np.float32, shape[:-1])
     np.testing.assert_allclose(found, loss, rtol=3e-6, atol=3e-6)
     grad = draw(shape[:-1], "float32", 1)
-    found = backend(ops.cross_entropy_backward, grad, x, target, -100, smoothing)
+    found = backend(cross_entropy_backward, grad, x, target, -100, smoothing)
     assert (found.dtype, found.shape) == (dtype_of(dtype), shape)
     bound = 4 * float(ml_dtypes.finfo(x.dtype).eps) * max(1, np.abs(grad).max(initial=0))
     wanted = grad[..., None] * slope
@@ -61,11 +66,11 @@ def test_cross_entropy(backend, dtype, shape, smoothing):
 
 def test_cross_entropy_ignores_what_it_is_told_to(backend):
     x, target = draw((4, 3), "float32"), np.array([0, 2, 1, 2], np.int32)
-    whole = backend(ops.cross_entropy, x, target)
-    found = backend(ops.cross_entropy, x, target, 2)
+    whole = backend(cross_entropy, x, target)
+    found = backend(cross_entropy, x, target, 2)
     assert found.tolist() == [whole[0], 0, whole[2], 0]
     x[1] = np.nan  # of rows that are ignored nothing matters
-    found = backend(ops.cross_entropy_backward, np.ones(4, np.float32), x, target, 2)
+    found = backend(cross_entropy_backward, np.ones(4, np.float32), x, target, 2)
     assert (found[1] == 0).all()
     assert np.isfinite(found).all()
 
@@ -74,10 +79,10 @@ def test_targets_out_of_range(backend):
     x, target = draw((3, 5), "float32"), np.array([1, 7, -1])
     wanted = r"cross_entropy: target: .*7.*position 1.*" if backend.name == "host" else "7"
     with pytest.raises(IndexError, match=wanted):
-        backend(ops.cross_entropy, x, target)
+        backend(cross_entropy, x, target)
         cuplug.synchronize()
     with pytest.raises(IndexError, match="7"):
-        backend(ops.cross_entropy_backward, np.ones(3, np.float32), x, target)
+        backend(cross_entropy_backward, np.ones(3, np.float32), x, target)
         cuplug.synchronize()
 
 
@@ -85,7 +90,7 @@ def test_targets_out_of_range(backend):
 def test_rows_beside_a_bad_target_are_right():
     x, target = draw((3, 5), "float32"), np.array([1, 7, 2])
     there = [cuplug.asarray(each, device="cuda") for each in (x, target)]
-    found = ops.cross_entropy(*there)
+    found = cross_entropy(*there)
     with pytest.raises(IndexError, match="7"):
         cuplug.synchronize()
     wanted = loss_of(x, np.array([1, -100, 2]), 0)[0]
@@ -95,14 +100,14 @@ def test_rows_beside_a_bad_target_are_right():
 def test_rows_without_classes():
     x = np.empty((2, 0), np.float32)
     with pytest.raises(IndexError, match="cross_entropy: target: got "):
-        ops.cross_entropy(x, np.zeros(2, np.int64))
+        cross_entropy(x, np.zeros(2, np.int64))
     with pytest.raises(ValueError, match="label_smoothing"):
-        ops.cross_entropy(np.ones((2, 3), np.float32), np.zeros(2, np.int64), -100, 1.5)
+        cross_entropy(np.ones((2, 3), np.float32), np.zeros(2, np.int64), -100, 1.5)
 
 
 KINDS = {
-    "int8": (ops.quantize_int8, 127, np.int8),
-    "float8": (ops.quantize_float8, 448, ml_dtypes.float8_e4m3fn),
+    "int8": (quantize_int8, 127, np.int8),
+    "float8": (quantize_float8, 448, ml_dtypes.float8_e4m3fn),
 }
 with_kinds = pytest.mark.parametrize("kind", KINDS)
 

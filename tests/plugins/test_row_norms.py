@@ -7,7 +7,18 @@ import ml_dtypes
 import numpy as np
 import pytest
 from backends import dtype_of
-from cuplug import ops
+from cuplug.ops import (
+    add_layer_norm,
+    add_rms_norm,
+    gelu_and_mul,
+    gelu_and_mul_backward,
+    layer_norm,
+    layer_norm_backward,
+    rms_norm,
+    rms_norm_backward,
+    silu_and_mul,
+    silu_and_mul_backward,
+)
 
 # Beyond a block of the host, and beyond what the registers of a GPU hold: 32 KiB.
 SHAPES = [(1,), (5, 1), (3, 7), (2, 3, 64), (2, 1023), (3, 4096), (300, 40), (2, 16_500)]
@@ -52,12 +63,12 @@ def test_norms(backend, dtype, shape):
     x, added = draw(shape, dtype), draw(shape, dtype, 1)
     weight, bias = draw(shape[-1], dtype, 2), draw(shape[-1], dtype, 3)
     wide, w, b = (each.astype(np.float64) for each in (x, weight, bias))
-    check(backend(ops.rms_norm, x, weight), normed(wide, False, 1e-6)[0] * w, dtype)
-    check(backend(ops.layer_norm, x, weight, bias), normed(wide, True, 1e-5)[0] * w + b, dtype)
+    check(backend(rms_norm, x, weight), normed(wide, False, 1e-6)[0] * w, dtype)
+    check(backend(layer_norm, x, weight, bias), normed(wide, True, 1e-5)[0] * w + b, dtype)
     total = (wide + added.astype(np.float64)).astype(dtype_of(dtype))
     for operator, given, norm in (
-        (ops.add_rms_norm, (weight,), ops.rms_norm),
-        (ops.add_layer_norm, (weight, bias), ops.layer_norm),
+        (add_rms_norm, (weight,), rms_norm),
+        (add_layer_norm, (weight, bias), layer_norm),
     ):
         residual = backend.put(x.copy())
         found = operator(residual, *map(backend.put, (added, *given)), **backend.keywords)
@@ -73,7 +84,7 @@ def test_gradients_of_norms(backend, dtype, shape):
     given = grad, x, weight = draw(shape, dtype), draw(shape, dtype, 1), draw(shape[-1], dtype, 2)
     d, v, w = (each.astype(np.float64) for each in given)
     over_rows = tuple(range(len(shape) - 1))
-    for operator, is_layer in ((ops.rms_norm_backward, False), (ops.layer_norm_backward, True)):
+    for operator, is_layer in ((rms_norm_backward, False), (layer_norm_backward, True)):
         found = backend(operator, grad, x, weight, 0.1)
         h, inverse = normed(v, is_layer, 0.1)
         g = d * w
@@ -86,12 +97,12 @@ def test_gradients_of_norms(backend, dtype, shape):
 
 def test_norms_of_rows_with_one_value(backend):
     x, one = np.array([[3, 3, 3, 3], [0, 0, 0, 0], [1e4] * 4], np.float32), np.ones(4, np.float32)
-    assert (backend(ops.layer_norm, x, one, one) == 1).all()
-    np.testing.assert_allclose(backend(ops.rms_norm, x, one)[::2], 1, rtol=1e-6)
-    assert (backend(ops.rms_norm, x, one)[1] == 0).all()
+    assert (backend(layer_norm, x, one, one) == 1).all()
+    np.testing.assert_allclose(backend(rms_norm, x, one)[::2], 1, rtol=1e-6)
+    assert (backend(rms_norm, x, one)[1] == 0).all()
     far = np.float32(1e6) + np.arange(64, dtype=np.float32)
     wanted = normed(far.astype(np.float64), True, 1e-5)[0]
-    found = backend(ops.layer_norm, far, np.ones_like(far), np.zeros_like(far))
+    found = backend(layer_norm, far, np.ones_like(far), np.zeros_like(far))
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
@@ -114,9 +125,9 @@ def gelu_tanh(a):
 
 
 GATES = {
-    "silu": (ops.silu_and_mul, ops.silu_and_mul_backward, (), silu),
-    "gelu": (ops.gelu_and_mul, ops.gelu_and_mul_backward, (), gelu),
-    "gelu_tanh": (ops.gelu_and_mul, ops.gelu_and_mul_backward, ("tanh",), gelu_tanh),
+    "silu": (silu_and_mul, silu_and_mul_backward, (), silu),
+    "gelu": (gelu_and_mul, gelu_and_mul_backward, (), gelu),
+    "gelu_tanh": (gelu_and_mul, gelu_and_mul_backward, ("tanh",), gelu_tanh),
 }
 
 
@@ -155,10 +166,10 @@ def test_a_row_does_not_depend_on_others_or_its_place(backend, dtype, n):
     x, grad = draw((37, n), dtype), draw((37, n), dtype, 1)
     weight, bias = draw(n, dtype, 2), draw(n, dtype, 3)
     calls = {
-        ops.rms_norm: lambda x, grad: (x, weight),
-        ops.layer_norm: lambda x, grad: (x, weight, bias),
-        ops.rms_norm_backward: lambda x, grad: (grad, x, weight),
-        ops.layer_norm_backward: lambda x, grad: (grad, x, weight),
+        rms_norm: lambda x, grad: (x, weight),
+        layer_norm: lambda x, grad: (x, weight, bias),
+        rms_norm_backward: lambda x, grad: (grad, x, weight),
+        layer_norm_backward: lambda x, grad: (grad, x, weight),
     }
     for operator, given in calls.items():
         whole = of_rows(backend(operator, *given(x, grad)))
@@ -176,10 +187,10 @@ def of_rows(result):
 def test_what_does_not_fit_is_refused():
     x, weight = np.ones((2, 3), np.float32), np.ones(4, np.float32)
     with pytest.raises(ValueError, match="rms_norm: weight: "):
-        ops.rms_norm(x, weight)
+        rms_norm(x, weight)
     with pytest.raises(TypeError, match="layer_norm: bias: "):
-        ops.layer_norm(x, weight[:3], np.ones(3))
+        layer_norm(x, weight[:3], np.ones(3))
     with pytest.raises(ValueError, match="silu_and_mul: .*m % 2 == 0"):
-        ops.silu_and_mul(x)
+        silu_and_mul(x)
     with pytest.raises(ValueError, match="gelu_and_mul: approximate: "):
-        ops.gelu_and_mul(np.ones((2, 4), np.float32), "erf")
+        gelu_and_mul(np.ones((2, 4), np.float32), "erf")

@@ -11,13 +11,14 @@ SIDES = """
 import cuplug, json
 print(json.dumps({
     x.name: {name: cuplug.find(f"{x.name}.{name}").sides for name in x.operators}
-    for x in cuplug.plugins() if x.origin == "stock"
+    for x in cuplug.plugins() if x.origin == "stock" and x.name != "linalg"
 }))
 """
 
 
 def test_all_operators_run_on_both_sides(run_python, place):
-    stock = [x for x in cuplug.plugins() if x.origin == "stock"]
+    # linalg has no kernels: libraries of the GPU do its work.
+    stock = [x for x in cuplug.plugins() if x.origin == "stock" and x.name != "linalg"]
     if not all(x.architectures for x in stock):
         pytest.skip("they were built without CUDA")
     sides = json.loads(run_python(SIDES).stdout)

@@ -69,7 +69,7 @@ def to_array(x, dtype, device, copy):
         host = host.astype(host.dtype.newbyteorder("="))
     if not dtype_in_memory(host.dtype).bits:
         seen = f"{type(x).__name__}, of elements of dtype {host.dtype}"
-        raise TypeError(f"asarray: x: seen {seen}, wanted numbers that an operator takes")
+        raise TypeError(f"asarray: x: got {seen}, expected numbers that an operator takes")
     is_shared = host is x or host.base is not None
     is_copied = is_shared and (copy is True or is_odd(<PyArrayObject *>host))
     if copy is False and (is_copied or not is_shared or place.type != CUPLUG_CPU):
