@@ -11,8 +11,7 @@ typedef struct rotary_shape {
 } rotary_shape;
 
 static inline rotary_shape rotary_shape_of(const cuplug_tensor *x) {
-  const rotary_shape found = {x->shape[1], x->strides[0], x->strides[1],
-                              x->strides[2]};
+  const rotary_shape found = {x->shape[1], x->strides[0], x->strides[1], x->strides[2]};
   return found;
 }
 
