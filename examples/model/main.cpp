@@ -34,6 +34,7 @@ int allocate(void *user, uint32_t k, cuplug_tensor *x, cuplug_error *) try {
 }
 
 cuplug_argument to_argument(c10::IValue &value, bool is_written) {
+  if (value.isNone()) return cuplug_absent();
   if (value.isInt()) return cuplug_int(value.toInt());
   if (value.isBool()) return cuplug_bool(value.toBool());
   if (value.isDouble()) return cuplug_float(value.toDouble());

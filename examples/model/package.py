@@ -7,16 +7,17 @@ trains a small one, writes the package, and continues a text by both.
 """
 
 import argparse
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import cuplug
 import torch
-from operators import BUILD, HERE, load_plugin, of_cuplug
+from operators import of_cuplug
 from torch.utils import cpp_extension
 from transformer import Model, batches, train
+
+MAIN = Path(__file__).resolve().parent / "main.cpp"
 
 
 def write_package(model, path, length):
@@ -49,12 +50,12 @@ def build_program(folder):
     flags += run(sys.executable, "-m", "cuplug", "--libs").split()
     flags += [f"-L{libraries}", f"-Wl,-rpath,{libraries},--no-as-needed"]
     flags += ["-ltorch", "-ltorch_cpu", "-lc10"]
-    run("g++", "-std=c++20", str(HERE / "main.cpp"), "-o", program, *flags)
+    run("g++", "-std=c++20", str(MAIN), "-o", program, *flags)
     return program
 
 
-def run(*command, **variables):
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | variables)
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
     return done.stdout
@@ -67,7 +68,7 @@ def main(arguments=None):
     parser.add_argument("--steps", type=int, default=200)
     given = parser.parse_args(arguments)
     device, length, text = given.device, 64, "## What a call "
-    model = Model(of_cuplug(load_plugin()), length=length).to(device)
+    model = Model(of_cuplug(), length=length).to(device)
     train(model, model.loss, batches(given.steps, 8, length, device))
     model.requires_grad_(False)
     given.folder.mkdir(exist_ok=True)
@@ -75,7 +76,7 @@ def main(arguments=None):
     loaded = torch._inductor.aoti_load_package(package)
     print(go_on(loaded, text.encode(), 80, length, device).decode(errors="replace"))
     program = build_program(given.folder)
-    print(run(program, package, text, "80", LD_LIBRARY_CUPLUG_PATH=str(BUILD)), end="")
+    print(run(program, package, text, "80"), end="")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import statistics
 import time
 
 import torch
-from operators import load_plugin, of_cuplug, of_torch
+from operators import of_cuplug, of_torch
 from transformer import Model, batches
 
 SIZES = {  # width, heads, blocks, length, batch, dtype
@@ -25,7 +25,7 @@ def programs(device):
     """Return what runs a step, by its name in the table, and the batches."""
     width, n_heads, n_blocks, length, size, dtype = SIZES[device]
     found, tokens = {}, [*batches(N_STEPS[device], size, length, device)]
-    for name, ops in (("PyTorch", of_torch()), ("cuplug", of_cuplug(load_plugin()))):
+    for name, ops in (("PyTorch", of_torch()), ("cuplug", of_cuplug())):
         model = Model(ops, width, n_heads, n_blocks, length).to(device, dtype)
         optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
         for kind, loss in (("eager", model.loss), ("compiled", torch.compile(model.loss))):

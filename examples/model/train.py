@@ -7,7 +7,7 @@ python examples/model/train.py [--device cuda] [--steps 100]
 import argparse
 
 import torch
-from operators import load_plugin, of_cuplug, of_torch
+from operators import of_cuplug, of_torch
 from transformer import Model, batches, train
 
 
@@ -17,7 +17,7 @@ def main(arguments=None):
     parser.add_argument("--steps", type=int, default=100)
     given = parser.parse_args(arguments)
     losses = []
-    for ops in (of_cuplug(load_plugin()), of_torch()):
+    for ops in (of_cuplug(), of_torch()):
         model = Model(ops).to(given.device)
         compiled = torch.compile(model.loss, fullgraph=True)
         losses.append(train(model, compiled, batches(given.steps, 8, 64, given.device)))

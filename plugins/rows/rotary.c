@@ -6,8 +6,8 @@
  * elements from 2 r on stay. The same for k, which may be left out. q and k may be slices of one
  * buffer; they are not copied.
  *   rotary_backward(grad_q, cos, sin, positions, grad_k, interleaved): rotates gradients back
- * q: T[n, h, d], k: T[n, hk, d], cos, sin: float32[m, r], positions: int64[n] in 0 to m - 1. T:
- * float16, bfloat16, float32, computed with as float32. Source: Su et al., RoFormer,
+ * q: T[n, h, d], k: T[n, hk, d], cos, sin: float32[m, r], positions: int32 or int64[n] in 0 to
+ * m - 1. T: float16, bfloat16, float32, computed with as float32. Source: Su et al., RoFormer,
  * arXiv:2104.09864, equation 34; the halves are those of GPT-NeoX. */
 #include "rows/rotary.h"
 
@@ -37,10 +37,15 @@ typedef struct job {
   float sign;
 } job;
 
+static int64_t position_at(const cuplug_tensor *positions, int64_t t) {
+  return cuplug_type(positions) == CUPLUG_INT32 ? ((const int32_t *)positions->data)[t]
+                                                : ((const int64_t *)positions->data)[t];
+}
+
 static void rotate_token(const job *j, const cuplug_tensor *x, int64_t t) {
   const cuplug_tensor *tensors = j->call->tensors;
   const int64_t r = tensors[1].shape[1], m = tensors[1].shape[0];
-  const int64_t at = ((const int64_t *)tensors[3].data)[t];
+  const int64_t at = position_at(tensors + 3, t);
   if ((uint64_t)at >= (uint64_t)m) return; /* memory that has changed */
   const float *cos = (const float *)tensors[1].data + at * r, sign = j->sign;
   const float *sin = (const float *)tensors[2].data + at * r;
@@ -66,22 +71,24 @@ VECTORS static int rotate_tokens(void *job_, int64_t begin, int64_t end) {
 static int rotate(const cuplug_call *call, float sign) {
   const cuplug_tensor *q = call->tensors;
   const job j = {call, sign};
-  const int64_t *positions = q[3].data, m = q[1].shape[0];
-  for (int64_t t = 0; t < q->shape[0]; t++)
-    if (positions[t] < 0 || positions[t] >= m)
+  const int64_t m = q[1].shape[0];
+  for (int64_t t = 0; t < q->shape[0]; t++) {
+    const int64_t at = position_at(q + 3, t);
+    if (at < 0 || at >= m)
       return cuplug_failf(call, CUPLUG_ERROR_INDEX,
                           "positions: got %lld at position %lld, expected 0 <= positions < %lld",
-                          (long long)positions[t], (long long)t, (long long)m);
+                          (long long)at, (long long)t, (long long)m);
+  }
   const int64_t each = q->shape[1] * q->shape[2] + 1, grain = 16384 / each;
   return cuplug_parallel(call, q->shape[0], grain < 1 ? 1 : grain, rotate_tokens, (void *)&j);
 }
 CUPLUG_ENTRY int rotary_host(const cuplug_call *call) { return rotate(call, 1); }
 CUPLUG_ENTRY int rotary_backward_host(const cuplug_call *call) { return rotate(call, -1); }
 
-#define SIGNATURE(name, q, k)                                                              \
-  name "(inout " q ": T[n, h, d], cos: float32[m, r], sin: float32[m, r], "                \
-       "positions: int64[n], inout " k ": T[n, hk, d] = None, interleaved: bool = False) " \
-       "where T: float16 | bfloat16 | float32, 2 * r <= d, 0 <= positions < m"
+#define SIGNATURE(name, q, k)                                                          \
+  name "(inout " q ": T[n, h, d], cos: float32[m, r], sin: float32[m, r], "            \
+       "positions: I[n], inout " k ": T[n, hk, d] = None, interleaved: bool = False) " \
+       "where T: float16 | bfloat16 | float32, I: int32 | int64, 2 * r <= d, 0 <= positions < m"
 #define PROPERTIES CUPLUG_TAKES_STRIDES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
 
 CUPLUG_OPERATOR(rotary_cuda, rotary_host, SIGNATURE("rotary", "q", "k"),

@@ -12,7 +12,13 @@ struct angles {
   const float *cos, *sin;
   float sign;
   int64_t r, m;
-  const int64_t *positions;
+  const void *positions;
+  bool is_narrow; /* int32, else int64 */
+
+  __device__ int64_t position_at(int64_t t) const {
+    return is_narrow ? static_cast<const int32_t *>(positions)[t]
+                     : static_cast<const int64_t *>(positions)[t];
+  }
 };
 
 template <typename T> __device__ void rotate(T &a, T &b, float c, float s) {
@@ -25,7 +31,7 @@ template <typename T, int W, bool IS_INTERLEAVED>
 __global__ void __launch_bounds__(THREADS)
     rotary_kernel(T *data, const __grid_constant__ rotary_shape x,
                   const __grid_constant__ angles given, cuplug_fault *fault, uint32_t number) {
-  const int64_t t = blockIdx.x, at = given.positions[t], r = given.r;
+  const int64_t t = blockIdx.x, at = given.position_at(t), r = given.r;
   if (at < 0 || at >= given.m) {
     if (threadIdx.x == 0) cuplug_fault_index(fault, number, t, at, 0, given.m);
     return;
@@ -79,9 +85,13 @@ int run_on(const cuplug::call &call, const cuplug_tensor *x, const angles &given
 
 int run(const cuplug_call *call, float sign) {
   const cuplug_tensor *t = call->tensors;
-  const angles given = {
-      (const float *)t[1].data,  (const float *)t[2].data, sign, t[1].shape[1], t[1].shape[0],
-      (const int64_t *)t[3].data};
+  const angles given = {(const float *)t[1].data,
+                        (const float *)t[2].data,
+                        sign,
+                        t[1].shape[1],
+                        t[1].shape[0],
+                        t[3].data,
+                        cuplug_type(t + 3) == CUPLUG_INT32};
   return rows::by_dtype(t, [=](auto zero) {
     using T = decltype(zero);
     for (const cuplug_tensor *x : {t, t + 4}) {

@@ -350,7 +350,7 @@ for dtype in ("float16", ml_dtypes.bfloat16, "float32"):
         q = random.standard_normal((5, 2, 8)).astype(dtype)
         k = random.standard_normal((5, 3, 8)).astype(dtype)
         cos, sin = (random.standard_normal((6, r)).astype("f4") for _ in "cs")
-        positions = random.integers(0, 6, 5)
+        positions = random.integers(0, 6, 5).astype(random.choice(["i4", "i8"]))
         near(ops.rotary, q, cos, sin, positions, k, interleaved=interleaved)
         near(ops.rotary_backward, q, cos, sin, positions, interleaved=interleaved)
 """)

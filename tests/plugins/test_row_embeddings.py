@@ -14,6 +14,7 @@ from cuplug.ops import (
 
 with_dtypes = pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 with_layouts = pytest.mark.parametrize("interleaved", [False, True])
+with_positions = pytest.mark.parametrize("index", ["int32", "int64"])
 
 
 def draw(shape, dtype, seed=0):
@@ -75,12 +76,13 @@ def test_rotary(backend, dtype, interleaved, n, heads, d, r):
     np.testing.assert_allclose(back, whole.astype(np.float64), rtol=0, atol=16 * eps)
 
 
+@with_positions
 @pytest.mark.parametrize("part", [np.s_[:, ::2], np.s_[:, :, 1:7], np.s_[:, 1:, ::2], np.s_[::-1]])
-def test_rotary_of_queries_alone_with_any_strides(backend, part):
+def test_rotary_of_queries_alone_with_any_strides(backend, part, index):
     if backend.name == "torch" and part == np.s_[::-1]:
         pytest.skip("PyTorch has no negative strides")
     cos, sin = angles(4, 3)
-    positions = np.array([3, 1, 0, 2, 2])
+    positions = np.array([3, 1, 0, 2, 2], index)
     whole = draw((5, 6, 12), "float32")
     there = backend.put(whole.copy())
     given = [backend.put(each) for each in (cos, sin, positions)]
@@ -90,11 +92,13 @@ def test_rotary_of_queries_alone_with_any_strides(backend, part):
     check(backend.take(there), wanted)
 
 
-def test_positions_out_of_range(backend):
+@with_positions
+@pytest.mark.parametrize("wrong", [4, -1])
+def test_positions_out_of_range(backend, index, wrong):
     cos, sin = angles(4, 2)
     x = draw((3, 1, 4), "float32")
-    with pytest.raises(IndexError, match="4"):
-        backend(rotary, x, cos, sin, np.array([0, 4, 1]))
+    with pytest.raises(IndexError, match=str(wrong)):
+        backend(rotary, x, cos, sin, np.array([0, wrong, 1], index))
         cuplug.synchronize()
 
 
