@@ -31,7 +31,7 @@ def elements(x):
     return tuple(stride // x.itemsize for stride in x.strides)
 
 
-@pytest.mark.parametrize("order", itertools.permutations(range(4)))
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_any_order_of_dimensions(ops, order):
     x = permuted((2, 3, 4, 5), order)
     for _ in range(2):
@@ -45,7 +45,7 @@ def test_any_order_of_dimensions(ops, order):
     assert y.strides == np.empty_like(sliced).strides  # NumPy's order "K", without gaps
 
 
-@pytest.mark.parametrize("order", itertools.permutations(range(4)))
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_other_sizes(ops, order):
     x = permuted((2, 3, 4, 5), order)
     y = ops.count(x, 7)
