@@ -14,6 +14,8 @@ import pytest
 from places import ROOT
 
 torch = pytest.importorskip("torch")
+import cuplug.ops  # noqa: E402
+import cuplug.torch  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("examples")  # one worker compiles
 
@@ -26,6 +28,10 @@ with_backends = pytest.mark.parametrize(
     ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)],
 )
 VERSION = tuple(int(x) for x in torch.__version__.split(".")[:2])
+# As they are before other tests load plugins that have operators of these names.
+NAMES = ["cross_entropy", "gather", "rms_norm", "rotary", "silu_and_mul"]
+STOCK = {name: getattr(cuplug.ops, name) for name in NAMES}
+OF_TORCH = {name: getattr(cuplug.torch, name) for name in NAMES}
 SIZES = {"width": 32, "n_heads": 2, "n_blocks": 2, "length": 16}
 
 
@@ -33,6 +39,8 @@ SIZES = {"width": 32, "n_heads": 2, "n_blocks": 2, "length": 16}
 def example(monkeypatch):
     """Return the modules of the example."""
     monkeypatch.syspath_prepend(MODEL)
+    for name, function in OF_TORCH.items():
+        monkeypatch.setattr(cuplug.torch, name, function, raising=False)
     for name in MODULES:
         monkeypatch.delitem(sys.modules, name, raising=False)
     found = {name: importlib.import_module(name) for name in MODULES}
@@ -195,6 +203,10 @@ def test_programs(example, monkeypatch, tmp_path, capsys, device):
 def in_jax(example, monkeypatch):
     """Return a model of PyTorch, its loss function in JAX, its weights there, and tokens."""
     pytest.importorskip("jax")
+    import cuplug.jax
+
+    for name, operator in STOCK.items():
+        monkeypatch.setattr(cuplug.jax, name, cuplug.jax.Function(operator), raising=False)
     monkeypatch.delitem(sys.modules, "transformer_jax", raising=False)
     import transformer_jax
 
