@@ -41,15 +41,15 @@ OTHER_SEARCH_VARIABLES = (
 def caches_of_the_tests(shared: Path) -> Iterator[None]:
     """Keep what cuplug compiles apart from the user's caches: in build/, for later runs as well.
 
-    Its keys are all that a result depends on. If the folder is not fit for a cache, it is kept for
-    all workers and processes of this run.
+    Its keys are all that a result depends on. If the folder is not fit for a cache, or its path has
+    a space, as links for the shell must not, it is kept for all workers and processes of this run.
 
     More than a thousand processes import the same modules: where bytecode is not to be written, it
     is kept for the run alone.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUPLUG_CACHE_DIR", str(ROOT / "build" / "compiled"))
-        if not cache.make_directory():
+        if " " in str(ROOT) or not cache.make_directory():
             patch.setenv("CUPLUG_CACHE_DIR", str(shared / "cache"))
         if os.environ.get("PYTHONDONTWRITEBYTECODE"):
             patch.delenv("PYTHONDONTWRITEBYTECODE")
