@@ -96,5 +96,4 @@ CUPLUG_OPERATOR(rotary_cuda, rotary_host, SIGNATURE("rotary", "q", "k"),
                     CUPLUG_GRADIENT(rotary_backward) CUPLUG_LINEAR(q, k));
 CUPLUG_OPERATOR(rotary_backward_cuda, rotary_backward_host,
                 SIGNATURE("rotary_backward", "grad_q", "grad_k"),
-                "The gradient of rotary, in place." PROPERTIES CUPLUG_GRADIENT(rotary)
-                    CUPLUG_LINEAR(grad_q, grad_k));
+                "The gradient of rotary, in place." PROPERTIES CUPLUG_LINEAR(grad_q, grad_k));

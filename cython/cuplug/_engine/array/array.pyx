@@ -11,8 +11,8 @@ from cuplug._engine.array.arithmetic cimport as_float, changing, functions, is_a
 from cuplug._engine.array.arithmetic cimport stock, wrote_number
 from cuplug._engine.array.buffer cimport FEW, are_positions, check_origin, check_request
 from cuplug._engine.array.buffer cimport is_contiguous, is_on_gpu, n_elements
-from cuplug._engine.array.copies cimport copy_brief, host_values, seen_by_numpy, take_numpy
-from cuplug._engine.array.copies cimport to_numpy
+from cuplug._engine.array.copies cimport copy_brief, has_no_gaps, host_values, seen_by_numpy
+from cuplug._engine.array.copies cimport take_numpy, to_numpy
 from cuplug._engine.array.layout cimport may_overlap, repeats_elements, select
 from cuplug._engine.array.methods cimport Methods
 from cuplug._engine.base.capsules cimport export, two_integers
@@ -101,7 +101,7 @@ cdef class Array(Methods):
         -------
         numpy.ndarray
         """
-        return to_numpy(self.in_order(), out, stream)
+        return to_numpy(self if has_no_gaps(&self.tensor) else self.in_order(), out, stream)
 
     def get(self, *, out=None, stream=None):
         """Copy to a NumPy array: what CuPy and PyCUDA call `numpy`."""

@@ -3,7 +3,9 @@ from cuplug._engine.array.buffer cimport Buffer
 from cuplug._engine.base.core cimport cuplug_tensor
 
 
-# The elements of a C-contiguous array in a NumPy array, new or `out`, after the work on `stream`.
+# Whether elements are adjacent in memory, in whatever order its dimensions are.
+cdef bint has_no_gaps(const cuplug_tensor *x) noexcept
+# The elements of such an array in a NumPy array, new or `out`, after the work on `stream`.
 cdef object to_numpy(Buffer x, object out, object stream)
 # Copies a NumPy array of the same shape and dtype into a C-contiguous one, after that.
 cdef int take_numpy(Buffer x, object values, object stream) except -1

@@ -132,7 +132,50 @@ cdef object seen_by_numpy(Buffer x):
     return seen
 
 
+cdef void sort_dimensions(const cuplug_tensor *x, int *order) noexcept:
+    """Write the dimensions from the outermost to the innermost."""
+    cdef int k, at
+    for k in range(x.ndim):
+        at = k
+        while at and x.strides[order[at - 1]] < x.strides[k]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = k
+
+
+cdef bint has_no_gaps(const cuplug_tensor *x) noexcept:
+    cdef int order[CUPLUG_MAX_NDIM]
+    cdef int k
+    cdef int64_t n = 1
+    if is_contiguous(x):
+        return True
+    sort_dimensions(x, order)
+    for k in range(x.ndim - 1, -1, -1):
+        if x.shape[order[k]] != 1 and x.strides[order[k]] != n:
+            return False
+        n *= x.shape[order[k]]
+    return True
+
+
+cdef object in_memory_order(Buffer x):
+    """Return an array of the host for the elements as they are in memory, and a view of it as x."""
+    cdef cuplug_tensor turned = x.tensor
+    cdef int64_t shape[CUPLUG_MAX_NDIM]
+    cdef int order[CUPLUG_MAX_NDIM]
+    cdef int k
+    sort_dimensions(&turned, order)
+    for k in range(turned.ndim):
+        shape[k] = turned.shape[order[k]]
+    turned.shape, turned.strides = shape, NULL
+    made = empty_array(&turned, is_large(&turned)).view(x.dtype)
+    back = [0] * turned.ndim
+    for k in range(turned.ndim):
+        back[order[k]] = k
+    return made, made.transpose(back)
+
+
 cdef object to_numpy(Buffer x, object out, object stream):
+    """Without kernels: x has no gaps."""
     check_out(x, out)
     if not is_on_gpu(&x.tensor):
         if out is None:
@@ -144,13 +187,21 @@ cdef object to_numpy(Buffer x, object out, object stream):
         after = work_stream(x.tensor.device.id)
     if after != NULL:
         refuse_capture("numpy", after, "expected a stream whose work is done")
-    is_direct = out is not None and out.flags.c_contiguous
-    result = out if is_direct else empty_array(&x.tensor, is_large(&x.tensor)).view(x.dtype)
-    cdef void *to = PyArray_DATA(<PyArrayObject *>result)
+    cdef bint is_in_order = is_contiguous(&x.tensor)
+    is_direct = out is not None and out.flags.c_contiguous and is_in_order
+    if is_direct:
+        made = result = out
+    elif is_in_order:
+        made = result = empty_array(&x.tensor, is_large(&x.tensor)).view(x.dtype)
+    else:
+        made, result = in_memory_order(x)
+    cdef void *to = PyArray_DATA(<PyArrayObject *>made)
     copy_watched("numpy", x.tensor.device.id, True, to, x.tensor.data, x.nbytes, after)
     check_origin(x)
-    if out is None or is_direct:
+    if is_direct or (out is None and is_in_order):
         return result
+    if out is None:
+        return numpy.ascontiguousarray(result)
     out[...] = result
     return out
 
