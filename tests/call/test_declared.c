@@ -8,13 +8,16 @@
 
 static cuplug_error error;
 
+static cuplug_operator *defined[2]; /* for as long as the process */
+
 static cuplug_operator *define(const char *signature, cuplug_entry *host) {
+  static int n = 0;
   const cuplug_definition_row row = {.signature = signature, .host = host};
   const cuplug_definition d = {
       .plugin = "test", .version = "1", .origin = "<test>", .rows = &row, .n_rows = 1};
   cuplug_operator *op = NULL;
   if (cuplug_define(&d, &op, &error)) fprintf(stderr, "%s\n", error.message), exit(1);
-  return op;
+  return defined[n++] = op;
 }
 
 static int cast_host(const cuplug_call *call) {
