@@ -47,8 +47,8 @@ static void rotate_token(const job *j, const cuplug_tensor *x, int64_t t) {
   const int64_t r = tensors[1].shape[1], m = tensors[1].shape[0];
   const int64_t at = position_at(tensors + 3, t);
   if ((uint64_t)at >= (uint64_t)m) return; /* memory that has changed */
-  const float *cos = (const float *)tensors[1].data + at * r, sign = j->sign;
-  const float *sin = (const float *)tensors[2].data + at * r;
+  const float *cos = (const float *)tensors[1].data + at * tensors[1].strides[0], sign = j->sign;
+  const float *sin = (const float *)tensors[2].data + at * tensors[2].strides[0];
   const bool is_interleaved = j->call->scalars[0].i;
   const rotary_shape s = rotary_shape_of(x);
   for (int64_t h = 0; h < s.n_heads; h++) switch (cuplug_type(x)) {
@@ -85,10 +85,12 @@ static int rotate(const cuplug_call *call, float sign) {
 CUPLUG_ENTRY int rotary_host(const cuplug_call *call) { return rotate(call, 1); }
 CUPLUG_ENTRY int rotary_backward_host(const cuplug_call *call) { return rotate(call, -1); }
 
-#define SIGNATURE(name, q, k)                                                          \
-  name "(inout " q ": T[n, h, d], cos: float32[m, r], sin: float32[m, r], "            \
-       "positions: I[n], inout " k ": T[n, hk, d] = None, interleaved: bool = False) " \
-       "where T: float16 | bfloat16 | float32, I: int32 | int64, 2 * r <= d, 0 <= positions < m"
+#define SIGNATURE(name, q, k)                                                                      \
+  name "(inout " q ": T[n, h, d], cos: float32[m, r], sin: float32[m, r], "                        \
+       "positions: I[n], inout " k ": T[n, hk, d] = None, interleaved: bool = False) "             \
+       "where T: float16 | bfloat16 | float32, I: int32 | int64, 2 * r <= d, 0 <= positions < m, " \
+       "stride(cos, -1) == 1, "                                                                    \
+       "stride(sin, -1) == 1, stride(positions, -1) == 1"
 #define PROPERTIES CUPLUG_TAKES_STRIDES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
 
 CUPLUG_OPERATOR(rotary_cuda, rotary_host, SIGNATURE("rotary", "q", "k"),

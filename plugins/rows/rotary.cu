@@ -11,7 +11,7 @@ constexpr int PAIRS = 4, THREADS = 128;
 struct angles {
   const float *cos, *sin;
   float sign;
-  int64_t r, m;
+  int64_t r, m, of_cos, of_sin; /* strides of rows */
   const void *positions;
   bool is_narrow; /* int32, else int64 */
 
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0) cuplug_fault_index(fault, number, t, at, 0, given.m);
     return;
   }
-  const float *cos = given.cos + at * r, *sin = given.sin + at * r;
+  const float *cos = given.cos + at * given.of_cos, *sin = given.sin + at * given.of_sin;
   const int64_t of_head = r / W;
   for (int64_t j = threadIdx.x; j < x.n_heads * of_head; j += THREADS) {
     const int64_t h = j / of_head, i = (j - h * of_head) * W;
@@ -90,6 +90,8 @@ int run(const cuplug_call *call, float sign) {
                         sign,
                         t[1].shape[1],
                         t[1].shape[0],
+                        t[1].strides[0],
+                        t[2].strides[0],
                         t[3].data,
                         cuplug_type(t + 3) == CUPLUG_INT32};
   return rows::by_dtype(t, [=](auto zero) {

@@ -105,7 +105,7 @@ def _refusal_at_points(
         if refusal:
             return refusal
         computed = Function(gradient, parse(gradient.signatures[0]), function.device)(passed)
-        told = [point.agrees(gradient.name, *x) for x in zip(how.targets, computed, strict=True)]
+        told = [point.agrees(gradient.name, *x) for x in zip(how.targets, computed, strict=False)]
         if all(told):
             break
     return ""
@@ -132,7 +132,11 @@ class Point:
         known = {x.name: x.default for x in parameters if x.default is not None} | self.given
         places: dict[str, list[Any]] = {"gradient": self.weights, "result": self.results}
         places["argument"] = [known.get(x.name) for x in parameters]
-        given = {name: places[x.kind][x.number] for name, x in how.arguments.items()}
+        # Optional in-out arrays that are left out have no results; others come before them.
+        given = {
+            name: next(iter(places[x.kind][x.number : x.number + 1]), None)
+            for name, x in how.arguments.items()
+        }
         return {name: x for name, x in given.items() if x is not None}
 
     def agrees(self, name: str, target: int, computed: Array) -> bool:
