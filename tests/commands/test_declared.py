@@ -94,6 +94,14 @@ def test_what_is_not_declared_is_not_tried():
     assert names & {"gradient", "linear"} == set()
 
 
+def test_an_optional_in_out_array_that_is_left_out():
+    operator = cuplug.find("rows.rotary")
+    tables = {name: np.ones((3, 2), "float32") for name in ("cos", "sin")}
+    arguments = {"q": np.ones((2, 1, 4), "float32"), **tables, "positions": np.array([2, 0])}
+    for k in (None, np.ones((2, 3, 4), "float32")):
+        gradient_agrees(Tried(operator), arguments | {"k": k}, signature=operator.signatures[0])
+
+
 def test_of_stock_operators():
     """Also complex numbers, in-out arrays, and a gradient whose own gradient is the operator."""
     for name in ("scale", "scale_backward"):

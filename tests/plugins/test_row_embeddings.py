@@ -92,6 +92,16 @@ def test_rotary_of_queries_alone_with_any_strides(backend, part, index):
     check(backend.take(there), wanted)
 
 
+def test_angles_and_positions_with_strides(backend):
+    cos, sin = angles(8, 6)
+    positions, x = np.arange(6), draw((3, 2, 6), "float32")
+    wanted = rotated(x, cos[::2, :3], sin[::2, ::2], positions[::2] // 2, False)
+    there = [backend.put(each) for each in (x.copy(), cos, sin, positions // 2)]
+    given = there[1][::2, :3], there[2][::2, ::2], there[3][::2]
+    rotary(there[0], *given, **backend.keywords)
+    check(backend.take(there[0]), wanted)
+
+
 @with_positions
 @pytest.mark.parametrize("wrong", [4, -1])
 def test_positions_out_of_range(backend, index, wrong):
