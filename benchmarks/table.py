@@ -134,4 +134,4 @@ def _verdict(comparison: Data, target: Data) -> str:
     unit = comparison["unit"]
     median = comparison["results"][target["contender"]]["median"]
     seen = f"{target['contender']} took {number(median)} {unit}"
-    return f"{comparison['title']}: {seen}, wanted {_target_text(target, unit)}"
+    return f"{comparison['title']}: {seen}, expected {_target_text(target, unit)}"

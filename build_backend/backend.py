@@ -33,7 +33,7 @@ def _check_setuptools() -> None:
     (wanted,) = (name[12:] for name in requires if name.startswith("setuptools>="))
     if [int(part) for part in __version__.split(".")[:3]] < [int(n) for n in wanted.split(".")]:
         advice = f"{sys.executable} -m pip install 'setuptools>={wanted}'"
-        sys.exit(f"cuplug needs setuptools {wanted} or newer, seen {__version__}: {advice}")
+        sys.exit(f"cuplug needs setuptools {wanted} or newer, got {__version__}: {advice}")
 
 
 def _prepare() -> None:

@@ -35,13 +35,13 @@ def faults_of_changelog(version: str, dated: bool) -> list[str]:
     text = Path("CHANGELOG.md").read_text()
     section = re.search(r"^## \[(.+?)\] - (\S+)\n(.*?)(?=^## \[|\Z)", text, re.M | re.S)
     if section is None:
-        return ["CHANGELOG.md: wanted a section as `## [0.1.0] - 2026-01-31`"]
+        return ["CHANGELOG.md: expected a section as `## [0.1.0] - 2026-01-31`"]
     named, date, body = section.groups()
     faults = []
     if named != version:
-        faults.append(f"CHANGELOG.md: the newest section is {named}, wanted {version}")
+        faults.append(f"CHANGELOG.md: the newest section is {named}, expected {version}")
     if not re.fullmatch(r"\d{4}-\d\d-\d\d", date) and (dated or date != "unreleased"):
-        faults.append(f"CHANGELOG.md: the section {named} has {date!r}, wanted a date")
+        faults.append(f"CHANGELOG.md: the section {named} has {date!r}, expected a date")
     if not re.search(r"^- ", body, re.M):
         faults.append(f"CHANGELOG.md: the section {named} lists no changes")
     if f"Plugin ABI {abi()}" not in body:
@@ -53,13 +53,13 @@ def faults_of_addresses() -> list[str]:
     """Return what is wrong with the addresses that the pages of package registries show."""
     urls = tomllib.loads(Path("pyproject.toml").read_text())["project"].get("urls", {})
     found = [
-        f"pyproject.toml: [project.urls] has {name} = {url!r}, wanted https://..."
+        f"pyproject.toml: [project.urls] has {name} = {url!r}, expected https://..."
         for name, url in urls.items()
         if not url.startswith("https://")
     ]
     if not {"source", "repository"} & {name.lower() for name in urls}:
         found.append(
-            "pyproject.toml: [project.urls] has no Source, wanted the public address of the"
+            "pyproject.toml: [project.urls] has no Source, expected the public address of the"
             " repository: who installs a release must find its source, and where to report faults"
         )
     return found
@@ -70,15 +70,15 @@ def faults(tag: str | None) -> list[str]:
     version = read_version()
     found = faults_of_changelog(version, dated=tag is not None)
     if not re.fullmatch(VERSION, version):
-        found.append(f"include/cuplug/host.h: seen {version}, wanted one as 1.2.3 or 1.2.3rc1")
+        found.append(f"include/cuplug/host.h: got {version}, expected one as 1.2.3 or 1.2.3rc1")
     if tag is not None:
         found += faults_of_addresses()
         if tag != f"v{version}":
-            found.append(f"the tag is {tag}, wanted v{version}")
+            found.append(f"the tag is {tag}, expected v{version}")
     for path, pattern in COPIES.items():
         seen = re.search(pattern, Path(path).read_text(), re.M)
         if seen is None or seen.group(1) != version:
-            found.append(f"{path}: seen {seen and seen.group(1)}, wanted {version}")
+            found.append(f"{path}: got {seen and seen.group(1)}, expected {version}")
     return found
 
 

@@ -114,7 +114,7 @@ def main() -> None:
         size_mb = wheel.stat().st_size / 1e6
         print(f"{wheel}: {size_mb:.2f} MB, of that", sizes(wheel), flush=True)
         if size_mb > LIMIT_MB:
-            sys.exit(f"{wheel}: {size_mb:.2f} MB, wanted at most {LIMIT_MB} MB")
+            sys.exit(f"{wheel}: {size_mb:.2f} MB, expected at most {LIMIT_MB} MB")
 
 
 if __name__ == "__main__":

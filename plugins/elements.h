@@ -78,7 +78,7 @@ static inline int elements_check_beside(const cuplug_call *call, const char *nam
   for (int32_t d = 0; d < x->ndim; d++)
     if (d != axis && x->shape[d] != beside->shape[d])
       return cuplug_failf(call, CUPLUG_ERROR_VALUE,
-                          "%s: seen size %lld in dimension %d, wanted %lld", name,
+                          "%s: got size %lld in dimension %d, expected %lld", name,
                           (long long)x->shape[d], (int)d, (long long)beside->shape[d]);
   return CUPLUG_OK;
 }

@@ -30,9 +30,9 @@ def raises(kind, part, call, *args):
         call(*args)
     except Exception as error:
         assert type(error) is kind, repr(error)
-        assert part in str(error), f"seen {error!s}, wanted {part}"
+        assert part in str(error), f"got {error!s}, expected {part}"
     else:
-        raise AssertionError(f"nothing raised, wanted {kind.__name__}: {part}")
+        raise AssertionError(f"nothing raised, expected {kind.__name__}: {part}")
 
 
 class Foreign:

@@ -31,9 +31,9 @@ class Raises:
         return self
 
     def __exit__(self, kind, error, traceback):
-        assert error is not None, f"nothing raised, wanted {self.kind.__name__}: {self.part}"
-        assert type(error) is self.kind, f"seen {error!r}, wanted {self.kind.__name__}"
-        assert self.part in str(error), f"seen {error!r}, wanted {self.part!r}"
+        assert error is not None, f"nothing raised, expected {self.kind.__name__}: {self.part}"
+        assert type(error) is self.kind, f"got {error!r}, expected {self.kind.__name__}"
+        assert self.part in str(error), f"got {error!r}, expected {self.part!r}"
         self.error = error
         return True
 

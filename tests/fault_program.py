@@ -34,7 +34,7 @@ class Caller(threading.Thread):
                 seen = int(INDEX.search(str(error))[1])
                 is_cause = is_read and seen in causes
                 if seen not in self.untold and not is_cause:
-                    self.problems.append(f"{seen}, wanted {self.untold} or {causes}")
+                    self.problems.append(f"{seen}, expected {self.untold} or {causes}")
                     return None
                 self.untold.discard(seen)
                 if is_cause:

@@ -86,14 +86,14 @@ static int spread(cuplug__match *m, uint32_t k) {
   int32_t ndim = cuplug_wanted_shape(f, k, wanted);
   if (ndim > CUPLUG_MAX_NDIM)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                            "seen %d dimensions after broadcasting, wanted <= %d", (int)ndim,
+                            "got %d dimensions after broadcasting, expected <= %d", (int)ndim,
                             CUPLUG_MAX_NDIM);
   if (ndim == t->ndim && cuplug__same_sizes(wanted, t->shape, ndim)) return CUPLUG_OK;
   if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT)
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                            "seen shape %s, wanted %s, the broadcast shape: it is changed in place",
-                            cuplug__describe_shape(t->shape, t->ndim).s,
-                            cuplug__describe_shape(wanted, ndim).s);
+    return cuplug__mismatch(
+        m, i, CUPLUG_ERROR_VALUE,
+        "got shape %s, expected %s, the broadcast shape: it is changed in place",
+        cuplug__describe_shape(t->shape, t->ndim).s, cuplug__describe_shape(wanted, ndim).s);
   const int repeats_elements = ndim && (!t->ndim || t->shape[t->ndim - 1] != wanted[ndim - 1]);
   if (m->takes_strides && !(m->s->parameters[i].has_unit_stride && repeats_elements))
     broadcast(f, t, wanted, ndim);
@@ -146,7 +146,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   if (f->blocks) cuplug__forget_lists(f); /* of another row */
   if (m->n_args > (uint32_t)s->n_parameters) {
     m->n_matched = s->n_parameters - (int32_t)m->n_args; /* below all rows that take as many */
-    return cuplug__fail(m->error, CUPLUG_ERROR_TYPE, "%s: seen %u arguments, wanted at most %d",
+    return cuplug__fail(m->error, CUPLUG_ERROR_TYPE, "%s: got %u arguments, expected at most %d",
                         s->name, m->n_args, (int)s->n_parameters);
   }
   for (int32_t i = 0; i < s->n_parameters; i++) {

@@ -65,7 +65,7 @@ static int check_empty(cuplug__match *m, int32_t i) {
   }
   if (is_known) return CUPLUG_OK;
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "seen an empty list, wanted at least one array, which says what %s is",
+                          "got an empty list, expected at least one array, which says what %s is",
                           cuplug__describe_parameter(m->s, x).s);
 }
 

@@ -38,7 +38,7 @@ int cuplug__unwanted(cuplug__match *m, int32_t i, int status) {
   const uint32_t kind = seen(m, i)->kind;
   const int is_number = kind >= CUPLUG_ARGUMENT_BOOL && kind <= CUPLUG_ARGUMENT_COMPLEX;
   const int may_become_one = is_array && (is_number || kind == CUPLUG_ARGUMENT_LIST);
-  return cuplug__mismatch(m, i, status, "seen %s, wanted %s%s%s",
+  return cuplug__mismatch(m, i, status, "got %s, expected %s%s%s",
                           cuplug__describe_argument(seen(m, i)).s, is_list ? "a list of " : "",
                           cuplug__describe_parameter(m->s, x).s,
                           may_become_one ? "; pass numpy.array or cuplug.asarray of it" : "");
@@ -56,7 +56,7 @@ CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, int32_t v) {
                             cuplug__describe_parameter(m->s, &m->s->parameters[i]).s);
   int is_named = *m->s->variables[v].name && m->known_types >> v & 1;
   if (!is_named || !m->error) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted %s as in %s (%s)",
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s as in %s (%s)",
                           cuplug__describe_argument(seen(m, i)).s,
                           cuplug__describe_dtype(m->types[v]).s,
                           m->s->parameters[m->type_from[v]].name, m->s->variables[v].name);
@@ -81,14 +81,14 @@ static int match_size(cuplug__match *m, int32_t i, int64_t name, int64_t size) {
   }
   if (m->sizes[name] == size) return CUPLUG_OK;
   return cuplug__mismatch(
-      m, i, CUPLUG_ERROR_VALUE, "dimension %s: seen %" PRId64 ", wanted %" PRId64 " as in %s",
+      m, i, CUPLUG_ERROR_VALUE, "dimension %s: got %" PRId64 ", expected %" PRId64 " as in %s",
       m->s->dim_names[name], size, m->sizes[name], m->s->parameters[m->size_from[name]].name);
 }
 
 CUPLUG__COLD static int refuse_group(cuplug__match *m, int32_t i, int64_t name,
                                      const int64_t *shape, int32_t ndim) {
   if (!m->error) return CUPLUG_ERROR_VALUE;
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "dimensions *%s: seen %s, wanted %s as in %s",
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "dimensions *%s: got %s, expected %s as in %s",
                           m->s->dim_names[name], cuplug__describe_shape(shape, ndim).s,
                           cuplug__describe_shape(m->groups[name], (int32_t)m->sizes[name]).s,
                           m->s->parameters[m->size_from[name]].name);
@@ -128,7 +128,7 @@ static int match_loop(cuplug__match *m, int32_t i, const int64_t *shape, int32_t
     if (loop[k] == 1) loop[k] = shape[k];
     if (loop[k] == shape[k] || shape[k] == 1) continue;
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                            "dimensions ...: seen size %" PRId64
+                            "dimensions ...: got size %" PRId64
                             " where the other arrays have %" PRId64
                             "; they cannot be broadcast together",
                             shape[k], loop[k]);
@@ -176,7 +176,7 @@ CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device
   const cuplug_frame *f = m->frame;
   if (!cuplug__is_cuda(device) && !cuplug__is_host(device))
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
-                            "seen an array on %s, wanted the host or a CUDA device",
+                            "got an array on %s, expected the host or a CUDA device",
                             cuplug__describe_device(device).s);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                           "it is on %s but %s is on %s; move one to the other",
@@ -210,15 +210,14 @@ CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_
   int negative = 0;
   for (int32_t k = 0; k < t->ndim; k++) negative |= t->shape[k] < 0;
   if (n_bytes < 0)
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted %s",
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got shape %s, expected %s",
                             cuplug__describe_shape(t->shape, t->ndim).s,
                             negative ? "sizes of at least 0" : "less than 2^63 bytes");
   if (seen(m, i)->tensor.data)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                            "seen a byte offset of %" PRIu64 ", which leads past all memory",
+                            "got a byte offset of %" PRIu64 ", which leads past all memory",
                             seen(m, i)->tensor.byte_offset);
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "seen an array without memory (a null pointer)");
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got an array without memory (a null pointer)");
 }
 
 /* Sizes are not negative, their product is below 2^63 bytes, and there is memory behind it. */
@@ -232,13 +231,13 @@ static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
 
 CUPLUG__COLD static int refuse_sizes(cuplug__match *m, int32_t i) {
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "seen %s, wanted 0 to %d dimensions and their sizes",
+                          "got %s, expected 0 to %d dimensions and their sizes",
                           cuplug__describe_argument(seen(m, i)).s, CUPLUG_MAX_NDIM);
 }
 
 CUPLUG__COLD static int refuse_strides(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   return cuplug__mismatch(
-      m, i, CUPLUG_ERROR_VALUE, "seen strides %s for shape %s, wanted elements within 2^62 bytes",
+      m, i, CUPLUG_ERROR_VALUE, "got strides %s for shape %s, expected elements within 2^62 bytes",
       cuplug__describe_strides(t->strides, t->ndim).s, cuplug__describe_shape(t->shape, t->ndim).s);
 }
 
@@ -248,20 +247,21 @@ static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, in
   if (a->flags & CUPLUG_READ_ONLY)
     return cuplug__mismatch(
         m, i, CUPLUG_ERROR_VALUE,
-        "seen a read-only array, wanted a writable one: it is changed in place");
+        "got a read-only array, expected a writable one: it is changed in place");
   if (a->flags & CUPLUG_MISALIGNED)
     return cuplug__mismatch(
         m, i, CUPLUG_ERROR_VALUE,
-        "seen a misaligned array, wanted an aligned one: it is changed in place");
+        "got a misaligned array, expected an aligned one: it is changed in place");
   if (!contiguous && !m->takes_strides)
     return cuplug__mismatch(
         m, i, CUPLUG_ERROR_VALUE,
-        "seen an array that is not C-contiguous, wanted a C-contiguous one: it is changed "
+        "got an array that is not C-contiguous, expected a C-contiguous one: it is changed "
         "in place");
   if (!contiguous && cuplug__shares_elements(&a->tensor))
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                            "seen an array whose elements share memory, wanted one with memory for "
-                            "each: it is changed in place");
+    return cuplug__mismatch(
+        m, i, CUPLUG_ERROR_VALUE,
+        "got an array whose elements share memory, expected one with memory for "
+        "each: it is changed in place");
   return CUPLUG_OK;
 }
 
@@ -323,7 +323,7 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   if (!cuplug__has_sizes(t)) return refuse_sizes(m, i);
   if (!t->shape) t->shape = &no_sizes;
   if (a->flags & CUPLUG_BYTE_SWAPPED)
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted native byte order",
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected native byte order",
                             cuplug__describe_argument(a).s);
   if (!is_repeated(m, t) && (status = match_tensor(m, i, t))) return status;
   int contiguous = cuplug__is_contiguous(t);

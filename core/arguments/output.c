@@ -14,7 +14,7 @@ static int refuse(const cuplug_frame *f, uint32_t k, int status, const char *see
                   const char *wanted, cuplug_error *error) {
   const cuplug_parameter *x = &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
   const char *name = *x->name ? x->name : "out";
-  return cuplug__fail(error, status, "%s: %s: seen %s, wanted %s", f->signature->name, name, seen,
+  return cuplug__fail(error, status, "%s: %s: got %s, expected %s", f->signature->name, name, seen,
                       wanted);
 }
 
@@ -164,7 +164,7 @@ int cuplug_set_output(cuplug_frame *f, uint32_t k, const cuplug_argument *given,
   int status;
   cuplug__clear(error);
   if (f->n_inputs + k >= f->n_tensors)
-    return cuplug__fail(error, CUPLUG_ERROR_TYPE, "%s: out: seen %u outputs, wanted %u",
+    return cuplug__fail(error, CUPLUG_ERROR_TYPE, "%s: out: got %u outputs, expected %u",
                         f->signature->name, k + 1, f->n_tensors - f->n_inputs);
   cuplug_tensor *t = &f->tensors[f->n_inputs + k];
   if (fits(f, f->n_inputs + k, given)) {

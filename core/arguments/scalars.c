@@ -35,7 +35,7 @@ static inline int match_string(cuplug__match *m, int32_t i, const cuplug_argumen
 
 CUPLUG__COLD static int refuse_scalar(cuplug__match *m, int32_t i, const cuplug_argument *a,
                                       uint32_t type, int status) {
-  return cuplug__mismatch(m, i, status, "seen %s, wanted %s%s", cuplug__describe_argument(a).s,
+  return cuplug__mismatch(m, i, status, "got %s, expected %s%s", cuplug__describe_argument(a).s,
                           status == CUPLUG_ERROR_VALUE ? "a value in the range of "
                                                        : "a scalar of dtype ",
                           cuplug__describe_dtype(type).s);
@@ -99,7 +99,7 @@ static __attribute__((noinline)) int check_conditions(cuplug__match *m) {
     const cuplug_condition *condition = &m->s->conditions[k];
     if (condition->array >= 0 || condition->optional & m->frame->none_mask) continue;
     if (cuplug__condition_holds(condition, &values)) continue;
-    return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: seen %s, wanted %s", m->s->name,
+    return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: got %s, expected %s", m->s->name,
                         cuplug__describe_names(m->s, condition->text, &values).s, condition->text);
   }
   return CUPLUG_OK;

@@ -46,7 +46,7 @@ CUPLUG__COLD static int refuse_size(cuplug__match *m, const cuplug_parameter *x,
                                     const cuplug_dim *d, int64_t size) {
   const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
-                      "%s: %s: size %s: seen %" PRId64 ", wanted 0 or more (%s)", m->s->name,
+                      "%s: %s: size %s: got %" PRId64 ", expected 0 or more (%s)", m->s->name,
                       *x->name ? x->name : "output", d->text, size,
                       cuplug__describe_names(m->s, d->text, &values).s);
 }
@@ -181,7 +181,7 @@ static int check_sizes(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
     const int64_t size = size_at(x, t, d);
     if (size == wanted) continue;
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                            "size %s: seen %" PRId64 ", wanted %" PRId64 " (%s)", dim->text, size,
+                            "size %s: got %" PRId64 ", expected %" PRId64 " (%s)", dim->text, size,
                             wanted, cuplug__describe_names(m->s, dim->text, &values).s);
   }
   return CUPLUG_OK;

@@ -116,7 +116,7 @@ int cuplug_check_place(const cuplug_frame *f, cuplug_error *error) {
   if (f->home.type || f->device.type != CUPLUG_CUDA || f->device.id != CUPLUG_ALL_GPUS)
     return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: device: seen cuda:*, wanted one GPU: there is no array to be cut",
+                      "%s: device: got cuda:*, expected one GPU: there is no array to be cut",
                       f->op->name);
 }
 
@@ -133,7 +133,7 @@ static __attribute__((noinline)) int check_frame(const cuplug_frame *f, cuplug_e
   for (uint32_t k = 0; copy_mask && k < f->n_inputs; k++)
     if (copy_mask >> k & 1)
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                          "%s: %s: seen a strided, misaligned or broadcast array, wanted a "
+                          "%s: %s: got a strided, misaligned or broadcast array, expected a "
                           "C-contiguous copy of it",
                           f->op->name, parameters[f->parameter[k]].name);
   for (uint32_t k = f->n_inputs; k < f->n_tensors; k++)
@@ -146,7 +146,7 @@ static __attribute__((noinline)) int check_frame(const cuplug_frame *f, cuplug_e
                         "%s: device: %s was asked for but the arrays are on %s", f->op->name,
                         cuplug__describe_device(f->device).s, cuplug__describe_device(f->home).s);
   if (f->device.type && f->device.type != CUPLUG_CPU && f->device.type != CUPLUG_CUDA)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: device: seen %s, wanted the host or CUDA",
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: device: got %s, expected the host or CUDA",
                         f->op->name, cuplug__describe_device(f->device).s);
   return CUPLUG_OK;
 }

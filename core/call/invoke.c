@@ -16,7 +16,7 @@ static int take_options(const cuplug_operator *op, const cuplug_options *given,
       cuplug__struct_take(options, sizeof *options, OPTIONS_BYTES, given, "cuplug_options", error);
   if (!status && options->reserved)
     status =
-        cuplug__fail(error, CUPLUG_ERROR_VALUE, "reserved: seen %u, wanted 0", options->reserved);
+        cuplug__fail(error, CUPLUG_ERROR_VALUE, "reserved: got %u, expected 0", options->reserved);
   if (status) cuplug__prefix(error, "%s: options: ", op->name);
   return status;
 }
@@ -130,7 +130,7 @@ static int allocate_outputs(cuplug_frame *f, const cuplug_argument *given, uint3
     if (is_given(f, given, n, k) || x->ndim < 0) continue;
     if (!f->allocate)
       return cuplug__fail(
-          error, CUPLUG_ERROR_VALUE, "%s: output %u: seen no array, wanted %s", f->op->name, k,
+          error, CUPLUG_ERROR_VALUE, "%s: output %u: got no array, expected %s", f->op->name, k,
           cuplug__has_unknown(x) ? "options->allocate, as its size is known only after the run"
                                  : "one, or options->allocate");
     if (!f->home.type) x->device = cuplug__where(f);

@@ -13,7 +13,7 @@ int32_t cuplug__driver_version;
 static int fail_too_old(cuplug_error *error, int version) {
   return cuplug__fail(
       error, CUPLUG_ERROR_CUDA,
-      "the NVIDIA driver is too old: it supports CUDA %d.%d, wanted %d.%d or newer; "
+      "the NVIDIA driver is too old: it supports CUDA %d.%d, expected %d.%d or newer; "
       "update the driver",
       version / 1000, version % 1000 / 10, CUPLUG__MIN_DRIVER / 1000,
       CUPLUG__MIN_DRIVER % 1000 / 10);

@@ -107,18 +107,19 @@ int cuplug__fault_raise(const cuplug_fault *fault, const cuplug__names *names,
   if (fault->text) return raise_own(fault, names, tensor, error);
   if (fault->status == CUPLUG_ERROR_VALUE)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: %s: seen a smaller number at position %lld, wanted ascending ones",
+                        "%s: %s: got a smaller number at position %lld, expected ascending ones",
                         names->operator_name, tensor, (long long)fault->position);
   if (is_size(fault))
     return cuplug__fail(error, CUPLUG_ERROR_INDEX,
                         "%s: %s: index %lld at position %lld is out of bounds for size %lld",
                         names->operator_name, tensor, (long long)fault->value,
                         (long long)fault->position, (long long)fault->high);
-  return cuplug__fail(error, CUPLUG_ERROR_INDEX,
-                      "%s: %s: index %lld at position %lld is out of range, wanted %lld <= value < "
-                      "%lld",
-                      names->operator_name, tensor, (long long)fault->value,
-                      (long long)fault->position, (long long)fault->low, (long long)fault->high);
+  return cuplug__fail(
+      error, CUPLUG_ERROR_INDEX,
+      "%s: %s: index %lld at position %lld is out of range, expected %lld <= value < "
+      "%lld",
+      names->operator_name, tensor, (long long)fault->value, (long long)fault->position,
+      (long long)fault->low, (long long)fault->high);
 }
 
 int cuplug__fault_take(cuplug_fault *fault, const cuplug__names *names, cuplug_error *error) {

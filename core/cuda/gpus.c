@@ -125,8 +125,8 @@ int cuplug__cuda_check_device(int32_t device, cuplug_error *error) {
   if (device >= 0 && device < cuplug__n_gpus) return CUPLUG_OK;
   if (cuplug__n_gpus == 1)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "device: seen cuda:%d, wanted cuda:0, the only GPU", device);
-  return cuplug__fail(error, CUPLUG_ERROR_VALUE, "device: seen cuda:%d, wanted cuda:0 to cuda:%d",
+                        "device: got cuda:%d, expected cuda:0, the only GPU", device);
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE, "device: got cuda:%d, expected cuda:0 to cuda:%d",
                       device, cuplug__n_gpus - 1);
 }
 

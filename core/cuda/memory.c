@@ -173,11 +173,12 @@ static int fail_out_of_memory(int32_t device, uint64_t bytes, const char *held,
   size_t free_bytes = 0, total_bytes = 0;
   CUmemoryPool pool = atomic_load_explicit(&pools[device], memory_order_relaxed);
   cuplug__driver.cuMemGetInfo(&free_bytes, &total_bytes);
-  return cuplug__fail(error, CUPLUG_ERROR_MEMORY,
-                      "out of device memory: wanted %llu bytes (%.2f GiB) on cuda:%d, free %.2f of "
-                      "%.2f GiB, cuplug uses %.2f GiB%s",
-                      (unsigned long long)bytes, gib(bytes), device, gib(free_bytes),
-                      gib(total_bytes), gib(used_bytes(device, pool)), held);
+  return cuplug__fail(
+      error, CUPLUG_ERROR_MEMORY,
+      "out of device memory: requested %llu bytes (%.2f GiB) on cuda:%d, free %.2f of "
+      "%.2f GiB, cuplug uses %.2f GiB%s",
+      (unsigned long long)bytes, gib(bytes), device, gib(free_bytes), gib(total_bytes),
+      gib(used_bytes(device, pool)), held);
 }
 
 /* Gives back what nobody uses. The driver gives freed memory back once the host has seen that the

@@ -63,9 +63,10 @@ static int read_range(int fd, uint64_t offset, void *to, uint64_t bytes, cuplug_
 int cuplug__elf_copy(const cuplug__elf *elf, uint64_t offset, void *to, uint64_t bytes,
                      cuplug_error *error) {
   if (!cuplug__fits(offset, bytes, elf->file_bytes))
-    return cuplug__reject(
-        error, "truncated: %" PRIu64 " bytes at byte %" PRIu64 " are wanted, the file has %" PRIu64,
-        bytes, offset, elf->file_bytes);
+    return cuplug__reject(error,
+                          "truncated: %" PRIu64 " bytes at byte %" PRIu64
+                          " are expected, the file has %" PRIu64,
+                          bytes, offset, elf->file_bytes);
   if (!cuplug__fits(offset, bytes, elf->head_bytes))
     return read_range(elf->fd, offset, to, bytes, error);
   memcpy(to, elf->head + offset, bytes);
@@ -78,23 +79,23 @@ static int fail_no_elf(const cuplug__elf *elf, cuplug_error *error) {
   char shown[13] = {0};
   for (size_t k = 0; k + 1 < sizeof(shown) && k < elf->head_bytes; k++)
     shown[k] = elf->head[k] >= ' ' && elf->head[k] <= '~' ? (char)elf->head[k] : '.';
-  return cuplug__reject(error, "not an ELF file: it begins with \"%s\", a shared object is wanted",
-                        shown);
+  return cuplug__reject(
+      error, "not an ELF file: it begins with \"%s\", a shared object is expected", shown);
 }
 
 /* Checks the first 16 bytes, which are the same in all ELF files. */
 static int check_identity(const cuplug__elf *elf, cuplug_error *error) {
   const uint8_t *head = elf->head;
   uint64_t n = elf->head_bytes;
-  if (!n) return cuplug__reject(error, "empty file, a shared object is wanted");
+  if (!n) return cuplug__reject(error, "empty file, a shared object is expected");
   if (memcmp(head, ELFMAG, n < SELFMAG ? n : SELFMAG)) return fail_no_elf(elf, error);
   if (n < EI_NIDENT) return cuplug__reject(error, "truncated: the file ends in its ELF header");
   if (head[EI_CLASS] == ELFCLASS32)
-    return cuplug__reject(error, "32-bit object, a 64-bit shared object is wanted");
+    return cuplug__reject(error, "32-bit object, a 64-bit shared object is expected");
   if (head[EI_CLASS] != ELFCLASS64)
-    return cuplug__reject(error, "ELF class %u, class 2 (64-bit) is wanted", head[EI_CLASS]);
+    return cuplug__reject(error, "ELF class %u, class 2 (64-bit) is expected", head[EI_CLASS]);
   if (head[EI_DATA] != THIS_BYTE_ORDER)
-    return cuplug__reject(error, "object of the other byte order, this machine's is wanted");
+    return cuplug__reject(error, "object of the other byte order, this machine's is expected");
   if (n < sizeof(Elf64_Ehdr))
     return cuplug__reject(error, "truncated: the file ends in its ELF header");
   return CUPLUG_OK;
@@ -104,7 +105,7 @@ static int check_header(const Elf64_Ehdr *header, cuplug_error *error) {
   static const char *const types[] = {"no type", "relocatable object (.o)", "executable",
                                       "shared object", "core dump"};
   if (header->e_machine != THIS_MACHINE)
-    return cuplug__reject(error, "compiled for %s (ELF machine %u), %s (%u) is wanted",
+    return cuplug__reject(error, "compiled for %s (ELF machine %u), %s (%u) is expected",
                           machine_name(header->e_machine), header->e_machine,
                           machine_name(THIS_MACHINE), (unsigned)THIS_MACHINE);
   if (header->e_type == ET_REL)
@@ -112,11 +113,11 @@ static int check_header(const Elf64_Ehdr *header, cuplug_error *error) {
         error, "got an object file, as compilers write with -c, expected a shared object; "
                "link it with -shared");
   if (header->e_type != ET_DYN)
-    return cuplug__reject(error, "ELF type %u (%s), a shared object (type 3) is wanted",
+    return cuplug__reject(error, "ELF type %u (%s), a shared object (type 3) is expected",
                           header->e_type, header->e_type < 5 ? types[header->e_type] : "unknown");
   if (!header->e_phnum || header->e_phnum > CUPLUG__MAX_SEGMENTS ||
       header->e_phentsize != sizeof(Elf64_Phdr))
-    return cuplug__reject(error, "%u program headers of %u bytes, 1 to %d of 56 are wanted",
+    return cuplug__reject(error, "%u program headers of %u bytes, 1 to %d of 56 are expected",
                           header->e_phnum, header->e_phentsize, CUPLUG__MAX_SEGMENTS);
   return CUPLUG_OK;
 }

@@ -62,7 +62,8 @@ static int check_place(const cuplug__search *search, cuplug__place *place, cuplu
   const char *path = place->directory.path;
   cuplug_error reason;
   if (*path != '/')
-    return refuse(place, CUPLUG_STATE_REJECTED, "relative path, an absolute one is wanted", error);
+    return refuse(place, CUPLUG_STATE_REJECTED, "relative path, an absolute one is expected",
+                  error);
   int fd =
       cuplug__owner_open(&search->trust.rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);
   if (fd < 0 && fd != CUPLUG__REFUSED) return refuse_unopened(place, errno, error);

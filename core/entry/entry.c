@@ -144,7 +144,7 @@ int cuplug_entry_number(const cuplug_call *call, const cuplug_term *term, const 
   limits_of(type, &low, &high);
   if (*number >= low && (*number < 0 || (uint64_t)*number <= high)) return CUPLUG_OK;
   return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
-                      "%s: %s: seen %" PRId64 ", wanted %" PRId64 " to %" PRIu64
+                      "%s: %s: got %" PRId64 ", expected %" PRId64 " to %" PRIu64
                       ", what the type of its parameter can hold",
                       what, term->text, *number, low, high);
 }

@@ -49,7 +49,8 @@ static void *workspace(const cuplug_call *call, uint64_t bytes) {
     if (device_workspace(run, bytes, &pointer, &kept)) return NULL;
   } else if (!(pointer = cuplug_allocate_host(bytes + !bytes))) {
     cuplug__fail(run->error, CUPLUG_ERROR_MEMORY,
-                 "workspace: wanted %" PRIu64 " bytes of host memory, which there are not", bytes);
+                 "workspace: requested %" PRIu64 " bytes of host memory, which there are not",
+                 bytes);
     return NULL;
   }
   run->workspace_bytes[run->n_workspaces] = bytes;

@@ -57,7 +57,7 @@ static int take_table(const cuplug_definition *from, cuplug__table *table, cuplu
   cuplug__table_start(table);
   if (!from->plugin || strlen(from->plugin) >= CUPLUG_MAX_NAME ||
       !cuplug__is_identifier(from->plugin))
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "plugin: \"%.80s\", an identifier is wanted",
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "plugin: \"%.80s\", an identifier is expected",
                         from->plugin ? from->plugin : "");
   if (!from->n_rows) return cuplug__fail(error, CUPLUG_ERROR_VALUE, "n_rows: 0, no operator");
   table->rows = calloc(from->n_rows, sizeof(*table->rows));
@@ -83,7 +83,7 @@ static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_er
   if (status) return status;
   if ((status = cuplug__plugin_fill(plugin, error))) return status;
   if (plugin->n_operators > 1)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "rows of %s and of %s, one operator is wanted",
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "rows of %s and of %s, one operator is expected",
                         plugin->operators[0].name, plugin->operators[1].name);
   for (uint32_t k = 0; k < from->n_rows; k++) {
     plugin->overloads[k].host = from->rows[k].host;

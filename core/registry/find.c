@@ -42,7 +42,7 @@ static int parse(const char *text, cuplug__query *query, cuplug_error *error) {
   cuplug__clear(error);
   if (is_query(text, query)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "find: name: \"%.200s\", \"operator\" or \"plugin.operator\" is wanted",
+                      "find: name: \"%.200s\", \"operator\" or \"plugin.operator\" is expected",
                       query->text);
 }
 

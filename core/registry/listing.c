@@ -302,7 +302,7 @@ int cuplug_inspect(const char *path, cuplug_file **file, cuplug_error *error) {
   cuplug__clear(error);
   *file = NULL;
   if (!path || !*path)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "inspect: path: empty, a file is wanted");
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "inspect: path: empty, a file is expected");
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
   *file = calloc(1, sizeof(**file));

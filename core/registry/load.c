@@ -67,7 +67,7 @@ int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t
   cuplug__clear(error);
   if (n_ops) *n_ops = 0;
   if (!path || !*path)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "load: path: empty, a file is wanted");
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "load: path: empty, a file is expected");
   int status = make_absolute(path, &absolute, error);
   if (status) return status;
   status = cuplug__candidate_accept(absolute, &candidate, error);
@@ -254,10 +254,11 @@ static int resolve(const cuplug__plugin *plugin, void *library, const char *what
     return CUPLUG_OK;
   }
   if (cuplug__library_holds(library, address, 1, CUPLUG__DATA))
-    return cuplug__reject(error, "%s: %s is no function, %s is wanted", plugin->path, symbol, what);
+    return cuplug__reject(error, "%s: %s is no function, %s is expected", plugin->path, symbol,
+                          what);
   return cuplug__reject(
       error,
-      "%s: %s, %s that its table names, was found only in %s, it is wanted in this "
+      "%s: %s, %s that its table names, was found only in %s, it is expected in this "
       "very file",
       plugin->path, symbol, what, cuplug__library_of(address));
 }

@@ -169,7 +169,7 @@ int cuplug_add_directory(const char *path, cuplug_error *error) {
   cuplug__clear(error);
   if (!path || *path != '/')
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "add_directory: path: \"%s\", an absolute path is wanted",
+                        "add_directory: path: \"%s\", an absolute path is expected",
                         path ? path : "");
   cuplug__registry_lock();
   const int status = append(path, error);

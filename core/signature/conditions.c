@@ -21,17 +21,17 @@ static int parse_side(cuplug__parser *p, cuplug_condition *condition, int32_t re
   cuplug_side *side = p->sides++;
   side->relation = relation;
   condition->n_sides++;
-  p->wanted = "a number or a name is wanted";
+  p->wanted = "a number or a name is expected";
   return cuplug__parse_formula(p, &side->formula);
 }
 
 /* "{64, 128}" behind "in". */
 static int parse_set(cuplug__parser *p, cuplug_condition *condition) {
-  if (cuplug__expect(p, "{", "'{' and numbers are wanted")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__expect(p, "{", "'{' and numbers are expected")) return CUPLUG_ERROR_VALUE;
   do {
     if (parse_side(p, condition, CUPLUG_RELATION_IN)) return CUPLUG_ERROR_VALUE;
   } while (cuplug__take(p, ","));
-  return cuplug__expect(p, "}", "',' or '}' is wanted");
+  return cuplug__expect(p, "}", "',' or '}' is expected");
 }
 
 static int parse_chain(cuplug__parser *p, cuplug_condition *condition) {
@@ -42,7 +42,7 @@ static int parse_chain(cuplug__parser *p, cuplug_condition *condition) {
   } while ((relation = take_relation(p)));
   if (cuplug__take_word(p, "in")) return parse_set(p, condition);
   if (condition->n_sides - first > 1) return CUPLUG_OK;
-  return cuplug__parse_fail(p, p->at, "':' and dtypes, or a relation such as '<=', are wanted");
+  return cuplug__parse_fail(p, p->at, "':' and dtypes, or a relation such as '<=', are expected");
 }
 
 int cuplug__parse_condition(cuplug__parser *p) {

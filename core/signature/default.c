@@ -7,7 +7,7 @@
 #include <string.h>
 
 static int parse_dtype(cuplug__parser *p, cuplug_parameter *x) {
-  static const char *const wanted = "a default is wanted: a dtype";
+  static const char *const wanted = "a default is expected: a dtype";
   const char *name;
   cuplug__skip_space(p);
   const char *at = p->at;
@@ -31,7 +31,7 @@ static int parse_value(cuplug__parser *p, cuplug_parameter *x) {
     kind = CUPLUG_ARGUMENT_BOOL;
     x->default_value.i = p->at[-2] == 'u';
   } else if (cuplug__parse_number(p, &kind, &x->default_value,
-                                  "a default is wanted: a number, string or None")) {
+                                  "a default is expected: a number, string or None")) {
     return CUPLUG_ERROR_VALUE;
   }
   x->default_kind = (int32_t)kind;

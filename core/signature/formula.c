@@ -36,22 +36,23 @@ static int parse_literal(cuplug__parser *p) {
   cuplug_scalar value;
   const char *at = p->at;
   if (cuplug__parse_number(p, &kind, &value, p->wanted)) return CUPLUG_ERROR_VALUE;
-  if (kind == CUPLUG_ARGUMENT_UINT) return cuplug__parse_fail(p, at, "a size below 2^63 is wanted");
+  if (kind == CUPLUG_ARGUMENT_UINT)
+    return cuplug__parse_fail(p, at, "a size below 2^63 is expected");
   if (kind == CUPLUG_ARGUMENT_FLOAT && is_of_terms(p))
-    return cuplug__parse_fail(p, at, "an integer is wanted");
+    return cuplug__parse_fail(p, at, "an integer is expected");
   push(p, kind == CUPLUG_ARGUMENT_FLOAT ? CUPLUG_STEP_REAL : CUPLUG_STEP_NUMBER, 0, value.i);
   return CUPLUG_OK;
 }
 
 static int parse_least(cuplug__parser *p, int32_t kind) {
-  if (parse_sum(p) || cuplug__expect(p, ",", "',' is wanted") || parse_sum(p))
+  if (parse_sum(p) || cuplug__expect(p, ",", "',' is expected") || parse_sum(p))
     return CUPLUG_ERROR_VALUE;
   push(p, kind, 0, 0);
-  return cuplug__expect(p, ")", "')' is wanted");
+  return cuplug__expect(p, ")", "')' is expected");
 }
 
 static int parse_measure(cuplug__parser *p, int32_t kind) {
-  return push_name(p, kind) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "')' is wanted");
+  return push_name(p, kind) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "')' is expected");
 }
 
 /* size(x), or size(x, 0). */
@@ -61,20 +62,20 @@ static int parse_size(cuplug__parser *p) {
   cuplug_scalar at;
   cuplug__skip_space(p);
   const char *begin = p->at;
-  if (cuplug__parse_name(p, &name, "an array is wanted")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__parse_name(p, &name, "an array is expected")) return CUPLUG_ERROR_VALUE;
   const cuplug_parameter *x;
   const int32_t array = cuplug__find_array(p->scope, name, strlen(name), &x);
-  if (array < 0) return cuplug__parse_fail(p, begin, "an array is wanted");
+  if (array < 0) return cuplug__parse_fail(p, begin, "an array is expected");
   if (cuplug__take(p, ")")) return push(p, CUPLUG_STEP_COUNT, array, 0), CUPLUG_OK;
-  if (cuplug__expect(p, ",", "',' or ')' is wanted")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__expect(p, ",", "',' or ')' is expected")) return CUPLUG_ERROR_VALUE;
   cuplug__skip_space(p);
   begin = p->at;
-  if (cuplug__parse_number(p, &kind, &at, "a number is wanted")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__parse_number(p, &kind, &at, "a number is expected")) return CUPLUG_ERROR_VALUE;
   if (kind != CUPLUG_ARGUMENT_INT ||
       (cuplug__has_rank(x) && (at.i < -x->n_dims || at.i >= x->n_dims)))
-    return cuplug__parse_fail(p, begin, "a dimension that the array has is wanted");
+    return cuplug__parse_fail(p, begin, "a dimension that the array has is expected");
   push(p, CUPLUG_STEP_SIZE, array, at.i);
-  return cuplug__expect(p, ")", "')' is wanted");
+  return cuplug__expect(p, ")", "')' is expected");
 }
 
 /* A function's name and its bracket, or neither of them. */
@@ -93,7 +94,7 @@ static int parse_named(cuplug__parser *p) {
   item.kind = CUPLUG_STEP_ITEM;
   if (parse_sum(p)) return CUPLUG_ERROR_VALUE;
   *p->steps++ = item;
-  return cuplug__expect(p, "]", "']' is wanted");
+  return cuplug__expect(p, "]", "']' is expected");
 }
 
 static int parse_factor(cuplug__parser *p) {
@@ -105,7 +106,7 @@ static int parse_factor(cuplug__parser *p) {
   if (take_function(p, "prod")) return parse_measure(p, CUPLUG_STEP_PRODUCT);
   if (is_of_terms(p) && take_function(p, "size")) return parse_size(p);
   if (cuplug__take(p, "("))
-    return parse_sum(p) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "')' is wanted");
+    return parse_sum(p) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "')' is expected");
   if (!cuplug__take(p, "-")) return parse_named(p);
   if (parse_bounded(p)) return CUPLUG_ERROR_VALUE;
   push(p, CUPLUG_STEP_NEGATE, 0, 0);
@@ -194,7 +195,7 @@ static int tie_scalar(cuplug__parser *p, cuplug_step *step, const cuplug_paramet
   if ((is_item || step->kind == CUPLUG_STEP_PRODUCT) && x->kind == CUPLUG_PARAMETER_LIST) {
     const int is_float =
         p->scope->variables[x->type_variable].dtypes != cuplug__dtype_bits("int64");
-    if (is_float) return refuse_name(p, step, "a list of integers is wanted in arithmetic");
+    if (is_float) return refuse_name(p, step, "a list of integers is expected in arithmetic");
     *step = (cuplug_step){is_item ? CUPLUG_STEP_LIST_ITEM : CUPLUG_STEP_LIST_PRODUCT, number, 0};
     return CUPLUG_OK;
   }
@@ -213,7 +214,7 @@ static int tie_place(cuplug__parser *p, cuplug_step *step, const cuplug_place *p
     return refuse_name(p, step,
                        place->is_group ? "a group of dimensions has no size: len, prod or [] is "
                                          "wanted"
-                                       : "this is one dimension, a group is wanted");
+                                       : "this is one dimension, a group is expected");
   if (!place->is_group)
     *step = (cuplug_step){CUPLUG_STEP_SIZE, place->array,
                           place->n_before >= 0 ? place->n_before : -1 - place->n_behind};

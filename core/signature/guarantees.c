@@ -23,7 +23,7 @@ static cuplug_parameter *find_array(const cuplug__parser *p, const char *name) {
 }
 
 int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output) {
-  static const char *const an_array = "an array parameter that is always given is wanted";
+  static const char *const an_array = "an array parameter that is always given is expected";
   const char *name;
   if (!cuplug__take_word(p, "like")) return CUPLUG_OK;
   cuplug__skip_space(p);
@@ -37,9 +37,9 @@ int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output) {
 
 /* "(x". */
 static int parse_array(cuplug__parser *p, cuplug_parameter **x) {
-  static const char *const an_array = "an array with dimensions, and in no list, is wanted";
+  static const char *const an_array = "an array with dimensions, and in no list, is expected";
   const char *name;
-  if (cuplug__expect(p, "(", "'(' is wanted")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__expect(p, "(", "'(' is expected")) return CUPLUG_ERROR_VALUE;
   cuplug__skip_space(p);
   const char *at = p->at;
   if (cuplug__parse_name(p, &name, an_array)) return CUPLUG_ERROR_VALUE;
@@ -67,9 +67,9 @@ static int parse_stride(cuplug__parser *p) {
   cuplug_parameter *x;
   int64_t number;
   if (parse_array(p, &x) ||
-      parse_integer(p, ",", -1, -1, "', -1' is wanted: the last dimension", &number) ||
-      cuplug__expect(p, ")", "')' is wanted") ||
-      parse_integer(p, "==", 1, 1, "'== 1' is wanted: adjacent elements", &number))
+      parse_integer(p, ",", -1, -1, "', -1' is expected: the last dimension", &number) ||
+      cuplug__expect(p, ")", "')' is expected") ||
+      parse_integer(p, "==", 1, 1, "'== 1' is expected: adjacent elements", &number))
     return CUPLUG_ERROR_VALUE;
   x->has_unit_stride = 1;
   return CUPLUG_OK;
@@ -78,8 +78,8 @@ static int parse_stride(cuplug__parser *p) {
 static int parse_align(cuplug__parser *p) {
   cuplug_parameter *x;
   int64_t number;
-  if (parse_array(p, &x) || cuplug__expect(p, ")", "')' is wanted") ||
-      parse_integer(p, ">=", 1, MAX_ALIGNMENT, "'>=' and 1, 2, 4, 8 or 16 bytes are wanted",
+  if (parse_array(p, &x) || cuplug__expect(p, ")", "')' is expected") ||
+      parse_integer(p, ">=", 1, MAX_ALIGNMENT, "'>=' and 1, 2, 4, 8 or 16 bytes are expected",
                     &number))
     return CUPLUG_ERROR_VALUE;
   x->address_mask = (uint32_t)number - 1;
@@ -100,7 +100,7 @@ static int refuse_name(cuplug__parser *p, const char *name, const char *at) {
                           "%s: byte %zu: got \"%s\" before a bracket; did you mean %s?", p->what,
                           (size_t)(at - p->s->text), name, functions[k]);
     }
-  return cuplug__parse_fail(p, at, "stride, align, len, prod, min or max is wanted before '('");
+  return cuplug__parse_fail(p, at, "stride, align, len, prod, min or max is expected before '('");
 }
 
 int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at) {
@@ -110,5 +110,5 @@ int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at)
   if (is_stride ? parse_stride(p) : parse_align(p)) return CUPLUG_ERROR_VALUE;
   at = p->at;
   if (!cuplug__take_word(p, "or")) return CUPLUG_OK;
-  return cuplug__parse_fail(p, at, "',' is wanted: a guarantee has no alternatives");
+  return cuplug__parse_fail(p, at, "',' is expected: a guarantee has no alternatives");
 }

@@ -62,8 +62,9 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
   const size_t n = strnlen(text, CUPLUG_MAX_SIGNATURE + 1);
   memset(p, 0, sizeof *p);
   if (n > CUPLUG_MAX_SIGNATURE)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: seen more than %d bytes, wanted at most %d",
-                        what, CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: got more than %d bytes, expected at most %d", what,
+                        CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
   size_t bytes = sizeof *p->s, seen[N_KINDS];
   count_marks(text, seen);
   const size_t n_parts = seen[COMMA] + (seen[RELATION] ? 2 : 1); /* 2: "->", "where" */
@@ -105,7 +106,7 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
 
 int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted) {
   p->token = at;
-  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: %s at byte %zu, seen \"%.12s\"", p->what,
+  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: %s at byte %zu, got \"%.12s\"", p->what,
                       wanted, (size_t)(at - p->s->text), at);
 }
 
@@ -148,7 +149,7 @@ int cuplug__parse_name(cuplug__parser *p, const char **name, const char *wanted)
     while (cuplug__is_word(p->at[n])) n++;
   if (!n) return cuplug__parse_fail(p, p->at, wanted);
   if (n >= CUPLUG_MAX_NAME)
-    return cuplug__parse_fail(p, p->at, "a name of at most 63 characters is wanted");
+    return cuplug__parse_fail(p, p->at, "a name of at most 63 characters is expected");
   *name = keep(p, p->at, n);
   p->at += n;
   return CUPLUG_OK;
@@ -188,7 +189,7 @@ int cuplug__parse_number(cuplug__parser *p, uint32_t *kind, cuplug_scalar *value
     errno = 0;
     *kind = CUPLUG_ARGUMENT_UINT;
     value->u = strtoull(p->at, &end, 10);
-    if (errno) return cuplug__parse_fail(p, p->at, "an integer of at most 64 bits is wanted");
+    if (errno) return cuplug__parse_fail(p, p->at, "an integer of at most 64 bits is expected");
   }
   p->at = end_float;
   return CUPLUG_OK;

@@ -24,7 +24,7 @@ typedef struct cuplug__parser {
   int is_short;       /* arrays may be written without brackets: cuplug_parse_short */
   int is_condition;   /* whose formulas are tied: names of arrays stand for their elements */
   int depth;          /* of brackets in a formula */
-  const char *wanted; /* where a formula is, for errors: "a dimension is wanted: ..." */
+  const char *wanted; /* where a formula is, for errors: "a dimension is expected: ..." */
   cuplug_error *error;
 } cuplug__parser;
 

@@ -26,8 +26,8 @@ static int settle_name(cuplug__parser *p, cuplug_formula *formula, const char *o
   if (found != CUPLUG__NAME_OTHER && !is_own) return cuplug__tie_formula(p, formula);
   if (own) return formula->n_steps = 0, CUPLUG_OK;
   p->token = text;
-  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: %.*s: a number is wanted", p->what, (int)n,
-                      text);
+  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: %.*s: a number is expected", p->what,
+                      (int)n, text);
 }
 
 static int parse_term(cuplug__parser *p, const char *own) {
@@ -37,7 +37,7 @@ static int parse_term(cuplug__parser *p, const char *own) {
   const char *begin = p->at;
   *term = (cuplug_condition){.sides = side, .n_sides = 1, .at = (uint32_t)(begin - p->s->text)};
   p->token = NULL;
-  p->wanted = "a name or a number is wanted";
+  p->wanted = "a name or a number is expected";
   if (cuplug__parse_formula(p, &side->formula)) return CUPLUG_ERROR_VALUE;
   const cuplug_step *first = side->formula.steps;
   const int is_name = side->formula.n_steps == 1 && first->kind == CUPLUG_STEP_SCALAR;
@@ -57,7 +57,7 @@ static int parse_all(cuplug__parser *p, const char *own) {
   while (*p->at) {
     if (parse_term(p, own)) return CUPLUG_ERROR_VALUE;
     cuplug__skip_space(p);
-    if (*p->at && cuplug__expect(p, ",", "',' is wanted")) return CUPLUG_ERROR_VALUE;
+    if (*p->at && cuplug__expect(p, ",", "',' is expected")) return CUPLUG_ERROR_VALUE;
     cuplug__skip_space(p);
   }
   return CUPLUG_OK;

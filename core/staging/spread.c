@@ -145,7 +145,7 @@ static int count_shares(cuplug__run *run, uint32_t *n_shares, uint64_t *n_rows) 
   cuplug__shipment *shipment = cuplug__shipment_new(run);
   if (!shipment) return CUPLUG_ERROR_MEMORY;
   int status = cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
-                            "%s: device: seen cuda:*, wanted one GPU: ", run->frame->op->name);
+                            "%s: device: got cuda:*, expected one GPU: ", run->frame->op->name);
   if (!cuplug__shipment_explain(shipment, run->error)) {
     cuplug__clear(run->error);
     status = CUPLUG_OK;

@@ -6,7 +6,7 @@ from typing import Any as _Any
 import jax as _jax
 
 if _jax.__version_info__ < (0, 10):
-    raise ImportError(f"cuplug.jax: seen JAX {_jax.__version__}, wanted 0.10 or newer")
+    raise ImportError(f"cuplug.jax: got JAX {_jax.__version__}, expected 0.10 or newer")
 
 from cuplug import ops as _ops
 from cuplug._engine.lookup.attribute import operator_attribute as _operator_attribute

@@ -45,7 +45,7 @@ def finalize(distribution: Distribution) -> None:
     # Others' packages pass here too, maybe with a setuptools that does not know these commands.
     if int(__version__.partition(".")[0]) < OLDEST_SETUPTOOLS:
         raise OptionError(
-            f"setuptools: seen {__version__}, wanted {OLDEST_SETUPTOOLS} or newer: "
+            f"setuptools: got {__version__}, expected {OLDEST_SETUPTOOLS} or newer: "
             "pip install --upgrade setuptools"
         )
     from cuplug._integration.author.packaging import BuildPlugins, TagWheel
@@ -71,7 +71,7 @@ def _configured(path: str) -> Iterator[Plugin]:
     patterns = told.pop("plugins", USUAL_PLUGINS)
     paths = [path for pattern in patterns for path in sorted(glob.glob(pattern)) if _is_one(path)]
     if not paths:
-        raise OptionError(f"tool.cuplug: plugins: seen {list(patterns)}, which names no source")
+        raise OptionError(f"tool.cuplug: plugins: got {list(patterns)}, which names no source")
     for path in paths:
         yield from _plugins_at(path, package, told)
 
@@ -83,7 +83,9 @@ def _is_one(path: str) -> bool:
 def _check(told: dict[str, Any]) -> None:
     for key, value in told.items():
         if key not in SETTINGS:
-            raise OptionError(f"tool.cuplug: {key}: no such setting, wanted {', '.join(SETTINGS)}")
+            raise OptionError(
+                f"tool.cuplug: {key}: no such setting, expected {', '.join(SETTINGS)}"
+            )
         if key == "options" and isinstance(value, dict):
             for name, own in value.items():
                 _check({"options": own, "package": name})
@@ -91,9 +93,11 @@ def _check(told: dict[str, Any]) -> None:
         texts = value if isinstance(value, list) else []
         if not isinstance(value, SETTINGS[key]) or not all(isinstance(x, str) for x in texts):
             wanted = "a list of texts" if SETTINGS[key] is list else SETTINGS[key].__name__
-            raise OptionError(f"tool.cuplug: {key}: seen {value!r}, wanted {wanted}")
+            raise OptionError(f"tool.cuplug: {key}: got {value!r}, expected {wanted}")
     if "package" not in told:
-        raise OptionError("tool.cuplug: package: missing, wanted the package that has the plugins")
+        raise OptionError(
+            "tool.cuplug: package: missing, expected the package that has the plugins"
+        )
 
 
 def _plugins_at(path: str, package: str, told: dict[str, Any]) -> Iterator[Plugin]:

@@ -107,7 +107,7 @@ def arguments(
     known = {name for s in signatures for name in (*[x.name for x in s.parameters], *s.dim_names)}
     for name in (*pins, *made):
         if name not in known:
-            wanted = f"wanted one of {', '.join(sorted(known))}" if known else "there is none"
+            wanted = f"expected one of {', '.join(sorted(known))}" if known else "there is none"
             where = "pinned" if name in pins else "made"
             raise ValueError(
                 f"arguments: {where}: {name}: no such parameter or dimension, {wanted}"

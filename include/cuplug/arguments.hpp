@@ -169,7 +169,7 @@ public:
    */
   template <class... Sizes> CUPLUG__MUST_USE int allocate(Sizes... sizes) {
     static_assert(rank < 0 || sizeof...(sizes) == rank,
-                  "allocate: wanted a size for each dimension of the output");
+                  "allocate: expected a size for each dimension of the output");
     const int64_t shape[] = {static_cast<int64_t>(sizes)...};
     return allocate_shape(shape);
   }

@@ -148,7 +148,7 @@ int add_halves(const cuplug_call *call, const any_index &index, const shape &s, 
   const int64_t most = s.n < n_rows ? s.n : n_rows, head_bytes = 256;
   const int64_t sums_bytes = (most * width + 3) / 4 * 16;
   if (most >= UINT32_MAX)
-    return cuplug_failf(call, CUPLUG_ERROR_VALUE, "index: seen %lld, wanted fewer than 2^32 - 1",
+    return cuplug_failf(call, CUPLUG_ERROR_VALUE, "index: got %lld, expected fewer than 2^32 - 1",
                         (long long)most);
   const int64_t n_bytes = head_bytes + sums_bytes + n_rows * (int64_t)sizeof(uint32_t);
   char *memory = (char *)cuplug_workspace(call, n_bytes);

@@ -32,7 +32,7 @@ static inline gather_sizes gather_sizes_of(const cuplug_tensor *source, int64_t 
 
 static inline int gather_fail_empty(const cuplug_call *call, int64_t axis) {
   return cuplug_failf(call, CUPLUG_ERROR_INDEX,
-                      "source: seen an empty axis %lld, wanted at least one row to take from",
+                      "source: got an empty axis %lld, expected at least one row to take from",
                       (long long)axis);
 }
 
@@ -42,7 +42,7 @@ static inline int gather_check_grad(const cuplug_call *call, const cuplug_tensor
                                     int64_t axis) {
   const int32_t n = index ? index->ndim : 0, wanted = (source->ndim ? source->ndim - 1 : 0) + n;
   if (grad->ndim != wanted)
-    return cuplug_failf(call, CUPLUG_ERROR_VALUE, "grad: seen %d dimensions, wanted %d",
+    return cuplug_failf(call, CUPLUG_ERROR_VALUE, "grad: got %d dimensions, expected %d",
                         (int)grad->ndim, (int)wanted);
   for (int32_t d = 0; d < wanted; d++) {
     const int64_t size = d < axis       ? source->shape[d]
@@ -50,7 +50,7 @@ static inline int gather_check_grad(const cuplug_call *call, const cuplug_tensor
                                         : source->shape[d - n + 1];
     if (grad->shape[d] != size)
       return cuplug_failf(call, CUPLUG_ERROR_VALUE,
-                          "grad: seen size %lld in dimension %d, wanted %lld",
+                          "grad: got size %lld in dimension %d, expected %lld",
                           (long long)grad->shape[d], (int)d, (long long)size);
   }
   return CUPLUG_OK;

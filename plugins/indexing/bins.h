@@ -165,7 +165,7 @@ static inline void bins_set_margin(bins *b) {
 static inline int bins_check(const cuplug_call *call, const bins *b) {
   if (!b->is_even || b->high - b->low <= DBL_MAX) return CUPLUG_OK;
   return cuplug_fail(call, CUPLUG_ERROR_VALUE,
-                     "high: seen a distance from low that is not finite, wanted one that is");
+                     "high: got a distance from low that is not finite, expected one that is");
 }
 
 static inline bins bins_of_call(const cuplug_call *call, int what) {

@@ -93,7 +93,7 @@ CUPLUG_ENTRY int histogram_edges_host(const cuplug_call *call) {
   for (int64_t k = 1; k <= b.n_bins; k++)
     if (bins_key(&b, b.edges, k) < bins_key(&b, b.edges, k - 1))
       return cuplug_failf(call, CUPLUG_ERROR_VALUE,
-                          "edges: seen a smaller number at position %lld, wanted ascending ones",
+                          "edges: got a smaller number at position %lld, expected ascending ones",
                           (long long)k);
   return count(call, BINS_EDGES);
 }

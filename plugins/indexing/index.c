@@ -64,7 +64,7 @@ static int fail_position(const numbering *j, int32_t axis, int64_t first, int64_
   }
   if (k == first + n) /* another thread has changed it since */
     return cuplug_failf(j->call, CUPLUG_ERROR_INDEX,
-                        "indices[%d]: seen elements that change during the call, wanted a copy",
+                        "indices[%d]: got elements that change during the call, expected a copy",
                         (int)axis);
   return cuplug_failf(j->call, CUPLUG_ERROR_INDEX,
                       "indices[%d]: index %lld at position %lld is out of bounds for size %lld",

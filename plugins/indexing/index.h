@@ -43,7 +43,7 @@ static inline int index_axes_of(const cuplug_call *call, const cuplug_tensor *x,
   const int is_counted = !__builtin_mul_overflow(a->n, a->width, &n_values);
   if (is_counted && (n_seen == n_values || (n_seen == 1 && is_one_for_all))) return CUPLUG_OK;
   return cuplug_failf(call, CUPLUG_ERROR_VALUE,
-                      "values: seen %lld elements, wanted %lld for each of %lld positions",
+                      "values: got %lld elements, expected %lld for each of %lld positions",
                       (long long)n_seen, (long long)a->width, (long long)a->n);
 }
 

@@ -137,7 +137,7 @@ static int write_chunks(const job *j, int64_t begin, int64_t end, write_chunk *w
     const int64_t at = c ? j->ends[c - 1] : 0;
     if (read_flags(&j->flags, first, n, flags) != j->ends[c] - at)
       return cuplug_failf(j->call, CUPLUG_ERROR_VALUE,
-                          "%s: seen elements that change during the call, wanted a copy of them",
+                          "%s: got elements that change during the call, expected a copy of them",
                           j->call->n_tensors == 1 ? "x" : "mask");
     write(j, flags, first, n, at, j->ends[c]);
   }
@@ -178,7 +178,7 @@ CUPLUG_ENTRY int select_backward_host(const cuplug_call *call) {
   if (n_found < 0) return CUPLUG_ERROR_MEMORY;
   if (n_found != n)
     return cuplug_failf(call, CUPLUG_ERROR_VALUE,
-                        "grad: seen %lld elements, wanted %lld, as many as mask has true ones",
+                        "grad: got %lld elements, expected %lld, as many as mask has true ones",
                         (long long)n, (long long)n_found);
   j.to = call->outputs[0].data;
   return cuplug_parallel(call, n_chunks(&j), 4, expand_chunks, &j);

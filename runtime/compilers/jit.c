@@ -27,7 +27,7 @@ static int fail_architecture(const cuplug__nvrtc *nvrtc, const cuplug_program *p
                              cuplug_error *error) {
   const int *known = nvrtc->architectures, newest = known[nvrtc->n_architectures - 1];
   return core->fail(error, CUPLUG_ERROR_COMPILE,
-                    "%s: architecture: seen %s, wanted one that NVRTC %d.%d compiles for: %d to "
+                    "%s: architecture: got %s, expected one that NVRTC %d.%d compiles for: %d to "
                     "%d",
                     program->name, program->architecture, nvrtc->version / 1000,
                     nvrtc->version % 1000 / 10, known[0], newest);

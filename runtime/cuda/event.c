@@ -68,7 +68,7 @@ int cuplug_elapsed_time(int32_t device, void *start, void *end, float *milliseco
   int code = core->driver->cuEventElapsedTime(milliseconds, start, end);
   if (code == CUPLUG__CU_NOT_READY)
     return core->fail(error, CUPLUG_ERROR_VALUE,
-                      "elapsed_time: seen an event whose work is not done, wanted one that was "
+                      "elapsed_time: got an event whose work is not done, expected one that was "
                       "waited for");
   return core->cuda_check(error, code, "asking for the time between two events");
 }

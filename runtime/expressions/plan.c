@@ -27,7 +27,7 @@ static int hold_scalar(const cuplug_call *call, const cuplug_pass *pass, value *
     to->f32 = (float)x->f;
     if (!isfinite(to->f32) && isfinite(x->f))
       return core->fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                        "arguments: %s: seen %g, wanted a number that its parameter, a float, "
+                        "arguments: %s: got %g, expected a number that its parameter, a float, "
                         "can hold",
                         pass->number.text, x->f);
   } else if (pass->type == CUPLUG_COMPLEX64) {
@@ -46,12 +46,12 @@ static int hold_array(const cuplug_call *call, const cuplug_pass *pass, value *t
   const int64_t bytes = cuplug_n_elements(t) * cuplug_element_bytes(t);
   if (bytes % pass->unit_bytes)
     return core->fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                      "arguments: %s: seen an array of %" PRId64 " bytes, wanted a multiple of "
+                      "arguments: %s: got an array of %" PRId64 " bytes, expected a multiple of "
                       "the %u of what its parameter points to",
                       pass->number.text, bytes, pass->unit_bytes);
   if (bytes && (uintptr_t)t->data % pass->unit_alignment)
     return core->fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                      "arguments: %s: seen a misaligned array, wanted an address that is a "
+                      "arguments: %s: got a misaligned array, expected an address that is a "
                       "multiple of %u",
                       pass->number.text, pass->unit_alignment);
   return CUPLUG_OK;
@@ -84,7 +84,7 @@ static int measure(const cuplug_call *call, const cuplug_term *term, const char 
                                      : CUPLUG_OK;
   if (!status && (n < 0 || n > INT32_MAX))
     return core->fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                      "%s: %s: seen %" PRId64 ", wanted 0 to %d", what, term->text, n, INT32_MAX);
+                      "%s: %s: got %" PRId64 ", expected 0 to %d", what, term->text, n, INT32_MAX);
   *size = (uint32_t)n;
   return status;
 }
@@ -97,7 +97,7 @@ static int measure_threads(const cuplug_call *call, const cuplug_plan *plan, cup
   const int64_t n_blocks = n > 0 ? (n - 1) / block + 1 : 0;
   if (n_blocks > INT32_MAX)
     return core->fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                      "threads: %s: seen %" PRId64 ", wanted at most %" PRId64, plan->grid[0].text,
+                      "threads: %s: got %" PRId64 ", expected at most %" PRId64, plan->grid[0].text,
                       n, INT32_MAX * block);
   grid->blocks[0] = (uint32_t)n_blocks;
   grid->blocks[1] = grid->blocks[2] = 1;

@@ -114,7 +114,7 @@ int cuplug__reduction_loops(cuplug__reduction *r) {
   if (r->kept.n && !r->reduced.n && !r->source->has_identity)
     return cuplug_fail(
         call, CUPLUG_ERROR_VALUE,
-        "seen nothing along axis, wanted at least one element: there is no identity");
+        "got nothing along axis, expected at least one element: there is no identity");
   return CUPLUG_OK;
 }
 

@@ -264,7 +264,7 @@ static int choose_grid(cuplug__reduction *r, const cuplug_variant *v, const plan
   *g = (cuplug_grid){.threads = {side, across, 1}};
   if (n_blocks > INT32_MAX)
     return core->fail(cuplug__error_of(r->call), CUPLUG_ERROR_VALUE,
-                      "seen %lld outputs, wanted at most %lld", r->kept.n, INT32_MAX * of_block);
+                      "got %lld outputs, expected at most %lld", r->kept.n, INT32_MAX * of_block);
   g->blocks[0] = (uint32_t)n_blocks;
   g->blocks[1] = (uint32_t)r->n_parts;
   g->blocks[2] = 1;

@@ -172,7 +172,7 @@ static int launch(cuplug__reduction *s, const cuplug_variant *v) {
   int status = CUPLUG_OK;
   if (t.n_blocks > INT32_MAX)
     return core->fail(cuplug__error_of(s->call), CUPLUG_ERROR_VALUE,
-                      "seen %lld lines of %lld elements, wanted fewer", s->kept.n, s->reduced.n);
+                      "got %lld lines of %lld elements, expected fewer", s->kept.n, s->reduced.n);
   memcpy(arrays.data, s->data, sizeof(s->data));
   cuplug__loop_pack(&s->kept, v->wide, lines, steps);
   cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {CUPLUG__N_THREADS, 1, 1}};

@@ -88,7 +88,7 @@ static int fill_tensor(const run *r, const cuplug__xla_buffer *buffer, cuplug_te
                        cuplug_error *error) {
   const uint32_t id = cuplug__xla_dtype(buffer->dtype);
   if (!id)
-    return core->fail(error, CUPLUG_ERROR_TYPE, "%s: seen an array of XLA's type %d",
+    return core->fail(error, CUPLUG_ERROR_TYPE, "%s: got an array of XLA's type %d",
                       cuplug_operator_name(r->plan->op), buffer->dtype);
   *x = cuplug_make_tensor(buffer->data, (cuplug_type_id)id, (int32_t)buffer->ndim, buffer->shape);
   x->device = r->device;
@@ -101,7 +101,7 @@ static int read_scalar(const run *r, const cuplug__xla_buffer *buffer, cuplug_ar
   char value[16];
   const uint32_t n_bytes = (cuplug__xla_dtype(buffer->dtype) >> 16 & 255) / 8;
   if (buffer->ndim || n_bytes > sizeof value)
-    return core->fail(error, CUPLUG_ERROR_TYPE, "%s: seen an array, wanted a scalar",
+    return core->fail(error, CUPLUG_ERROR_TYPE, "%s: got an array, expected a scalar",
                       cuplug_operator_name(r->plan->op));
   if (r->device.type == CUPLUG_CPU) {
     memcpy(value, buffer->data, n_bytes);
@@ -116,7 +116,7 @@ static int take_operands(run *r, cuplug_error *error) {
   const cuplug__xla_plan *p = r->plan;
   const cuplug__xla_buffers *operands = &r->call->operands;
   if (operands->n != p->n_operands)
-    return core->fail(error, CUPLUG_ERROR_VALUE, "%s: seen %lld operands, wanted %u",
+    return core->fail(error, CUPLUG_ERROR_VALUE, "%s: got %lld operands, expected %u",
                       cuplug_operator_name(p->op), (long long)operands->n, p->n_operands);
   memcpy(r->args, p->args, p->n_args * sizeof *r->args);
   for (uint64_t lists = p->lists; lists; lists &= lists - 1) {
@@ -159,7 +159,7 @@ static int take_results(const run *r, cuplug_frame *f, cuplug_error *error) {
       status = check_inout(r, f, k, n_taken++, error);
   if (status) return status;
   if (results->n != n_taken + n_outputs)
-    return core->fail(error, CUPLUG_ERROR_VALUE, "%s: seen %lld results, wanted %u",
+    return core->fail(error, CUPLUG_ERROR_VALUE, "%s: got %lld results, expected %u",
                       cuplug_operator_name(f->op), (long long)results->n, n_taken + n_outputs);
   for (uint32_t k = 0; k < n_outputs && !status; k++) {
     cuplug_argument output = cuplug_absent();

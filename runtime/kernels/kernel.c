@@ -124,7 +124,7 @@ static int read_layout(const cuplug_kernel *kernel, uint64_t *sizes, int32_t *n,
     sizes[k] = bytes;
   }
   if (known >= 0) return CUPLUG_OK;
-  return core->fail(error, CUPLUG_ERROR_VALUE, "%s: seen a kernel of more than %d parameters",
+  return core->fail(error, CUPLUG_ERROR_VALUE, "%s: got a kernel of more than %d parameters",
                     kernel->name, CUPLUG_MAX_KERNEL_PARAMETERS);
 }
 
@@ -184,7 +184,7 @@ static int check_sizes(const cuplug_kernel *kernel, int32_t device, const char *
     if (status) return status;
     if (sizes[k] <= (uint32_t)greatest) continue;
     return core->fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: %s: seen %u in dimension %c, wanted at most %d", kernel->name, what,
+                      "%s: %s: got %u in dimension %c, expected at most %d", kernel->name, what,
                       sizes[k], "xyz"[k], (int)greatest);
   }
   return CUPLUG_OK;
@@ -199,13 +199,13 @@ static int check_grid(const cuplug_kernel *kernel, int32_t device, const cuplug_
   if (status) return status;
   if (!n_threads || n_threads > (uint64_t)info->max_threads)
     return core->fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: block: seen %llu threads, wanted 1 to %d with the %d registers that "
+                      "%s: block: got %llu threads, expected 1 to %d with the %d registers that "
                       "each takes",
                       kernel->name, (unsigned long long)n_threads, (int)info->max_threads,
                       (int)info->n_registers);
   if ((int64_t)grid->shared_bytes > info->max_dynamic_shared_bytes)
     return core->fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: shared: seen %u bytes, wanted at most %d on cuda:%d beside the %d "
+                      "%s: shared: got %u bytes, expected at most %d on cuda:%d beside the %d "
                       "that the kernel declares",
                       kernel->name, grid->shared_bytes, (int)info->max_dynamic_shared_bytes,
                       (int)device, (int)info->shared_bytes);
@@ -220,12 +220,12 @@ static int check_cluster(const cuplug_kernel *kernel, int32_t device, const cupl
   if (!grid->cluster[0] && !(grid->flags & CUPLUG_OVERLAPPING)) return CUPLUG_OK;
   if (capability < 90)
     return core->fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: %s: seen a GPU of compute capability %d.%d, wanted 9.0 or newer",
+                      "%s: %s: got a GPU of compute capability %d.%d, expected 9.0 or newer",
                       kernel->name, asked, capability / 10, capability % 10);
   for (int k = 0; k < 3; k++)
     if (grid->cluster[0] && (!grid->cluster[k] || grid->blocks[k] % grid->cluster[k]))
       return core->fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: grid: seen %u blocks in dimension %c, wanted a multiple of the "
+                        "%s: grid: got %u blocks in dimension %c, expected a multiple of the "
                         "cluster's %u",
                         kernel->name, grid->blocks[k], "xyz"[k], grid -> cluster[k]);
   return CUPLUG_OK;
@@ -247,7 +247,7 @@ static int check_cooperative(const cuplug_kernel *kernel, CUfunction function, i
   const uint64_t most = is_supported ? (uint64_t)n_each * (uint64_t)n_processors : 0;
   if (n_blocks <= most) return CUPLUG_OK;
   return core->fail(error, CUPLUG_ERROR_VALUE,
-                    "%s: grid: seen %llu blocks, wanted at most %llu: those of a cooperative "
+                    "%s: grid: got %llu blocks, expected at most %llu: those of a cooperative "
                     "launch run at once",
                     kernel->name, (unsigned long long)n_blocks, (unsigned long long)most);
 }

@@ -58,7 +58,7 @@ def test_one_may_be_success(library):
     one = {"signature": "Succeeds(n: int)", "arguments": "n", "returns": "one"}
     succeeds = adopt(library, Succeeds=one).Succeeds
     assert succeeds(3) is None
-    with pytest.raises(cuplug.PluginError, match="Succeeds: the function returned 0, wanted 1"):
+    with pytest.raises(cuplug.PluginError, match="Succeeds: the function returned 0, expected 1"):
         succeeds(0)
 
 
@@ -102,14 +102,14 @@ def test_what_a_function_returns_can_be_an_output(library):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"arguments": "x, y, n", "returns": "ignored"}, "seen no sum, wanted every output"),
-        ({"returns": "product"}, "returns: seen 'product', wanted 'zero' or .* or 'sum'"),
-        ({"returns": "zero"}, "seen float.*, wanted int or void, or an output that `returns`"),
-        (returning("float64[]"), "seen float for float64"),
-        (returning("int32[]"), "seen float for int32"),
-        (returning("float32[1]"), r"float32\[1\], wanted"),
+        ({"arguments": "x, y, n", "returns": "ignored"}, "got no sum, expected every output"),
+        ({"returns": "product"}, "returns: got 'product', expected 'zero' or .* or 'sum'"),
+        ({"returns": "zero"}, "got float.*, expected int or void, or an output that `returns`"),
+        (returning("float64[]"), "got float for float64"),
+        (returning("int32[]"), "got float for int32"),
+        (returning("float32[1]"), r"float32\[1\], expected"),
         ({"place": "cuda"}, "and a function for the host"),
-        ({"arguments": "x, sum, n"}, "arguments: seen sum, wanted it left out: it is returned"),
+        ({"arguments": "x, sum, n"}, "arguments: got sum, expected it left out: it is returned"),
     ],
 )  # fmt: skip
 def test_returned_outputs_are_checked(library, changed, message):

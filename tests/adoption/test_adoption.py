@@ -126,7 +126,7 @@ def test_inout_scalars_and_errno(library):
 
 def test_status_is_an_error(library):
     gather = adopt(library, gather=GATHER).gather
-    with pytest.raises(cuplug.PluginError, match="gather: the function returned 1, wanted 0"):
+    with pytest.raises(cuplug.PluginError, match="gather: the function returned 1, expected 0"):
         gather(np.ones(3, np.float32), np.int32([0, 3]))
     ignored = adopt(library, gather={**GATHER, "returns": "ignored"}).gather
     assert ignored(np.ones(3, np.float32), np.int32([0, 3])).tolist() == [1, 0]
@@ -139,7 +139,7 @@ def test_status_is_an_error(library):
 
 def test_sizes_are_never_cut_off(library):
     copy = adopt(library, copy=COPY).copy
-    wanted = "^copy: arguments: n: seen 65536, wanted 0 to 65535, what the type of its param"
+    wanted = "^copy: arguments: n: got 65536, expected 0 to 65535, what the type of its param"
     with pytest.raises(ValueError, match=wanted):
         copy(np.zeros(65536, np.float16))
 
@@ -155,7 +155,7 @@ def test_arguments_are_checked_as_ever(library):
 def test_sidecar(library, tmp_path):
     copied = tmp_path / library.name
     copied.write_bytes(library.read_bytes())
-    with pytest.raises(ValueError, match=r"libplain.cuplug.toml: wanted a description"):
+    with pytest.raises(ValueError, match=r"libplain.cuplug.toml: expected a description"):
         cuplug.adopt(copied)
     copied.with_suffix(".cuplug.toml").write_text(
         f'prototypes = """{PROTOTYPES}"""\n[gather]\n'
@@ -173,19 +173,19 @@ def test_pickled(library):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"arguments": "source, index, result, n"}, "arguments: seen 4, wanted 5"),
-        ({"arguments": "index, source, result, n, m"}, r"seen index, wanted float \*"),
+        ({"arguments": "source, index, result, n"}, "arguments: got 4, expected 5"),
+        ({"arguments": "index, source, result, n, m"}, r"got index, expected float \*"),
         ({"arguments": "source, index, result, n, k"}, "arguments: k: neither a parameter nor"),
-        ({"arguments": "source, index, n, n, m"}, r"seen n, wanted float \*"),
-        ({"arguments": "source, index, result, m, stream"}, "seen stream, wanted int"),
-        ({"place": "moon"}, "place: seen 'moon', wanted 'host' or 'cuda'"),
-        ({"returns": "luck"}, "returns: seen 'luck'"),
-        ({"colour": "red"}, "seen .*colour, wanted signature, arguments"),
-        ({"signature": "other(x: float32[n])"}, "signature: seen other, wanted gather"),
+        ({"arguments": "source, index, n, n, m"}, r"got n, expected float \*"),
+        ({"arguments": "source, index, result, m, stream"}, "got stream, expected int"),
+        ({"place": "moon"}, "place: got 'moon', expected 'host' or 'cuda'"),
+        ({"returns": "luck"}, "returns: got 'luck'"),
+        ({"colour": "red"}, "got .*colour, expected signature, arguments"),
+        ({"signature": "other(x: float32[n])"}, "signature: got other, expected gather"),
         ({"signature": "gather(source: T[m], index: int32[n]) -> result: T[n] where T: floating"},
-         "source: seen float16, .* wanted one real dtype"),
+         "source: got float16, .* expected one real dtype"),
         ({"signature": "gather(source: float32[m], index: int32[n]) -> result: float32[?]"},
-         r"seen \?, wanted sizes that are known"),
+         r"got \?, expected sizes that are known"),
     ],
 )  # fmt: skip
 def test_descriptions_are_checked(library, changed, message):
@@ -195,7 +195,7 @@ def test_descriptions_are_checked(library, changed, message):
 
 def test_outputs_that_are_not_given(library):
     arguments = "source, index, source, n, m"
-    with pytest.raises(ValueError, match="gather: arguments: seen no result, wanted every output"):
+    with pytest.raises(ValueError, match="gather: arguments: got no result, expected every output"):
         adopt(library, gather={**GATHER, "arguments": arguments})
 
 
@@ -214,7 +214,7 @@ def test_libraries_are_checked(library, tmp_path):
         adopt(tmp_path / "nowhere.so", gather=GATHER)
     with pytest.raises(ValueError, match="prototypes: "):
         cuplug.adopt(library, {"prototypes": "int (", "gather": GATHER})
-    with pytest.raises(ValueError, match="prototypes: seen None, wanted C declarations"):
+    with pytest.raises(ValueError, match="prototypes: got None, expected C declarations"):
         cuplug.adopt(library, {"gather": GATHER})
 
 
@@ -223,7 +223,7 @@ def test_without_cffi(library, run_python):
     code += f"cuplug.adopt({str(library)!r}, {{'prototypes': 'int Calls(void);', "
     code += "'Calls': {'signature': 'Calls()', 'arguments': ''}})"
     done = run_python(code)
-    assert "PluginError: adopt: cffi is not installed, wanted: pip install cffi" in done.stderr
+    assert "PluginError: adopt: cffi is not installed, expected: pip install cffi" in done.stderr
 
 
 ON_A_FAKE_GPU = """

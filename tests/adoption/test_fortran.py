@@ -55,7 +55,7 @@ def test_numbers_by_address_and_a_status(adopt):
     x = np.arange(4.0)
     scale(x, 2.5)
     np.testing.assert_array_equal(x, np.arange(4.0) * 2.5)
-    with pytest.raises(cuplug.PluginError, match="scale: the function returned 2, wanted 0"):
+    with pytest.raises(cuplug.PluginError, match="scale: the function returned 2, expected 0"):
         scale(x, 0)
 
 
@@ -109,7 +109,7 @@ def test_a_workspace_of_a_known_size(adopt):
         scratch="work: float64[2 * n]; more: int32[n]",
     )
     np.testing.assert_array_equal(reverse(np.arange(5.0)), np.arange(5.0)[::-1])
-    with pytest.raises(cuplug.PluginError, match="reverse: the function returned -6, wanted 0"):
+    with pytest.raises(cuplug.PluginError, match="reverse: the function returned -6, expected 0"):
         reverse(np.arange(5.0), "other")
 
 
@@ -187,7 +187,7 @@ def test_structures_of_one_type(adopt):
     ],
 )
 def test_structures_of_other_sizes(adopt, function, signature, arguments):
-    with pytest.raises(ValueError, match="f: arguments: seen points, wanted struct"):
+    with pytest.raises(ValueError, match="f: arguments: got points, expected struct"):
         adopt("f", function=function, signature=signature, arguments=arguments, returns="ignored")
 
 
@@ -198,11 +198,11 @@ def test_structures_of_other_sizes(adopt, function, signature, arguments):
             {"arguments": "MISSING, NULL, 1.5"},
             "got MISSING, expected a name of the signature, NULL",
         ),
-        ({"arguments": "PLAIN, NULL, NULL"}, "seen NULL, wanted double"),
-        ({"arguments": '"text", NULL, 1.5'}, "wanted enum mode"),
-        ({"arguments": "PLAIN, status, 1.5"}, "seen status, wanted void"),
+        ({"arguments": "PLAIN, NULL, NULL"}, "got NULL, expected double"),
+        ({"arguments": '"text", NULL, 1.5'}, "expected enum mode"),
+        ({"arguments": "PLAIN, status, 1.5"}, "got status, expected void"),
         ({"scratch": "work float64[3]"}, "scratch: got 'work float64.3.', expected name: dtype"),
-        ({"order": "rows"}, "order: seen 'rows', wanted 'c' or 'fortran'"),
+        ({"order": "rows"}, "order: got 'rows', expected 'c' or 'fortran'"),
     ],
 )
 def test_wrong_descriptions(adopt, items, text):
@@ -242,7 +242,7 @@ def test_lapack():
     x = b.copy()
     library.solve(a.copy(), x)
     np.testing.assert_allclose(a @ x, b, atol=1e-12)
-    with pytest.raises(cuplug.PluginError, match="solve: the function returned 1, wanted 0"):
+    with pytest.raises(cuplug.PluginError, match="solve: the function returned 1, expected 0"):
         library.solve(np.zeros((2, 2)), np.zeros((2, 1)))
     symmetric = a + a.T
     vectors = np.stack([symmetric, 2 * symmetric])

@@ -106,9 +106,9 @@ def test_complex_pointers(library):
     conjugate = adopt(library, prototype, "conjugate", signature=signature, arguments="x, n, y")
     assert conjugate(np.array([1 + 2j])).tolist() == [1 - 2j]
     wrong = signature.replace("complex128", "complex64")
-    with pytest.raises(ValueError, match=r"conjugate: arguments: seen x, wanted"):
+    with pytest.raises(ValueError, match=r"conjugate: arguments: got x, expected"):
         adopt(library, prototype, "conjugate", signature=wrong, arguments="x, n, y")
-    with pytest.raises(ValueError, match=r"conjugate: arguments: seen x, wanted double \*"):
+    with pytest.raises(ValueError, match=r"conjugate: arguments: got x, expected double \*"):
         adopt(library, "void conjugate(double *, long, double *);", "conjugate",
               signature=signature, arguments="x, n, y")  # fmt: skip
 
@@ -120,7 +120,7 @@ def test_letters_are_numbers(library, dtype):
     told = {"signature": signature, "arguments": "text, n, letter", "returns": "r"}
     count = adopt(library, prototype, "count", **told)
     assert count(np.frombuffer(b"banana", dtype), ord("a")) == 3
-    with pytest.raises(ValueError, match="count: arguments: letter: seen 256"):
+    with pytest.raises(ValueError, match="count: arguments: letter: got 256"):
         count(np.frombuffer(b"banana", dtype), 256)
 
 
@@ -128,7 +128,7 @@ def test_letters_as_a_status_and_as_an_output(library):
     prototype, function = "char letter_status(int n);", {"function": "letter_status"}
     status = adopt(library, prototype, "f", signature="f(n: int)", arguments="n", **function)
     assert status(0) is None
-    with pytest.raises(cuplug.PluginError, match="f: the function returned 65, wanted 0"):
+    with pytest.raises(cuplug.PluginError, match="f: the function returned 65, expected 0"):
         status(65)
     for dtype in ("int8", "uint8"):
         told = {"signature": f"f(n: int) -> r: {dtype}[]", "arguments": "n", "returns": "r"}
@@ -142,7 +142,7 @@ def test_enums_are_integers(library):
     told = {"signature": "value_of(o: int) -> r: int32[]", "arguments": "o", "returns": "r"}
     value_of = adopt(library, prototypes, "value_of", **told)
     assert value_of(102) == 102
-    with pytest.raises(ValueError, match="value_of: arguments: o: seen -1"):
+    with pytest.raises(ValueError, match="value_of: arguments: o: got -1"):
         value_of(-1)
     prototypes = "enum order {ROWS = 101, COLUMNS}; enum order order_of(int n);"
     told = {"signature": "order_of(n: int) -> r: uint32[]", "arguments": "n", "returns": "r"}

@@ -36,7 +36,7 @@ def test_lapack(capsys):
     np.testing.assert_allclose(values, np.linalg.eigvalsh(stack), atol=1e-12)
     np.testing.assert_array_equal(stack, before)
     names["main"]()
-    assert "solve: the function returned 1, wanted 0" in capsys.readouterr().out
+    assert "solve: the function returned 1, expected 0" in capsys.readouterr().out
 
 
 def test_checksums(capsys):

@@ -119,11 +119,11 @@ def test_a_plugin_needs_no_description(place, put):
 @pytest.mark.parametrize(
     ("description", "reason"),
     [
-        ("prototypes =", "wanted a description of the library: "),
-        ("[pick]\nsignature = ''", "prototypes: seen None, wanted C declarations"),
+        ("prototypes =", "expected a description of the library: "),
+        ("[pick]\nsignature = ''", "prototypes: got None, expected C declarations"),
         ("prototypes = 'int Ping(void);'", "its description has no operator"),
-        (DESCRIPTION.replace("arguments", "given"), "pick: seen function, .*wanted signature"),
-        (DESCRIPTION.replace("float32[m]", "float32[m"), "',' or ']' is wanted"),
+        (DESCRIPTION.replace("arguments", "given"), "pick: got function, .*expected signature"),
+        (DESCRIPTION.replace("float32[m]", "float32[m"), "',' or ']' is expected"),
     ],
 )
 def test_what_is_wrong_with_a_description_is_listed(place, put, description, reason):
@@ -138,7 +138,7 @@ def test_what_is_wrong_with_a_description_is_listed(place, put, description, rea
 
 def test_what_does_not_fit_the_prototypes_is_told_when_it_is_found(place, put):
     path = put(place, description=DESCRIPTION.replace("n, m", "n"))
-    with pytest.raises(cuplug.PluginError, match=f"^{path}: pick: arguments: seen 4, wanted 5"):
+    with pytest.raises(cuplug.PluginError, match=f"^{path}: pick: arguments: got 4, expected 5"):
         cuplug.find("pick")
 
 
@@ -146,12 +146,12 @@ def test_what_does_not_fit_the_prototypes_is_told_when_it_is_found(place, put):
     ("description", "reason"),
     [
         (DESCRIPTION.replace("n, m", "n, k"), "pick: arguments: k: neither a parameter nor a di"),
-        (DESCRIPTION.replace("n, m", "n"), "pick: arguments: seen 4, wanted 5"),
+        (DESCRIPTION.replace("n, m", "n"), "pick: arguments: got 4, expected 5"),
         (DESCRIPTION.replace('"Gather"', '"Other"'), "pick: function: got 'Other', expected a fun"),
-        (DESCRIPTION.replace("int Gather", "long double Gather"), "pick: seen long double"),
-        (DESCRIPTION.replace(" float32[n]", " float32[?]"), "seen ?, wanted sizes that are known"),
-        (DESCRIPTION.replace("source: float32[m]", "source: float64[m]"), "seen source, wanted"),
-        (DESCRIPTION + 'returns = "luck"', "pick: returns: seen 'luck'"),
+        (DESCRIPTION.replace("int Gather", "long double Gather"), "pick: got long double"),
+        (DESCRIPTION.replace(" float32[n]", " float32[?]"), "got ?, expected sizes that are known"),
+        (DESCRIPTION.replace("source: float32[m]", "source: float64[m]"), "got source, expected"),
+        (DESCRIPTION + 'returns = "luck"', "pick: returns: got 'luck'"),
         (DESCRIPTION.replace("(float", f"({'(' * 8000}float"), "more than 100 nested brackets"),
         (DESCRIPTION.replace("N, int M", f"N, int M[{'-' * 8000}1]"), "nested too deep"),
         (DESCRIPTION.replace("n, m", f"n, {'(' * 8000}m{')' * 8000}"), "at most 16 brackets"),
@@ -202,19 +202,19 @@ def test_a_description_without_its_library(place, put):
 
 
 ODD = {
-    "nested brackets": ("a = " + "[" * 20_000, "wanted a description of the library"),
-    "a deep key": ("a" + ".a" * 20_000 + " = 1", "line 1: seen more than 100 dots"),
-    "many keys": ("\n".join(f"a.b{k} = 1" for k in range(20_000)), "seen more than 65536 bytes"),
-    "no text": (b"\xff\xfe", "wanted a description of the library"),
-    "a line break in a name": (DESCRIPTION.replace("[pick]", '["a\\nb"]'), r"seen the key 'a\nb'"),
-    "a dot in a name": (DESCRIPTION.replace("[pick]", '["a.b"]'), "seen the key 'a.b'"),
+    "nested brackets": ("a = " + "[" * 20_000, "expected a description of the library"),
+    "a deep key": ("a" + ".a" * 20_000 + " = 1", "line 1: got more than 100 dots"),
+    "many keys": ("\n".join(f"a.b{k} = 1" for k in range(20_000)), "got more than 65536 bytes"),
+    "no text": (b"\xff\xfe", "expected a description of the library"),
+    "a line break in a name": (DESCRIPTION.replace("[pick]", '["a\\nb"]'), r"got the key 'a\nb'"),
+    "a dot in a name": (DESCRIPTION.replace("[pick]", '["a.b"]'), "got the key 'a.b'"),
     "a long name": (DESCRIPTION.replace("[pick]", f"[{'a' * 64}]"), "at most 63 ASCII characters"),
     "another name": (
         DESCRIPTION.replace("[pick]", "[other]"),
-        "signature: seen pick, wanted other",
+        "signature: got pick, expected other",
     ),
-    "two lines of doc": (DESCRIPTION + 'doc = "a\\nb"', r"doc: seen 'a\nb', wanted one line"),
-    "a date": ("prototypes = 1979-05-27", "wanted C declarations"),
+    "two lines of doc": (DESCRIPTION + 'doc = "a\\nb"', r"doc: got 'a\nb', expected one line"),
+    "a date": ("prototypes = 1979-05-27", "expected C declarations"),
 }
 
 
@@ -235,7 +235,7 @@ def test_an_odd_description_ends_no_listing(place, put, content, reason):
 def test_a_huge_description_ends_no_listing(place, put):
     odd = put(place, name="odd")
     os.truncate(odd.with_suffix(".cuplug.toml"), 1 << 40)
-    assert listed(odd).reason.endswith("seen more than 65536 bytes")
+    assert listed(odd).reason.endswith("got more than 65536 bytes")
 
 
 @pytest.mark.parametrize("suffix", [".so", ".cuplug.toml"])

@@ -12,21 +12,21 @@ from places import ROOT
 @pytest.mark.parametrize("function", [cuplug.load, cuplug.adopt, cuplug.build])
 @pytest.mark.parametrize("path", [5, None, ["x"]])
 def test_no_path(function, path):
-    message = f"{function.__name__}: path: seen {type(path).__name__}, wanted a path"
+    message = f"{function.__name__}: path: got {type(path).__name__}, expected a path"
     with pytest.raises(TypeError, match=f"^{message}$"):
         function(path)
 
 
 @pytest.mark.parametrize("function", [cuplug.load, cuplug.adopt, cuplug.build])
 def test_a_zero_character(function):
-    message = f"^{function.__name__}: path: seen 'a.x00b', wanted a path"
+    message = f"^{function.__name__}: path: got 'a.x00b', expected a path"
     with pytest.raises(ValueError, match=message):
         function("a\0b")
 
 
 @pytest.mark.parametrize("function", [cuplug.load, cuplug.adopt, cuplug.build])
 def test_a_character_that_no_file_name_has(function):
-    message = rf"^{function.__name__}: path: seen '\\ud800', wanted a path: "
+    message = rf"^{function.__name__}: path: got '\\ud800', expected a path: "
     with pytest.raises(ValueError, match=message):
         function("\ud800")
 
@@ -38,17 +38,17 @@ def test_any_kind_of_path(path):
 
 
 def test_a_description_that_is_none():
-    with pytest.raises(TypeError, match=r"^x\.so: description: seen int, wanted a mapping$"):
+    with pytest.raises(TypeError, match=r"^x\.so: description: got int, expected a mapping$"):
         cuplug.adopt("x.so", 5)
 
 
 def test_a_key_that_is_no_name():
-    with pytest.raises(TypeError, match=r"^x\.so: description: seen the key 5, wanted names$"):
+    with pytest.raises(TypeError, match=r"^x\.so: description: got the key 5, expected names$"):
         cuplug.adopt("x.so", {"prototypes": "double cos(double);", 5: {}})
 
 
 def test_an_output_that_is_no_path():
-    with pytest.raises(TypeError, match="^build: output: seen int, wanted a path$"):
+    with pytest.raises(TypeError, match="^build: output: got int, expected a path$"):
         cuplug.build(ROOT / "examples" / "drop_in" / "half.c", output=5)
 
 
@@ -66,9 +66,9 @@ FUNCTIONS = {
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        ("-DN=1", "options: seen str, wanted a sequence of str"),
-        (5, "options: seen int, wanted a sequence of str"),
-        (["-DN", 1], r"options\[1\]: seen int, wanted a str"),
+        ("-DN=1", "options: got str, expected a sequence of str"),
+        (5, "options: got int, expected a sequence of str"),
+        (["-DN", 1], r"options\[1\]: got int, expected a str"),
     ],
 )
 def test_options(name, options, part):
@@ -90,7 +90,7 @@ TEXTS = {
 @pytest.mark.parametrize("where", TEXTS)
 @pytest.mark.parametrize(
     ("text", "part"),
-    [("x\0 + 1", "seen a zero character, wanted"), ("x\ud800", "seen what UTF-8 cannot encode: ")],
+    [("x\0 + 1", "got a zero character, expected"), ("x\ud800", "got what UTF-8 cannot encode: ")],
 )
 def test_texts_that_c_cannot_be_given(where, text, part):
     with pytest.raises(ValueError, match=f"^{where}: {part}"):
@@ -99,14 +99,14 @@ def test_texts_that_c_cannot_be_given(where, text, part):
 
 @pytest.mark.parametrize("where", [where for where in TEXTS if "host" not in where])
 def test_texts_that_are_missing(where):
-    with pytest.raises(TypeError, match=f"^{where}: seen NoneType, wanted a str$"):
+    with pytest.raises(TypeError, match=f"^{where}: got NoneType, expected a str$"):
         TEXTS[where](None)
 
 
 @pytest.mark.parametrize("number", [-1, 64, 1 << 70])
 @pytest.mark.parametrize("name", ["memory_info", "trim", "synchronize"])
 def test_numbers_of_no_gpu(name, number):
-    message = f"^{name}: device: seen number {number}, wanted that of a GPU, from 0$"
+    message = f"^{name}: device: got number {number}, expected that of a GPU, from 0$"
     with pytest.raises(ValueError, match=message):
         getattr(cuplug, name)(device=number)
 
@@ -118,7 +118,7 @@ def test_devices_of_functions():
         lambda device: cuplug.prepare("relu", device),
         lambda device: cuplug.ops.relu(np.ones(1), device=device),
     ):
-        with pytest.raises(ValueError, match="^[a-z]+: device: seen number 1000, wanted"):
+        with pytest.raises(ValueError, match="^[a-z]+: device: got number 1000, expected"):
             call(1000)
 
 
@@ -129,7 +129,9 @@ def test_shapes_that_are_none(shape):
 
 
 def test_no_dtype():
-    with pytest.raises(TypeError, match="^from_pointer: dtype: seen None, wanted a dtype of NumPy"):
+    with pytest.raises(
+        TypeError, match="^from_pointer: dtype: got None, expected a dtype of NumPy"
+    ):
         cuplug.from_pointer(0, 1, None, "cpu")
 
 
@@ -143,18 +145,18 @@ def test_a_size_beyond_63_bits():
 def test_what_cannot_be_prepared():
     for operators in (5, [5], None):
         seen = "NoneType" if operators is None else "int"
-        with pytest.raises(TypeError, match=f"^prepare: operators: seen {seen}, wanted operators"):
+        with pytest.raises(TypeError, match=f"^prepare: operators: got {seen}, expected operators"):
             cuplug.prepare(operators)
 
 
 def test_headers_that_are_no_mapping():
-    with pytest.raises(TypeError, match="^compile: headers: seen list, wanted a mapping$"):
+    with pytest.raises(TypeError, match="^compile: headers: got list, expected a mapping$"):
         cuplug.compile("", headers=["x"], architecture="90")
 
 
 @pytest.mark.gpu
 def test_a_dtype_that_is_none():
-    with pytest.raises(TypeError, match="^empty: dtype: seen 'nope', wanted a dtype of NumPy"):
+    with pytest.raises(TypeError, match="^empty: dtype: got 'nope', expected a dtype of NumPy"):
         cuplug.empty(3, "nope")
 
 

@@ -22,28 +22,28 @@ static void check_gather(void) {
   args[0] = ARRAY(BFLOAT16, SIZES(5));
   args[1] = ARRAY(INT64, );
   CHECK(!bind(args, 2) && frame.tensors[2].ndim == 0);
-  refused(args, 4, CUPLUG_ERROR_TYPE, "gather: seen 4 arguments, wanted at most 3");
+  refused(args, 4, CUPLUG_ERROR_TYPE, "gather: got 4 arguments, expected at most 3");
   refused(args, 1, CUPLUG_ERROR_TYPE,
-          "gather: index: seen nothing, wanted I[*n] with I: int32 | int64");
+          "gather: index: got nothing, expected I[*n] with I: int32 | int64");
   args[2] = cuplug_string("rise");
   refused(args, 3, CUPLUG_ERROR_VALUE,
-          "gather: mode: seen the string \"rise\", wanted \"raise\" or \"wrap\"");
+          "gather: mode: got the string \"rise\", expected \"raise\" or \"wrap\"");
   args[2] = cuplug_int(1);
   refused(args, 3, CUPLUG_ERROR_TYPE,
-          "gather: mode: seen the integer 1, wanted \"raise\" or \"wrap\"");
+          "gather: mode: got the integer 1, expected \"raise\" or \"wrap\"");
   args[1] = ARRAY(FLOAT32, SIZES(3));
   refused(args, 2, CUPLUG_ERROR_TYPE,
-          "gather: index: seen float32[3], wanted I[*n] with I: int32 | int64");
+          "gather: index: got float32[3], expected I[*n] with I: int32 | int64");
   args[1] = ARRAY(INT32, SIZES(3));
   args[0] = ARRAY(FLOAT32, );
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "gather: source: seen float32[], wanted T[m, *row] with T: any dtype");
+          "gather: source: got float32[], expected T[m, *row] with T: any dtype");
   args[0] = (cuplug_argument){.kind = CUPLUG_ARGUMENT_NONE};
   refused(args, 2, CUPLUG_ERROR_TYPE,
-          "gather: source: seen None, wanted T[m, *row] with T: any dtype");
+          "gather: source: got None, expected T[m, *row] with T: any dtype");
   args[0] = (cuplug_argument){.kind = CUPLUG_ARGUMENT_OTHER, .scalar.s = "list"};
   refused(args, 2, CUPLUG_ERROR_TYPE,
-          "gather: source: seen list, wanted T[m, *row] with T: any dtype");
+          "gather: source: got list, expected T[m, *row] with T: any dtype");
 }
 
 static void check_names(void) {
@@ -56,14 +56,14 @@ static void check_names(void) {
   CHECK(!bind(args, 3) && frame.tensors[3].ndim == -1 && !frame.tensors[3].data);
   CHECK(cuplug_type(&frame.tensors[4]) == CUPLUG_FLOAT64 && frame.tensors[5].ndim == 2);
   args[3] = ARRAY(FLOAT32, SIZES(2, 3));
-  refused(args, 4, CUPLUG_ERROR_VALUE, "op: w: dimensions *k: seen (2, 3), wanted (2, 2) as in z");
+  refused(args, 4, CUPLUG_ERROR_VALUE, "op: w: dimensions *k: got (2, 3), expected (2, 2) as in z");
   args[1] = ARRAY(FLOAT64, SIZES(4));
-  refused(args, 3, CUPLUG_ERROR_VALUE, "op: y: dimension n: seen 4, wanted 5 as in x");
+  refused(args, 3, CUPLUG_ERROR_VALUE, "op: y: dimension n: got 4, expected 5 as in x");
   args[1] = ARRAY(FLOAT32, SIZES(5));
-  refused(args, 3, CUPLUG_ERROR_TYPE, "op: y: seen float32[5], wanted float64 as in x (T)");
+  refused(args, 3, CUPLUG_ERROR_TYPE, "op: y: got float32[5], expected float64 as in x (T)");
   args[0] = ARRAY(FLOAT64, SIZES(5, 4));
   refused(args, 3, CUPLUG_ERROR_VALUE,
-          "op: x: seen float64[5, 4], wanted T[n, 3] with T: float32 | float64");
+          "op: x: got float64[5, 4], expected T[n, 3] with T: float32 | float64");
 }
 
 /* What follows an array that it must be like is compared with that array alone. */
@@ -77,7 +77,7 @@ static void check_repeated(void) {
   args[2].tensor.strides = backwards;
   CHECK(!bind(args, 3) && frame.copy_mask == 4);
   args[2].tensor.data = NULL;
-  refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: seen an array without memory (a null pointer)");
+  refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: got an array without memory (a null pointer)");
   args[2] = ARRAY(FLOAT32, SIZES(5));
   args[2].tensor.device = (cuplug_device){CUPLUG_CUDA, 0};
   refused(args, 3, CUPLUG_ERROR_VALUE,
@@ -85,11 +85,11 @@ static void check_repeated(void) {
   args[2] = ARRAY(FLOAT32, SIZES(5));
   args[2].flags = CUPLUG_BYTE_SWAPPED;
   refused(args, 3, CUPLUG_ERROR_TYPE,
-          "op: z: seen byte-swapped float32[5], wanted native byte order");
+          "op: z: got byte-swapped float32[5], expected native byte order");
   args[2] = ARRAY(INT32, SIZES(5));
-  refused(args, 3, CUPLUG_ERROR_TYPE, "op: z: seen int32[5], wanted float32 as in x (T)");
+  refused(args, 3, CUPLUG_ERROR_TYPE, "op: z: got int32[5], expected float32 as in x (T)");
   args[2] = ARRAY(FLOAT32, SIZES(4));
-  refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: dimension n: seen 4, wanted 5 as in x");
+  refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: dimension n: got 4, expected 5 as in x");
   use("op(x: T[n], y: U[n], z: T[n, 2], w: T[n, 3]) where T: any, U: any", NULL, 0);
   CHECK(!memcmp(overloads[0].like, (uint8_t[]){0, 1, 2, 3}, 4));
   use("op(x: T[...], y: T[...] = None, s: int = 0, z: T[...] = None) -> T[...] where T: any", NULL,
@@ -131,7 +131,7 @@ static void check_overlaps(void) {
 
 static void check_shared_elements(void) {
   const char *sentence =
-      "op: x: seen an array whose elements share memory, wanted one with memory for each: it is "
+      "op: x: got an array whose elements share memory, expected one with memory for each: it is "
       "changed in place";
   use("op(inout x: float32[m, n])", NULL, CUPLUG_ROW_TAKES_STRIDES);
   int64_t once[] = {0, 1}, rows[] = {2, -1}, back[] = {-4, 1}, apart[] = {1, 3};
@@ -171,7 +171,7 @@ static void check_loop(void) {
   args[0] = ARRAY(FLOAT32, SIZES(4, 2, 3));
   refused(
       args, 2, CUPLUG_ERROR_VALUE,
-      "op: y: dimensions ...: seen size 5 where the other arrays have 2; they cannot be broadcast "
+      "op: y: dimensions ...: got size 5 where the other arrays have 2; they cannot be broadcast "
       "together");
   use("op(x: float32[...], y: float32[..., 2]) -> float32[2, ...]", NULL, CUPLUG_ROW_TAKES_STRIDES);
   args[0] = ARRAY(FLOAT32, SIZES(4, 1, 3));
@@ -186,7 +186,7 @@ static void check_loop(void) {
   args[1] = ARRAY(FLOAT32, SIZES(4, 5, 3));
   args[1].tensor.data = memory + 1024;
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "op: x: seen shape (4, 1, 3), wanted (4, 5, 3), the broadcast shape: it is changed in "
+          "op: x: got shape (4, 1, 3), expected (4, 5, 3), the broadcast shape: it is changed in "
           "place");
 }
 
@@ -199,15 +199,15 @@ static void check_inout(void) {
   CHECK(!bind(args, 3) && frame.scalars[0].f == 2);
   args[0].flags = CUPLUG_READ_ONLY;
   refused(args, 3, CUPLUG_ERROR_VALUE,
-          "op: x: seen a read-only array, wanted a writable one: it is changed in place");
+          "op: x: got a read-only array, expected a writable one: it is changed in place");
   args[0].flags = CUPLUG_MISALIGNED;
   refused(args, 3, CUPLUG_ERROR_VALUE,
-          "op: x: seen a misaligned array, wanted an aligned one: it is changed in place");
+          "op: x: got a misaligned array, expected an aligned one: it is changed in place");
   args[0].flags = 0;
   args[0].tensor.strides = (int64_t[]){2};
   refused(
       args, 3, CUPLUG_ERROR_VALUE,
-      "op: x: seen an array that is not C-contiguous, wanted a C-contiguous one: it is changed in "
+      "op: x: got an array that is not C-contiguous, expected a C-contiguous one: it is changed in "
       "place");
   args[0].tensor.strides = NULL;
   args[1].tensor.strides = (int64_t[]){-1};
@@ -217,7 +217,7 @@ static void check_inout(void) {
   CHECK(!bind(args, 3));
   args[1].flags = CUPLUG_BYTE_SWAPPED;
   refused(args, 3, CUPLUG_ERROR_TYPE,
-          "op: y: seen byte-swapped float32[4], wanted native byte order");
+          "op: y: got byte-swapped float32[4], expected native byte order");
 }
 
 static void check_devices(void) {
@@ -233,7 +233,7 @@ static void check_devices(void) {
   CHECK(!bind(args, 2) && frame.device.type == CUPLUG_CUDA && frame.device.id == 1);
   args[0].tensor.device = (cuplug_device){10, 0};
   refused(args, 2, CUPLUG_ERROR_TYPE,
-          "op: x: seen an array on a device of DLPack type 10, wanted the host or a CUDA device");
+          "op: x: got an array on a device of DLPack type 10, expected the host or a CUDA device");
   args[0].tensor.device = args[1].tensor.device = (cuplug_device){CUPLUG_CUDA_HOST, 0};
   CHECK(!bind(args, 2) && frame.device.type == 0 && frame.home.type == CUPLUG_CPU);
 }
@@ -245,15 +245,15 @@ static void check_sizes(void) {
   refused(args, 1, CUPLUG_ERROR_VALUE,
           "op: the output's shape (3000000000, 3000000000) needs 2^63 bytes or more");
   args[0].tensor.shape = (int64_t[]){-5};
-  refused(args, 1, CUPLUG_ERROR_VALUE, "op: x: seen shape (?,), wanted sizes of at least 0");
+  refused(args, 1, CUPLUG_ERROR_VALUE, "op: x: got shape (?,), expected sizes of at least 0");
   args[0].tensor.shape = (int64_t[]){INT64_MAX};
   refused(args, 1, CUPLUG_ERROR_VALUE,
-          "op: x: seen shape (9223372036854775807,), wanted less than 2^63 bytes");
+          "op: x: got shape (9223372036854775807,), expected less than 2^63 bytes");
   args[0].tensor.shape = (int64_t[]){0};
   args[0].tensor.data = NULL;
   CHECK(!bind(args, 1));
   args[0].tensor.shape = (int64_t[]){1};
-  refused(args, 1, CUPLUG_ERROR_VALUE, "op: x: seen an array without memory (a null pointer)");
+  refused(args, 1, CUPLUG_ERROR_VALUE, "op: x: got an array without memory (a null pointer)");
   use("op(x: float32[*n]) -> float32[*n, *n]", NULL, 0);
   int64_t many[41];
   for (int k = 0; k < 40; k++) many[k] = 1;
@@ -266,19 +266,19 @@ static void check_scalars(void) {
   use("op(x: T[n], a: T) where T: any", NULL, 0);
   cuplug_argument args[2] = {ARRAY(INT8, SIZES(4)), cuplug_int(300)};
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "op: a: seen the integer 300, wanted a value in the range of int8");
+          "op: a: got the integer 300, expected a value in the range of int8");
   args[1] = cuplug_float(1.5);
-  refused(args, 2, CUPLUG_ERROR_TYPE, "op: a: seen the float 1.5, wanted a scalar of dtype int8");
+  refused(args, 2, CUPLUG_ERROR_TYPE, "op: a: got the float 1.5, expected a scalar of dtype int8");
   args[1] = cuplug_int(-128);
   CHECK(!bind(args, 2) && frame.scalars[0].i == -128);
   args[0] = ARRAY(UINT8, SIZES(4));
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "op: a: seen the integer -128, wanted a value in the range of uint8");
+          "op: a: got the integer -128, expected a value in the range of uint8");
   args[0] = ARRAY(FLOAT16, SIZES(4));
   CHECK(!bind(args, 2) && frame.scalars[0].f == -128.0);
   args[1] = cuplug_float(1e6);
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "op: a: seen the float 1000000, wanted a value in the range of float16");
+          "op: a: got the float 1000000, expected a value in the range of float16");
   args[1] = cuplug_float(INFINITY);
   CHECK(!bind(args, 2) && isinf(frame.scalars[0].f));
   args[1] = cuplug_float(NAN);
@@ -288,7 +288,7 @@ static void check_scalars(void) {
   CHECK(!bind(args, 2) && frame.scalars[0].c[1] == -2);
   args[0] = ARRAY(FLOAT64, SIZES(4));
   refused(args, 2, CUPLUG_ERROR_TYPE,
-          "op: a: seen the complex number 1-2j, wanted a scalar of dtype float64");
+          "op: a: got the complex number 1-2j, expected a scalar of dtype float64");
   args[0] = ARRAY(UINT64, SIZES(4));
   args[1] = (cuplug_argument){.kind = CUPLUG_ARGUMENT_UINT, .scalar.u = UINT64_MAX};
   CHECK(!bind(args, 2) && frame.scalars[0].u == UINT64_MAX);
@@ -296,10 +296,10 @@ static void check_scalars(void) {
   CHECK(bind(args, 2) == CUPLUG_ERROR_VALUE);
   args[1] = (cuplug_argument){.kind = CUPLUG_ARGUMENT_HUGE_INT, .scalar.f = 0x1p70};
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "op: a: seen an integer beyond 64 bits, wanted a value in the range of int64");
+          "op: a: got an integer beyond 64 bits, expected a value in the range of int64");
   args[0] = ARRAY(BOOL, SIZES(4));
   args[1] = cuplug_int(1);
-  refused(args, 2, CUPLUG_ERROR_TYPE, "op: a: seen the integer 1, wanted a scalar of dtype bool");
+  refused(args, 2, CUPLUG_ERROR_TYPE, "op: a: got the integer 1, expected a scalar of dtype bool");
 }
 
 static void check_overloads(void) {
@@ -310,7 +310,7 @@ static void check_overloads(void) {
   CHECK(!bind(args, 1) && frame.row == 0);
   args[0] = ARRAY(INT32, SIZES(4));
   refused(args, 1, CUPLUG_ERROR_TYPE,
-          "op: k: seen nothing, wanted a scalar of dtype int64 (the nearest of 2 signatures: "
+          "op: k: got nothing, expected a scalar of dtype int64 (the nearest of 2 signatures: "
           "op(x: int32[n], k: int) -> int32[n])");
 }
 
@@ -326,18 +326,19 @@ static void check_outputs(void) {
   out.tensor.data = memory + 16;
   CHECK(!cuplug_set_output(&frame, 0, &out, &error) && frame.tensors[1].data == memory + 16);
   CHECK(cuplug_set_output(&frame, 1, &out, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_TEXT(error.message, "op: out: seen an array, wanted none: this output's size is known only "
-                            "after the run");
+  CHECK_TEXT(error.message,
+             "op: out: got an array, expected none: this output's size is known only "
+             "after the run");
   CHECK(cuplug_set_output(&frame, 2, &out, &error) == CUPLUG_ERROR_TYPE);
   out.flags = CUPLUG_READ_ONLY;
   CHECK(cuplug_set_output(&frame, 0, &out, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_TEXT(error.message, "op: out: seen a read-only array, wanted a writable one");
+  CHECK_TEXT(error.message, "op: out: got a read-only array, expected a writable one");
   out = ARRAY(FLOAT32, SIZES(5));
   CHECK(cuplug_set_output(&frame, 0, &out, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_TEXT(error.message, "op: out: seen float32[5], wanted (4,)");
+  CHECK_TEXT(error.message, "op: out: got float32[5], expected (4,)");
   out = ARRAY(FLOAT64, SIZES(4));
   CHECK(cuplug_set_output(&frame, 0, &out, &error) == CUPLUG_ERROR_TYPE);
-  CHECK_TEXT(error.message, "op: out: seen float64[4], wanted float32");
+  CHECK_TEXT(error.message, "op: out: got float64[4], expected float32");
 }
 
 /* What takes strides on a GPU alone gets them of arrays that lie there, and null of others. */
@@ -351,7 +352,7 @@ static void check_strides_on_cuda(void) {
   CHECK(!bind(args, 2) && frame.copy_mask == 3);
   CHECK(cuplug_set_output(&frame, 0, &out, &error) == CUPLUG_ERROR_VALUE);
   CHECK_TEXT(error.message,
-             "op: out: seen an array that is not C-contiguous, wanted a C-contiguous one");
+             "op: out: got an array that is not C-contiguous, expected a C-contiguous one");
   args[0].tensor.device.type = args[1].tensor.device.type = out.tensor.device.type = CUPLUG_CUDA;
   for (int k = 0; k < 3; k++) { /* also when it is known from the calls before */
     CHECK(!bind(args, 2) && frame.copy_mask == 0);

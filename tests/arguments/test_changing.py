@@ -130,7 +130,7 @@ def test_an_array_takes_another_dtype():
     def change():
         x.dtype = np.int64
 
-    with pytest.raises(TypeError, match=r"^leaky_relu: x: seen int64\[4\], wanted"):
+    with pytest.raises(TypeError, match=r"^leaky_relu: x: got int64\[4\], expected"):
         leaky_relu(x, Number(change))
 
 

@@ -150,7 +150,7 @@ def test_ops_lists_all_operators():
     ("name", "exception"), [(3, TypeError), (None, TypeError), ("a\0b", ValueError)]
 )
 def test_names_that_are_none(name, exception):
-    with pytest.raises(exception, match=r"^find: name: seen"):
+    with pytest.raises(exception, match=r"^find: name: got"):
         cuplug.find(name)
 
 
@@ -186,7 +186,7 @@ def test_device_of_the_environment(run_python, arguments_file):
     assert done.stdout == "[1.]\n"
     assert "ValueError: copy: it was to run on cuda:1 but" in done.stderr
     done = run_python(code, env={"CUPLUG_DEVICE": "gpu"})
-    assert "ValueError: CUPLUG_DEVICE: device: seen 'gpu', wanted 'cpu'" in done.stderr
+    assert "ValueError: CUPLUG_DEVICE: device: got 'gpu', expected 'cpu'" in done.stderr
     assert run_python(code, env={"CUPLUG_DEVICE": ""}).returncode == 0
 
 

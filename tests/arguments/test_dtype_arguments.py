@@ -64,7 +64,7 @@ def test_dtypes_in_turn(ops):
 def test_scalars_of_the_dtype(ops):
     assert ops.fill(2, "int32", 3).tolist() == [3, 3]
     assert ops.fill(2, np.float64, 2.5).dtype == np.float64
-    with pytest.raises(TypeError, match="^fill: value: seen the float 2.5, wanted a scalar of"):
+    with pytest.raises(TypeError, match="^fill: value: got the float 2.5, expected a scalar of"):
         ops.fill(2, "int32", 2.5)
 
 
@@ -105,7 +105,9 @@ def test_what_is_no_allowed_dtype(ops, given, message):
 
 
 def test_a_dtype_is_no_number(ops):
-    with pytest.raises(TypeError, match="n: seen the dtype float32, wanted a scalar of dtype int6"):
+    with pytest.raises(
+        TypeError, match="n: got the dtype float32, expected a scalar of dtype int6"
+    ):
         ops.fill(np.float32, "int32", 1)
 
 
@@ -156,10 +158,10 @@ def test_on_a_gpu(run_fake, dtypes_file):
     [
         ("f(x: T[n], to: dtype) -> to[n] where T: any", "'to' is neither a dtype nor bound by"),
         ("f(to: dtype = int8) -> to[3] where to: floating", "to: this default does not fit its"),
-        ("f(to: dtype = None) -> to[3] where to: any", "a default is wanted: a dtype"),
-        ("f(to: dtype = floating) -> to[3] where to: any", "a default is wanted: a dtype"),
+        ("f(to: dtype = None) -> to[3] where to: any", "a default is expected: a dtype"),
+        ("f(to: dtype = floating) -> to[3] where to: any", "a default is expected: a dtype"),
         ("f(a: to, to: dtype) -> to[3] where to: any", "has the dtype to"),
-        ("f(int8: dtype) -> int8[3]", "a name that is no dtype's is wanted"),
+        ("f(int8: dtype) -> int8[3]", "a name that is no dtype's is expected"),
         ("f(to: dtype, n: int) -> float32[to] where to: any", "to: arithmetic wants a scalar"),
         ("f(to: dtype) where to: flaot32", "this is no dtype"),
     ],
@@ -178,5 +180,5 @@ def test_parsed():
 
 def test_expressions_take_none():
     text = "cast(x: T[...], to: dtype) -> to[...] where T: float32, to: float32 | float64"
-    with pytest.raises(ValueError, match="cast: to: seen a dtype, wanted an array or a number"):
+    with pytest.raises(ValueError, match="cast: to: got a dtype, expected an array or a number"):
         cuplug.elementwise(text, "x")

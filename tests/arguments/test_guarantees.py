@@ -105,10 +105,10 @@ def test_outputs_that_are_given_are_rejected(ops):
     assert ops.fill(x).seen.tolist() == [4, 0]
     assert ops.fill(x, out=(at(8), None)).seen.tolist() == [4, 8]
     for wrong, message in (
-        (at(12), r"the address 0x\w+, wanted a multiple of 8"),
-        (at(0, 128)[::2], r"strides \(2,\), wanted 1 in the last dimension"),
+        (at(12), r"the address 0x\w+, expected a multiple of 8"),
+        (at(0, 128)[::2], r"strides \(2,\), expected 1 in the last dimension"),
     ):
-        with pytest.raises(ValueError, match=f"^fill: y: seen {message}$"):
+        with pytest.raises(ValueError, match=f"^fill: y: got {message}$"):
             ops.fill(x, out=(wrong, None))
 
 
@@ -155,20 +155,20 @@ def test_arrays_of_a_gpu(run_emulated, guarantees_file):
         ("strid(x, -1) == 1", 'got "strid" before a bracket; did you mean stride?', 0),
         ("algin (x) >= 16", 'got "algin" before a bracket; did you mean align?', 0),
         ("lne(s) > 1", 'got "lne" before a bracket; did you mean len?', 0),
-        ("rank(x) > 1", "stride, align, len, prod, min or max is wanted before '('", 0),
-        ("stride(y, -1) == 1", "an array with dimensions, and in no list, is wanted", 7),
-        ("stride(n, -1) == 1", "an array with dimensions, and in no list, is wanted", 7),
-        ("align(xs) >= 16", "an array with dimensions, and in no list, is wanted", 6),
-        ("align(z) >= 16", "an array with dimensions, and in no list, is wanted", 6),
-        ("stride(x, 0) == 1", "', -1' is wanted: the last dimension", 10),
-        ("stride(x) == 1", "', -1' is wanted: the last dimension", 8),
-        ("stride(x, -1) == 2", "'== 1' is wanted: adjacent elements", 17),
-        ("stride(x, -1) <= 1", "'== 1' is wanted: adjacent elements", 14),
-        ("align(x) >= 32", "'>=' and 1, 2, 4, 8 or 16 bytes are wanted", 12),
-        ("align(x) >= 3", "'>=' and 1, 2, 4, 8 or 16 bytes are wanted", 12),
-        ("align(x) >= -2", "'>=' and 1, 2, 4, 8 or 16 bytes are wanted", 12),
-        ("align(x) == 16", "'>=' and 1, 2, 4, 8 or 16 bytes are wanted", 9),
-        ("align(x) >= 16 or n == 1", "',' is wanted: a guarantee has no alternatives", 14),
+        ("rank(x) > 1", "stride, align, len, prod, min or max is expected before '('", 0),
+        ("stride(y, -1) == 1", "an array with dimensions, and in no list, is expected", 7),
+        ("stride(n, -1) == 1", "an array with dimensions, and in no list, is expected", 7),
+        ("align(xs) >= 16", "an array with dimensions, and in no list, is expected", 6),
+        ("align(z) >= 16", "an array with dimensions, and in no list, is expected", 6),
+        ("stride(x, 0) == 1", "', -1' is expected: the last dimension", 10),
+        ("stride(x) == 1", "', -1' is expected: the last dimension", 8),
+        ("stride(x, -1) == 2", "'== 1' is expected: adjacent elements", 17),
+        ("stride(x, -1) <= 1", "'== 1' is expected: adjacent elements", 14),
+        ("align(x) >= 32", "'>=' and 1, 2, 4, 8 or 16 bytes are expected", 12),
+        ("align(x) >= 3", "'>=' and 1, 2, 4, 8 or 16 bytes are expected", 12),
+        ("align(x) >= -2", "'>=' and 1, 2, 4, 8 or 16 bytes are expected", 12),
+        ("align(x) == 16", "'>=' and 1, 2, 4, 8 or 16 bytes are expected", 9),
+        ("align(x) >= 16 or n == 1", "',' is expected: a guarantee has no alternatives", 14),
     ],
 )
 def test_ill_formed_guarantees(clause, message, at):

@@ -10,12 +10,12 @@ static void check_dimensions(uint32_t flags) {
     int32_t ndim;
     const char *sentence;
   } cases[] = {
-      {-1, "op: x: seen float32 of -1 dimensions, wanted 0 to 64 dimensions and their sizes"},
-      {65, "op: x: seen float32 of 65 dimensions, wanted 0 to 64 dimensions and their sizes"},
-      {1000, "op: x: seen float32 of 1000 dimensions, wanted 0 to 64 dimensions and their sizes"},
-      {INT32_MAX, "op: x: seen float32 of 2147483647 dimensions, wanted 0 to 64 dimensions and "
+      {-1, "op: x: got float32 of -1 dimensions, expected 0 to 64 dimensions and their sizes"},
+      {65, "op: x: got float32 of 65 dimensions, expected 0 to 64 dimensions and their sizes"},
+      {1000, "op: x: got float32 of 1000 dimensions, expected 0 to 64 dimensions and their sizes"},
+      {INT32_MAX, "op: x: got float32 of 2147483647 dimensions, expected 0 to 64 dimensions and "
                   "their sizes"},
-      {INT32_MIN, "op: x: seen float32 of -2147483648 dimensions, wanted 0 to 64 dimensions and "
+      {INT32_MIN, "op: x: got float32 of -2147483648 dimensions, expected 0 to 64 dimensions and "
                   "their sizes"},
   };
   use(SIGNATURE, NULL, flags);
@@ -25,7 +25,7 @@ static void check_dimensions(uint32_t flags) {
     CHECK(!bind(&x, 1)); /* and is recalled, where that is done */
     out.tensor.ndim = x.tensor.ndim = cases[k].ndim;
     CHECK(cuplug_set_output(&frame, 0, &out, &error) == CUPLUG_ERROR_VALUE);
-    CHECK(strstr(error.message, "dimensions, wanted (4,)"));
+    CHECK(strstr(error.message, "dimensions, expected (4,)"));
     refused(&x, 1, CUPLUG_ERROR_VALUE, cases[k].sentence);
   }
 }
@@ -36,7 +36,7 @@ static void check_elsewhere(void) {
   args[1].tensor.ndim = 1000;
   use("op(x: float32[n], k: int)", NULL, 0);
   refused(args, 2, CUPLUG_ERROR_TYPE,
-          "op: k: seen float32 of 1000 dimensions, wanted a scalar of dtype int64");
+          "op: k: got float32 of 1000 dimensions, expected a scalar of dtype int64");
   use("op(x: float32[n], k: int)", "op(x: float32[n], k: float, s: int)", 0);
   CHECK(bind(args, 2) == CUPLUG_ERROR_TYPE);
   CHECK(strstr(error.message, "float32 of 1000 dimensions"));
@@ -44,7 +44,7 @@ static void check_elsewhere(void) {
   cuplug_argument items[2] = {args[0], args[1]};
   args[1] = cuplug_list_argument(items, 2);
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "op: ys: item 1: seen float32 of 1000 dimensions, wanted 0 to 64 dimensions and their "
+          "op: ys: item 1: got float32 of 1000 dimensions, expected 0 to 64 dimensions and their "
           "sizes");
 }
 
@@ -57,7 +57,7 @@ static void check_no_shape(void) {
   CHECK(cuplug_set_output(&frame, 0, &out, &error) == CUPLUG_ERROR_VALUE);
   CHECK(strstr(error.message, "without a shape"));
   refused(&x, 1, CUPLUG_ERROR_VALUE,
-          "op: x: seen float32 of 1 dimensions without a shape, wanted 0 to 64 dimensions and "
+          "op: x: got float32 of 1 dimensions without a shape, expected 0 to 64 dimensions and "
           "their sizes");
   x.tensor.ndim = 0;
   CHECK(!bind(&x, 1));
@@ -77,8 +77,8 @@ static void check_strides(uint32_t flags) {
     out.tensor.strides = x.tensor.strides = strides[k];
     CHECK(cuplug_set_output(&frame, 0, &out, &error) == CUPLUG_ERROR_VALUE);
     CHECK(bind(&x, 1) == CUPLUG_ERROR_VALUE);
-    CHECK(strstr(error.message, "op: x: seen strides ("));
-    CHECK(strstr(error.message, "for shape (3, 4), wanted elements within 2^62 bytes"));
+    CHECK(strstr(error.message, "op: x: got strides ("));
+    CHECK(strstr(error.message, "for shape (3, 4), expected elements within 2^62 bytes"));
   }
   cuplug_argument x = ARRAY(FLOAT32, SIZES(0, 4));
   x.tensor.strides = strides[0]; /* nothing is there that it could lead to */
@@ -91,10 +91,10 @@ static void check_offsets(void) {
   CHECK(!bind(&x, 1));
   x.tensor.byte_offset = UINT64_MAX - 63;
   refused(&x, 1, CUPLUG_ERROR_VALUE,
-          "op: x: seen a byte offset of 18446744073709551552, which leads past all memory");
+          "op: x: got a byte offset of 18446744073709551552, which leads past all memory");
   x.tensor.data = NULL;
   x.tensor.byte_offset = 64;
-  refused(&x, 1, CUPLUG_ERROR_VALUE, "op: x: seen an array without memory (a null pointer)");
+  refused(&x, 1, CUPLUG_ERROR_VALUE, "op: x: got an array without memory (a null pointer)");
 }
 
 /* Of sizes too large to count together, one 0 makes an array without elements. */
@@ -105,7 +105,7 @@ static void check_products(void) {
   CHECK(!bind(&x, 1));
   x = ARRAY(FLOAT32, SIZES(1LL << 32, 1LL << 31));
   CHECK(bind(&x, 1) == CUPLUG_ERROR_VALUE);
-  CHECK(strstr(error.message, "wanted less than 2^63 bytes"));
+  CHECK(strstr(error.message, "expected less than 2^63 bytes"));
 }
 
 /* Whichever was given first. */

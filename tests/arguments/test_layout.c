@@ -169,7 +169,7 @@ CUPLUG_ENTRY int first_host(const cuplug_call *call) {
   return CUPLUG_HAS_FIELD(call, run) ? CUPLUG_OK : CUPLUG_ERROR_PLUGIN;
 }
 CUPLUG_ENTRY int second_cuda(const cuplug_call *call) {
-  return cuplug_failf(call, CUPLUG_ERROR_VALUE, "n: seen %d", 1);
+  return cuplug_failf(call, CUPLUG_ERROR_VALUE, "n: got %d", 1);
 }
 
 /* The table of a plugin: all three forms of an operator, with and without properties. */

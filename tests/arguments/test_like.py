@@ -197,7 +197,7 @@ def test_parsed():
 
 
 DIMENSIONS = "got other dimensions than those of x, expected as many: it is like x"
-AN_ARRAY = "an array parameter that is always given is wanted"
+AN_ARRAY = "an array parameter that is always given is expected"
 
 
 @pytest.mark.parametrize(

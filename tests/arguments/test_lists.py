@@ -76,10 +76,12 @@ def test_items_of_lists_that_are_alike(ops):
     for n in (1, 5, 62, 63, 100):
         ops.fill(xs[:n], n)
         assert all((x == n).all() for x in xs[:n])
-    with pytest.raises(ValueError, match=r"^fill: xs: item 2: dimension n: seen 5, wanted 4 as in"):
+    with pytest.raises(
+        ValueError, match=r"^fill: xs: item 2: dimension n: got 5, expected 4 as in"
+    ):
         ops.fill([*xs[:2], np.zeros(5)], 1)
     many = [*xs[:80], np.zeros(5)]
-    with pytest.raises(ValueError, match=r"^fill: xs: item 80: dimension n: seen 5, wanted 4 as"):
+    with pytest.raises(ValueError, match=r"^fill: xs: item 80: dimension n: got 5, expected 4 as"):
         ops.fill(many, 1)
 
 
@@ -98,7 +100,7 @@ def test_a_name_that_also_stands_elsewhere_has_one_value(ops):
     ops.weigh(w, xs)
     np.testing.assert_array_equal(xs, [[0, 1, 2], [0, 2, 4]])
     with pytest.raises(
-        ValueError, match=r"^weigh: xs: item 1: dimension n: seen 4, wanted 3 as in w"
+        ValueError, match=r"^weigh: xs: item 1: dimension n: got 4, expected 3 as in w"
     ):
         ops.weigh(w, [np.ones(3), np.ones(4)])
 
@@ -120,19 +122,19 @@ A, B = np.zeros((2, 3)), np.zeros((3, 2))
         (
             lambda f: f([A, B], [A.copy(), A]),
             ValueError,
-            "ys: item 1: dimensions *s: seen (2, 3), ",
+            "ys: item 1: dimensions *s: got (2, 3), ",
         ),
         (
             lambda f: f([A, A.astype("f")]),
             TypeError,
-            "xs: item 1: seen float32[2, 3], wanted float",
+            "xs: item 1: got float32[2, 3], expected float",
         ),
-        (lambda f: f([A, None]), TypeError, "xs: item 1: seen None, wanted float64[*s]"),
-        (lambda f: f(A), TypeError, "xs: seen float64[2, 3], wanted a list of float64[*s]"),
+        (lambda f: f([A, None]), TypeError, "xs: item 1: got None, expected float64[*s]"),
+        (lambda f: f(A), TypeError, "xs: got float64[2, 3], expected a list of float64[*s]"),
         (
             lambda f: f([B.T]),
             ValueError,
-            "xs: item 0: seen an array that is not C-contiguous, want",
+            "xs: item 0: got an array that is not C-contiguous, want",
         ),
         (
             lambda f: f([A, A]),
@@ -145,7 +147,7 @@ A, B = np.zeros((2, 3)), np.zeros((3, 2))
             "xs: item 0: it is changed in place and ov",
         ),
         (lambda f: f([A], device="cuda"), (ValueError, RuntimeError, cuplug.errors.CudaError), ""),
-        (lambda f: f([np.broadcast_to(A, (2, 3))]), ValueError, "xs: item 0: seen a read-only arr"),
+        (lambda f: f([np.broadcast_to(A, (2, 3))]), ValueError, "xs: item 0: got a read-only arr"),
     ],
 )
 def test_lists_that_do_not_fit(ops, call, exception, message):
@@ -255,7 +257,7 @@ def test_optional_arrays_are_changed_in_place(ops):
     np.testing.assert_array_equal(residual, [1, 3, 5])
     with pytest.raises(ValueError, match=r"^rescale: residual: it is changed .* overlaps x; pass"):
         ops.rescale(x, x)
-    with pytest.raises(ValueError, match=r"^rescale: residual: dimension n: seen 2, wanted 3"):
+    with pytest.raises(ValueError, match=r"^rescale: residual: dimension n: got 2, expected 3"):
         ops.rescale(x, np.ones(2))
 
 
@@ -271,7 +273,7 @@ def test_optional_arrays_are_changed_in_place(ops):
         ("f(xs: float32[n][each]) -> float32[len(n)]", "n: it has a value for each item of a list"),
         ("f(xs: float32[...][each])", "'...' is for single arrays; a list has '*name'"),
         ("f(xs: float32[?][each])", "'?' is for outputs, whose size the run finds"),
-        ("f(xs: float32[n][every])", "']' is wanted: a list of arrays is T[n][] or T[n][each]"),
+        ("f(xs: float32[n][every])", "']' is expected: a list of arrays is T[n][] or T[n][each]"),
         ("f(inout a: float)", "inout is for arrays and lists of them"),
         ("f(inout a: int[])", "inout is for arrays and lists of them"),
     ],

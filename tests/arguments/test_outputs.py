@@ -40,7 +40,7 @@ def test_words_before_outputs():
 
 
 @pytest.mark.parametrize(
-    ("text", "seen", "near"),
+    ("text", "got", "near"),
     [
         ("f(x: int8[n]) -> zeros y: int8[n]", "zeros", "zero"),
         ("f(x: int8[n]) -> (y: int8[n], zreo int8[n])", "zreo", "zero"),
@@ -59,7 +59,7 @@ def test_misspelt_words(text, seen, near):
 
 @pytest.mark.parametrize("word", ["zero", "detached"])
 def test_words_of_outputs_before_parameters(word):
-    with pytest.raises(cuplug.SignatureError, match=r"':' and a type are wanted at byte 7|8|11"):
+    with pytest.raises(cuplug.SignatureError, match=r"':' and a type are expected at byte 7|8|11"):
         parse(f"f({word} x: int8[n])")
 
 
@@ -87,7 +87,7 @@ def test_given_outputs_with_strides(ops):
     out = np.ones(14, np.float32)
     np.testing.assert_array_equal(ops.strided(X, out=out[6::-1]), X)
     np.testing.assert_array_equal(out[:7], X[::-1])
-    with pytest.raises(ValueError, match="^strided: out: seen an array with gaps between its el"):
+    with pytest.raises(ValueError, match="^strided: out: got an array with gaps between its el"):
         ops.strided(X, out=out[::2])
 
 
@@ -177,7 +177,7 @@ def test_optional_outputs_that_are_given(ops):
     np.testing.assert_array_equal(mean, MEANS)
     result = ops.center(ROWS, out=(None, mean, None), return_most=True)
     np.testing.assert_array_equal(result.most, GREATEST)
-    with pytest.raises(ValueError, match=r"^center: mean: seen float32\[2\], wanted \(3,\)$"):
+    with pytest.raises(ValueError, match=r"^center: mean: got float32\[2\], expected \(3,\)$"):
         ops.center(ROWS, out=(None, mean[:2], None))
 
 
@@ -207,10 +207,10 @@ def test_the_only_output_is_optional(ops):
         ({"return_mean": 1}, "center: return_mean: got 1, expected True or False"),
         (
             {"return_means": True},
-            "center: return_means: no such argument, wanted x, return_mean, return_most, out, "
+            "center: return_means: no such argument, expected x, return_mean, return_most, out, "
             "device or stream",
         ),
-        ({"return_y": True}, "center: return_y: no such argument, wanted x, return_mean, "),
+        ({"return_y": True}, "center: return_y: no such argument, expected x, return_mean, "),
     ],
 )
 def test_what_asks_for_no_optional_output(ops, keywords, message):
@@ -234,8 +234,8 @@ def test_what_is_said_of_optional_outputs(ops):
 @pytest.mark.parametrize(
     ("text", "message", "at"),
     [
-        ("f(x: int8[n]) -> y: int8[n] = 3", "None is wanted: an optional output has no oth", 30),
-        ("f(x: int8[n]) -> y: int8[n] = none", "None is wanted: an optional output has no o", 30),
+        ("f(x: int8[n]) -> y: int8[n] = 3", "None is expected: an optional output has no oth", 30),
+        ("f(x: int8[n]) -> y: int8[n] = none", "None is expected: an optional output has no o", 30),
         ("f(x: int8[n]) -> int8[n] = None", "got an optional output without a name", 17),
     ],
 )

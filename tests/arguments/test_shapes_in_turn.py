@@ -85,7 +85,7 @@ def test_lists_in_turn():
             cuplug.ops.index_put(changed, given, np.array(-1.0))
             wanted[key] = -1
             np.testing.assert_array_equal(changed, wanted)
-            with pytest.raises(ValueError, match=r"wanted len\(indices\) <= len\(s\)"):
+            with pytest.raises(ValueError, match=r"expected len\(indices\) <= len\(s\)"):
                 cuplug.ops.index(x, [given[0]] * 4)
             with pytest.raises(IndexError, match="out of bounds for size 3"):
                 cuplug.ops.index(x, [given[0] + 3, *given[1:]])

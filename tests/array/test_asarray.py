@@ -70,7 +70,7 @@ def test_arrays_of_the_host_with_dlpack_alone():
     copied = cuplug.asarray(OnlyDLPack(x), device="cpu")
     copied[...] = 7
     assert x[1, 2] == 5
-    with pytest.raises(TypeError, match="asarray: x: seen OnlyDLPack that cannot be read"):
+    with pytest.raises(TypeError, match="asarray: x: got OnlyDLPack that cannot be read"):
         cuplug.asarray(OnlyDLPack(np.array(["a"])), device="cpu")
 
 
@@ -85,10 +85,10 @@ def test_the_streams_of_others_come_first(run_streams):
 @pytest.mark.parametrize(
     ("make", "options", "error", "message"),
     [
-        ("Foreign(d, typestr='>f8')", "", "TypeError", "seen a byte-swapped array"),
-        ("Foreign(d, data=(d.data_ptr, True))", "", "ValueError", "seen a read-only array"),
-        ("Foreign(d, typestr='U3')", "", "TypeError", "seen array of dtype <U3, wanted an array"),
-        ("Foreign(d)", "device='cuda:1'", "ValueError", "seen an array on cuda:0, wanted one on"),
+        ("Foreign(d, typestr='>f8')", "", "TypeError", "got a byte-swapped array"),
+        ("Foreign(d, data=(d.data_ptr, True))", "", "ValueError", "got a read-only array"),
+        ("Foreign(d, typestr='U3')", "", "TypeError", "got array of dtype <U3, expected an array"),
+        ("Foreign(d)", "device='cuda:1'", "ValueError", "got an array on cuda:0, expected one on"),
     ],
 )
 def test_what_cannot_be_shared(run_streams, make, options, error, message):

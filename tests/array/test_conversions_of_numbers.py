@@ -131,7 +131,7 @@ def test_leading_ones_of_what_is_assigned_are_left_out():
         np.testing.assert_array_equal(x.numpy(), theirs)
         x[:] = values.astype("float32")
         np.testing.assert_array_equal(x.numpy(), theirs)
-    with pytest.raises(ValueError, match="x: seen shape"):
+    with pytest.raises(ValueError, match="x: got shape"):
         x[:] = cuplug.asarray(np.zeros((2, 4)), device="cpu")
 
 

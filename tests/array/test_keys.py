@@ -233,7 +233,7 @@ def write_all_ways(x: np.ndarray, value: Any) -> list[Any]:
             y[key] = value
             seen.append(y[0, 0].numpy()[()])
         except (TypeError, ValueError) as error:
-            seen.append(type(error) if re.search("expected|wanted", str(error)) else error)
+            seen.append(type(error) if re.search("expected", str(error)) else error)
     return seen
 
 
@@ -275,9 +275,7 @@ def test_refused_values(values):
     x = cuplug.asarray(np.zeros(2), copy=True, device="cpu")
     with pytest.raises((TypeError, ValueError), match="set: values: got .*, expected"):
         x.set(values)
-    with pytest.raises(
-        (TypeError, ValueError), match="asarray: x: (got|seen) .*, (expected|wanted) numbers"
-    ):
+    with pytest.raises((TypeError, ValueError), match="asarray: x: got .*, expected numbers"):
         cuplug.asarray(values)
 
 

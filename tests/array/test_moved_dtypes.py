@@ -114,7 +114,7 @@ def test_arithmetic_is_refused(name, given):
             function()
     with pytest.raises(TypeError, match=f"^assign: value: got 1, expected an array of {name}$"):
         x[:] = 1
-    with pytest.raises(TypeError, match=rf"^nonzero: x: seen {name}\[4, 6\], wanted"):
+    with pytest.raises(TypeError, match=rf"^nonzero: x: got {name}\[4, 6\], expected"):
         xp.nonzero(x)
 
 

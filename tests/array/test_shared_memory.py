@@ -46,7 +46,7 @@ def test_pinned_arrays(run_streams):
     assert cuplug.empty_pinned(3, struct).dtype == struct
     with Raises(TypeError, "empty_pinned: dtype: got object, expected numbers or structs"):
         cuplug.empty_pinned(3, object)
-    with Raises(ValueError, "empty_pinned: device: seen 'cpu', wanted a GPU"):
+    with Raises(ValueError, "empty_pinned: device: got 'cpu', expected a GPU"):
         cuplug.empty_pinned(3, device="cpu")
     assert counts().misuses == 0
     """
@@ -95,7 +95,7 @@ def test_copies_from_gpu_to_gpu(run_streams):
     back = cuplug.asarray(matrix, device="cuda:0")
     assert back.shape == (10, 100) and np.array_equal(back.numpy(), x.reshape(10, 100))
     assert cuplug.asarray(cuplug.empty(0, device=0), device=1).shape == (0,)
-    with Raises(ValueError, "asarray: copy: seen False"):
+    with Raises(ValueError, "asarray: copy: got False"):
         cuplug.asarray(a, device=1, copy=False)
     assert counts().misuses == 0
     """,

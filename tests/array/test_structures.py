@@ -83,7 +83,7 @@ def test_what_structures_are_not_for():
         x["m"]
     with pytest.raises(ValueError, match="x: got strides .*, expected multiples of the 8 bytes"):
         cuplug.asarray(points(PACKED), device="cpu")["x"]
-    with pytest.raises(TypeError, match="relu: x: seen "):
+    with pytest.raises(TypeError, match="relu: x: got "):
         relu(x)
     with pytest.raises(BufferError, match="DLPack has no structures"):
         x.__dlpack__()
@@ -125,7 +125,7 @@ BODY = """
 def test_kernels_take_structures(run_kernels):
     wrong = """
     floats = module["floats"][1, 1]
-    raises(TypeError, "floats: argument 1: seen Array, a structure of 24 bytes", floats, x)
+    raises(TypeError, "floats: argument 1: got Array, a structure of 24 bytes", floats, x)
     raises(ValueError, "got strided structures on a GPU", x[::2].numpy)
     """
     run_kernels(f"    KERNELS = {KERNELS!r}{BODY}{wrong}")

@@ -110,7 +110,7 @@ def test_what_textures_do_not_have(run_kernels):
            texture.set, plane.T)
     raises(TypeError, "it was made before", texture.__init__, plane)
     f = cuplug.compile("__global__ void f(signed char x) {}")["f"]
-    raises(ValueError, "f: argument 1: seen <texture", f[1, 1], texture)
+    raises(ValueError, "f: argument 1: got <texture", f[1, 1], texture)
     """
     run_kernels(body)
 

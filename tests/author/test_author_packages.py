@@ -214,15 +214,15 @@ def test_in_place(ours, installed):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("stubs = 'x'", "tool.cuplug: package: missing, wanted the package that has the plugins"),
-        ("package = 3", "tool.cuplug: package: seen 3, wanted str"),
-        ("package = 'ours'\nplugins = [1]", "plugins: seen [1], wanted a list of texts"),
+        ("stubs = 'x'", "tool.cuplug: package: missing, expected the package that has the plugins"),
+        ("package = 3", "tool.cuplug: package: got 3, expected str"),
+        ("package = 'ours'\nplugins = [1]", "plugins: got [1], expected a list of texts"),
         (
             "package = 'ours'\n[tool.cuplug.options]\nhalf = '-O3'",
-            "tool.cuplug: options: seen '-O3', wanted a list of texts",
+            "tool.cuplug: options: got '-O3', expected a list of texts",
         ),
-        ("package = 'ours'\nfast = true", "fast: no such setting, wanted package, plugins, arch"),
-        ("package = 'ours'\nplugins = ['*.cu']", "plugins: seen ['*.cu'], which names no source"),
+        ("package = 'ours'\nfast = true", "fast: no such setting, expected package, plugins, arch"),
+        ("package = 'ours'\nplugins = ['*.cu']", "plugins: got ['*.cu'], which names no source"),
     ],
 )
 def test_settings_that_are_wrong(ours, installed, text, sentence):
@@ -263,7 +263,7 @@ def test_stubs(tmp_path, build_plugin):
     assert "def __getattr__" not in text
     compile(text, "half.pyi", "exec")
     done = cuplug("stubs", str(half), "--name", "a-b", cwd=tmp_path)
-    assert done.stderr == "cuplug: name: seen 'a-b', wanted an identifier\n"
+    assert done.stderr == "cuplug: name: got 'a-b', expected an identifier\n"
     done = cuplug("stubs", "none.so", cwd=tmp_path)
     assert (done.returncode, "none.so: " in done.stderr) == (1, True)
 
@@ -324,5 +324,5 @@ def test_an_old_setuptools_is_named(monkeypatch):
 
     monkeypatch.setattr(ours, "__version__", "65.5.1")
     plugin = ours.Plugin("ours.twice", ["twice.c"])
-    with pytest.raises(OptionError, match=r"^setuptools: seen 65\.5\.1, wanted 77 or newer: pip "):
+    with pytest.raises(OptionError, match=r"^setuptools: got 65\.5\.1, expected 77 or newer: pip "):
         Distribution({"name": "ours", "ext_modules": [plugin]}).finalize_options()

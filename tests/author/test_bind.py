@@ -139,7 +139,7 @@ def test_strings_in_signatures_stay_on_their_line():
 
 
 def test_signature_errors_know_their_place():
-    with pytest.raises(SignatureError, match="wanted") as caught:
+    with pytest.raises(SignatureError, match="expected") as caught:
         parse("f(x: float32[n) -> float32[n]")
     assert caught.value.position == 14
 
@@ -301,7 +301,7 @@ REFUSALS = {
     ),
     "a number that is in no enum": (
         'user.run_affine_by_enum(np.zeros((1, 1), "i8"), None, 2, np.zeros((1, 1), "i8"))',
-        'ValueError: affine: mode: seen the string "no affine_mode", wanted "add" or "subtract"',
+        'ValueError: affine: mode: got the string "no affine_mode", expected "add" or "subtract"',
     ),
     "a handle": ("user.run_counter(-9, 3)", "ValueError: counter: it is negative"),
     "None": ("user.run_total(None)", "TypeError: total: x: "),
@@ -315,7 +315,7 @@ REFUSALS = {
     ),
     "overlap": ('x = np.zeros((2, 2), "f4"); user.run_affine(x, x)', "ValueError: affine: out"),
     "range": ('user.run_fill(np.zeros(1, "i1"), 200)', "ValueError: fill: value: "),
-    "entry": ('user.run_fail(np.zeros(3, "i4"))', "IndexError: fail: x: seen 3 elements"),
+    "entry": ('user.run_fail(np.zeros(3, "i4"))', "IndexError: fail: x: got 3 elements"),
 }
 
 
@@ -377,7 +377,7 @@ def test_bind_refuses_a_name_that_is_no_module(probe, tmp_path, name):
     arguments = ["bind", str(folder / "libprobe.so"), "--name", name, "-o", str(tmp_path)]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 1
-    assert f"name: seen {name!r}, wanted an identifier that Cython does not" in result.stderr
+    assert f"name: got {name!r}, expected an identifier that Cython does not" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -98,7 +98,7 @@ def test_new_overwrites_nothing(tmp_path):
     (tmp_path / "twice" / "twice.cu").write_text("mine")
     done = run("new", "twice", cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stderr == "cuplug: new: twice is there already, wanted a name that is free\n"
+    assert done.stderr == "cuplug: new: twice is there already, expected a name that is free\n"
     assert (tmp_path / "twice" / "twice.cu").read_text() == "mine"
 
 
@@ -139,7 +139,7 @@ def test_output_is_a_file_or_a_folder(tmp_path):
     ("name", "sentence"),
     [
         ("none.cu", "no such file"),
-        ("text.txt", "wanted a folder, or a file that ends in .cu, .c or .cpp"),
+        ("text.txt", "expected a folder, or a file that ends in .cu, .c or .cpp"),
         ("folder", "a folder without a .cu, .c or .cpp file"),
     ],
 )
@@ -154,7 +154,7 @@ def test_what_is_no_source(name, sentence, tmp_path):
 def test_several_plugins_in_a_folder(tmp_path):
     for name in ("half", "third"):
         (tmp_path / f"{name}.c").write_text(HALF.replace("half", name))
-    with pytest.raises(cuplug.BuildError, match=r"seen 2 plugins \(half, third\), wanted one$"):
+    with pytest.raises(cuplug.BuildError, match=r"got 2 plugins \(half, third\), expected one$"):
         cuplug.build(tmp_path)
     done = run("build", ".", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -168,9 +168,9 @@ def test_several_plugins_in_a_folder(tmp_path):
     done = run("bind", ".", "-o", "typed", cwd=tmp_path)
     assert done.stdout.count("functions: 1, in typed/") == 2
     for command in (["install", "."], ["bench", "."], ["bind", ".", "--name", "x"]):
-        assert re.search("seen (2 plugins|x for 2 plugins)", run(*command, cwd=tmp_path).stderr)
+        assert re.search("got (2 plugins|x for 2 plugins)", run(*command, cwd=tmp_path).stderr)
     done = run("build", ".", "-o", "libhalf.so", cwd=tmp_path)
-    assert done.stderr == "cuplug: build: output: seen libhalf.so for 2 plugins, wanted a folder\n"
+    assert done.stderr == "cuplug: build: output: got libhalf.so for 2 plugins, expected a folder\n"
     (tmp_path / "loops.c").touch()
     with pytest.raises(cuplug.BuildError, match="a table in each of half.c, third.c, and files b"):
         cuplug.build(tmp_path)
@@ -185,7 +185,7 @@ def test_a_library_is_called_as_its_plugin(tmp_path, monkeypatch):
         assert run("check", name, cwd=place).returncode == 0
     monkeypatch.setenv("CC", "no-such-compiler")
     sentence = (
-        "^build: libuniq.so: the plugin is called half in other.c, wanted a library of its name, "
+        "^build: libuniq.so: the plugin is called half in other.c, expected a library of its name, "
         "libhalf.so$"
     )
     with pytest.raises(cuplug.BuildError, match=sentence):
@@ -243,11 +243,11 @@ def test_a_compiler_that_is_missing(tmp_path, monkeypatch):
 @needs_nvcc
 def test_architectures_that_are_none(arch, tmp_path):
     (tmp_path / "third.cu").write_text(THIRD)
-    with pytest.raises(cuplug.BuildError, match='^build: arch: seen ".*", wanted "native", "all"'):
+    with pytest.raises(cuplug.BuildError, match='^build: arch: got ".*", expected "native", "all"'):
         cuplug.build(tmp_path / "third.cu", arch=arch)
     if arch:  # an empty variable is none
         done = run("build", "third.cu", cwd=tmp_path, CUPLUG_ARCH=arch)
-        assert done.stderr.startswith(f'cuplug: build: arch: seen "{arch}"')
+        assert done.stderr.startswith(f'cuplug: build: arch: got "{arch}"')
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ def test_what_fits(found, properties):
     assert found(properties) == [("ok", "operators and their gradients fit")]
 
 
-NOT_LINEAR = "which is no array of floating or complex numbers, wanted"
+NOT_LINEAR = "which is no array of floating or complex numbers, expected"
 DOES_NOT_FIT = "the gradient of f does not fit: g: "
 BROKEN = [
     (
@@ -68,9 +68,9 @@ BROKEN = [
     (
         '"\\0gradient=g, h"',
         GRADIENT,
-        'f names the gradient "g, h", wanted operator or plugin.operator',
+        'f names the gradient "g, h", expected operator or plugin.operator',
     ),
-    ('"\\0gradient"', GRADIENT, 'f names the gradient "", wanted operator or plugin.operator'),
+    ('"\\0gradient"', GRADIENT, 'f names the gradient "", expected operator or plugin.operator'),
     ("CUPLUG_LINEAR(x, i)", GRADIENT, f"f is linear in i, {NOT_LINEAR} one of x"),
     ("CUPLUG_LINEAR(z)", GRADIENT, f"f is linear in z, {NOT_LINEAR} one of x"),
     (
@@ -81,7 +81,7 @@ BROKEN = [
     (
         "CUPLUG_GRADIENT(g)",
         "x: T[n]) -> T[n]",
-        DOES_NOT_FIT + "no parameter takes the gradient of a result: wanted grad",
+        DOES_NOT_FIT + "no parameter takes the gradient of a result: expected grad",
     ),
     (
         "CUPLUG_GRADIENT(g)",
@@ -96,9 +96,9 @@ BROKEN = [
     (
         "CUPLUG_GRADIENT(g)",
         "grad: T[n]) -> (grad_i: T[n])",
-        DOES_NOT_FIT + "grad_i: wanted the name of an array of f behind grad_",
+        DOES_NOT_FIT + "grad_i: expected the name of an array of f behind grad_",
     ),
-    ("CUPLUG_GRADIENT(g)", "grad: T[n])", DOES_NOT_FIT + "seen no output, wanted a gradient"),
+    ("CUPLUG_GRADIENT(g)", "grad: T[n])", DOES_NOT_FIT + "got no output, expected a gradient"),
 ]
 
 

@@ -187,7 +187,7 @@ def test_architectures_of_one_gpu_alone_are_chosen():
     assert "code=[" not in " ".join(nvcc_compiler(nvcc, ("90a",)))
     assert "-DCUPLUG_ARCHITECTURES=800,900,1000" in compiler(chosen, cxx=False)
     for wrong in ("90b", "a90", "90af", "90a,", "", "9.0"):
-        with pytest.raises(cuplug.BuildError, match="build: arch: seen"):
+        with pytest.raises(cuplug.BuildError, match="build: arch: got"):
             choose_architectures(wrong, nvcc)
 
 

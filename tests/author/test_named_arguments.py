@@ -51,7 +51,7 @@ REFUSED = {
     "a rank": (
         TWO,
         "(two, n, a, b) { return b.size() ? CUPLUG_OK : a.allocate(n); }",
-        "allocate: wanted a size for each dimension of the output",
+        "allocate: expected a size for each dimension of the output",
     ),
     "a header": (LARGE, f"(large, (T), x, out) {BODY}", "include <cuda_fp16.h>, <cuda_bf16.h> or"),
     "a misspelt dtype": (
@@ -257,7 +257,7 @@ CUPLUG_TYPED_HOST_OPERATOR(stack,
 CUPLUG_HOST_ENTRY(stack, (T), xs, order, factor, mode, n, rows, n_rows) {
   for (int64_t k = 0; k < order.size(); k++) {
     if (order[k] < 0 || order[k] >= xs.size())
-      return call.fail(CUPLUG_ERROR_INDEX, "order: seen an item that is no number of xs");
+      return call.fail(CUPLUG_ERROR_INDEX, "order: got an item that is no number of xs");
     const auto x = xs[order[k]];
     for (int64_t j = 0; j < n; j++) {
       const int64_t from = mode == CUPLUG_CHOICE(mode, "reversed") ? n - 1 - j : j;
@@ -282,7 +282,7 @@ def test_through_the_core(dtype, tmp_path):
     assert found.n_rows == 3
     found = stack(xs, [1], factor=2.0, mode="reversed")
     np.testing.assert_array_equal(found.rows, [2 * xs[1][::-1]])
-    with pytest.raises(IndexError, match="^stack: order: seen an item that is no number of xs$"):
+    with pytest.raises(IndexError, match="^stack: order: got an item that is no number of xs$"):
         stack(xs, [4])
 
 

@@ -17,7 +17,7 @@ static int fill(void *context, int64_t begin, int64_t end) {
   float *y = call->outputs[0].data;
   for (int64_t i = begin; i < end; i++) {
     const float x = ((const float *)call->tensors[0].data)[i];
-    if (x < 0) return cuplug_failf(call, CUPLUG_ERROR_VALUE, "x: seen %g, wanted 0 or more", x);
+    if (x < 0) return cuplug_failf(call, CUPLUG_ERROR_VALUE, "x: got %g, expected 0 or more", x);
     y[i] = (float)begin;
   }
   return CUPLUG_OK;
@@ -96,7 +96,7 @@ def test_ranges_are_the_same_each_time(begins, n):
 def test_many_ranges_that_fail_at_once(begins):
     x = np.full(200_000, -1, np.float32)
     for _ in range(50):
-        with pytest.raises(ValueError, match="^begins: x: seen -1, wanted 0 or more"):
+        with pytest.raises(ValueError, match="^begins: x: got -1, expected 0 or more"):
             begins(x)
     assert begins(np.ones(3, np.float32)).tolist() == [0, 0, 0]
 

@@ -108,7 +108,7 @@ def test_errors_name_the_argument(user):
     x, out = on_host(np.zeros(3, "f4")), on_host(np.zeros(4, "f4"))
     with pytest.raises(ValueError, match="relu: out: "):
         user.run_relu(x, out)
-    with pytest.raises(TypeError, match="relu: x: seen None"):
+    with pytest.raises(TypeError, match="relu: x: got None"):
         user.run_relu(None, out)
     with pytest.raises(TypeError, match="Argument 'x' has incorrect type"):
         user.run_relu(np.zeros(3), out)
@@ -193,9 +193,9 @@ def raises(kind, part, call, *args):
     try:
         call(*args)
     except kind as error:
-        assert part in str(error), f"seen {error!s}, wanted {part}"
+        assert part in str(error), f"got {error!s}, expected {part}"
     else:
-        raise AssertionError(f"nothing raised, wanted {kind.__name__}: {part}")
+        raise AssertionError(f"nothing raised, expected {kind.__name__}: {part}")
 """
 BODIES = {
     "same": SAME, "streams": STREAMS, "errors": ERRORS, "faults": FAULTS, "found": FOUND,

@@ -33,7 +33,7 @@ static void check_give(void) {
   CHECK(newer.a == 1 && newer.b == 0 && newer.c == 7);
   same.struct_bytes = 0, same.a = 5;
   CHECK(give(&same, sizeof(second)) == CUPLUG_ERROR_VALUE && same.a == 5);
-  CHECK_TEXT(error.message, "struct_bytes: seen 0, wanted sizeof(thing), which is 8 at least");
+  CHECK_TEXT(error.message, "struct_bytes: got 0, expected sizeof(thing), which is 8 at least");
 }
 
 static int take(void *to, uint32_t bytes, const void *from) {
@@ -50,8 +50,8 @@ static void check_take(void) {
   newer.c = 1;
   CHECK(take(&less, sizeof less, &newer) == CUPLUG_ERROR_VALUE);
   CHECK_TEXT(error.message,
-             "thing: seen a field behind byte 8, which this version of the library does not know, "
-             "wanted zeros there");
+             "thing: got a field behind byte 8, which this version of the library does not know, "
+             "expected zeros there");
   newer.struct_bytes = 4;
   CHECK(take(&seen, sizeof seen, &newer) == CUPLUG_ERROR_VALUE);
 }

@@ -27,20 +27,20 @@ typedef struct scenario {
     exit(1);                                                                \
   } while (0)
 
-#define CHECK_STATUS(error, wanted)                                                           \
-  do {                                                                                        \
-    if ((error)->status == (wanted)) break;                                                   \
-    fprintf(stderr, "%s:%d: status %d, wanted %d: %s\n", __FILE__, __LINE__, (error)->status, \
-            (int)(wanted), (error)->message);                                                 \
-    exit(1);                                                                                  \
+#define CHECK_STATUS(error, wanted)                                                             \
+  do {                                                                                          \
+    if ((error)->status == (wanted)) break;                                                     \
+    fprintf(stderr, "%s:%d: status %d, expected %d: %s\n", __FILE__, __LINE__, (error)->status, \
+            (int)(wanted), (error)->message);                                                   \
+    exit(1);                                                                                    \
   } while (0)
 
-#define CHECK_MESSAGE(error, part)                                                               \
-  do {                                                                                           \
-    if (strstr((error)->message, part)) break;                                                   \
-    fprintf(stderr, "%s:%d: seen \"%s\", wanted \"%s\"\n", __FILE__, __LINE__, (error)->message, \
-            part);                                                                               \
-    exit(1);                                                                                     \
+#define CHECK_MESSAGE(error, part)                                                                \
+  do {                                                                                            \
+    if (strstr((error)->message, part)) break;                                                    \
+    fprintf(stderr, "%s:%d: got \"%s\", expected \"%s\"\n", __FILE__, __LINE__, (error)->message, \
+            part);                                                                                \
+    exit(1);                                                                                      \
   } while (0)
 
 /* For functions that make what is compared: the thread sanitizer need not follow each element. What

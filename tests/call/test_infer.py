@@ -126,7 +126,7 @@ def test_dtypes_of_other_libraries():
     assert ArraySpec(np.dtype("float32"), [2]) == ArraySpec("float32", (2,))
     assert ArraySpec("torch.bfloat16", ()).dtype == "bfloat16"
     with pytest.raises(
-        TypeError, match=r"^ArraySpec: dtype: seen 'datetime64', wanted one of bool"
+        TypeError, match=r"^ArraySpec: dtype: got 'datetime64', expected one of bool"
     ):
         ArraySpec("datetime64", (1,))
 
@@ -134,16 +134,20 @@ def test_dtypes_of_other_libraries():
 @pytest.mark.parametrize(
     ("call", "exception", "message"),
     [
-        (lambda: relu.infer(), TypeError, "^relu: x: seen nothing, wanted T"),
-        (lambda: relu.infer(3), TypeError, "^relu: x: seen the integer 3"),
-        (lambda: relu.infer(ArraySpec("bool", (2,))), TypeError, "^relu: x: seen bool"),
-        (lambda: relu.infer(ArraySpec("float32", (-2,))), ValueError, "wanted sizes of at least 0"),
-        (lambda: relu.infer(ArraySpec("float32", (1,) * 65)), ValueError, "wanted 0 to 64 dim"),
+        (lambda: relu.infer(), TypeError, "^relu: x: got nothing, expected T"),
+        (lambda: relu.infer(3), TypeError, "^relu: x: got the integer 3"),
+        (lambda: relu.infer(ArraySpec("bool", (2,))), TypeError, "^relu: x: got bool"),
+        (
+            lambda: relu.infer(ArraySpec("float32", (-2,))),
+            ValueError,
+            "expected sizes of at least 0",
+        ),
+        (lambda: relu.infer(ArraySpec("float32", (1,) * 65)), ValueError, "expected 0 to 64 dim"),
         (lambda: relu.infer(ArraySpec("float32", ("a",))), TypeError, "'str'"),
         (lambda: relu.infer(ArraySpec("float32", (2**63,))), OverflowError, "too large"),
-        (lambda: relu.infer(np.ones(2), out=np.ones(2)), TypeError, "^relu: out: seen an arg"),
-        (lambda: relu.infer(*range(70)), TypeError, "^relu: seen 65 arguments, wanted at most 64"),
-        (lambda: relu(ArraySpec("float32", (2,))), TypeError, "^relu: x: seen an ArraySpec, which"),
+        (lambda: relu.infer(np.ones(2), out=np.ones(2)), TypeError, "^relu: out: got an arg"),
+        (lambda: relu.infer(*range(70)), TypeError, "^relu: got 65 arguments, expected at most 64"),
+        (lambda: relu(ArraySpec("float32", (2,))), TypeError, "^relu: x: got an ArraySpec, which"),
     ],
 )
 def test_refusals(call, exception, message):
@@ -187,7 +191,7 @@ def test_symbolic_sizes_are_passed_on():
     specs = [ArraySpec("float32", (m,)), ArraySpec("bool", (m,))]
     assert walk(rows, specs, Unknown()).outputs[0].shape[0] is unknown
     asked.clear()
-    with pytest.raises(Misfit, match="^select: mask: seen sizes"):
+    with pytest.raises(Misfit, match="^select: mask: got sizes"):
         walk(rows, [specs[0], ArraySpec("bool", (n,))])
     assert asked == [("n", "m")]
 
@@ -208,7 +212,7 @@ def test_a_call_that_a_library_takes(monkeypatch):
         ndim = 1
 
     Traced.__name__, Traced.__module__ = "Array", "dask.array.core"
-    with pytest.raises(TypeError, match="^relu: x: seen a dask array"):
+    with pytest.raises(TypeError, match="^relu: x: got a dask array"):
         relu(Traced())
     module = ModuleType("cuplug.dask")
     module.hand_on = lambda operator, args, keywords: (operator.name, len(args), [*keywords])
@@ -218,5 +222,5 @@ def test_a_call_that_a_library_takes(monkeypatch):
     assert gather(np.ones(3), Traced(), mode="clip") == ("gather", 2, ["mode"])
     assert scale(data=[Traced()], factor=2.0) == ("scale", 0, ["data", "factor"])
     module.hand_on = lambda *call: NotImplemented
-    with pytest.raises(TypeError, match="^relu: x: seen a dask array"):
+    with pytest.raises(TypeError, match="^relu: x: got a dask array"):
         relu(Traced())

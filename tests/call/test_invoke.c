@@ -64,7 +64,7 @@ static void check_arguments(void) {
   CHECK(!cuplug_invoke(kinds, args, 12, NULL, &error) && out == 5);
   args[11] = cuplug_read_only_array(&to);
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(kinds, args, 12, NULL, &error),
-                "kinds: out: seen a read-only array, wanted a writable one");
+                "kinds: out: got a read-only array, expected a writable one");
 }
 
 static void check_tensors(void) {
@@ -182,10 +182,10 @@ static void check_refused_outputs(void) {
   const cuplug_tensor in = cuplug_make_tensor(x, CUPLUG_FLOAT32, 1, &n);
   cuplug_argument args[] = {cuplug_array(&in), cuplug_array(&in), cuplug_absent(), cuplug_absent()};
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(split, args, 1, NULL, &error),
-                "split: output 0: seen no array, wanted one, or options->allocate");
+                "split: output 0: got no array, expected one, or options->allocate");
   args[1] = cuplug_absent();
   CHECK_REFUSED(CUPLUG_ERROR_TYPE, cuplug_invoke(split, args, 4, &options, &error),
-                "split: out: seen 3 outputs, wanted 2");
+                "split: out: got 3 outputs, expected 2");
   m.is_empty = 1;
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(split, args, 1, &options, &error),
                 "split: output 0: allocate returned CUPLUG_OK without memory");
@@ -213,7 +213,7 @@ static void check_refused_late(void) {
   CHECK_REFUSED(CUPLUG_ERROR_MEMORY, cuplug_invoke(split, args, 2, &options, &error),
                 "split: output 1: allocate returned ERROR_MEMORY");
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(split, args, 2, NULL, &error),
-                "split: output 1: seen no array, wanted options->allocate, as its size is known "
+                "split: output 1: got no array, expected options->allocate, as its size is known "
                 "only after the run");
 }
 
@@ -232,15 +232,15 @@ static void check_options(void) {
   CHECK(!cuplug_invoke(counter, &given, 1, &options.known, &error));
   options.newer = 1;
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(counter, &given, 1, &options.known, &error),
-                "counter: options: cuplug_options: seen a field behind byte 48, which this version "
-                "of the library does not know, wanted zeros there");
+                "counter: options: cuplug_options: got a field behind byte 48, which this version "
+                "of the library does not know, expected zeros there");
   options.known.struct_bytes = 0;
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(counter, &given, 1, &options.known, &error),
-                "counter: options: struct_bytes: seen 0, wanted sizeof(cuplug_options), which is "
+                "counter: options: struct_bytes: got 0, expected sizeof(cuplug_options), which is "
                 "48 at least");
   options.known = cuplug_default_options(), options.known.reserved = 2;
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(counter, &given, 1, &options.known, &error),
-                "counter: options: reserved: seen 2, wanted 0");
+                "counter: options: reserved: got 2, expected 0");
 }
 
 /* ---- Descriptions -------------------------------------------------------------------------- */
@@ -302,7 +302,7 @@ static void check_misaligned(void) {
   memory m = {0};
   const cuplug_options options = allocating(&m);
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(split, args, 3, &options, &error),
-                "split: x: seen a strided, misaligned or broadcast array, wanted a C-contiguous "
+                "split: x: got a strided, misaligned or broadcast array, expected a C-contiguous "
                 "copy of it");
   free_memory(&m);
 }
@@ -340,7 +340,7 @@ static void check_optional_outputs(void) {
   CHECK(!cuplug_invoke(op, args, 3, &options, &error) && out[0] == 9 && out[1] == 5);
   args[1] = cuplug_bool(1);
   CHECK_REFUSED(CUPLUG_ERROR_TYPE, cuplug_invoke(op, args, 3, &options, &error),
-                "first: sum: seen True, wanted an array");
+                "first: sum: got True, expected an array");
 }
 
 static void check_row(void) {
@@ -374,7 +374,7 @@ static void check_infer(void) {
   n = -1;
   CHECK_REFUSED(CUPLUG_ERROR_VALUE,
                 cuplug_infer(split, &arg, 1, &row, outputs, sizes, &n_outputs, &error),
-                "split: x: seen shape (?,), wanted sizes of at least 0");
+                "split: x: got shape (?,), expected sizes of at least 0");
   n_outputs = 0;
   CHECK(!cuplug_infer(counter, NULL, 0, &row, NULL, NULL, &n_outputs, NULL));
   CHECK(n_outputs == 1);

@@ -58,30 +58,30 @@ def test_overloads(ops):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda f: f.copy(), "copy: x: seen nothing, wanted T[*n] with T: any dtype"),
-        (lambda f: f.copy(1, 2), "copy: seen 2 arguments, wanted at most 1"),
-        (lambda f: f.copy(*[1] * 65), "copy: seen 65 arguments, wanted at most 64"),
-        (lambda f: f.scalars(1), "scalars: i: seen nothing, wanted a scalar of dtype int64"),
+        (lambda f: f.copy(), "copy: x: got nothing, expected T[*n] with T: any dtype"),
+        (lambda f: f.copy(1, 2), "copy: got 2 arguments, expected at most 1"),
+        (lambda f: f.copy(*[1] * 65), "copy: got 65 arguments, expected at most 64"),
+        (lambda f: f.scalars(1), "scalars: i: got nothing, expected a scalar of dtype int64"),
         (
             lambda f: f.copy(np.ones(1), y=2),
-            "copy: y: no such argument, wanted x, out, device or stream",
+            "copy: y: no such argument, expected x, out, device or stream",
         ),
-        (lambda f: f.copy(np.ones(1), x=2), "copy: x: seen twice, by position and by keyword"),
+        (lambda f: f.copy(np.ones(1), x=2), "copy: x: got twice, by position and by keyword"),
         (
             lambda f: f.split(np.ones(1), out=np.ones(1)),
-            "split: out: seen ndarray, wanted a tuple of 2 arrays",
+            "split: out: got ndarray, expected a tuple of 2 arrays",
         ),
         (
             lambda f: f.split(np.ones(1), out=(np.ones(1),)),
-            "split: out: seen a tuple of 1, wanted a tuple of 2 arrays",
+            "split: out: got a tuple of 1, expected a tuple of 2 arrays",
         ),
         (
             lambda f: f.fail(100, out=np.ones(1)),
-            "fail: out: seen an array, wanted none: it has no outputs",
+            "fail: out: got an array, expected none: it has no outputs",
         ),
         (
             lambda f: f.copy(np.ones(1), device=1.5),
-            "copy: device: seen 1.5, wanted 'cpu', 'cuda', 'cuda:1' or the like",
+            "copy: device: got 1.5, expected 'cpu', 'cuda', 'cuda:1' or the like",
         ),
     ],
 )
@@ -94,9 +94,9 @@ def test_wrong_calls(ops, call, message):
 def test_rows_that_take_as_many_arguments_are_nearer():
     """`gather` has rows of three and of four parameters."""
     x, index = np.ones(3), np.array([1])
-    with pytest.raises(TypeError, match='gather: source: seen the string "abc", wanted T'):
+    with pytest.raises(TypeError, match='gather: source: got the string "abc", expected T'):
         cuplug.ops.gather("abc", index, "raise", 0)
-    with pytest.raises(TypeError, match="gather: seen 5 arguments, wanted at most 4"):
+    with pytest.raises(TypeError, match="gather: got 5 arguments, expected at most 4"):
         cuplug.ops.gather(x, index, "raise", 0, 5)
 
 
@@ -104,9 +104,9 @@ def test_rows_that_take_as_many_arguments_are_nearer():
     "name", ["gpu", "cuda:", "cuda:-1", "cuda:x", "cpu:1", "", "cuda:99999999"]
 )
 def test_device_names_that_are_none(ops, name):
-    with pytest.raises(ValueError, match=r"^copy: device: seen '" + re.escape(name)):
+    with pytest.raises(ValueError, match=r"^copy: device: got '" + re.escape(name)):
         ops.copy(np.ones(1), device=name)
-    with pytest.raises(ValueError, match=r"^device: seen '" + re.escape(name)):
+    with pytest.raises(ValueError, match=r"^device: got '" + re.escape(name)):
         cuplug.Device(name)
 
 
@@ -171,19 +171,19 @@ def test_out_is_filled_and_returned(ops):
 @pytest.mark.parametrize(
     ("make", "exception", "message"),
     [
-        (lambda x: np.zeros(4), ValueError, "seen float64[4], wanted (3,)"),
-        (lambda x: np.zeros(3, "f4"), TypeError, "seen float32[3], wanted float64"),
-        (lambda x: np.zeros(6)[::2], ValueError, "seen an array that is not C-contiguous, wanted"),
-        (lambda x: memoryview(bytes(24)).cast("d"), ValueError, "seen a read-only array, wanted"),
+        (lambda x: np.zeros(4), ValueError, "got float64[4], expected (3,)"),
+        (lambda x: np.zeros(3, "f4"), TypeError, "got float32[3], expected float64"),
+        (lambda x: np.zeros(6)[::2], ValueError, "got an array that is not C-contiguous, expected"),
+        (lambda x: memoryview(bytes(24)).cast("d"), ValueError, "got a read-only array, expected"),
         (
             lambda x: x,
             ValueError,
             "got the memory of x, expected an array of its own; where each ele",
         ),
-        (lambda x: x[::-1], ValueError, "seen an array that is not C-contiguous, wanted"),
-        (lambda x: [0.0] * 3, TypeError, "seen a list of 3 items, wanted an array"),
-        (lambda x: np.zeros(3, ">f8"), TypeError, "seen byte-swapped float64[3], wanted float64"),
-        (lambda x: np.zeros(25, "u1")[1:].view("f8"), ValueError, "seen a misaligned array"),
+        (lambda x: x[::-1], ValueError, "got an array that is not C-contiguous, expected"),
+        (lambda x: [0.0] * 3, TypeError, "got a list of 3 items, expected an array"),
+        (lambda x: np.zeros(3, ">f8"), TypeError, "got byte-swapped float64[3], expected float64"),
+        (lambda x: np.zeros(25, "u1")[1:].view("f8"), ValueError, "got a misaligned array"),
     ],
 )
 def test_out_that_does_not_fit(ops, make, exception, message):
@@ -243,7 +243,7 @@ def test_status_becomes_its_exception(ops, status):
     with pytest.raises(wanted) as raised:
         ops.fail(status)
     assert type(raised.value) is wanted
-    assert str(raised.value) == f"fail: status: seen {status}, wanted another"
+    assert str(raised.value) == f"fail: status: got {status}, expected another"
 
 
 def test_status_that_is_none(ops):
@@ -253,13 +253,14 @@ def test_status_that_is_none(ops):
         ops.returns(7)
     with pytest.raises(
         cuplug.PluginError,
-        match=r"^fail: status: seen 7, wanted another \(status 7, which this core does not know\)$",
+        match=r"^fail: status: got 7, expected another "
+        r"\(status 7, which this core does not know\)$",
     ):
         ops.fail(7)
 
 
 def test_a_failure_without_a_status_is_one(ops):
-    with pytest.raises(cuplug.PluginError, match="^fail: status: seen 0, wanted another$"):
+    with pytest.raises(cuplug.PluginError, match="^fail: status: got 0, expected another$"):
         ops.fail(0)
 
 

@@ -18,7 +18,7 @@ static void refuse(cuplug_operator *gather, const cuplug_argument *args) {
   cuplug_error error;
   cuplug_argument wrong[4] = {args[0], args[0], args[2], args[3]};
   CHECK(cuplug_invoke(gather, wrong, 4, NULL, &error) == CUPLUG_ERROR_TYPE);
-  CHECK(strstr(error.message, "gather: index: seen float32[3]"));
+  CHECK(strstr(error.message, "gather: index: got float32[3]"));
   CHECK(cuplug_invoke(gather, wrong, 4, NULL, NULL) == CUPLUG_ERROR_TYPE);
   CHECK(!cuplug_invoke(gather, args, 4, NULL, NULL));
 }

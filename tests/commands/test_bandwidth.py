@@ -39,9 +39,11 @@ def test_bench(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ModuleNotFoundError, match="needs the package matplotlib: pip install"):
         bandwidth.draw("relu", measured, str(tmp_path / "none.svg"))
-    with pytest.raises(ValueError, match="bench: dtype: seen complex64, wanted one of"):
+    with pytest.raises(ValueError, match="bench: dtype: got complex64, expected one of"):
         bandwidth.measure(cuplug.find("relu"), dtype="complex64")
-    with pytest.raises(ValueError, match="bench: hello: no arrays, wanted an operator that moves"):
+    with pytest.raises(
+        ValueError, match="bench: hello: no arrays, expected an operator that moves"
+    ):
         bandwidth.measure(cuplug.find("hello"))
 
 
@@ -57,15 +59,15 @@ def test_bench_with_shapes_and_scalars():
     assert [source for source, _ in shapes] == ["[9, 4]", "[9, 4]"]
     assert shapes[0][1] != shapes[1][1]
     done = run("bench", "leaky_relu", "--set", "slope=0..1")
-    assert "Invalid value: --set: slope: seen '0..1', wanted one value" in done.stderr
+    assert "Invalid value: --set: slope: got '0..1', expected one value" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("operator", "shape", "sentence"),
     [
-        ("relu", "y=3", "--shape: y: no such name, wanted one of x"),
-        ("relu", "x=a", "--shape: x: seen 'a', wanted sizes, as in 1024,1024"),
-        ("gather", "source=", "gather: source: seen shape (), wanted [m, *row]"),
+        ("relu", "y=3", "--shape: y: no such name, expected one of x"),
+        ("relu", "x=a", "--shape: x: got 'a', expected sizes, as in 1024,1024"),
+        ("gather", "source=", "gather: source: got shape (), expected [m, *row]"),
     ],
 )
 def test_bench_refuses_shapes(operator, shape, sentence):
@@ -91,8 +93,8 @@ def test_bench_shows_what_it_chose():
 def test_bench_refuses_a_picture_before_it_measures(monkeypatch, tmp_path):
     monkeypatch.setattr(bandwidth, "measure", lambda *_: pytest.fail("it measured"))
     for name, sentence in {
-        "x.foo": "-o: seen 'x.foo', wanted a name that ends in .svg or .png",
-        "none/x.svg": "-o: seen 'none/x.svg', wanted a file in a folder that can be written",
+        "x.foo": "-o: got 'x.foo', expected a name that ends in .svg or .png",
+        "none/x.svg": "-o: got 'none/x.svg', expected a file in a folder that can be written",
     }.items():
         with pytest.raises(click.BadParameter, match=f"^{sentence}$"):
             cli.bench.callback("relu", None, (), (), name, False)

@@ -159,7 +159,7 @@ def test_list_names_the_directories_that_are_refused(folder, tmp_path):
     text = run("list", LD_LIBRARY_CUPLUG_PATH=path).stdout
     refused = text.partition("\nNot searched:\n")[2]
     assert f"{tmp_path}  anyone may write it" in re.sub("  +", "  ", refused)
-    assert "relative path, an absolute one is wanted" in refused
+    assert "relative path, an absolute one is expected" in refused
     assert "missing" not in refused
     fine = run("list", LD_LIBRARY_CUPLUG_PATH=str(folder), LD_LIBRARY_PATH="").stdout
     assert "Not searched" not in fine
@@ -215,7 +215,9 @@ def test_info_of_an_unknown_operator_gives_near_names(folder):
 def test_what_is_no_name_is_told_in_one_sentence(command):
     done = run(command, "a-b")
     assert done.returncode == 1
-    assert done.stderr == ('cuplug: find: name: "a-b", "operator" or "plugin.operator" is wanted\n')
+    assert done.stderr == (
+        'cuplug: find: name: "a-b", "operator" or "plugin.operator" is expected\n'
+    )
 
 
 def test_path(folder, tmp_path):

@@ -47,10 +47,10 @@ def test_a_gradient_that_is_right(results, operator):
 
 
 WRONG = {
-    "halved": "half_of_it: the gradient of x along a random direction: seen ",
-    "unsigned_one": "of_positive: the gradient of x along a random direction: seen ",
-    "refused": "ValueError: refusing: x: seen a number, wanted none",
-    "narrow": "it refuses what narrow took: narrow_backward: seen n = ",
+    "halved": "half_of_it: the gradient of x along a random direction: got ",
+    "unsigned_one": "of_positive: the gradient of x along a random direction: got ",
+    "refused": "ValueError: refusing: x: got a number, expected none",
+    "narrow": "it refuses what narrow took: narrow_backward: got n = ",
     "missing": "graded.missing: its gradient: there is no nowhere in ",
 }
 

@@ -238,7 +238,7 @@ def test_toolkit_from_its_variable(monkeypatch, tmp_path):
 
 def test_compilers_that_are_missing(monkeypatch):
     def missing():
-        raise CompileError("no C compiler: seen none; install one")
+        raise CompileError("no C compiler: got none; install one")
 
     monkeypatch.setattr(examine_setup.host_compiler, "find_compiler", lambda: ["my cc", "-m64"])
     first, _ = examine_setup.examine_compilers(Machine())

@@ -110,4 +110,4 @@ def test_what_is_refused(place, tmp_path, built):
 
 def test_what_is_not_uninstalled(place):
     assert "no libgather.so was found" in refusal("uninstall", "gather")
-    assert "wanted the name of a plugin" in refusal("uninstall", "../x")
+    assert "expected the name of a plugin" in refusal("uninstall", "../x")

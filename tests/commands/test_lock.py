@@ -120,7 +120,7 @@ def test_an_adopted_library_with_its_description(place, tmp_path):
     ("text", "sentence"),
     [
         (None, "no such file: `cuplug lock` writes it"),
-        ("sha256 x\n", "line 1: seen 'sha256 x', wanted a digest and a file"),
+        ("sha256 x\n", "line 1: got 'sha256 x', expected a digest and a file"),
     ],
 )
 def test_what_is_no_lock(text, sentence, tmp_path):

@@ -105,7 +105,7 @@ def test_an_operator_that_refuses_everything_fails(picky_results):
     assert (failed.property, failed.calls, failed.accepted) == ("accepted calls", 100, 0)
     first, sentence, advice = failed.text.splitlines()
     assert first == "0 of 100"
-    assert re.fullmatch(r"refused 100 times: refuses_all: k: seen \d+, wanted -1", sentence)
+    assert re.fullmatch(r"refused 100 times: refuses_all: k: got \d+, expected -1", sentence)
     assert advice.startswith("-> say what it takes, as in --set k=3 or --set k=0..8; mode, n can")
 
 
@@ -186,7 +186,7 @@ def test_lists_are_set_by_their_items():
     assert read_pins(signature, {"shape": "2, 3", "w": "None"}) == {"shape": [2, 3], "w": None}
     assert read_pins(signature, {"shape": "", "n": "1..4"}) == {"shape": [], "n": Range(1, 4)}
     for said, text in (
-        ("shape", "seen 'a', wanted numbers, as in 0,2"),
+        ("shape", "got 'a', expected numbers, as in 0,2"),
         ("xs", "got 'a', expected None, which leaves it out"),
     ):
         with pytest.raises(ValueError, match=f"^--set: {said}: {text}"):
@@ -206,11 +206,11 @@ def test_what_cannot_be_drawn_is_said(build_plugin):
 @pytest.mark.parametrize(
     ("pins", "sentence"),
     [
-        ({"z": "1"}, "--set: z: no such name, wanted one of k, mode, n"),
-        ({"k": "many"}, "--set: k: seen 'many', wanted a number, or a range as in 0..8"),
-        ({"k": "8..0"}, "--set: k: seen '8..0', wanted a number, or a range as in 0..8"),
-        ({"n": "-1"}, "--set: n: seen '-1', wanted a number, or a range as in 0..8"),
-        ({"mode": "c"}, "--set: mode: seen 'c', wanted a or b"),
+        ({"z": "1"}, "--set: z: no such name, expected one of k, mode, n"),
+        ({"k": "many"}, "--set: k: got 'many', expected a number, or a range as in 0..8"),
+        ({"k": "8..0"}, "--set: k: got '8..0', expected a number, or a range as in 0..8"),
+        ({"n": "-1"}, "--set: n: got '-1', expected a number, or a range as in 0..8"),
+        ({"mode": "c"}, "--set: mode: got 'c', expected a or b"),
     ],
 )
 def test_what_cannot_be_set(picky, pins, sentence):
@@ -222,16 +222,16 @@ def test_words_of_the_command_that_are_refused(picky):
     done = run("test", picky, "--set", "k")
     assert (done.returncode, done.stderr) == (
         1,
-        "cuplug: --set: seen 'k', wanted a name and what it is to be: k=3\n",
+        "cuplug: --set: got 'k', expected a name and what it is to be: k=3\n",
     )
     done = run("test", picky, "--set", "k=1", "--set", "k=2")
-    assert done.stderr == "cuplug: --set: k: seen twice\n"
+    assert done.stderr == "cuplug: --set: k: got twice\n"
     done = run("test", picky, "--examples", "0")
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
         "Error: Invalid value for '--examples': 0 is not in the range x>=1.",
     )
-    with pytest.raises(ValueError, match="^test: examples: seen 0, wanted 1 or more$"):
+    with pytest.raises(ValueError, match="^test: examples: got 0, expected 1 or more$"):
         property_runner.try_all(picky, examples=0)
     with pytest.raises(ValueError, match="^test: budget: got 0, expected more than 0 seconds$"):
         property_runner.try_all(picky, budget=0)
@@ -242,8 +242,8 @@ def test_arguments_that_fit_come_as_far_as_the_entry():
     good = {"source": np.zeros(3, np.float32), "index": np.zeros(2, np.int32)}
     assert misfit(gather, good) == ""
     assert misfit(gather, good | {"index": np.full(2, 7, np.int32)}) == ""  # the entry's to say
-    assert misfit(gather, good | {"mode": "no"}).startswith("gather: mode: seen the string")
-    assert misfit(gather, good | {"index": np.zeros(2)}).startswith("gather: index: seen float64")
+    assert misfit(gather, good | {"mode": "no"}).startswith("gather: mode: got the string")
+    assert misfit(gather, good | {"index": np.zeros(2)}).startswith("gather: index: got float64")
 
 
 @given(
@@ -350,7 +350,7 @@ def test_without_hypothesis(run_python):
 
 
 def test_what_cannot_be_pinned():
-    sentence = "^arguments: pinned: z: no such parameter or dimension, wanted one of n, x$"
+    sentence = "^arguments: pinned: z: no such parameter or dimension, expected one of n, x$"
     with pytest.raises(ValueError, match=sentence):
         testing.arguments("f(x: float32[n])", pinned={"z": 3})
 

@@ -196,7 +196,7 @@ def test_no_cache(monkeypatch):
     assert cache.get(KEY, "cubin") is None
     assert cache.put(KEY, "cubin", b"data") is None
     monkeypatch.setenv("CUPLUG_CACHE_BYTES", "1 GiB")
-    with pytest.raises(ValueError, match="CUPLUG_CACHE_BYTES: seen '1 GiB', wanted a number"):
+    with pytest.raises(ValueError, match="CUPLUG_CACHE_BYTES: got '1 GiB', expected a number"):
         cache.get(KEY, "cubin")
 
 
@@ -279,4 +279,4 @@ def test_the_command(directory):
     assert run_here("cache", "clear").stdout == f"0 file(s) removed from {directory}\n"
     wrong = run("cache", CUPLUG_CACHE_BYTES="many")
     assert wrong.returncode == 1
-    assert "CUPLUG_CACHE_BYTES: seen 'many'" in wrong.stderr
+    assert "CUPLUG_CACHE_BYTES: got 'many'" in wrong.stderr

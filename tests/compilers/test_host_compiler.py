@@ -207,7 +207,7 @@ def test_a_compiler_that_hangs(tmp_path, monkeypatch):
         note = tmp_path / f"child{k}"
         waiting = f'{closed} case "$*" in *-v*) exit;; esac; sleep 77 & echo $! > {note}; wait'
         monkeypatch.setenv("CC", str(script(tmp_path / f"compiler{k}", waiting)))
-        with pytest.raises(cuplug.CompileError, match="text: .*: seen no end after 0.3 s"):
+        with pytest.raises(cuplug.CompileError, match="text: .*: got no end after 0.3 s"):
             answer("int answer(void) { return 8; }")
         assert has_ended(int(note.read_text()))
 
@@ -267,17 +267,17 @@ def test_expressions_with_each_compiler(compiler, monkeypatch):
     divide = cuplug.elementwise("divide(x: T, y: T) -> T", "x / y + x % y", doc=doc)
     assert divide(x, np.int32(2)).tolist() == [2**30, -(2**30), 4]
     for y, wanted in ((0, f"{2**31 - 1} / 0"), (-1, f"{-(2**31)} / -1")):
-        with pytest.raises(ValueError, match=f"divide: line 1, column .: seen {wanted} of integ"):
+        with pytest.raises(ValueError, match=f"divide: line 1, column .: got {wanted} of integ"):
             divide(x, np.int32(y))
     shift = cuplug.elementwise("shift(x: T, y: T) -> T", "x << y", doc=doc)
     assert shift(x, np.int32(1)).tolist() == [-2, 0, 14]
-    with pytest.raises(ValueError, match=re.escape("shift: line 1, column 3: seen a shift of")):
+    with pytest.raises(ValueError, match=re.escape("shift: line 1, column 3: got a shift of")):
         shift(x, np.int32(32))
 
 
 def test_a_compiler_whose_name_has_no_end(monkeypatch):
     monkeypatch.setenv("CC", "'gcc")
-    with pytest.raises(cuplug.CompileError, match="no C compiler: CC: seen .*, wanted a command"):
+    with pytest.raises(cuplug.CompileError, match="no C compiler: CC: got .*, expected a command"):
         answer("int answer(void) { return 42; }")
-    with pytest.raises(ValueError, match="CC: seen .*, wanted a command: No closing quotation"):
+    with pytest.raises(ValueError, match="CC: got .*, expected a command: No closing quotation"):
         flags.linker(cxx=False)

@@ -171,7 +171,7 @@ def test_messages_of_headers_options_names():
     )
     assert "names: scale: cannot determine which instance" in message(source, names=["scale"])
     assert message("int f() { return y; }", names=["g"]).count("undefined") == 2
-    assert "architecture: seen 35, wanted one that NVRTC" in message("", architecture="35")
+    assert "architecture: got 35, expected one that NVRTC" in message("", architecture="35")
     many = "".join(f"__device__ int f{k}() {{ return missing{k}; }}\n" for k in range(9))
     text = message(many)
     assert text.count("undefined") == 3
@@ -209,10 +209,10 @@ def test_the_exception_pickles():
 @pytest.mark.parametrize(
     ("keywords", "part"),
     [
-        ({"names": [3]}, "compile: names[0]: seen int, wanted a str"),
-        ({"options": [b"-G"]}, "compile: options[0]: seen bytes"),
-        ({"name": None}, "compile: name: seen NoneType"),
-        ({"architecture": 90}, "compile: architecture: seen int"),
+        ({"names": [3]}, "compile: names[0]: got int, expected a str"),
+        ({"options": [b"-G"]}, "compile: options[0]: got bytes"),
+        ({"name": None}, "compile: name: got NoneType"),
+        ({"architecture": 90}, "compile: architecture: got int"),
     ],
 )
 def test_wrong_arguments(keywords, part):
@@ -222,7 +222,7 @@ def test_wrong_arguments(keywords, part):
 
 
 def test_a_name_of_nothing():
-    with pytest.raises(ValueError, match=r"^compile: names\[0\]: seen ' ', wanted the name"):
+    with pytest.raises(ValueError, match=r"^compile: names\[0\]: got ' ', expected the name"):
         jit.compile_to_binary("", names=[" "])
 
 
@@ -298,7 +298,7 @@ def test_headers_need_not_be_utf8(compilations, tmp_path):
 @pytest.mark.parametrize("text", ["\0", "\udc80"])
 def test_text_that_is_none(text):
     for keywords in ({"names": [text]}, {"headers": {text: ""}}, {"headers": {"a.h": text}}):
-        with pytest.raises(ValueError, match="compile: (names|headers).*: seen "):
+        with pytest.raises(ValueError, match="compile: (names|headers).*: got "):
             jit.compile_to_binary("", **keywords)
 
 

@@ -110,7 +110,7 @@ def test_what_does_not_fit_together():
     assert "Unresolved extern function" in refusal({"a.cu": APPLY, "b.cu": ""})
     assert "both.cu: linking: " in refusal([TWICE, TWICE], name="both.cu")
     assert refusal(SOURCES, names=["nothing<3>"]) == (
-        "<string>: names: seen nothing<3>, which is in none of the sources"
+        "<string>: names: got nothing<3>, which is in none of the sources"
     )
     assert "linking: " in refusal(APPLY, link=[b"no code"])
 
@@ -118,12 +118,12 @@ def test_what_does_not_fit_together():
 @pytest.mark.parametrize(
     ("keywords", "kind", "part"),
     [
-        ({"source": {}}, ValueError, "compile: source: seen none, wanted one or several"),
-        ({"source": [TWICE, 3]}, TypeError, "compile: source['<source 1>']: seen int"),
-        ({"source": {3: TWICE}}, TypeError, "compile: source: a name: seen int"),
-        ({"compiler": "gcc"}, ValueError, "compiler: seen 'gcc', wanted 'nvrtc' or 'nvcc'"),
-        ({"link": "a.o"}, TypeError, "compile: link: seen str, wanted a sequence of bytes"),
-        ({"link": [3]}, TypeError, "compile: link: seen int, wanted bytes, PTX as text"),
+        ({"source": {}}, ValueError, "compile: source: got none, expected one or several"),
+        ({"source": [TWICE, 3]}, TypeError, "compile: source['<source 1>']: got int"),
+        ({"source": {3: TWICE}}, TypeError, "compile: source: a name: got int"),
+        ({"compiler": "gcc"}, ValueError, "compiler: got 'gcc', expected 'nvrtc' or 'nvcc'"),
+        ({"link": "a.o"}, TypeError, "compile: link: got str, expected a sequence of bytes"),
+        ({"link": [3]}, TypeError, "compile: link: got int, expected bytes, PTX as text"),
         (
             {"link": ["no/such.o"]},
             FileNotFoundError,
@@ -132,9 +132,9 @@ def test_what_does_not_fit_together():
         (
             {"link": [b""]},
             ValueError,
-            "compile: link: <image>: seen no bytes, wanted compiled code",
+            "compile: link: <image>: got no bytes, expected compiled code",
         ),
-        ({"source": {}, "architecture": None}, ValueError, "compile: source: seen none"),
+        ({"source": {}, "architecture": None}, ValueError, "compile: source: got none"),
     ],
 )
 def test_wrong_arguments(keywords, kind, part):
@@ -199,7 +199,7 @@ def test_what_nvcc_refuses():
         assert said.startswith(f"<string>: names: {names[-1]}: identifier ")
     with pytest.raises(cuplug.CompileError, match="Unsupported gpu architecture 'compute_1'"):
         cuplug.compile("", architecture="1", compiler="nvcc")
-    with pytest.raises(ValueError, match=r"headers: seen '../a.h', wanted a name of no folder"):
+    with pytest.raises(ValueError, match=r"headers: got '../a.h', expected a name of no folder"):
         cuplug.compile("", headers={"../a.h": ""}, architecture="90", compiler="nvcc")
 
 

@@ -67,7 +67,7 @@ def test_own_outputs_are_refused_in_a_capture(run_streams):
         CAPTURE
         + """
     with Captured() as graph:
-        with Raises(ValueError, "triple: stream: it is being captured in a CUDA graph, wanted an "
+        with Raises(ValueError, "triple: stream: it is being captured in a CUDA graph, expected an "
                                 "output given with out="):
             gpu.triple(a, stream=graph.stream)
         with Raises(ValueError, "numpy: stream: it is being captured in a CUDA graph"):

@@ -36,7 +36,7 @@ static void no_driver(void) {
 }
 
 static void driver_too_old(void) {
-  check_start_fails("the NVIDIA driver is too old: it supports CUDA 11.4, wanted 12.0 or newer");
+  check_start_fails("the NVIDIA driver is too old: it supports CUDA 11.4, expected 12.0 or newer");
 }
 
 static void no_gpu(void) { check_start_fails("the NVIDIA driver found no GPU"); }
@@ -160,16 +160,16 @@ static void contexts(void) {
 static void wrong_device(void) {
   cuplug_device_info info = {.struct_bytes = sizeof info};
   CHECK(cuplug__cuda_enter(2, &error).status == CUPLUG_ERROR_VALUE);
-  CHECK_MESSAGE(&error, "device: seen cuda:2, wanted cuda:0 to cuda:1");
+  CHECK_MESSAGE(&error, "device: got cuda:2, expected cuda:0 to cuda:1");
   CHECK(cuplug_query_device(-1, &info, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_MESSAGE(&error, "device: seen cuda:-1, wanted cuda:0 to cuda:1");
+  CHECK_MESSAGE(&error, "device: got cuda:-1, expected cuda:0 to cuda:1");
   CHECK(!current_context());
 }
 
 static void wrong_device_of_one(void) {
   void *pointer;
   CHECK(cuplug_allocate_device(1, 8, NULL, &pointer, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_MESSAGE(&error, "device: seen cuda:1, wanted cuda:0, the only GPU");
+  CHECK_MESSAGE(&error, "device: got cuda:1, expected cuda:0, the only GPU");
 }
 
 static void devices(void) {

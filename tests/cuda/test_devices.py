@@ -41,7 +41,7 @@ def test_one_device_of_any_description(given, name, kind, index):
 
 @pytest.mark.parametrize("given", ["gpu", "cuda:x", "", None, 1.5, -1, 64, "cpu:1"])
 def test_what_is_no_device(given):
-    with pytest.raises((TypeError, ValueError), match="device: seen"):
+    with pytest.raises((TypeError, ValueError), match="device: got"):
         cuplug.Device(given)
 
 

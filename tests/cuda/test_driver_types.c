@@ -192,7 +192,7 @@ int main(void) {
   int n_wrong = 0;
   for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
     if (!strcmp(symbols[i].ours, symbols[i].theirs)) continue;
-    printf("seen %s, wanted %s\n", symbols[i].ours, symbols[i].theirs);
+    printf("got %s, expected %s\n", symbols[i].ours, symbols[i].theirs);
     n_wrong++;
   }
   return n_wrong;

@@ -25,7 +25,8 @@ def has_real_driver() -> bool:
 
 
 START_FAILURES = {
-    "FAKE_CUDA_DRIVER_VERSION=11040": "supports CUDA 11.4, wanted 12.0 or newer; update the driver",
+    "FAKE_CUDA_DRIVER_VERSION=11040": "supports CUDA 11.4, expected 12.0 or newer; "
+    "update the driver",
     "FAKE_CUDA_DEVICES=0": "the NVIDIA driver found no GPU",
     "FAKE_CUDA_INIT_ERROR=100": "the NVIDIA driver found no GPU",
     "FAKE_CUDA_INIT_ERROR=803": "of different versions",
@@ -123,7 +124,7 @@ def test_where_it_runs(run_fake):
         assert device_of() == "cuda:1"
         assert device_of(device="cpu") == "cpu"
     assert device_of() == "cpu"
-    with Raises(ValueError, "seen cuda:2, wanted cuda:0 to cuda:1"):
+    with Raises(ValueError, "got cuda:2, expected cuda:0 to cuda:1"):
         gpu.triple(x, device="cuda:2")
     gpu.pick(x, np.array([3]))  # no host entry
     assert cuplug.last_call().device == "cuda:0" and cuplug.last_call().staged
@@ -257,12 +258,12 @@ def test_gpus_that_only_c_has_used_are_waited_for(run_streams):
 def test_out_of_device_memory(run_fake):
     body = """
     for _ in range(5):
-        with Raises(MemoryError, "wanted 4000 bytes (0.00 GiB) on cuda:0, free "):
+        with Raises(MemoryError, "expected 4000 bytes (0.00 GiB) on cuda:0, free "):
             gpu.crash(x)
-        with Raises(MemoryError, "wanted 1048576 bytes"):
+        with Raises(MemoryError, "expected 1048576 bytes"):
             cuplug.empty((1 << 20,), np.uint8, "cuda")
     d = cuplug.asarray(x)
-    with Raises(MemoryError, "triple: out: out of device memory: wanted 4000 bytes"):
+    with Raises(MemoryError, "triple: out: out of device memory: requested 4000 bytes"):
         gpu.triple(d)
     del d
     assert np.array_equal(gpu.triple(x, device="cuda"), 3 * x)  # in parts
@@ -275,7 +276,7 @@ def test_out_of_device_memory(run_fake):
 def test_failing_operator(run_fake):
     body = """
     for _ in range(10):
-        with Raises(ValueError, "refuse: x: seen this, wanted that"):
+        with Raises(ValueError, "refuse: x: got this, expected that"):
             gpu.refuse(x)
     with Raises(cuplug.CudaError, "too_new: kernel launch: CUDA error 35; the plugin was built "
                                   "with a newer CUDA than the driver supports (13.0)") as caught:

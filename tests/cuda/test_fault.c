@@ -42,7 +42,7 @@ static void sentences(void) {
   check_taken(fault,
               "op: source: index -51 at position 1099511627776 is out of bounds for size 50");
   raise_fault(fault, 1, 0, 9, 2, 5);
-  check_taken(fault, "op: index: index 9 at position 0 is out of range, wanted 2 <= value < 5");
+  check_taken(fault, "op: index: index 9 at position 0 is out of range, expected 2 <= value < 5");
   raise_fault(fault, 2, 0, 9, 0, 5);
   check_taken(fault, "op: array 2: index 9 at position 0 is out of bounds for size 5");
   raise_fault(fault, 4000000000u, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MIN);
@@ -55,7 +55,7 @@ static void order(void) {
   cuplug_fault *fault = make_record();
   raise_fault_of(fault, CUPLUG_ERROR_VALUE, 0, 1, 7, 0, 0, 0);
   CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_MESSAGE(&error, "op: index: seen a smaller number at position 7, wanted ascending ones");
+  CHECK_MESSAGE(&error, "op: index: got a smaller number at position 7, expected ascending ones");
   CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_OK);
 }
 

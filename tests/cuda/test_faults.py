@@ -11,7 +11,7 @@ from cuplug.ops import gather, relu, scale
 from places import TESTS
 
 PICK = "pick: index: index 1000 at position 2 is out of bounds for size 1000"
-DIVIDE = "divide: y: index 0 at position 1 is out of range, wanted 1 <= value < 9"
+DIVIDE = "divide: y: index 0 at position 1 is out of range, expected 1 <= value < 9"
 
 
 @pytest.mark.parametrize("lazy", ["0", "1"])

@@ -67,8 +67,9 @@ static void too_much(void) {
     CHECK(cuplug_allocate_device(0, huge[i], NULL, &pointer, &error) == CUPLUG_ERROR_MEMORY);
     CHECK(!pointer && error.cuda_code == 0);
   }
-  CHECK_MESSAGE(&error, "out of device memory: wanted 18446744073709551615 bytes (17179869184.00 "
-                        "GiB) on cuda:0, free 0.00 of 0.00 GiB");
+  CHECK_MESSAGE(&error,
+                "out of device memory: requested 18446744073709551615 bytes (17179869184.00 "
+                "GiB) on cuda:0, free 0.00 of 0.00 GiB");
   check_nothing_left();
 }
 
@@ -81,7 +82,7 @@ static void trim(void) {
   void *all = allocate(1000 << 10);
   CHECK(cuplug__device_allocate(0, 500 << 10, CUPLUG__STREAM(NULL), &pointer, &error) ==
         CUPLUG_ERROR_MEMORY);
-  CHECK_MESSAGE(&error, "wanted 512000 bytes (0.00 GiB) on cuda:0");
+  CHECK_MESSAGE(&error, "expected 512000 bytes (0.00 GiB) on cuda:0");
   release(all);
   release(allocate(500 << 10));
   check_nothing_left();

@@ -295,7 +295,7 @@ def test_other_libraries_give_their_caches_back():
     assert cuplug.memory_info().free_bytes < wanted
     d = cuplug.empty(wanted, "uint8")
     assert d.nbytes == wanted
-    with pytest.raises(MemoryError, match=r"out of device memory: wanted .* cuplug uses"):
+    with pytest.raises(MemoryError, match=r"out of device memory: requested .* cuplug uses"):
         cuplug.empty(wanted, "uint8")
     del d
     cuplug.synchronize()

@@ -51,14 +51,14 @@ def test_events(run_streams):
         """
     s, t = cuplug.Stream(), cuplug.Stream(non_blocking=True, priority=-1)
     start, end = cuplug.Event(), cuplug.Event()
-    with Raises(ValueError, "elapsed_time: seen <event "):
+    with Raises(ValueError, "elapsed_time: got <event "):
         start.elapsed_time(end)
     assert start.record(s) is start and start.done
     with s:
         gpu.triple(a, out=out)
         end.record()
     assert not end.done and not s.done
-    with Raises(ValueError, "seen an event whose work is not done"):
+    with Raises(ValueError, "got an event whose work is not done"):
         start.elapsed_time(end)
     t.wait(end)
     t.wait(s)
@@ -67,7 +67,7 @@ def test_events(run_streams):
     assert end.done
     assert start.elapsed_time(end) > 0, start.elapsed_time(end)
     quiet = cuplug.Event(timing=False).record()
-    with Raises(ValueError, "wanted one that was recorded, made with timing=True"):
+    with Raises(ValueError, "expected one that was recorded, made with timing=True"):
         start.elapsed_time(quiet)
     assert s.record().done and s.record(end) is end
     del s, t, start, end, quiet
@@ -80,11 +80,11 @@ def test_events(run_streams):
 def test_wrong_streams_and_events(run_streams):
     run_streams(
         """
-    with Raises(ValueError, "Stream: device: seen 'cpu', wanted a GPU"):
+    with Raises(ValueError, "Stream: device: got 'cpu', expected a GPU"):
         cuplug.Stream("cpu")
-    with Raises(TypeError, "stream: stream: seen str"):
+    with Raises(TypeError, "stream: stream: got str"):
         cuplug.stream("s")
-    with Raises(ValueError, "stream: stream: seen one of cuda:0, wanted one of cuda:1"):
+    with Raises(ValueError, "stream: stream: got one of cuda:0, expected one of cuda:1"):
         cuplug.stream(cuplug.Stream(), device=1)
     for made in (cuplug.Stream(), cuplug.Event(), cuplug.Graph()):
         with Raises(TypeError, "it is of this process and cannot be pickled"):
@@ -97,7 +97,7 @@ def test_a_graph_is_captured_and_launched(run_streams):
     run_streams(
         """
     graph = cuplug.Graph()
-    with Raises(ValueError, "Graph: seen one without work"):
+    with Raises(ValueError, "Graph: got one without work"):
         graph.launch()
     gpu.triple(x, device="cuda")  # its lane keeps memory
     before = cuplug.memory_info().used_bytes
@@ -116,7 +116,7 @@ def test_a_graph_is_captured_and_launched(run_streams):
     with cuplug.Stream():
         graph.launch()
     graph.launch(stream=cuplug.Stream())
-    with Raises(ValueError, "Graph: seen one that was captured, wanted a new one"):
+    with Raises(ValueError, "Graph: got one that was captured, expected a new one"):
         graph.__enter__()
     del y
     assert cuplug.memory_info().used_bytes == before + 2 * z.nbytes  # the graph works on them
@@ -156,7 +156,7 @@ def test_captures_of_others_want_outputs(run_streams):
     assert driver.cuCtxSetCurrent(context) == 0
     assert driver.cuStreamBeginCapture_v2(ctypes.c_void_p(s), 2) == 0
     with cuplug.stream(s):
-        with Raises(ValueError, "triple: stream: it is being captured in a CUDA graph, wanted an"):
+        with Raises(ValueError, "triple: stream: it is being captured in a CUDA graph, expected"):
             gpu.triple(a)
         gpu.triple(a, out=out)
     assert counts().misuses == 0

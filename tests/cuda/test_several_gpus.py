@@ -76,7 +76,9 @@ def test_torch_streams():
     stream.synchronize()
     assert y.min().item() == 3
     assert relu(x, stream=stream).min().item() == 3
-    with pytest.raises(ValueError, match="^relu: stream: seen one of cuda:0, wanted one of cuda:1"):
+    with pytest.raises(
+        ValueError, match="^relu: stream: got one of cuda:0, expected one of cuda:1"
+    ):
         relu(x, stream=other)
 
 

@@ -28,17 +28,17 @@ def test_what_is_no_stream(run_streams):
     run_streams("""
     event = type("Event", (), {"ptr": 1})()
     for other in "abc", 1.5, True, object(), event, x:
-        with Raises(TypeError, f"triple: stream: seen {type(other).__name__}, wanted an object "
+        with Raises(TypeError, f"triple: stream: got {type(other).__name__}, expected an object "
                                "with __cuda_stream__"):
             gpu.triple(a, stream=other)
     for value in 7, (1, 2, 3), (9, 1), None:
         bad = type("Bad", (), {"__cuda_stream__": value})()
-        with Raises(TypeError, "triple: stream: seen Bad whose __cuda_stream__ is ill-formed"):
+        with Raises(TypeError, "triple: stream: got Bad whose __cuda_stream__ is ill-formed"):
             gpu.triple(a, stream=bad)
     for number in -1, 1 << 64:
-        with Raises(ValueError, f"triple: stream: seen {number}, wanted the handle"):
+        with Raises(ValueError, f"triple: stream: got {number}, expected the handle"):
             gpu.triple(a, stream=number)
-    with Raises(TypeError, "increase: streams: no such argument, wanted x, by, out, device or "
+    with Raises(TypeError, "increase: streams: no such argument, expected x, by, out, device or "
                            "stream"):
         gpu.increase(a, streams=1)
     """)
@@ -46,7 +46,7 @@ def test_what_is_no_stream(run_streams):
 
 def test_stream_of_another_gpu(run_streams):
     run_streams("""
-    with Raises(ValueError, "triple: stream: seen one of cuda:1, wanted one of cuda:0, where the "
+    with Raises(ValueError, "triple: stream: got one of cuda:1, expected one of cuda:0, where the "
                             "call runs"):
         gpu.triple(a, stream=make_stream(1))
     b = cuplug.asarray(x, device="cuda:1")
@@ -58,7 +58,7 @@ def test_stream_of_another_gpu(run_streams):
 def test_stream_for_arrays_of_the_host(run_streams):
     run_streams("""
     for keywords in {}, {"device": "cpu"}, {"device": "cuda"}:
-        with Raises(ValueError, "triple: stream: seen one for arrays of the host, wanted arrays "
+        with Raises(ValueError, "triple: stream: got one for arrays of the host, expected arrays "
                                 "on a GPU"):
             gpu.triple(x, stream=make_stream(), **keywords)
     assert np.array_equal(gpu.triple(x, stream=None), 3 * x)
@@ -154,7 +154,7 @@ def test_operator_without_arrays(run_streams, build_plugin):
     four = cuplug.empty(4, "float32")
     names = calls(ticks.fresh, 1, out=Foreign(four, stream=s))
     assert "cuStreamSynchronize" not in names
-    with Raises(ValueError, "tick: stream: seen one of cuda:0, wanted one of cuda:1"):
+    with Raises(ValueError, "tick: stream: got one of cuda:0, expected one of cuda:1"):
         ticks.tick(device="cuda:1", stream=s)
     assert counts().misuses == 0
     """)

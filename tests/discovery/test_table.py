@@ -24,15 +24,18 @@ pytestmark = pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "empty file, a shared object is wanted"),
-        (b"#!/bin/sh\n", 'not an ELF file: it begins with "#!/bin/sh.", a shared object is wanted'),
+        (b"", "empty file, a shared object is expected"),
+        (
+            b"#!/bin/sh\n",
+            'not an ELF file: it begins with "#!/bin/sh.", a shared object is expected',
+        ),
         (b"\x7fEL", "truncated: the file ends in its ELF header"),
         (b"\x7fELF\x02\x01\x01".ljust(63, b"\0"), "truncated: the file ends in its ELF header"),
         (
             b"\x7fELF\x01\x01\x01".ljust(99, b"\0"),
-            "32-bit object, a 64-bit shared object is wanted",
+            "32-bit object, a 64-bit shared object is expected",
         ),
-        (b"\x7fELF\x07\x01\x01".ljust(99, b"\0"), "ELF class 7, class 2 (64-bit) is wanted"),
+        (b"\x7fELF\x07\x01\x01".ljust(99, b"\0"), "ELF class 7, class 2 (64-bit) is expected"),
     ],
 )
 def test_content_that_is_no_library(place, content, reason):
@@ -51,9 +54,9 @@ def elf_patched(image, offset, layout, value):
 @pytest.mark.parametrize(
     ("offset", "layout", "value", "reason"),
     [
-        (5, "B", 2, "object of the other byte order, this machine's is wanted"),
-        (18, "<H", 8, "compiled for MIPS (ELF machine 8), {this} is wanted"),
-        (18, "<H", 9999, "compiled for unknown (ELF machine 9999), {this} is wanted"),
+        (5, "B", 2, "object of the other byte order, this machine's is expected"),
+        (18, "<H", 8, "compiled for MIPS (ELF machine 8), {this} is expected"),
+        (18, "<H", 9999, "compiled for unknown (ELF machine 9999), {this} is expected"),
         (
             16,
             "<H",
@@ -61,10 +64,10 @@ def elf_patched(image, offset, layout, value):
             "got an object file, as compilers write with -c, expected a shared object; "
             "link it with -shared",
         ),
-        (16, "<H", 2, "ELF type 2 (executable), a shared object (type 3) is wanted"),
-        (16, "<H", 77, "ELF type 77 (unknown), a shared object (type 3) is wanted"),
-        (56, "<H", 0, "0 program headers of 56 bytes, 1 to 128 of 56 are wanted"),
-        (54, "<H", 55, "{n} program headers of 55 bytes, 1 to 128 of 56 are wanted"),
+        (16, "<H", 2, "ELF type 2 (executable), a shared object (type 3) is expected"),
+        (16, "<H", 77, "ELF type 77 (unknown), a shared object (type 3) is expected"),
+        (56, "<H", 0, "0 program headers of 56 bytes, 1 to 128 of 56 are expected"),
+        (54, "<H", 55, "{n} program headers of 55 bytes, 1 to 128 of 56 are expected"),
     ],
 )
 def test_elf_header(place, good_file, offset, layout, value, reason):
@@ -139,12 +142,12 @@ def test_library_without_a_table(place):
 
 def test_directory(place):
     (place / "libfolder.so").mkdir()
-    assert_refused(place / "libfolder.so", "a directory, a regular file is wanted")
+    assert_refused(place / "libfolder.so", "a directory, a regular file is expected")
 
 
 def test_fifo(place):
     os.mkfifo(place / "libpipe.so")
-    assert_refused(place / "libpipe.so", "a FIFO, a regular file is wanted")
+    assert_refused(place / "libpipe.so", "a FIFO, a regular file is expected")
 
 
 def test_socket(place, monkeypatch):
@@ -200,62 +203,64 @@ LIES = {
     "too old: compiled for ABI 1.9, this core has ABI 2.0; compile the plugin with this core's "
     "header": {"ABI": quoted("1.9")},
     "too new: compiled for ABI 3.1, this core has ABI 2.0; update cuplug": {"ABI": quoted("3.1")},
-    'abi: "2", such as 2.0 is wanted': {"ABI": quoted("2")},
-    'abi: "two", such as 2.0 is wanted': {"ABI": quoted("two")},
-    'abi: "2.0.1", such as 2.0 is wanted': {"ABI": quoted("2.0.1")},
-    'abi: "99999.0", such as 2.0 is wanted': {"ABI": quoted("99999.0")},
+    'abi: "2", such as 2.0 is expected': {"ABI": quoted("2")},
+    'abi: "two", such as 2.0 is expected': {"ABI": quoted("two")},
+    'abi: "2.0.1", such as 2.0 is expected': {"ABI": quoted("2.0.1")},
+    'abi: "99999.0", such as 2.0 is expected': {"ABI": quoted("99999.0")},
     "abi: not told": {"PLUGIN_TEXT": '"name=raw"'},
     "its text does not end with a zero": {"PLUGIN_BYTES": 10},
-    "no note of the plugin: CUPLUG_PLUGIN is wanted": {"WITHOUT_PLUGIN": 1},
+    "no note of the plugin: CUPLUG_PLUGIN is expected": {"WITHOUT_PLUGIN": 1},
     "two plugins in one file": {"TWO_PLUGINS": 1},
     "no operator": {"WITHOUT_OPERATORS": 1},
-    'name: "", an identifier of at most 63 characters is wanted': {"NAME": quoted("")},
-    'name: "a-b", an identifier of at most 63 characters is wanted': {"NAME": quoted("a-b")},
-    'name: "../x", an identifier of at most 63 characters is wanted': {"NAME": quoted("../x")},
-    f'name: "{"n" * 64}", an identifier of at most 63 characters is wanted': {
+    'name: "", an identifier of at most 63 characters is expected': {"NAME": quoted("")},
+    'name: "a-b", an identifier of at most 63 characters is expected': {"NAME": quoted("a-b")},
+    'name: "../x", an identifier of at most 63 characters is expected': {"NAME": quoted("../x")},
+    f'name: "{"n" * 64}", an identifier of at most 63 characters is expected': {
         "NAME": quoted("n" * 64)
     },
     "name: stands twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0name=other"'},
     "version: stands twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0version=\\0version=1"'},
     "abi: stands twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0abi=2.1"'},
     "operator raw: host: stands twice": {"HOST_ENTRY": quoted(""), "EXTRA": '"\\0host=raw_host"'},
-    "version: byte 0x1b at 1, one line of UTF-8 is wanted": {"VERSION": '"1\\033[31m"'},
+    "version: byte 0x1b at 1, one line of UTF-8 is expected": {"VERSION": '"1\\033[31m"'},
     "shape: a property that this core does not know and must: update cuplug": {
         "PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0!shape=round"'
     },
-    'operator raw: host: "a b", an identifier is wanted': {"HOST_ENTRY": quoted("a b")},
-    'operator raw: cuda: "1", an identifier is wanted': {"CUDA_ENTRY": quoted("1")},
-    "operator raw: no entry, a CUDA or a host entry is wanted": {"HOST_ENTRY": quoted("")},
+    'operator raw: host: "a b", an identifier is expected': {"HOST_ENTRY": quoted("a b")},
+    'operator raw: cuda: "1", an identifier is expected': {"CUDA_ENTRY": quoted("1")},
+    "operator raw: no entry, a CUDA or a host entry is expected": {"HOST_ENTRY": quoted("")},
     "operator ?: its text does not end with a zero ": {"ROW_BYTES": "sizeof(ROW) - 1"},
     "operator ?: its text does not end with a zero": {"ROW_BYTES": 0},
-    "operator raw: doc: byte 0x0a at 3, one line of UTF-8 is wanted": {"DOC": '"one\\ntwo"'},
-    "operator raw: doc: byte 0xff at 0, one line of UTF-8 is wanted": {"DOC": '"\\377"'},
-    "operator raw: doc: byte 0xe2 at 0, one line of UTF-8 is wanted": {"DOC": '"\\342\\202"'},
-    "operator raw: doc: byte 0xed at 0, one line of UTF-8 is wanted": {"DOC": '"\\355\\240\\200"'},
+    "operator raw: doc: byte 0x0a at 3, one line of UTF-8 is expected": {"DOC": '"one\\ntwo"'},
+    "operator raw: doc: byte 0xff at 0, one line of UTF-8 is expected": {"DOC": '"\\377"'},
+    "operator raw: doc: byte 0xe2 at 0, one line of UTF-8 is expected": {"DOC": '"\\342\\202"'},
+    "operator raw: doc: byte 0xed at 0, one line of UTF-8 is expected": {
+        "DOC": '"\\355\\240\\200"'
+    },
     "operator raw: signature: stands twice": {"EXTRA": '"\\0signature=raw()"'},
-    'operator raw: "Key=1": a key of a to z, 0 to 9, _ and . is wanted': {"EXTRA": '"\\0Key=1"'},
-    'operator raw: "=1": a key of a to z, 0 to 9, _ and . is wanted': {"EXTRA": '"\\0=1"'},
-    'operator raw: "!": a key of a to z, 0 to 9, _ and . is wanted': {"EXTRA": '"\\0!"'},
+    'operator raw: "Key=1": a key of a to z, 0 to 9, _ and . is expected': {"EXTRA": '"\\0Key=1"'},
+    'operator raw: "=1": a key of a to z, 0 to 9, _ and . is expected': {"EXTRA": '"\\0=1"'},
+    'operator raw: "!": a key of a to z, 0 to 9, _ and . is expected': {"EXTRA": '"\\0!"'},
     "operator raw: sideways: a property that this core does not know and must: update cuplug": {
         "EXTRA": '"\\0!sideways"'
     },
     "operator raw: upwards: a property that this core does not know and must: update cuplug": {
         "ROW": '"!upwards\\0host=raw_host\\0signature=raw(x: float32[n])"'
     },
-    'operator raw: keeps_whole: "n", no value is wanted': {"EXTRA": '"\\0!keeps_whole=n"'},
-    'operator raw: state: "", an identifier is wanted': {"EXTRA": '"\\0!state="'},
-    'operator raw: exclusive_state: "a b", an identifier is wanted': {
+    'operator raw: keeps_whole: "n", no value is expected': {"EXTRA": '"\\0!keeps_whole=n"'},
+    'operator raw: state: "", an identifier is expected': {"EXTRA": '"\\0!state="'},
+    'operator raw: exclusive_state: "a b", an identifier is expected': {
         "EXTRA": '"\\0!exclusive_state=a b"'
     },
     "operator raw: exclusive_state: stands twice": {
         "EXTRA": '"\\0!state=make\\0!exclusive_state=make"'
     },
-    'operator raw: row: "first", at most 9 digits are wanted': {"EXTRA": '"\\0row=first"'},
-    'operator raw: row: "-1", at most 9 digits are wanted': {"EXTRA": '"\\0row=-1"'},
-    'operator raw: row: "1234567890", at most 9 digits are wanted': {
+    'operator raw: row: "first", at most 9 digits are expected': {"EXTRA": '"\\0row=first"'},
+    'operator raw: row: "-1", at most 9 digits are expected': {"EXTRA": '"\\0row=-1"'},
+    'operator raw: row: "1234567890", at most 9 digits are expected': {
         "EXTRA": '"\\0row=1234567890"'
     },
-    "operator raw: no entry, a CUDA or a host entry is wanted ": {
+    "operator raw: no entry, a CUDA or a host entry is expected ": {
         "ROW": '"entry.10=\\0signature=raw(x: float32[n])"'
     },
 }
@@ -317,7 +322,7 @@ def test_notes_too_long(place, good_file):
     path = place / "libraw.so"
     path.write_bytes(image + bytes(8 << 20))
     assert listed(path).reason.startswith("notes of ")
-    assert listed(path).reason.endswith(" bytes, at most 4194304 are wanted")
+    assert listed(path).reason.endswith(" bytes, at most 4194304 are expected")
 
 
 def test_signature_that_is_ill_formed(place):

@@ -89,7 +89,7 @@ def test_several_outputs_and_memory_of_the_call(pieces, shape):
 def test_a_block_that_fails_is_told(pieces, shape):
     x = np.ones(shape, np.float32)
     x[3, 4] = -7
-    with pytest.raises(ValueError, match=r"^square: x: seen -7, wanted at least 0$"):
+    with pytest.raises(ValueError, match=r"^square: x: got -7, expected at least 0$"):
         pieces.square(x[:, ::-1])
     np.testing.assert_array_equal(pieces.square(np.abs(x)[:, ::-1]).high, (x * x)[:, ::-1])
 

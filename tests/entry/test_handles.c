@@ -68,7 +68,7 @@ static void one_thread(void) {
                             "with counter");
   CHECK(!cuplug_free_handle(handle, &error) && !cuplug_free_handle(NULL, &error));
   CHECK(step(NULL, NULL, &value, &error) == CUPLUG_ERROR_TYPE);
-  CHECK_TEXT(error.message, "step: c: seen a handle, wanted handle[counter]");
+  CHECK_TEXT(error.message, "step: c: got a handle, expected handle[counter]");
   counters(counts);
   CHECK(counts[0] == 1 && counts[1] == 1);
 }

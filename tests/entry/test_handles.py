@@ -177,12 +177,16 @@ def test_after_a_reload(tmp_path, path):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda ops: ops.step(3), TypeError, "step: c: seen the integer 3, wanted handle[counter]"),
-        (lambda ops: ops.step(None), TypeError, "step: c: seen None, wanted handle[counter]"),
+        (
+            lambda ops: ops.step(3),
+            TypeError,
+            "step: c: got the integer 3, expected handle[counter]",
+        ),
+        (lambda ops: ops.step(None), TypeError, "step: c: got None, expected handle[counter]"),
         (
             lambda ops: ops.step([ops.counter()]),
             TypeError,
-            "step: c: seen a list of 1 item, wanted handle[counter]",
+            "step: c: got a list of 1 item, expected handle[counter]",
         ),
         (
             lambda ops: ops.step(ops.other()),
@@ -198,12 +202,12 @@ def test_after_a_reload(tmp_path, path):
         (
             lambda ops: ops.counter_of(ops.counter()),
             TypeError,
-            "counter_of: x: seen a handle, wanted float32[n]",
+            "counter_of: x: got a handle, expected float32[n]",
         ),
         (
             lambda ops: ops.counter(out=np.zeros(1)),
             TypeError,
-            "counter: out: seen an array, wanted none: it has no outputs",
+            "counter: out: got an array, expected none: it has no outputs",
         ),
         (
             lambda ops: ops.set(),
@@ -254,11 +258,11 @@ def test_the_handle_of_another_plugin(ops, path, build_plugin):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("f(p: handle)", "'[' and a tag are wanted: handle[plan] at byte 11"),
-        ("f(p: handle[])", "a tag is wanted: handle[plan] at byte 12"),
-        ("f(p: handle[3])", "a tag is wanted: handle[plan] at byte 12"),
-        ("f(p: handle[a, b])", "']' is wanted: a handle has one tag at byte 13"),
-        ("f() -> handle", "'[' and a tag are wanted: handle[plan] at byte 13"),
+        ("f(p: handle)", "'[' and a tag are expected: handle[plan] at byte 11"),
+        ("f(p: handle[])", "a tag is expected: handle[plan] at byte 12"),
+        ("f(p: handle[3])", "a tag is expected: handle[plan] at byte 12"),
+        ("f(p: handle[a, b])", "']' is expected: a handle has one tag at byte 13"),
+        ("f() -> handle", "'[' and a tag are expected: handle[plan] at byte 13"),
         ("f() -> (handle[a], float32[3])", "a handle must be an operator's only output at byte 19"),
         ("f() -> (float32[3], handle[a])", "a handle must be an operator's only output at byte 20"),
         ("f(inout p: handle[a])", "inout is for arrays and lists of them at byte 2"),
@@ -275,9 +279,9 @@ def test_signatures_that_are_refused(text, said):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (" CUPLUG_CLOSE(close_counter)", "", "close: not told, CUPLUG_CLOSE(function) is wanted"),
+        (" CUPLUG_CLOSE(close_counter)", "", "close: not told, CUPLUG_CLOSE(function) is expected"),
         ('"The number."', '"The number." CUPLUG_CLOSE(close_counter)', '"close_counter", none is'),
-        ("CUPLUG_CLOSE(close_counter)", "CUPLUG_CLOSE(8)", 'close: "8", an identifier is wanted'),
+        ("CUPLUG_CLOSE(close_counter)", "CUPLUG_CLOSE(8)", 'close: "8", an identifier is expected'),
     ],
 )
 def test_tables_that_are_refused(build_plugin, old, new, said):
@@ -350,7 +354,7 @@ def test_handles_are_pinned(path):
 
 
 def test_frameworks_refuse_handles(ops):
-    with pytest.raises(ValueError, match=r"^f: p: seen handle\[a\], wanted an array or a number$"):
+    with pytest.raises(ValueError, match=r"^f: p: got handle\[a\], expected an array or a number$"):
         cuplug.elementwise("f(x: T[...], p: handle[a]) -> T[...] where T: any", "x")
 
 

@@ -78,7 +78,7 @@ def assert_alike(found, wanted, z, what, eps=64, scale=None):
         alike &= np.isnan(y) | (np.signbit(x) == np.signbit(y))
         k = np.flatnonzero(~alike)[:5]
         values = zip(z[k], found[k], wanted[k], strict=True)
-        shown = [f"{a}: seen {b}, wanted {c}" for a, b, c in values]
+        shown = [f"{a}: got {b}, expected {c}" for a, b, c in values]
         assert not shown, f"{what}, {part}: {shown}"
 
 

@@ -281,16 +281,16 @@ def test_what_it_says_of_itself():
 
 
 ILL_FORMED = {
-    ("f(x: T, s: str) -> T", "x"): "f: s: seen a string, wanted an array or a number",
-    ("f(x: T[n]) -> T[?]", "x"): "wanted arrays T[...]",
-    ("f(x: T)", "x"): "f: seen no output, wanted one or an inout array",
-    ("f(x: T) -> T", " "): "f: expression: seen no text, wanted one",
+    ("f(x: T, s: str) -> T", "x"): "f: s: got a string, expected an array or a number",
+    ("f(x: T[n]) -> T[?]", "x"): "expected arrays T[...]",
+    ("f(x: T)", "x"): "f: got no output, expected one or an inout array",
+    ("f(x: T) -> T", " "): "f: expression: got no text, expected one",
     ("f(x: T) -> x: T", "x = 1"): "two parameters are called 'x'",
     (
         "f(a: T, b: T, c: T, d: T, e: T, g: T, h: T) -> T",
         "a",
     ): "signature: 7 parameters may be arrays or numbers",
-    ("f(x: T[...) -> T", "x"): "',' or ']' is wanted",
+    ("f(x: T[...) -> T", "x"): "',' or ']' is expected",
 }
 
 
@@ -304,14 +304,14 @@ def test_calls_are_checked_as_those_of_plugins():
     x = np.zeros(4, np.float32)
     with pytest.raises(ValueError, match="cannot be broadcast together"):
         SUM(x, x[:3])
-    with pytest.raises(TypeError, match="axpy: x: seen float64"):
+    with pytest.raises(TypeError, match="axpy: x: got float64"):
         AXPY(x, np.zeros(4), 1)
     AXPY(x.copy(), x, 1)
-    with pytest.raises(ValueError, match="axpy: y: seen shape"):
+    with pytest.raises(ValueError, match="axpy: y: got shape"):
         AXPY(x[:1], x, 1)
     with pytest.raises(ValueError, match="add: out: its memory overlaps a"):
         ADD(x[::-1], x, out=x)
-    with pytest.raises(ValueError, match=r"split: twice: seen float32\[5\], wanted \(4,\)"):
+    with pytest.raises(ValueError, match=r"split: twice: got float32\[5\], expected \(4,\)"):
         SPLIT(x, out=(np.zeros(5, np.float32), np.zeros(4, np.int64)))
 
 
@@ -327,7 +327,7 @@ except cuplug.CompileError as error:
 """,
         env={"PATH": str(tmp_path), "CC": None, "CUPLUG_CACHE_DIR": str(tmp_path / "cache")},
     )
-    assert done.stdout.startswith("no C compiler: seen none of cc, gcc, clang; install one")
+    assert done.stdout.startswith("no C compiler: got none of cc, gcc, clang; install one")
 
 
 def test_compiled_code_is_kept(run_python, tmp_path):

@@ -285,7 +285,7 @@ def test_operators_of_a_kernel(run):
     text = raised(IndexError, x, index + 1)
     assert text == "pick: index: index 100 at position 1 is out of bounds for size 100", text
     text = raised(ValueError, x, index, arguments="x, index, y, m * 4294967296, m, a, fault")
-    assert text == ("pick: arguments: m * 4294967296: seen 2576980377600, wanted -2147483648 to "
+    assert text == ("pick: arguments: m * 4294967296: got 2576980377600, expected -2147483648 to "
                     "2147483647, what the type of its parameter can hold"), text
     huge = "x, index, y, n * 4611686018427387904, m, a, fault"
     text = raised(ValueError, x, index, arguments=huge)
@@ -294,7 +294,7 @@ def test_operators_of_a_kernel(run):
     text = raised(ValueError, x, index, threads="n // (m - m)")
     assert text == "pick: threads: n // (m - m): it divides by zero (n = 100, m = 600)", text
     text = raised(ValueError, x, index, threads=None, grid="0 - m")
-    assert text == "pick: grid: 0 - m: seen -600, wanted 0 to 2147483647", text
+    assert text == "pick: grid: 0 - m: got -600, expected 0 to 2147483647", text
     both = cuplug.operator(signature, **{**settings, "threads": None, "block": (64, 1),
                                          "grid": ("(m + 63) // 64", 1, 1), "shared": "n % 8 - 4"})
     np.testing.assert_array_equal(both(x, index, device="cuda"), 2 * x[index])

@@ -55,23 +55,23 @@ def test_headers_that_know_integers(header):
 
 @pytest.mark.parametrize("name", ["double", "for", "typeof", "class", "template", "true"])
 def test_keywords_are_refused(name):
-    wanted = f"f: {name}: seen a keyword of C or C\\+\\+, wanted another name"
+    wanted = f"f: {name}: got a keyword of C or C\\+\\+, expected another name"
     with pytest.raises(ValueError, match=wanted):
         cuplug.elementwise(f"f({name}: T) -> T", "1")
     with pytest.raises(ValueError, match=wanted):
         cuplug.reduction(f"f({name}: T) -> T", reduce="a + b")
-    with pytest.raises(ValueError, match="f: cuplug_x: seen a name of cuplug's own"):
+    with pytest.raises(ValueError, match="f: cuplug_x: got a name of cuplug's own"):
         cuplug.elementwise("f(cuplug_x: T) -> T", "cuplug_x")
 
 
 def test_texts_are_str():
-    with pytest.raises(TypeError, match="elementwise: expression: seen int, wanted a str"):
+    with pytest.raises(TypeError, match="elementwise: expression: got int, expected a str"):
         cuplug.elementwise("f(x: T) -> T", 3)
-    with pytest.raises(TypeError, match="elementwise: signature: seen bytes, wanted a str"):
+    with pytest.raises(TypeError, match="elementwise: signature: got bytes, expected a str"):
         cuplug.elementwise(b"f(x: T) -> T", "x")
-    with pytest.raises(TypeError, match="reduction: reduce: seen function, wanted a str"):
+    with pytest.raises(TypeError, match="reduction: reduce: got function, expected a str"):
         cuplug.reduction("f(x: T) -> T", reduce=lambda a, b: a + b)
-    with pytest.raises(TypeError, match="options: seen str, wanted a sequence of str"):
+    with pytest.raises(TypeError, match="options: got str, expected a sequence of str"):
         cuplug.elementwise("f(x: T) -> T", "x", options="--fmad=true")
 
 

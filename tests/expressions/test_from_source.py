@@ -58,7 +58,7 @@ def test_faults(side):
 
 
 def test_one_side_alone():
-    with pytest.raises(ValueError, match="no CUDA entry|wanted"):
+    with pytest.raises(ValueError, match="no CUDA entry|expected"):
         pick(cuda=None, threads=None)(np.zeros(5), np.array([0]), device="cuda")
     assert pick(cuda=None, threads=None).sides == ("cpu",)
     assert pick(host=None).sides == ("cuda",)
@@ -109,7 +109,7 @@ static int double_range(void *context, int64_t begin, int64_t end) {
   const job *j = context;
   for (int64_t k = begin; k < end; k++) {
     if (j->x[k] < 0)
-      return cuplug_fail(j->call, CUPLUG_ERROR_VALUE, "x: seen less than 0, wanted more");
+      return cuplug_fail(j->call, CUPLUG_ERROR_VALUE, "x: got less than 0, expected more");
     j->y[k] = 2 * j->x[k];
     j->thread[k] = (int64_t)pthread_self();
   }
@@ -135,7 +135,7 @@ def test_functions_share_loops_among_threads():
     assert np.array_equal(y, 2 * x)
     assert all(len(set(thread[k : k + 1024])) == 1 for k in range(0, x.size, 1024))
     x[50_000] = -1
-    with pytest.raises(ValueError, match="^doubled: x: seen less than 0, wanted more$"):
+    with pytest.raises(ValueError, match="^doubled: x: got less than 0, expected more$"):
         doubled(x)
 
 
@@ -150,24 +150,24 @@ def test_a_dimension_may_be_called_call():
 
 WRONG = {
     ("arguments", "x, q"): "pick: arguments: q: neither a parameter nor a dimension",
-    ("arguments", "x, index / 2"): "pick: arguments: ',' is wanted at byte 9",
-    ("arguments", "x, size(n)"): "pick: arguments: an array is wanted at byte 8",
-    ("arguments", "x,, y"): "pick: arguments: a name or a number is wanted at byte 2",
-    ("arguments", "x) + (y"): "pick: arguments: ',' is wanted at byte 1",
-    ("arguments", "x)(y"): "pick: arguments: ',' is wanted at byte 1",
+    ("arguments", "x, index / 2"): "pick: arguments: ',' is expected at byte 9",
+    ("arguments", "x, size(n)"): "pick: arguments: an array is expected at byte 8",
+    ("arguments", "x,, y"): "pick: arguments: a name or a number is expected at byte 2",
+    ("arguments", "x) + (y"): "pick: arguments: ',' is expected at byte 1",
+    ("arguments", "x)(y"): "pick: arguments: ',' is expected at byte 1",
     ("arguments", "x, y, n, k=2"): "pick: arguments: k: neither a parameter nor a dim",
-    ("arguments", "y, *x"): "pick: arguments: a name or a number is wanted at byte 3",
-    ("arguments", "y, (" * 500): "pick: arguments: ')' is wanted at byte 5",
-    ("arguments", "x, index, n"): "pick: arguments: seen no y, wanted every output among them",
+    ("arguments", "y, *x"): "pick: arguments: a name or a number is expected at byte 3",
+    ("arguments", "y, (" * 500): "pick: arguments: ')' is expected at byte 5",
+    ("arguments", "x, index, n"): "pick: arguments: got no y, expected every output among them",
     ("arguments", "y, 99999999999999999999"): "pick: arguments: an integer of at most",
-    ("arguments", "y, size(x, 7)"): "pick: arguments: a dimension that the array has is wanted",
-    ("arguments", "y" + ", n" * 80): "pick: arguments: seen 81, wanted at most 80",
+    ("arguments", "y, size(x, 7)"): "pick: arguments: a dimension that the array has is expected",
+    ("arguments", "y" + ", n" * 80): "pick: arguments: got 81, expected at most 80",
     ("arguments", "y, True"): "pick: arguments: True: neither a parameter nor a dimension",
-    ("threads", None): "pick: wanted threads, or grid, for the kernel's launch",
-    ("grid", "m"): "pick: wanted threads, or grid, for the kernel's launch",
-    ("threads", "m, n"): "pick: grid: seen 'm, n', wanted one number",
-    ("block", (1, 2, 3, 4)): "pick: block: seen 4 sizes, wanted at most 3",
-    ("block", "y"): "pick: block: y: a number is wanted",
+    ("threads", None): "pick: expected threads, or grid, for the kernel's launch",
+    ("grid", "m"): "pick: expected threads, or grid, for the kernel's launch",
+    ("threads", "m, n"): "pick: grid: got 'm, n', expected one number",
+    ("block", (1, 2, 3, 4)): "pick: block: got 4 sizes, expected at most 3",
+    ("block", "y"): "pick: block: y: a number is expected",
 }
 
 
@@ -175,7 +175,7 @@ WRONG = {
 def test_ill_formed_definitions(change, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         pick(**dict([change]))
-    with pytest.raises(ValueError, match="pick: seen no source, wanted cuda, host or both"):
+    with pytest.raises(ValueError, match="pick: got no source, expected cuda, host or both"):
         pick(cuda=None, host=None)
 
 

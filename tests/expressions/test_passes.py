@@ -83,26 +83,26 @@ def test_kernels_get_no_call():
 @pytest.mark.parametrize("given", ["cuplug_call *", "const cuplug_fault *", "int64_t"])
 def test_functions_get_the_call_as_it_is(given):
     text = f"void f(const float *x, float *y, float s, int k, int n, {given} c) {{}}"
-    message = re.escape("arguments: call: seen ") + ".* in f, wanted const cuplug_call \\*$"
+    message = re.escape("arguments: call: got ") + ".* in f, expected const cuplug_call \\*$"
     with pytest.raises(TypeError, match=message):
         on_host(text, arguments="x, y, s, k, n, call")(np.ones(3, np.float32), 1.5, 2)
 
 
 # Parameters for x, y, s, k and n, and what is said of them, of a kernel and of a function.
 WRONG_PARAMETERS = {
-    "const float *x, float *y, float s, int k": "arguments: seen 5, wanted 4 as f has parameters",
-    "float x, float *y, float s, int k, int n": "x: seen float in f, wanted const float *",
-    "float *x, float *y, float s, int k, int n": "x: seen float * in f, wanted const float *",
-    "const double *x, float *y, float s, int k, int n": "x: seen const double * in f, wanted",
-    "const float *x, double *y, float s, int k, int n": "y: seen double * in f, wanted float *",
-    "const float *x, const float *y, float s, int k, int n": "y: seen const float * in f, wanted",
-    "const float *x, int *y, float s, int k, int n": "y: seen int * in f, wanted float *",
-    "const float *x, float **y, float s, int k, int n": "y: seen void * * in f, wanted float *",
-    "const float *x, float *y, int s, int k, int n": "s: seen int in f, wanted float or double",
-    "const float *x, float *y, float s, float k, int n": "k: seen float in f, wanted an integer",
-    "const float *x, float *y, float s, bool k, int n": "k: seen bool in f, wanted an integer",
-    "const float *x, float *y, float s, int k, int *n": "n: seen int * in f, wanted an integer",
-    "const float *x, float *y, float s, int k, void *n": "n: seen void * in f, wanted an integer",
+    "const float *x, float *y, float s, int k": "arguments: got 5, expected 4 as f has parameters",
+    "float x, float *y, float s, int k, int n": "x: got float in f, expected const float *",
+    "float *x, float *y, float s, int k, int n": "x: got float * in f, expected const float *",
+    "const double *x, float *y, float s, int k, int n": "x: got const double * in f, expected",
+    "const float *x, double *y, float s, int k, int n": "y: got double * in f, expected float *",
+    "const float *x, const float *y, float s, int k, int n": "y: got const float * in f, expected",
+    "const float *x, int *y, float s, int k, int n": "y: got int * in f, expected float *",
+    "const float *x, float **y, float s, int k, int n": "y: got void * * in f, expected float *",
+    "const float *x, float *y, int s, int k, int n": "s: got int in f, expected float or double",
+    "const float *x, float *y, float s, float k, int n": "k: got float in f, expected an integer",
+    "const float *x, float *y, float s, bool k, int n": "k: got bool in f, expected an integer",
+    "const float *x, float *y, float s, int k, int *n": "n: got int * in f, expected an integer",
+    "const float *x, float *y, float s, int k, void *n": "n: got void * in f, expected an integer",
 }
 
 
@@ -123,7 +123,7 @@ def on_host(text, signature="f(x: float32[n], s: float, k: int) -> y: float32[n]
 @pytest.mark.parametrize("returned", ["double", "void *", "int64_t", "struct { int x; }"])
 def test_functions_return_a_status_or_nothing(returned):
     text = f"{returned} f(const float *x, float *y, float s, int k, int n) {{ for (;;) {{}} }}"
-    with pytest.raises(TypeError, match="f: f: seen that it returns .*, wanted void or int"):
+    with pytest.raises(TypeError, match="f: f: got that it returns .*, expected void or int"):
         on_host(text)(np.ones(3, np.float32), 1.5, 2)
 
 
@@ -163,7 +163,7 @@ def test_numbers_that_a_parameter_cannot_hold(type, side):
         assert int(as_numpy(f(0, good, device=side))) == good
     for bad in (low - 1, high + 1):
         if -(2**63) <= bad < 2**63:
-            wanted = f"f: arguments: k: seen {bad}, wanted {low} to {high}, what"
+            wanted = f"f: arguments: k: got {bad}, expected {low} to {high}, what"
             with pytest.raises(ValueError, match=re.escape(wanted)):
                 f(0, bad, device=side)
 
@@ -209,7 +209,7 @@ def test_scalars_of_each_kind(side):
     assert int(as_numpy(flag(True, device=side))) == 1
     narrow = number("k", "float", "f(k: float) -> y: int64[]")
     assert int(as_numpy(narrow(2.5, device=side))) == 2
-    with pytest.raises(ValueError, match="f: arguments: k: seen 1e.300, wanted a number that its"):
+    with pytest.raises(ValueError, match="f: arguments: k: got 1e.300, expected a number that its"):
         narrow(1e300, device=side)
     choice = number("k", "int", 'f(k: "a" | "b") -> y: int64[]')
     assert int(as_numpy(choice("b", device=side))) == 1
@@ -229,7 +229,7 @@ void f(const struct pair *x, float *y) { *y = x->a - x->b; }"""
     sources = {"host": text, "cuda": text.replace("void", "__global__ void")}
     f = cuplug.operator("f(x: float32[n]) -> y: float32[]", arguments="x, y", threads=1, **sources)
     assert float(as_numpy(f(np.float32([5, 3]), device=side))) == 2
-    with pytest.raises(ValueError, match="arguments: x: seen an array of 12 bytes, wanted a mult"):
+    with pytest.raises(ValueError, match="arguments: x: got an array of 12 bytes, expected a mult"):
         f(np.ones(3, np.float32), device=side)
 
 

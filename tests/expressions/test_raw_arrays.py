@@ -116,13 +116,13 @@ def test_large_host_arrays_through_a_gpu():
 
 
 @pytest.mark.parametrize(
-    ("signature", "seen"),
+    ("signature", "got"),
     [
         ("f(x: T[..., n]) -> T[...]", "f: x: "),
         ("f(x: T[...], inout y: T[n])", "f: y: "),
         ("f(n: int) -> (y: float32[n], z: float32[n + 1])", "f: y: "),
         ("f(x: float32[n] = None) -> float32[3]", "f: x: "),
-        ("f(xs: T[n][]) -> T[n]", "f: xs: seen a list of arrays, wanted an array or a number"),
+        ("f(xs: T[n][]) -> T[n]", "f: xs: got a list of arrays, expected an array or a number"),
     ],
 )
 def test_shapes_that_have_no_element(signature, seen):

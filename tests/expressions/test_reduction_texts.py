@@ -9,9 +9,9 @@ import pytest
 
 ILL_FORMED = {
     "f(a: T) -> T": "f: a: the expressions use a, b and n themselves",
-    "f(x: T)": "f: seen 'f(x: T)', wanted arrays and outputs",
-    "f(inout x: T)": "wanted arrays and outputs",
-    "f(x: T[n]) -> T[n]": "wanted arrays T[...]",
+    "f(x: T)": "f: got 'f(x: T)', expected arrays and outputs",
+    "f(inout x: T)": "expected arrays and outputs",
+    "f(x: T[n]) -> T[n]": "expected arrays T[...]",
 }
 
 
@@ -23,12 +23,12 @@ def test_ill_formed_definitions(signature, message):
 
 @pytest.mark.parametrize("make", [cuplug.reduction, cuplug.scan])
 def test_there_is_something_to_reduce(make):
-    with pytest.raises(ValueError, match="^f: reduce: seen no expression, wanted one$"):
+    with pytest.raises(ValueError, match="^f: reduce: got no expression, expected one$"):
         make("f(x: T) -> T", reduce=" ")
 
 
 def test_accumulate_is_checked():
-    with pytest.raises(ValueError, match="f: accumulate: seen 'complex', wanted a dtype"):
+    with pytest.raises(ValueError, match="f: accumulate: got 'complex', expected a dtype"):
         cuplug.reduction("f(x: T) -> T", reduce="a + b", accumulate="complex")
 
 
@@ -36,10 +36,10 @@ def test_accumulate_is_checked():
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ({"reduce": "a + bb"}, "f: reduce: seen 'bb', wanted x, k, a, b, n or i"),
-        ({"map": "xx * k", "reduce": "a + b"}, "f: map: seen 'xx', wanted x, k, a, b, n or i"),
-        ({"reduce": "a + b", "post": "sqrt(a / m)"}, "f: post: seen 'm', wanted"),
-        ({"reduce": "a + b", "identity": "zero"}, "f: identity: seen 'zero', wanted"),
+        ({"reduce": "a + bb"}, "f: reduce: got 'bb', expected x, k, a, b, n or i"),
+        ({"map": "xx * k", "reduce": "a + b"}, "f: map: got 'xx', expected x, k, a, b, n or i"),
+        ({"reduce": "a + b", "post": "sqrt(a / m)"}, "f: post: got 'm', expected"),
+        ({"reduce": "a + b", "identity": "zero"}, "f: identity: got 'zero', expected"),
     ],
 )
 def test_misspelt_names_are_told_when_it_is_made(make, texts, message):

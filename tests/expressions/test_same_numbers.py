@@ -93,7 +93,7 @@ def test_negative_powers_of_integers():
     """As in NumPy."""
     f = cuplug.elementwise("f(x: T, y: T) -> T", "pow(x, y)")
     for dtype in SIGNED:
-        wanted = "^f: seen 10 to the power of -3 of integers, wanted a power >= 0$"
+        wanted = "^f: got 10 to the power of -3 of integers, expected a power >= 0$"
         with pytest.raises(ValueError, match=wanted):
             f(dtype_one(dtype, 10), dtype_one(dtype, -3))
 
@@ -185,11 +185,11 @@ def test_shifts(dtype, operator):
     assert_same(shift(x, y), np.left_shift(x, y) if operator == "<<" else np.right_shift(x, y))
     bad = [bits, bits + 1] + ([-1] if dtype in SIGNED else [])
     for places in bad:
-        wanted = f"seen a shift of 1 by {places} places, wanted 0 to {bits - 1}"
+        wanted = f"got a shift of 1 by {places} places, expected 0 to {bits - 1}"
         with pytest.raises(ValueError, match=f"^shift: line 1, column 3: {wanted}$"):
             shift(dtype_one(dtype, 1), dtype_one(dtype, places))
     constant = cuplug.elementwise("constant(x: T) -> int64", "x + (1 << 32)")
-    with pytest.raises(ValueError, match="constant: line 1, column 8: seen a shift of 1 by 32 pl"):
+    with pytest.raises(ValueError, match="constant: line 1, column 8: got a shift of 1 by 32 pl"):
         constant(dtype_one(dtype, 1))
 
 

@@ -297,7 +297,7 @@ def test_rows_that_take_strides_on_cuda_copy_on_the_host():
     x = np.arange(-30, 30, dtype=dtype_of("float32")).reshape(6, 10)
     np.testing.assert_array_equal(relu(x.T), np.maximum(x.T, 0))
     out = np.empty((6, 10), np.float32).T
-    with pytest.raises(ValueError, match="seen an array that is not C-contiguous"):
+    with pytest.raises(ValueError, match="got an array that is not C-contiguous"):
         relu(x.T, out=out)
 
 

@@ -106,11 +106,14 @@ def test_independent_dimensions_are_cut():
     [
         (
             lambda _: gather(CUT, np.array([1])),
-            "gather: source: seen 3 blocks along dimension 0",
+            "gather: source: got 3 blocks along dimension 0",
         ),
-        (lambda b: b.totals(CUT), "totals: x: seen 3 blocks along dimension 1 of [..., n], wanted"),
-        (lambda b: b.count(CUT), "count: x: seen 3 blocks along dimension 0 of [...], wanted one"),
-        (lambda b: b.number(CUT), "number: x: seen 3 blocks along dimension 0 of [...], wanted"),
+        (
+            lambda b: b.totals(CUT),
+            "totals: x: got 3 blocks along dimension 1 of [..., n], expected",
+        ),
+        (lambda b: b.count(CUT), "count: x: got 3 blocks along dimension 0 of [...], expected one"),
+        (lambda b: b.number(CUT), "number: x: got 3 blocks along dimension 0 of [...], expected"),
     ],
 )
 def test_other_dimensions_are_not_joined(blocks, call, error):
@@ -120,7 +123,7 @@ def test_other_dimensions_are_not_joined(blocks, call, error):
 
 def test_a_dimension_that_an_array_has_twice_is_not_cut(blocks):
     square = CUT[:, :6]
-    with pytest.raises(ValueError, match="diagonal: x: seen 3 blocks along dimension 0"):
+    with pytest.raises(ValueError, match="diagonal: x: got 3 blocks along dimension 0"):
         blocks.diagonal(square)
     assert_like(blocks.diagonal(square.rechunk(-1)), np.diag(X[:, :6]))
 
@@ -158,7 +161,7 @@ def test_a_size_that_the_run_finds(arguments_file):
     y = positive(CUT[0].rechunk(-1))
     assert np.isnan(y.shape[0])
     assert_like(y, X[0][X[0] > 0])
-    with pytest.raises(ValueError, match="positive: x: seen 3 blocks along dimension 0"):
+    with pytest.raises(ValueError, match="positive: x: got 3 blocks along dimension 0"):
         positive(CUT[0])
 
 
@@ -239,17 +242,23 @@ def test_dtypes_that_numpy_has_not():
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda _: relu(CUT.astype(complex)), "relu: x: seen complex128[6, 8], wanted T[...] with"),
-        (lambda _: relu(CUT[CUT > 0].astype(complex)), "relu: x: seen complex128, wanted"),
+        (
+            lambda _: relu(CUT.astype(complex)),
+            "relu: x: got complex128[6, 8], expected T[...] with",
+        ),
+        (lambda _: relu(CUT[CUT > 0].astype(complex)), "relu: x: got complex128, expected"),
         (lambda _: relu(CUT, weight=1), "relu: weight: no such argument"),
-        (lambda _: relu(CUT, out=CUT), "relu: out: seen with dask arrays, whose blocks are new"),
-        (lambda _: relu(CUT.astype("U")), "relu: x: seen <U32[6, 8], wanted an array of numbers"),
+        (lambda _: relu(CUT, out=CUT), "relu: out: got with dask arrays, whose blocks are new"),
+        (lambda _: relu(CUT.astype("U")), "relu: x: got <U32[6, 8], expected an array of numbers"),
         (lambda _: gather(CUT[CUT > 0]), "gather: index: it is missing"),
         (
             lambda _: leaky_relu(CUT, dask.delayed(0.5)),
-            "leaky_relu: slope: seen an object of dask.delayed, wanted an array (dask.array.from_",
+            "leaky_relu: slope: got an object of dask.delayed, expected an array (dask.array.from_",
         ),
-        (lambda b: b.negate(CUT), "negate: x: seen in a call on dask arrays, wanted a NumPy array"),
+        (
+            lambda b: b.negate(CUT),
+            "negate: x: got a Dask array, expected a NumPy array",
+        ),
     ],
 )
 def test_what_is_refused_at_once(blocks, call, error):

@@ -103,8 +103,8 @@ def test_a_worker_with_other_code_refuses(client, search_path, tmp_path):
     with pytest.raises(cuplug.PluginError) as caught:
         y.compute()
     assert str(caught.value) == (
-        f"twofold.twofold: seen version 2.0 with SHA-256 {digest(theirs)}, in {theirs}, "
-        f"wanted version 1.0 with SHA-256 {digest(mine)}"
+        f"twofold.twofold: got version 2.0 with SHA-256 {digest(theirs)}, in {theirs}, "
+        f"expected version 1.0 with SHA-256 {digest(mine)}"
     )
 
 
@@ -158,7 +158,7 @@ def test_a_newer_version_is_brought_beside_the_old(client, tmp_path):
         files[version] = cuplug.load(file)
         assert files[version].newer(CUT).compute().shape == X.shape
     assert set(client.run(lambda: cuplug.find("newer").version).values()) == {"2.0"}
-    with pytest.raises(cuplug.PluginError, match=r"seen version 2\.0 .*, wanted version 1\.0"):
+    with pytest.raises(cuplug.PluginError, match=r"got version 2\.0 .*, expected version 1\.0"):
         files["1.0"].newer(CUT + 1).compute()
 
 

@@ -236,23 +236,23 @@ def test_constants_that_are_equal_are_told_apart(host):
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (lambda f, x: f["add"](x), TypeError, "add: b: seen nothing"),
-        (lambda f, x: f["add"](x, x, x), TypeError, "add: seen 3 arguments, wanted at most 2"),
+        (lambda f, x: f["add"](x), TypeError, "add: b: got nothing"),
+        (lambda f, x: f["add"](x, x, x), TypeError, "add: got 3 arguments, expected at most 2"),
         (lambda f, x: f["add"](x, c=x), TypeError, "add: there is no parameter 'c'"),
         (lambda f, x: f["add"](x, a=x), TypeError, "add: a is given twice"),
         (
             lambda f, x: f["add"](x, 1.0),
             TypeError,
-            r"add: b: seen the float 1, wanted float64\[...\]",
+            r"add: b: got the float 1, expected float64\[...\]",
         ),
-        (lambda f, x: f["add"](x, object()), TypeError, "add: b: seen object, wanted a JAX or"),
+        (lambda f, x: f["add"](x, object()), TypeError, "add: b: got object, expected a JAX or"),
         (lambda f, x: f["add"](x, x, out=x), TypeError, "add: out: JAX places arrays itself"),
         (lambda f, x: f["add"](x, jnp.ones(5)), ValueError, "add: "),
-        (lambda f, x: f["add"](x, x.astype("float32")), TypeError, "add: b: seen float32"),
+        (lambda f, x: f["add"](x, x.astype("float32")), TypeError, "add: b: got float32"),
         (lambda f, x: f["add"](x, x.astype("int4")), TypeError, "add: "),
-        (lambda f, x: f["head"](x.astype("float32"), 9), ValueError, "wanted 0 <= k <= n"),
-        (lambda f, x: f["full"]([x, 1]), TypeError, "full: shape: seen a list of"),
-        (lambda f, x: f["within"](2.5), ValueError, "within: seen p = 2.5, wanted 0 < p < 1.5"),
+        (lambda f, x: f["head"](x.astype("float32"), 9), ValueError, "expected 0 <= k <= n"),
+        (lambda f, x: f["full"]([x, 1]), TypeError, "full: shape: got a list of"),
+        (lambda f, x: f["within"](2.5), ValueError, "within: got p = 2.5, expected 0 < p < 1.5"),
     ],
 )
 @pytest.mark.parametrize("compile_it", [False, True])
@@ -267,14 +267,14 @@ def test_refusals(host, functions, call, error, sentence, compile_it):
 def test_ranges_of_traced_scalars_are_checked_by_the_run(host, functions):
     within = jax.jit(functions["within"])
     same(within(0.5), functions["within"].operator(0.5))
-    with pytest.raises(RAISED, match="seen p = 2.5, wanted 0 < p < 1.5"):
+    with pytest.raises(RAISED, match="got p = 2.5, expected 0 < p < 1.5"):
         within(2.5).block_until_ready()
 
 
 def test_values_that_decide_shapes_are_constants(host, functions):
     x = jnp.arange(4, dtype="float32")
     wanted = functions["head"].operator(np.asarray(x), 2)
-    with pytest.raises(TypeError, match="head: k: seen a traced value.*static_argnames"):
+    with pytest.raises(TypeError, match="head: k: got a traced value.*static_argnames"):
         jax.jit(functions["head"])(x, 2)
     same(tuple(jax.jit(functions["head"], static_argnames="k")(x, k=2)), tuple(wanted))
     same(tuple(functions["head"](x, jnp.int32(2))), tuple(wanted))
@@ -289,7 +289,7 @@ def test_sizes_that_the_run_finds(host, functions):
 
 
 def test_an_operator_without_results_runs(host, functions):
-    with pytest.raises(jax.errors.JaxRuntimeError, match="fail: status: seen 300"):
+    with pytest.raises(jax.errors.JaxRuntimeError, match="fail: status: got 300"):
         jax.jit(lambda x: (functions["fail"](300), x)[1])(jnp.ones(2)).block_until_ready()
 
 

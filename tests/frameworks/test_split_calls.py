@@ -114,7 +114,7 @@ def test_any_blocks(kind, data):
 @pytest.mark.parametrize("function", [INDEX, NUMBER, SIZE, LAST, TOTAL, FIRST, RUNNING, centered])
 def test_nothing_runs_on_blocks_that_depend_on_each_other(function):
     x = da.from_array(np.arange(8.0), chunks=3)
-    with pytest.raises(ValueError, match=r"seen 3 blocks along dimension 0.*rechunk\(\{0: -1\}\)"):
+    with pytest.raises(ValueError, match=r"got 3 blocks along dimension 0.*rechunk\(\{0: -1\}\)"):
         function(x)
 
 
@@ -173,7 +173,7 @@ def test_blocks_along_other_dimensions_are_independent(axis):
             tuple(n for k, n in enumerate(cut.numblocks) if k not in axes),
         )
     if axes:
-        with pytest.raises(ValueError, match=r"wanted one: pass x.rechunk\(\{[012]: -1\}\)"):
+        with pytest.raises(ValueError, match=r"expected one: pass x.rechunk\(\{[012]: -1\}\)"):
             TOTAL(da.from_array(x, chunks=2), axis=given)
 
 
@@ -189,14 +189,14 @@ def test_fused_functions_name_the_users_arguments():
     np.testing.assert_allclose(seen.compute(), (image + 1) * 2 - image.mean(0))
     with pytest.raises(ValueError, match=r"^weighed: image: .* pass image\.rechunk\(\{0: -1\}\)$"):
         weighed(blocks.rechunk(2))
-    with pytest.raises(ValueError, match=r"^weighed: weight: dimensions \.\.\.: seen size 5"):
+    with pytest.raises(ValueError, match=r"^weighed: weight: dimensions \.\.\.: got size 5"):
         weighed(image, np.ones(5))
 
 
 def test_xarray_names_its_own_method():
     xarray = pytest.importorskip("xarray")
     x = xarray.DataArray(da.ones((4, 6), chunks=2), dims=("row", "column"))
-    with pytest.raises(ValueError, match=r"wanted one; pass x\.chunk\(\{'row': -1\}\)$"):
+    with pytest.raises(ValueError, match=r"expected one; pass x\.chunk\(\{'row': -1\}\)$"):
         INDEX(x)
     with pytest.raises(ValueError, match=r"pass x\.chunk\(\{'column': -1\}\)$"):
         INDEX(x.chunk({"row": -1}))
@@ -236,7 +236,7 @@ def test_blocks_of_xarray(kind, data):
 
 def test_a_reduction_of_xarray_is_rejected():
     xarray = pytest.importorskip("xarray")
-    with pytest.raises(TypeError, match=r"split_total: x: seen an array of xarray \(use"):
+    with pytest.raises(TypeError, match=r"split_total: x: got an array of xarray \(use"):
         TOTAL(xarray.DataArray(np.ones((1, 3))), axis=0, keepdims=True)
 
 

@@ -212,10 +212,14 @@ def test_sizes_that_the_run_finds(ops):
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (lambda x: relu(x.to(torch.complex64)), TypeError, r"^relu: x: seen complex64\[3\], want"),
-        (lambda x: gather(x, 0, axis=4), ValueError, r"^gather: seen s = \(3,\), axis = 4, wanted"),
-        (lambda x: gather(x, 0, mode="hm"), ValueError, '^gather: mode: seen the string "hm"'),
-        (lambda x: scale(x, 1j), TypeError, r"^scale: factor: seen the complex number 0\+1j, want"),
+        (lambda x: relu(x.to(torch.complex64)), TypeError, r"^relu: x: got complex64\[3\], want"),
+        (
+            lambda x: gather(x, 0, axis=4),
+            ValueError,
+            r"^gather: got s = \(3,\), axis = 4, expected",
+        ),
+        (lambda x: gather(x, 0, mode="hm"), ValueError, '^gather: mode: got the string "hm"'),
+        (lambda x: scale(x, 1j), TypeError, r"^scale: factor: got the complex number 0\+1j, want"),
     ],
 )
 def test_errors_are_those_of_a_call(device, call, error, sentence):
@@ -228,9 +232,9 @@ def test_errors_of_an_entry(ops):
         gather(torch.ones(3), torch.tensor([9]))
     fail = Function(ops.fail)
     for status, error in ((100, ValueError), (200, TypeError), (400, MemoryError)):
-        with pytest.raises(error, match=f"status: seen {status}"):
+        with pytest.raises(error, match=f"status: got {status}"):
             fail(status)
-    with pytest.raises(cuplug.CudaError, match="status: seen 500"):
+    with pytest.raises(cuplug.CudaError, match="status: got 500"):
         fail(500)
 
 
@@ -352,7 +356,7 @@ def test_vmap_does_not_write_all_parts_to_one_tensor(build_plugin):
 
     assert torch.vmap(increased)(data, x).tolist() == [[2] * 3] * 2
     assert torch.vmap(increased, (0, None))(data, x[0]).tolist() == [[3] * 3] * 2
-    with pytest.raises(ValueError, match=r"^increase: data: seen a tensor without the dimension"):
+    with pytest.raises(ValueError, match=r"^increase: data: got a tensor without the dimension"):
         torch.vmap(increased, (None, 0))(data[0], x)
 
 

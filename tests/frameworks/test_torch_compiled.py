@@ -161,9 +161,9 @@ def test_all_kinds_of_arguments(language):
 def test_refusals_while_it_is_traced():
     with FakeTensorMode():
         x = torch.empty(3, dtype=torch.complex64)
-        with pytest.raises(TypeError, match=r"^relu: x: seen complex64\[3\], wanted"):
+        with pytest.raises(TypeError, match=r"^relu: x: got complex64\[3\], expected"):
             relu(x)
-        with pytest.raises(ValueError, match=r"^gather: seen s = \(3,\), axis = 4"):
+        with pytest.raises(ValueError, match=r"^gather: got s = \(3,\), axis = 4"):
             gather(torch.empty(3), 0, axis=4)
 
 

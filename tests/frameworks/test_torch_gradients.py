@@ -163,7 +163,7 @@ def test_cuplug_ops_hands_on(device):
     assert torch.equal(x.grad, (x > 0).to(x.dtype))
     with torch.no_grad():
         assert cuplug.ops.relu(x).grad_fn is None
-    with pytest.raises(TypeError, match=r"^relu: out: seen with a tensor that PyTorch records"):
+    with pytest.raises(TypeError, match=r"^relu: out: got with a tensor that PyTorch records"):
         cuplug.ops.relu(x, out=torch.empty(6, device=device))
 
 

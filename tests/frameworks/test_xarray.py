@@ -64,12 +64,12 @@ def test_blocks_of_dask_stay_blocks(array):
     ids=["dimensions without names", "changed in place", "out"],
 )
 def test_what_is_refused(array, call):
-    wanted = "seen an array of xarray (use xarray.apply_ufunc, or pass x.values)"
+    wanted = "got an array of xarray (use xarray.apply_ufunc, or pass x.values)"
     with pytest.raises(TypeError, match=re.escape(wanted)):
         call(array)
 
 
 def test_what_only_looks_like_an_array_of_xarray():
     look_alike = type("DataArray", (), {"__module__": "xarray.core", "ndim": 2, "shape": (2, 3)})
-    with pytest.raises(TypeError, match="seen an array of xarray"):
+    with pytest.raises(TypeError, match="got an array of xarray"):
         relu(look_alike())

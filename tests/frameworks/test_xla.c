@@ -144,7 +144,7 @@ static void add_buffer(site *s, cuplug__xla_buffers *to, int32_t dtype, void *da
 
 static int refuses(const cuplug__xla_error *error, int32_t code, const char *part) {
   if (error && error->code == code && strstr(error->message, part)) return 1;
-  fprintf(stderr, "seen %s\n", error ? error->message : "no error");
+  fprintf(stderr, "got %s\n", error ? error->message : "no error");
   return 0;
 }
 
@@ -182,16 +182,15 @@ static void on_the_host(void) {
   add_buffer(&s, &s.call.results, F32, out, 1, &n);
   CHECK(!cuplug_xla_execute_cpu(&s.call) && out[0] == 3 && out[3] == 12);
   s.buffers[1].shape = &shorter;
-  CHECK(
-      refuses(cuplug_xla_execute_cpu(&s.call), CUPLUG__XLA_INVALID_ARGUMENT, "triple: out: seen"));
+  CHECK(refuses(cuplug_xla_execute_cpu(&s.call), CUPLUG__XLA_INVALID_ARGUMENT, "triple: out: got"));
   s.buffers[1].shape = &n, s.buffers[1].dtype = 32;
   CHECK(refuses(cuplug_xla_execute_cpu(&s.call), CUPLUG__XLA_INVALID_ARGUMENT, "XLA's type 32"));
   s.call.results.n = 0;
   CHECK(refuses(cuplug_xla_execute_cpu(&s.call), CUPLUG__XLA_INVALID_ARGUMENT,
-                "triple: seen 0 results, wanted 1"));
+                "triple: got 0 results, expected 1"));
   s.call.operands.n = 0;
   CHECK(refuses(cuplug_xla_execute_cpu(&s.call), CUPLUG__XLA_INVALID_ARGUMENT,
-                "triple: seen 0 operands, wanted 1"));
+                "triple: got 0 operands, expected 1"));
   let_go(&s);
 }
 

@@ -210,7 +210,7 @@ def test_fused_functions_call_each_other(monkeypatch):
     chained = cuplug.fuse(lambda x: scaled(scaled(x), 3.0))
     np.testing.assert_array_equal(chained(x), (x * 2) * 3)
     assert count_calls(monkeypatch, chained, x) == 1
-    with pytest.raises(TypeError, match="scaled: seen out in a fused function, wanted none"):
+    with pytest.raises(TypeError, match="scaled: got out in a fused function, expected none"):
         cuplug.fuse(lambda x, y: scaled(x, out=y))(x, x)
 
 
@@ -279,8 +279,8 @@ REFUSED = {
     "sort": (lambda x: np.sort(x), "fuse: sort: no function of single elements and no reduction"),
     "reshape": (lambda x: xp.reshape(x, (-1,)), "fuse: reshape: no function of single elements"),
     "matmul": (lambda x: np.matmul(x, x), "fuse: matmul: no function of single elements"),
-    "outside": (lambda x: x + W, "seen ndarray, which is no argument of the function"),
-    "nothing": (lambda x: 1, "returns no array, wanted one"),
+    "outside": (lambda x: x + W, "got ndarray, which is no argument of the function"),
+    "nothing": (lambda x: 1, "returns no array, expected one"),
     "attribute": (lambda x: x.nothing, "has no attribute 'nothing'"),
     "order": (lambda x: np.cumsum(x), "fuse: cumsum: no function"),
     "keyword": (lambda x: np.sum(x, where=x > 0), "fuse: sum: "),
@@ -296,19 +296,21 @@ def test_what_cannot_be_fused(name):
 
 def test_arguments_that_cannot_be_fused():
     fused = cuplug.fuse(gelu)
-    with pytest.raises(TypeError, match="fuse: gelu: seen list, wanted an array, a number, a bool"):
+    with pytest.raises(
+        TypeError, match="fuse: gelu: got list, expected an array, a number, a bool"
+    ):
         fused([1, 2])
     with pytest.raises(TypeError, match="depends on no array"):
         fused(2.0)
-    with pytest.raises(TypeError, match=re.escape("seen * or **, wanted parameters with names")):
+    with pytest.raises(TypeError, match=re.escape("got * or **, expected parameters with names")):
         cuplug.fuse(lambda *x: x[0])
     for nothing in (3, None):
-        wanted = f"fuse: function: seen {nothing!r}, wanted a Python function of arrays"
+        wanted = f"fuse: function: got {nothing!r}, expected a Python function of arrays"
         with pytest.raises(TypeError, match=re.escape(wanted)):
             cuplug.fuse(nothing)
-    with pytest.raises(OverflowError, match="seen 300 beside an array of int8, which it passes"):
+    with pytest.raises(OverflowError, match="got 300 beside an array of int8, which it passes"):
         cuplug.fuse(lambda x: x + 300)(np.ones(3, "int8"))
-    with pytest.raises(OverflowError, match="seen 300 beside an array of int8"):
+    with pytest.raises(OverflowError, match="got 300 beside an array of int8"):
         cuplug.fuse(lambda x, a: x + a)(np.ones(3, "int8"), 300)
 
 

@@ -69,7 +69,7 @@ def test_numbers_are_those_of_numpy(name, dtype, is_written):
             for a, b in zip(seen or (), wanted or (), strict=True)
         )
         if not same:
-            wrong.append(f"{k!r} of {type(k).__name__}: {seen}, wanted {wanted}")
+            wrong.append(f"{k!r} of {type(k).__name__}: {seen}, expected {wanted}")
     assert not wrong, "\n".join(wrong)
 
 

@@ -91,7 +91,7 @@ class Program:
             seen = y.numpy()
             if (x.shape, x.dtype) != (seen.shape, seen.dtype) or not np.array_equal(x, seen):
                 raise AssertionError(
-                    f"seen {y!r}, wanted {x!r} after " + "; ".join(self.said[-12:])
+                    f"got {y!r}, expected {x!r} after " + "; ".join(self.said[-12:])
                 )
 
 

@@ -145,7 +145,7 @@ def test_the_summary_names_what_is_missed():
     ).as_dict()
     lines = summary({"benchmarks": {"work": {"comparisons": [data]}}})
     assert lines == [
-        "missed: work: fast took 2.00 us, wanted <= 0.1 x slow (here 0.400 us)",
+        "missed: work: fast took 2.00 us, expected <= 0.1 x slow (here 0.400 us)",
         "targets: 1 reached, 1 missed, 1 not measured",
     ]
 

@@ -141,7 +141,7 @@ except ValueError as error:
 """
     done = run_python(code, env={"LD_LIBRARY_CUPLUG_PATH": str(plugin.parent)})
     assert done.stderr == ""
-    assert done.stdout == "gather: out: seen float32[2], wanted (3,)\n"
+    assert done.stdout == "gather: out: got float32[2], expected (3,)\n"
 
 
 def prerequisites(*arguments: str, **variables: str) -> str:
@@ -202,7 +202,7 @@ def test_an_old_setuptools_is_refused_with_a_sentence():
         [sys.executable, "-c", code], cwd=ROOT, env=path, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("cuplug needs setuptools 77.0.3 or newer, seen 66.1.1: /")
+    assert done.stderr.startswith("cuplug needs setuptools 77.0.3 or newer, got 66.1.1: /")
 
 
 def test_each_purpose_has_its_packages():

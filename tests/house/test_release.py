@@ -54,10 +54,14 @@ def test_the_versions_agree():
 @pytest.mark.parametrize(
     ("file", "new", "said"),
     [
-        ("packaging/conda/recipe.yaml", "9.0.0", "packaging/conda/recipe.yaml: seen 9.0.0, wanted"),
-        ("packaging/spack/package.py", "9.0.0", "packaging/spack/package.py: seen 9.0.0, wanted"),
-        ("CHANGELOG.md", "9.0.0", "the newest section is 9.0.0, wanted"),
-        ("include/cuplug/host.h", "nine", "seen nine, wanted one as 1.2.3"),
+        (
+            "packaging/conda/recipe.yaml",
+            "9.0.0",
+            "packaging/conda/recipe.yaml: got 9.0.0, expected",
+        ),
+        ("packaging/spack/package.py", "9.0.0", "packaging/spack/package.py: got 9.0.0, expected"),
+        ("CHANGELOG.md", "9.0.0", "the newest section is 9.0.0, expected"),
+        ("include/cuplug/host.h", "nine", "got nine, expected one as 1.2.3"),
     ],
 )
 def test_a_version_that_differs_is_named(copy, file, new, said):
@@ -79,8 +83,11 @@ def set_addresses(folder: Path, *lines: str) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('Documentation = "https://example.org/docs"', "[project.urls] has no Source, wanted"),
-        ('Source = "git@example.org:cuplug"', "has Source = 'git@example.org:cuplug', wanted http"),
+        ('Documentation = "https://example.org/docs"', "[project.urls] has no Source, expected"),
+        (
+            'Source = "git@example.org:cuplug"',
+            "has Source = 'git@example.org:cuplug', expected http",
+        ),
         ('Repository = "https://example.org/cuplug"', ""),
     ],
 )
@@ -98,10 +105,10 @@ def test_a_tag_wants_a_date(copy):
     head = re.search(r"^## \[.*$", changelog, re.M).group()
     change(copy / "CHANGELOG.md", head, f"## [{version()}] - unreleased")
     assert check(copy)[0] == 0
-    assert "has 'unreleased', wanted a date" in check(copy, f"v{version()}")[1]
+    assert "has 'unreleased', expected a date" in check(copy, f"v{version()}")[1]
     change(copy / "CHANGELOG.md", "] - unreleased", "] - 2026-01-31")
     assert check(copy, f"v{version()}")[0] == 0
-    assert f"the tag is v0.0.1, wanted v{version()}" in check(copy, "v0.0.1")[1]
+    assert f"the tag is v0.0.1, expected v{version()}" in check(copy, "v0.0.1")[1]
 
 
 def test_the_changelog_names_the_abi_and_lists_changes(copy):
@@ -110,7 +117,7 @@ def test_the_changelog_names_the_abi_and_lists_changes(copy):
     (copy / "CHANGELOG.md").write_text(f"## [{version()}] - 2026-01-31\n\nNothing.\n")
     assert "lists no changes" in check(copy)[1]
     (copy / "CHANGELOG.md").write_text("# Changelog\n")
-    assert "wanted a section as" in check(copy)[1]
+    assert "expected a section as" in check(copy)[1]
 
 
 def needs(package: str) -> str:

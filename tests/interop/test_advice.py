@@ -46,19 +46,19 @@ OBJECTS = {
 @pytest.mark.parametrize("name", OBJECTS)
 def test_what_is_no_array(name):
     x, seen, instead = OBJECTS[name]
-    with pytest.raises(TypeError, match=rf"^relu: x: seen {seen}.*{re.escape(instead)}.*, wanted"):
+    with pytest.raises(TypeError, match=rf"^relu: x: got {seen}.*{re.escape(instead)}.*, expected"):
         relu(x)
 
 
 def test_as_the_second_argument_too():
     """Where a number is wanted."""
-    with pytest.raises(TypeError, match=r"^scale: factor: seen a traced array of JAX"):
+    with pytest.raises(TypeError, match=r"^scale: factor: got a traced array of JAX"):
         scale(np.ones(2), OBJECTS["JAX"][0])
 
 
 def test_a_failing_export_gets_advice():
     cls = class_of("jax._src.core", "Tracer", __dlpack__=refuse, __dlpack_device__=refuse)
-    with pytest.raises(TypeError, match="^relu: x: seen a traced array of JAX"):
+    with pytest.raises(TypeError, match="^relu: x: got a traced array of JAX"):
         relu(cls())
 
 

@@ -147,7 +147,7 @@ def test_what_is_no_array_is_refused_by_name(ops, name):
         wanted += "; pass numpy.array or cuplug.asarray of it"
     with pytest.raises(TypeError) as raised:
         ops.copy(make())
-    assert str(raised.value) == f"copy: x: seen {seen}, wanted {wanted}"
+    assert str(raised.value) == f"copy: x: got {seen}, expected {wanted}"
 
 
 BUFFERS = {
@@ -178,19 +178,19 @@ def test_every_format_of_array_array(ops, code):
 
 
 def test_buffer_of_the_other_byte_order(ops):
-    with pytest.raises(TypeError, match=r"^copy: x: seen byte-swapped int32\[2\], wanted native"):
+    with pytest.raises(TypeError, match=r"^copy: x: got byte-swapped int32\[2\], expected native"):
         ops.copy(memoryview(np.arange(2, dtype=">i4")))
 
 
 def test_buffer_of_characters_is_refused(ops):
-    with pytest.raises(TypeError, match="seen memoryview of format 'c', wanted"):
+    with pytest.raises(TypeError, match="got memoryview of format 'c', expected"):
         ops.copy(memoryview(b"ab").cast("c"))
 
 
 def test_closed_buffer_is_refused(ops):
     view = memoryview(b"abc")
     view.release()
-    with pytest.raises(TypeError, match=r"^copy: x: seen memoryview that cannot be read"):
+    with pytest.raises(TypeError, match=r"^copy: x: got memoryview that cannot be read"):
         ops.copy(view)
 
 
@@ -204,7 +204,7 @@ def test_buffer_is_released_after_the_call(ops):
 
 
 @pytest.mark.parametrize(
-    ("interface", "seen"),
+    ("interface", "got"),
     [
         ({"mask": object()}, "with a mask, which would be lost"),
         ({"typestr": "|O8"}, "array of dtype object"),
@@ -220,7 +220,7 @@ def test_bad_cuda_array_interface(ops, interface, seen):
     class Bad:
         __cuda_array_interface__ = property(lambda self: {**good, **interface})
 
-    with pytest.raises(TypeError, match=f"^copy: x: seen .*{seen}"):
+    with pytest.raises(TypeError, match=f"^copy: x: got .*{seen}"):
         ops.copy(Bad())
 
 
@@ -257,10 +257,10 @@ def test_number_whose_conversion_fails(ops):
         def __float__(self):
             raise TypeError("it has no value yet.\nand more")
 
-    wanted = "scalars: f: seen Symbol that cannot be read: it has no value yet, wanted a scalar"
+    wanted = "scalars: f: got Symbol that cannot be read: it has no value yet, expected a scalar"
     with pytest.raises(TypeError, match=f"^{wanted}"):
         ops.scalars(Symbol(), 0)
-    with pytest.raises(TypeError, match="^scalars: i: seen Index that cannot be read: .*str"):
+    with pytest.raises(TypeError, match="^scalars: i: got Index that cannot be read: .*str"):
         ops.scalars(0.0, Index("4"))
 
 
@@ -273,7 +273,7 @@ def test_numbers_for_an_integer(ops, value):
 
 @pytest.mark.parametrize("value", [2.0, np.float32(2), "2", None, 1j, [2], np.array([2])])
 def test_what_is_no_integer(ops, value):
-    with pytest.raises(TypeError, match=r"^scalars: i: seen .*, wanted a scalar of dtype int64$"):
+    with pytest.raises(TypeError, match=r"^scalars: i: got .*, expected a scalar of dtype int64$"):
         ops.scalars(0, value)
 
 
@@ -282,15 +282,15 @@ def test_what_is_no_integer(ops, value):
     [
         (
             {"i": 2**63},
-            "i: seen the integer 9223372036854775808, wanted a value in the range of int64",
+            "i: got the integer 9223372036854775808, expected a value in the range of int64",
         ),
-        ({"i": 2**70}, "i: seen an integer beyond 64 bits, wanted a value in the range of int64"),
+        ({"i": 2**70}, "i: got an integer beyond 64 bits, expected a value in the range of int64"),
         (
             {"i": -(2**70)},
-            "i: seen an integer beyond 64 bits, wanted a value in the range of int64",
+            "i: got an integer beyond 64 bits, expected a value in the range of int64",
         ),
-        ({"u": 256}, "u: seen the integer 256, wanted a value in the range of uint8"),
-        ({"u": -1}, "u: seen the integer -1, wanted a value in the range of uint8"),
+        ({"u": 256}, "u: got the integer 256, expected a value in the range of uint8"),
+        ({"u": -1}, "u: got the integer -1, expected a value in the range of uint8"),
     ],
 )
 def test_integers_out_of_range(ops, arguments, message):
@@ -315,7 +315,7 @@ def test_strings_arrive_as_utf8(ops, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "seen"),
+    ("text", "got"),
     [
         ("a\0b", r"a string with a zero character, 'a\x00b'"),
         ("\ud800", r"a string that cannot be encoded as UTF-8, '\ud800'"),
@@ -326,7 +326,7 @@ def test_strings_arrive_as_utf8(ops, text):
 def test_strings_that_are_refused(ops, text, seen):
     with pytest.raises(TypeError) as raised:
         ops.scalars(0, 0, s=text)
-    assert str(raised.value) == f"scalars: s: seen {seen}, wanted a string"
+    assert str(raised.value) == f"scalars: s: got {seen}, expected a string"
 
 
 def test_error_in_a_conversion_is_not_hidden(ops):
@@ -344,7 +344,7 @@ def test_written_arrays_have_memory_for_each_element(shape, strides):
     double = cuplug.elementwise("double_(inout y: T)", "y = 2 * y")
     memory = np.ones(16, np.float32)
     shared = np.lib.stride_tricks.as_strided(memory[8:], shape, strides)
-    wanted = "seen an array whose elements share memory, wanted one with memory for each"
+    wanted = "got an array whose elements share memory, expected one with memory for each"
     with pytest.raises(ValueError, match=f"^twice: out: {wanted}$"):
         twice(np.ones(shape, np.float32), out=shared, device="cpu")
     with pytest.raises(ValueError, match=f"^double_: y: {wanted}: it is changed in place"):

@@ -86,7 +86,7 @@ def test_empty_and_single(form):
 def test_messages_show_the_shape(form):
     x = tensor(form)
     shape = ", ".join(map(str, x.shape))
-    with pytest.raises(TypeError, match=rf"add: b: seen float64\[{shape}\]"):
+    with pytest.raises(TypeError, match=rf"add: b: got float64\[{shape}\]"):
         add(x, x.double())
 
 

@@ -82,7 +82,7 @@ def test_cupy_allocates_the_outputs():
 
 
 def test_dtype_without_operators():
-    with pytest.raises(TypeError, match="source: seen a list of 1 item, wanted"):
+    with pytest.raises(TypeError, match="source: got a list of 1 item, expected"):
         gather([1.0], cupy.array([0]))
 
 
@@ -114,8 +114,8 @@ def test_cuda_array_interface_alone():
     relu(Foreign(x, stream=1), out=out)
     cuplug.synchronize()
     np.testing.assert_array_equal(out.get(), np.maximum(x.get(), 0))
-    with pytest.raises(ValueError, match=r"^relu: out: seen a read-only array"):
+    with pytest.raises(ValueError, match=r"^relu: out: got a read-only array"):
         relu(x, out=Foreign(out, data=(out.data.ptr, True)))
     np.testing.assert_array_equal(relu(Foreign(x.T)).numpy(), np.maximum(x.T.get(), 0))
-    with pytest.raises(ValueError, match=r"^relu: x: seen a strided, misaligned or broadcast"):
+    with pytest.raises(ValueError, match=r"^relu: x: got a strided, misaligned or broadcast"):
         relu(Foreign(x[:2], data=(x.data.ptr + 4, False)))

@@ -49,7 +49,7 @@ def test_dlpack_alone_in_place(ops):
     out = Exporter(x)
     assert ops.copy(np.ones(3), out=out) is out
     for call in (lambda out: scale(out, 2), lambda out: ops.copy(np.zeros(3), out=out)):
-        with pytest.raises(ValueError, match="seen a read-only array, wanted a writable one"):
+        with pytest.raises(ValueError, match="got a read-only array, expected a writable one"):
             call(Exporter(x, versioned=False))  # it cannot say that it may be written
     assert x.tolist() == [1, 1, 1]
 
@@ -71,7 +71,7 @@ def test_dlpack_export_that_fails(ops):
         def __dlpack__(self, **keywords):
             raise BufferError("it is on the moon\nand more")
 
-    wanted = "copy: x: seen Broken that cannot be read: it is on the moon, wanted T[*n] with T"
+    wanted = "copy: x: got Broken that cannot be read: it is on the moon, expected T[*n] with T"
     with pytest.raises(TypeError, match=r"^" + re.escape(wanted)):
         ops.copy(Broken(np.arange(2.0)))
 
@@ -96,7 +96,7 @@ def test_dlpack_export_without_a_shape(ops, name, shape_at):
             ctypes.c_void_p.from_address(managed + shape_at).value = None
             return capsule
 
-    with pytest.raises(TypeError, match="seen Broken that cannot be read: its shape is a null"):
+    with pytest.raises(TypeError, match="got Broken that cannot be read: its shape is a null"):
         ops.copy(Broken(np.arange(2.0), name == "dltensor_versioned"))
 
 
@@ -166,7 +166,7 @@ def test_attribute_that_cannot_be_had(ops, name):
         raise ValueError("it was deleted")
 
     deleted = type("Deleted", (), {name: property(fail), "__dlpack_device__": lambda self: (1, 0)})
-    with pytest.raises(TypeError, match="^copy: x: seen Deleted that cannot be read: it was del"):
+    with pytest.raises(TypeError, match="^copy: x: got Deleted that cannot be read: it was del"):
         ops.copy(deleted())
 
 
@@ -199,7 +199,7 @@ def test_arrays_of_jax(ops):
         assert y.dtype == dtype
         assert y.tolist() == x.astype(dtype).tolist()
     for call in (lambda out: scale(out, 2), lambda out: ops.copy(np.zeros(4, out.dtype), out=out)):
-        with pytest.raises(ValueError, match="seen a read-only array"):
+        with pytest.raises(ValueError, match="got a read-only array"):
             call(x.astype("float32"))  # they never change
 
 

@@ -206,5 +206,5 @@ def test_a_true_claim(ops):
     claim = Claim(2, [2, 3], [-3, 1])
     assert is_true(claim)
     assert ops.copy(Liar(claim)).tolist() == [[256, 257, 258], [253, 254, 255]]
-    with pytest.raises(ValueError, match="wanted elements within 2.62 bytes"):
+    with pytest.raises(ValueError, match="expected elements within 2.62 bytes"):
         ops.copy(Liar(Claim(2, [2, 3], [INT64 - 1, 1])))

@@ -77,7 +77,7 @@ def test_views(device, view):
 
 
 def test_strided_in_place_is_refused_on_the_cpu():
-    with pytest.raises(ValueError, match=r"^scale: data: seen an array that is not C-contiguous"):
+    with pytest.raises(ValueError, match=r"^scale: data: got an array that is not C-contiguous"):
         scale(torch.zeros(8)[::2], 2)
 
 
@@ -86,7 +86,7 @@ def test_strided_in_place_on_a_gpu():
     x = torch.ones(8, device="cuda")
     scale(x[::2], 2)
     assert x.tolist() == [2, 1] * 4
-    with pytest.raises(ValueError, match=r"^scale: data: seen "):
+    with pytest.raises(ValueError, match=r"^scale: data: got "):
         scale(x[:1].expand(8), 2)
 
 
@@ -95,7 +95,7 @@ def test_tensor_that_requires_grad(device):
     x = torch.ones(3, device=device, requires_grad=True)
     assert relu(x).requires_grad
     assert relu(torch.nn.Parameter(x.detach())).requires_grad
-    with pytest.raises(TypeError, match=r"^relu: out: seen with a tensor that PyTorch records"):
+    with pytest.raises(TypeError, match=r"^relu: out: got with a tensor that PyTorch records"):
         relu(x, out=torch.ones(3, device=device))
     assert relu(x.detach()).tolist() == [1, 1, 1]
     assert relu(torch.nn.Parameter(x.detach(), requires_grad=False)).tolist() == [1, 1, 1]
@@ -112,10 +112,10 @@ def test_subclass_with_an_attribute_of_its_own(device):
 @on_each_device
 def test_views_that_are_not_their_memory(device):
     x = torch.tensor([1 + 2j, 3 - 4j], device=device)
-    with pytest.raises(TypeError, match=r"seen a conjugated view \(pass x.resolve_conj\(\)\)"):
+    with pytest.raises(TypeError, match=r"got a conjugated view \(pass x.resolve_conj\(\)\)"):
         gather(x.conj(), index(device, 0))
     for negated in (x.conj().imag, x[:1].conj().imag):
-        with pytest.raises(TypeError, match=r"seen a negated view \(pass x.resolve_neg\(\)\)"):
+        with pytest.raises(TypeError, match=r"got a negated view \(pass x.resolve_neg\(\)\)"):
             gather(negated, index(device, 0))
     assert gather(x.conj().imag.resolve_neg(), index(device, 1)).tolist() == [4]
     assert gather(x.imag, index(device, 1)).tolist() == [-4]
@@ -126,7 +126,7 @@ def test_tensors_without_memory_of_their_own(device, capfd):
     gather(torch.ones(3, device=device), index(device, 0))
     x = torch.eye(3, device=device)
     for none in (x.to_sparse(), torch.ones(3, device="meta")):
-        with pytest.raises(TypeError, match="^gather: source: seen Tensor that cannot be read"):
+        with pytest.raises(TypeError, match="^gather: source: got Tensor that cannot be read"):
             gather(none, index(device, 0))
     if hasattr(library, "register_vmap"):  # PyTorch 2.5
         assert torch.equal(torch.func.vmap(relu)(x), x)
@@ -224,7 +224,7 @@ def test_arguments_through_dlpack_alone(device):
         ("a negated view", z.conj().imag),
         ("Old that cannot be read", old([1.0], device="meta")),
     ]:
-        with pytest.raises(TypeError, match=f"^gather: source: seen {seen}"):
+        with pytest.raises(TypeError, match=f"^gather: source: got {seen}"):
             gather(refused, index(device, 0))
     assert relu(old([1.0], device=device, requires_grad=True)).requires_grad
 

@@ -53,7 +53,7 @@ def tensors_before(request):
 @pytest.mark.parametrize("name", TENSORS)
 def test_messages_name_operator_argument_tensor_and_remedy(name):
     make, text = TENSORS[name]
-    with pytest.raises(TypeError, match=r"(?s)^relu: x: seen .*" + text + ".*, wanted T"):
+    with pytest.raises(TypeError, match=r"(?s)^relu: x: got .*" + text + ".*, expected T"):
         relu(make())
 
 

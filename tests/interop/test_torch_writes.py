@@ -122,7 +122,7 @@ def test_leaves_that_require_grad_stay_as_they_are():
 def test_out_without_grad():
     x, w = torch.tensor([1.0, -1.0], requires_grad=True), torch.ones(2, requires_grad=True)
     out = torch.empty(2)
-    with pytest.raises(TypeError, match="out: seen with a tensor that PyTorch records"):
+    with pytest.raises(TypeError, match="out: got with a tensor that PyTorch records"):
         relu(x, out=out)
     with torch.no_grad():
         assert relu(x, out=out) is out

@@ -68,12 +68,12 @@ def test_what_the_driver_is_asked_for(run_kernels, tmp_path, given, wanted):
     ("configuration", "kind", "part"),
     [
         ("2113, 1024, cooperative=True", "ValueError",
-         "f: grid: seen 2113 blocks, wanted at most 264: those of a cooperative launch"),
+         "f: grid: got 2113 blocks, expected at most 264: those of a cooperative launch"),
         ("(4, 3), 32, cluster=(2, 2)", "ValueError",
-         "f: grid: seen 3 blocks in dimension y, wanted a multiple of the cluster's 2"),
-        ("4, 32, cluster=(2, 0)", "ValueError", "wanted a multiple of the cluster's 0"),
-        ("4, 32, cluster='2'", "TypeError", "f: cluster: seen str, wanted an int"),
-        ("4, 32, cluster=(1, 1, 1, 1)", "ValueError", "f: cluster: seen 4 sizes, wanted 1 to 3"),
+         "f: grid: got 3 blocks in dimension y, expected a multiple of the cluster's 2"),
+        ("4, 32, cluster=(2, 0)", "ValueError", "expected a multiple of the cluster's 0"),
+        ("4, 32, cluster='2'", "TypeError", "f: cluster: got str, expected an int"),
+        ("4, 32, cluster=(1, 1, 1, 1)", "ValueError", "f: cluster: got 4 sizes, expected 1 to 3"),
     ],
 )  # fmt: skip
 def test_wrong_launches(run_kernels, configuration, kind, part):
@@ -89,7 +89,7 @@ def test_older_gpus(run_kernels, given):
     name = given.partition("=")[0]
     body = f"""
     f = cuplug.compile("__global__ void f() {{}}", architecture=80)["f"]
-    raises(ValueError, "f: {name}: seen a GPU of compute capability 8.0, wanted 9.0 or newer",
+    raises(ValueError, "f: {name}: got a GPU of compute capability 8.0, expected 9.0 or newer",
            f.configure(2, 32, {given}))
     """
     run_kernels(body, FAKE_CUDA_CAPABILITY="80")
@@ -110,7 +110,7 @@ def test_cooperative_on_a_gpu():
     ring = cuplug.compile(GRID_SYNC)["ring"]
     ring.configure(4, 256, cooperative=True)(cuplug.InOut(x), cuplug.Out(y))
     assert np.array_equal(y, np.roll(np.arange(n), -n // 2))
-    with pytest.raises(ValueError, match="wanted at most .*: those of a cooperative launch"):
+    with pytest.raises(ValueError, match="expected at most .*: those of a cooperative launch"):
         ring.configure(1 << 20, 256, cooperative=True)(None, None)
 
 

@@ -43,7 +43,9 @@ def test_a_virtual_architecture_gives_ptx():
     assert ".target sm_80" in module.ptx
     same = cuplug.compile(SOURCE, names=NAMES, architecture="sm_90")
     assert same is cuplug.compile(SOURCE, names=NAMES, architecture="90")
-    with pytest.raises(cuplug.CompileError, match="architecture: seen compute_33, wanted one that"):
+    with pytest.raises(
+        cuplug.CompileError, match="architecture: got compute_33, expected one that"
+    ):
         cuplug.compile(SOURCE, architecture="compute_33")
 
 
@@ -62,7 +64,7 @@ def test_what_was_compiled_elsewhere(module, form, tmp_path):
     if form == "ptx":
         assert loaded.ptx == module.ptx
     else:
-        with pytest.raises(ValueError, match="ptx: seen machine code that was loaded"):
+        with pytest.raises(ValueError, match="ptx: got machine code that was loaded"):
             _ = loaded.ptx
 
 
@@ -81,9 +83,9 @@ def test_a_fatbin(tmp_path):
 @pytest.mark.parametrize(
     ("image", "kind", "part"),
     [
-        (b"some text", ValueError, "load_image: <image>: seen b'some text', wanted PTX, a cubin"),
-        (b"\x7fELF" + bytes(60), ValueError, "seen code for a CPU"),
-        (7, TypeError, "load_image: image: seen int, wanted bytes, PTX as text, or a path"),
+        (b"some text", ValueError, "load_image: <image>: got b'some text', expected PTX, a cubin"),
+        (b"\x7fELF" + bytes(60), ValueError, "got code for a CPU"),
+        (7, TypeError, "load_image: image: got int, expected bytes, PTX as text, or a path"),
         ("no/such/file", FileNotFoundError, "load_image: image: No such file"),
     ],
 )
@@ -101,7 +103,7 @@ def test_what_is_no_image(image, kind, part):
             "scale<3>",
             "there is no kernel scale<3>, name it in names=: did you mean scale<4>?",
         ),
-        ("nothing", "there is no kernel nothing: seen scale<4>, add, shift, "),
+        ("nothing", "there is no kernel nothing: got scale<4>, add, shift, "),
     ],
 )
 def test_a_name_that_is_not_there_is_an_error_at_once(module, name, part):

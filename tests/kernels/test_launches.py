@@ -13,12 +13,12 @@ def test_what_a_kernel_is_asked(run_kernels):
     body = """
     module = cuplug.compile("__global__ void f(float *x) {}")
     f = module["f"]
-    raises(TypeError, "f: prepare: seen int, wanted a str", f.prepare, 5)
-    raises(TypeError, "f: n_threads: seen str, wanted an int", f.max_active_blocks, "a")
-    raises(ValueError, "f: n_threads: seen 2147483648", f.max_active_blocks, 1 << 31)
-    raises(ValueError, "f: shared: seen -1, wanted 0 to", f.suggest_block, -1)
-    raises(TypeError, "global_: name: seen int, wanted a str", module.global_, 5)
-    raises(TypeError, "In: seen dtype object, wanted numbers or structs", cuplug.In, None)
+    raises(TypeError, "f: prepare: got int, expected a str", f.prepare, 5)
+    raises(TypeError, "f: n_threads: got str, expected an int", f.max_active_blocks, "a")
+    raises(ValueError, "f: n_threads: got 2147483648", f.max_active_blocks, 1 << 31)
+    raises(ValueError, "f: shared: got -1, expected 0 to", f.suggest_block, -1)
+    raises(TypeError, "global_: name: got int, expected a str", module.global_, 5)
+    raises(TypeError, "In: got dtype object, expected numbers or structs", cuplug.In, None)
     """
     run_kernels(body)
 
@@ -29,21 +29,21 @@ def test_odd_arrays_on_the_gpu(run_kernels):
         "__global__ void f(float *x) { if (x) x[0] = 1; } __global__ void g(void *x) {}")
     x = cuplug.asarray(np.zeros(8, np.float32))
     misaligned = Foreign(x, data=(x.data_ptr + 2, False), shape=(2,))
-    raises(ValueError, "argument 1: seen a misaligned array", module["f"][1, 1], misaligned)
+    raises(ValueError, "argument 1: got a misaligned array", module["f"][1, 1], misaligned)
     module["g"][1, 1](misaligned)
     for launch in (module["f"][1, 1], module["g"][1, 1]):
-        raises(TypeError, "seen a byte-swapped array", launch, Foreign(x, typestr=">f4"))
+        raises(TypeError, "got a byte-swapped array", launch, Foreign(x, typestr=">f4"))
         for strides in ((5,), (8,), (-4,)):
-            raises(ValueError, "argument 1: seen a ", launch,
+            raises(ValueError, "argument 1: got a ", launch,
                    Foreign(x, strides=strides, shape=(2,)))
         launch(Foreign(x, strides=(400,), shape=(1,)))
         launch(Foreign(x, strides=(1, 3), shape=(0, 2), data=(0, False)))
     vectors = cuplug.compile("struct alignas(16) v { float x[4]; }; __global__ void f(v *x) {}")
     vectors["f"][1, 1](Foreign(x, data=(x.data_ptr + 16, False), shape=(4,)))
-    raises(ValueError, "f: argument 1: seen a misaligned array, wanted an address that is a "
+    raises(ValueError, "f: argument 1: got a misaligned array, expected an address that is a "
            "multiple of 16", vectors["f"][1, 1],
            Foreign(x, data=(x.data_ptr + 4, False), shape=(4,)))
-    raises(TypeError, "f: argument 1: seen Foreign with a mask, which would be lost",
+    raises(TypeError, "f: argument 1: got Foreign with a mask, which would be lost",
            module["f"][1, 1], Foreign(x, mask=x))
     raises(TypeError, "ill-formed", module["f"][1, 1], Foreign(x, shape=None))
 
@@ -54,7 +54,7 @@ def test_odd_arrays_on_the_gpu(run_kernels):
     module["f"][1, 1](Memory(x.data_ptr))
     assert x.numpy()[0] == 1
     for address in (-1, 1 << 64):
-        raises(ValueError, f"argument 1: seen the address {address}", module["f"][1, 1],
+        raises(ValueError, f"argument 1: got the address {address}", module["f"][1, 1],
                Memory(address))
     """
     run_kernels(body)
@@ -68,7 +68,7 @@ def test_written_arrays_must_not_overlap(run_kernels):
     x = np.arange(8, dtype=np.int32)
     for y, z in ((x, x), (x[:5], x[3:]), (x[::2], x[2::2]), (x[:4], x[3::-1])):
         for a, b in ((Out, Out), (InOut, Out), (InOut, InOut)):
-            raises(ValueError, "f: argument 3: seen memory of argument 2", launch,
+            raises(ValueError, "f: argument 3: got memory of argument 2", launch,
                    In(x), a(y), b(z))
     np.testing.assert_array_equal(x, np.arange(8))
     both = np.zeros(8, np.int32)
@@ -100,14 +100,14 @@ def test_odd_arrays_of_the_host(run_kernels):
         np.testing.assert_array_equal(x, np.arange(x.size, dtype=np.float32).reshape(x.shape))
         launch(In(x), x.size)
         np.testing.assert_array_equal(x, np.arange(x.size, dtype=np.float32).reshape(x.shape))
-    raises(ValueError, "Out: seen a read-only array", Out, np.broadcast_to(np.float32(0), (3,)))
+    raises(ValueError, "Out: got a read-only array", Out, np.broadcast_to(np.float32(0), (3,)))
     for wrap in (In, Out, InOut):
-        raises(TypeError, "seen a masked array, whose mask would be lost", wrap,
+        raises(TypeError, "got a masked array, whose mask would be lost", wrap,
                np.ma.masked_array(np.zeros(3, np.float32), [0, 1, 0]))
     x = np.zeros(3, np.float32)
     wrapped = Out(x)
     x.flags.writeable = False
-    raises(ValueError, "f: argument 1: seen a read-only array", launch, wrapped, 3)
+    raises(ValueError, "f: argument 1: got a read-only array", launch, wrapped, 3)
     np.testing.assert_array_equal(x, np.zeros(3))
     """
     run_kernels(body)
@@ -155,7 +155,7 @@ def test_structs_are_copied_and_native(run_kernels):
     assert out[0] == 1
     swapped = pairs.astype([("a", ">i4"), ("b", ">i4")])
     for wrong in (swapped[0], swapped[:1], pairs, np.array([None]), b"1234567", 1.0):
-        raises(TypeError, "f: argument 1: seen ", launch, wrong, Out(out))
+        raises(TypeError, "f: argument 1: got ", launch, wrong, Out(out))
     """
     run_kernels(body)
 
@@ -166,15 +166,15 @@ def test_how_launches_are_made_and_called(run_kernels):
     f = module["f"]
     launch = f[1, 1]
     assert f[1, 1] is launch and f[[1], [1, 1]] is not None
-    raises(TypeError, "f: seen keywords, wanted arguments by position", lambda: launch(n=1))
-    raises(TypeError, "f: seen keywords", lambda: launch(1, n=1))
+    raises(TypeError, "f: got keywords, expected arguments by position", lambda: launch(n=1))
+    raises(TypeError, "f: got keywords", lambda: launch(1, n=1))
     launch(*[1], **{})
     type(launch).__call__(launch, 1)
     for wrong in ((), (None, (1, 1)), (f, None), (1, (1, 1))):
         raises(TypeError, "", type(launch), *wrong)
         raises(TypeError, "", type(launch).__new__, type(launch), *wrong)
     raises(TypeError, "", cuplug.Kernel.__new__, cuplug.Kernel)
-    raises(TypeError, "wanted the name of a kernel", lambda: module[1])
+    raises(TypeError, "expected the name of a kernel", lambda: module[1])
     """
     run_kernels(body)
 
@@ -184,15 +184,15 @@ def test_variables_of_odd_dtypes(run_kernels):
     source = "__device__ int v[4]; __global__ void f() { v[0] = 1; }"
     module = cuplug.compile(source)
     for dtype in (object, ">i4", "S0"):
-        raises(TypeError, "v: seen dtype ", module.global_, "v", dtype)
+        raises(TypeError, "v: got dtype ", module.global_, "v", dtype)
     for shape in ((-2, -2), (4, 0), 3, (2, 1)):
-        raises(ValueError, "wanted 16 bytes in all", module.global_, "v", "int32", shape)
+        raises(ValueError, "expected 16 bytes in all", module.global_, "v", "int32", shape)
     v = module.global_("v", "int32", np.int64(4))
     v.set([1, 2, 3, True])
     np.testing.assert_array_equal(v.numpy(), [1, 2, 3, 1])
     v.set(7)
     for lossy in (1.5, [1, 2, 3, 4.5], [1j] * 4):
-        raises(TypeError, "v: seen dtype ", v.set, lossy)
+        raises(TypeError, "v: got dtype ", v.set, lossy)
     np.testing.assert_array_equal(v.numpy(), [7] * 4)
     """
     run_kernels(body)
@@ -215,7 +215,7 @@ def test_without_arrays_the_stream_says_where(run_kernels):
     launch(3, Out(out))
     assert out[0] == 3
     launch(4, cuplug.asarray(out, device=1))
-    raises(ValueError, "f: stream: seen one of cuda:1, wanted one of cuda:0", launch, 4,
+    raises(ValueError, "f: stream: got one of cuda:1, expected one of cuda:0", launch, 4,
            cuplug.asarray(out, device=0))
     """
     run_kernels(body)
@@ -261,7 +261,7 @@ def test_nothing_is_left_after_errors(run_kernels):
         raises(TypeError, "f: argument 2", launch, InOut(x), In(np.zeros(3)), 1)
         raises(TypeError, "f: argument 3", launch, InOut(x), InOut(y), "1")
         raises(ValueError, "f: argument 2", launch, InOut(x), InOut(x), 1)
-        raises(TypeError, "f: seen 2 arguments", launch, InOut(x), y)
+        raises(TypeError, "f: got 2 arguments", launch, InOut(x), y)
     cuplug.synchronize()
     assert cuplug.memory_info() == used
     assert (sys.getrefcount(x), sys.getrefcount(y)) == before

@@ -114,20 +114,20 @@ def test_narrow_floats(run_kernels):
 @pytest.mark.parametrize(
     ("argument", "kind", "part"),
     [
-        ("1.5, x", "TypeError", "argument 1: seen float 1.5, wanted int"),
-        ("'a', x", "TypeError", "argument 1: seen str 'a', wanted int"),
-        ("True, x", "TypeError", "argument 1: seen bool True, wanted int"),
-        ("2**31, x", "ValueError", "out of range, wanted int: -2147483648 to 2147483647"),
+        ("1.5, x", "TypeError", "argument 1: got float 1.5, expected int"),
+        ("'a', x", "TypeError", "argument 1: got str 'a', expected int"),
+        ("True, x", "TypeError", "argument 1: got bool True, expected int"),
+        ("2**31, x", "ValueError", "out of range, expected int: -2147483648 to 2147483647"),
         ("-2**80, x", "ValueError", "out of range"),
-        ("1, x.numpy()", "TypeError", "seen a NumPy array in host memory, float32, shape (4,)"),
-        ("1, cuplug.asarray(np.zeros(4))", "TypeError", "argument 2: seen Array, float64"),
-        ("1, 'x'", "TypeError", "argument 2: seen str 'x', wanted float *"),
-        ("1, 2.5", "TypeError", "argument 2: seen float 2.5, wanted float *"),
-        ("1, In(np.zeros(3, np.int32))", "TypeError", "int32, shape (3,), wanted float *"),
-        ("In(np.zeros(3, np.int32)), x", "TypeError", "argument 1: seen a NumPy array"),
-        ("1", "TypeError", "f: seen 1 arguments, wanted 2: f(int, float *)"),
-        ("1, Foreign(x, strides=(8,), shape=(2,))", "ValueError", "seen a strided array"),
-        ("1, Foreign(x, data=(x.data_ptr, True))", "ValueError", "seen a read-only array"),
+        ("1, x.numpy()", "TypeError", "got a NumPy array in host memory, float32, shape (4,)"),
+        ("1, cuplug.asarray(np.zeros(4))", "TypeError", "argument 2: got Array, float64"),
+        ("1, 'x'", "TypeError", "argument 2: got str 'x', expected float *"),
+        ("1, 2.5", "TypeError", "argument 2: got float 2.5, expected float *"),
+        ("1, In(np.zeros(3, np.int32))", "TypeError", "int32, shape (3,), expected float *"),
+        ("In(np.zeros(3, np.int32)), x", "TypeError", "argument 1: got a NumPy array"),
+        ("1", "TypeError", "f: got 1 arguments, expected 2: f(int, float *)"),
+        ("1, Foreign(x, strides=(8,), shape=(2,))", "ValueError", "got a strided array"),
+        ("1, Foreign(x, data=(x.data_ptr, True))", "ValueError", "got a read-only array"),
     ],
 )
 def test_wrong_arguments(run_kernels, argument, kind, part):
@@ -144,16 +144,16 @@ def test_wrong_arguments(run_kernels, argument, kind, part):
 @pytest.mark.parametrize(
     ("configuration", "kind", "part"),
     [
-        ("1", "TypeError", "wanted kernel[grid, block]"),
-        ("1, 2.0", "TypeError", "block: seen float, wanted an int"),
-        ("-1, 2", "ValueError", "grid: seen -1"),
-        ("1, (1, 1, 1, 1)", "ValueError", "block: seen 4 sizes, wanted 1 to 3"),
-        ("1, 0", "ValueError", "block: seen 0 threads, wanted 1 to 1024"),
-        ("1, 1025", "ValueError", "block: seen 1025 in dimension x, wanted at most 1024"),
-        ("1, (32, 33)", "ValueError", "block: seen 1056 threads, wanted 1 to 1024"),
-        ("(1, 65536), 1", "ValueError", "grid: seen 65536 in dimension y, wanted at most 65535"),
-        ("1, 1, 300000", "ValueError", "shared: seen 300000 bytes, wanted at most 232432"),
-        ("1, 1, 0, 'stream'", "TypeError", "f: stream: seen str"),
+        ("1", "TypeError", "expected kernel[grid, block]"),
+        ("1, 2.0", "TypeError", "block: got float, expected an int"),
+        ("-1, 2", "ValueError", "grid: got -1"),
+        ("1, (1, 1, 1, 1)", "ValueError", "block: got 4 sizes, expected 1 to 3"),
+        ("1, 0", "ValueError", "block: got 0 threads, expected 1 to 1024"),
+        ("1, 1025", "ValueError", "block: got 1025 in dimension x, expected at most 1024"),
+        ("1, (32, 33)", "ValueError", "block: got 1056 threads, expected 1 to 1024"),
+        ("(1, 65536), 1", "ValueError", "grid: got 65536 in dimension y, expected at most 65535"),
+        ("1, 1, 300000", "ValueError", "shared: got 300000 bytes, expected at most 232432"),
+        ("1, 1, 0, 'stream'", "TypeError", "f: stream: got str"),
     ],
 )
 def test_wrong_grids(run_kernels, configuration, kind, part):
@@ -171,7 +171,7 @@ def test_a_kernel_called_without_a_grid_says_how(run_kernels):
     try:
         f(np.zeros(1, np.int32))
     except TypeError as error:
-        assert str(error) == "f: seen a call without a grid, wanted f[grid, block](...)"
+        assert str(error) == "f: got a call without a grid, expected f[grid, block](...)"
     else:
         raise AssertionError("it was launched")
     """
@@ -220,9 +220,9 @@ def test_structs(run_kernels):
     bad = np.array((3, x.data_ptr), packed)
     raises(TypeError, "a structure of 12 bytes (n at 0, data at 4; numpy.dtype(..., align=True)",
            module["twice"][1, 32], bad[()])
-    raises(TypeError, "wanted struct of 16 bytes", module["twice"][1, 32], bad[()])
+    raises(TypeError, "expected struct of 16 bytes", module["twice"][1, 32], bad[()])
     raises(TypeError, "a structure of 12 bytes", module["every"][2, 32], In(bad.reshape(1)))
-    raises(TypeError, "seen int 3, wanted struct of 16 bytes", module["twice"][1, 32], 3)
+    raises(TypeError, "got int 3, expected struct of 16 bytes", module["twice"][1, 32], 3)
     """
     run_kernels(body)
 
@@ -277,9 +277,9 @@ def test_globals(run_kernels):
     assert module.global_("mine::counter", "int32").numpy() == 2
     module["use"][1, 2](table)
     assert module.global_("table").shape == (16,)
-    raises(ValueError, "wanted 16 bytes in all", module.global_, "table", "float64", 3)
+    raises(ValueError, "expected 16 bytes in all", module.global_, "table", "float64", 3)
     raises(cuplug.NotFoundError, "there is no variable nothing", module.global_, "nothing")
-    raises(TypeError, "seen dtype float64, wanted float32", table.set, np.zeros(4))
+    raises(TypeError, "got dtype float64, expected float32", table.set, np.zeros(4))
     """
     run_kernels(body)
 
@@ -293,7 +293,7 @@ def test_several_gpus(run_kernels):
         np.testing.assert_array_equal(x.numpy(), [3] * 8)
     y = cuplug.asarray(np.ones(8, np.float32), device=0)
     source = "__global__ void f(float *x, float *y) {}"
-    raises(ValueError, "argument 2: seen an array on cuda:0, wanted one on cuda:1",
+    raises(ValueError, "argument 2: got an array on cuda:0, expected one on cuda:1",
            cuplug.compile(source)["f"][1, 1], x, y)
     """
     run_kernels(body)
@@ -320,13 +320,13 @@ def test_declared_types(run_kernels):
     x = cuplug.asarray(np.ones(8, np.float32))
     kernel[1, 8](x, np.float32(2), np.int64(8))
     raises(TypeError, "declare it with kernel.prepare", kernel[1, 8], x, 2.0, np.int64(8))
-    raises(TypeError, "seen float64 2.0", kernel[1, 8], x, np.float64(2), np.int64(8))
+    raises(TypeError, "got float64 2.0", kernel[1, 8], x, np.float64(2), np.int64(8))
     kernel.prepare("float *x, float, int64_t n")[1, 8](x, 2, 8)
     np.testing.assert_array_equal(x.numpy(), [4] * 8)
-    raises(ValueError, "seen types of [8, 4, 4] bytes, wanted [8, 4, 8]",
+    raises(ValueError, "got types of [8, 4, 4] bytes, expected [8, 4, 8]",
            kernel.prepare("float *, float, int")[1, 8], x, 2, 8)
-    raises(ValueError, "wanted a C type", kernel.prepare, "float *, whatever, int")
-    raises(ValueError, "wanted the compiled types", known.prepare, "float *, int, int64")
+    raises(ValueError, "expected a C type", kernel.prepare, "float *, whatever, int")
+    raises(ValueError, "expected the compiled types", known.prepare, "float *, int, int64")
     """
     run_kernels(body)
 
@@ -360,11 +360,11 @@ def test_staged_arguments_are_not_captured(run_kernels):
     scale = cuplug.compile(SCALE, names=["scale<1>"])["scale<1>"]
     x = np.ones(8, np.float32)
     for wrong, kind in ((np.zeros(3, ">f4"), TypeError), ([1.0], TypeError), (None, TypeError)):
-        raises(kind, "InOut: seen", InOut, wrong)
+        raises(kind, "InOut: got", InOut, wrong)
     frozen = np.zeros(3, np.float32)
     frozen.flags.writeable = False
-    raises(ValueError, "InOut: seen a read-only array", InOut, frozen)
-    raises(TypeError, "In: seen dtype object", In, [object()])
+    raises(ValueError, "InOut: got a read-only array", InOut, frozen)
+    raises(TypeError, "In: got dtype object", In, [object()])
     """
     run_kernels(body)
 
@@ -379,7 +379,7 @@ def test_same_source_same_module(run_kernels):
     raises(cuplug.NotFoundError, "name it in names=", lambda: a["scale<2>"])
     raises(cuplug.NotFoundError, "there is no kernel nothing",
            lambda: a["nothing"][1, 1]())
-    raises(TypeError, "options: seen str", cuplug.compile, SCALE, "-DX")
+    raises(TypeError, "options: got str", cuplug.compile, SCALE, "-DX")
     """
     run_kernels(body)
 

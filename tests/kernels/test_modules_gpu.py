@@ -64,7 +64,7 @@ def test_shared_memory_on_a_gpu():
         kernel[1, 256, 4 * n](cuplug.Out(out), n)
         np.testing.assert_array_equal(out, np.arange(n)[::-1])
     most = kernel.attributes().max_dynamic_shared_bytes
-    with pytest.raises(ValueError, match=f"wanted at most {most}"):
+    with pytest.raises(ValueError, match=f"expected at most {most}"):
         kernel[1, 256, most + 4](cuplug.Out(out), 1)
     assert kernel.max_active_blocks(256) >= 1
     threads, blocks = kernel.suggest_block()

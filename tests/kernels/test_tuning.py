@@ -38,7 +38,7 @@ def test_the_best_block_is_remembered(run_kernels, tmp_path):
     assert np.all(x.numpy() == 103)
     add.tune(lambda block: (1000 + block - 1) // block, x, 1000, blocks=[64])
     assert np.all(x.numpy() == 154)
-    raises(ValueError, "add: blocks: seen none", lambda: add.tune(9, x, 9, blocks=[]))
+    raises(ValueError, "add: blocks: got none", lambda: add.tune(9, x, 9, blocks=[]))
     raises(ValueError, "add: tune: no block of [2048] runs",
            lambda: add.tune(9, x, 9, blocks=[2048]))
     raises(TypeError, "add: argument 2", lambda: add.tune(9, x, "n"))

@@ -50,8 +50,8 @@ def test_another_file_is_refused(library, tmp_path, run_python, version):
     other.mkdir()
     file = named_plugin(other / "libsent.so", "sent", VERSION=quoted(version), DOC=quoted("New."))
     assert received(data, run_python, other) == (
-        f"sent.sent: seen version {version} with SHA-256 {digest(file)}, in {file}, "
-        f"wanted version 1.0 with SHA-256 {digest(library)}\n"
+        f"sent.sent: got version {version} with SHA-256 {digest(file)}, in {file}, "
+        f"expected version 1.0 with SHA-256 {digest(library)}\n"
     )
 
 
@@ -111,7 +111,7 @@ def test_what_is_known_stays_known(library, place):
 def test_a_version_and_a_digest_can_be_asked_for(library):
     assert cuplug.find("sent", "1.0", digest(library)) == cuplug.find("sent")
     assert cuplug.find("sent", digest=digest(library)).version == "1.0"
-    with pytest.raises(cuplug.PluginError, match=r"seen version 1.0, in .*, wanted version 2"):
+    with pytest.raises(cuplug.PluginError, match=r"got version 1.0, in .*, expected version 2"):
         cuplug.find("sent", version="2")
-    with pytest.raises(cuplug.PluginError, match=f"wanted SHA-256 {'0' * 64}$"):
+    with pytest.raises(cuplug.PluginError, match=f"expected SHA-256 {'0' * 64}$"):
         cuplug.find("sent", digest="0" * 64)

@@ -163,5 +163,5 @@ def test_calls_on_other_threads_go_on(write):
 
 
 def test_what_cannot_be_reloaded():
-    with pytest.raises(TypeError, match="reload: seen int, wanted an operator or a plugin"):
+    with pytest.raises(TypeError, match="reload: got int, expected an operator or a plugin"):
         cuplug.reload(3)

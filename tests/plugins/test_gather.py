@@ -126,7 +126,7 @@ def test_unsigned_indices_beyond_int64(backend, mode):
 @pytest.mark.parametrize("index", [1, np.array([1])])
 def test_axis_out_of_range(axis, index):
     limit = r"max\(len\(s\), 1\)"
-    wanted = rf"gather: seen s = \(2, 3\), axis = {axis}, wanted -{limit} <= axis < {limit}"
+    wanted = rf"gather: got s = \(2, 3\), axis = {axis}, expected -{limit} <= axis < {limit}"
     with pytest.raises(ValueError, match=wanted):
         gather(np.zeros((2, 3)), index, axis=axis)
 
@@ -143,7 +143,7 @@ def test_source_without_dimensions(backend, axis):
     with pytest.raises(IndexError, match="index 1 at position 0 is out of bounds for size 1"):
         backend(gather, source, np.array([1]), axis=axis)
         cuplug.synchronize()
-    with pytest.raises(ValueError, match="axis = 1, wanted"):
+    with pytest.raises(ValueError, match="axis = 1, expected"):
         backend(gather, source, np.array([0]), axis=1)
 
 
@@ -232,7 +232,7 @@ def test_works_again_after_a_bad_index(backend):
 def test_empty_axis(backend, mode):
     source = np.empty((0, 2), np.float32)
     assert backend(gather, source, np.empty((3, 0), np.int32), mode=mode).shape == (3, 0, 2)
-    with pytest.raises(IndexError, match="gather: source: seen an empty axis 0, wanted at least"):
+    with pytest.raises(IndexError, match="gather: source: got an empty axis 0, expected at least"):
         backend(gather, source, np.array([0], np.int32), mode=mode)
 
 

@@ -197,7 +197,7 @@ def test_empty(backend, mode):
     source = np.empty((0, 2), np.float32)
     assert backend(gather_backward, np.empty((3, 0, 2), "f4"), none, source).shape == (0, 2)
     one = np.array([0], np.int32)
-    with pytest.raises(IndexError, match="gather_backward: source: seen an empty axis 0, wanted"):
+    with pytest.raises(IndexError, match="gather_backward: source: got an empty axis 0, expected"):
         backend(gather_backward, np.empty((1, 2), np.float32), one, source, mode=mode)
 
 
@@ -243,10 +243,10 @@ def test_one_bad_index(backend, bad):
 @pytest.mark.parametrize(
     ("shape", "wanted"),
     [
-        ((5, 4), "grad: seen 2 dimensions, wanted 3"),
-        ((5, 7, 4), "grad: seen size 7 in dimension 1, wanted 6"),
-        ((3, 6, 4), "grad: seen size 3 in dimension 0, wanted 5"),
-        ((5, 6, 3), "grad: seen size 3 in dimension 2, wanted 4"),
+        ((5, 4), "grad: got 2 dimensions, expected 3"),
+        ((5, 7, 4), "grad: got size 7 in dimension 1, expected 6"),
+        ((3, 6, 4), "grad: got size 3 in dimension 0, expected 5"),
+        ((5, 6, 3), "grad: got size 3 in dimension 2, expected 4"),
     ],
 )
 def test_gradients_of_another_shape(backend, shape, wanted):
@@ -256,7 +256,7 @@ def test_gradients_of_another_shape(backend, shape, wanted):
 
 
 def test_integers_have_no_gradient():
-    with pytest.raises(TypeError, match=r"gather_backward: grad: seen int32\[2\], wanted T"):
+    with pytest.raises(TypeError, match=r"gather_backward: grad: got int32\[2\], expected T"):
         gather_backward(np.zeros(2, np.int32), np.zeros(2, int), np.zeros(2, np.int32))
 
 

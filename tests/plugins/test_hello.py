@@ -18,5 +18,5 @@ def test_from_the_gpu(run_python):
 def test_takes_no_arguments():
     from cuplug.ops import hello
 
-    with pytest.raises(TypeError, match="hello: seen 1 arguments, wanted at most 0"):
+    with pytest.raises(TypeError, match="hello: got 1 arguments, expected at most 0"):
         hello(1)

@@ -93,7 +93,7 @@ def test_a_number_without_a_bin(backend, value):
 @pytest.mark.parametrize("n", [0, 3])
 def test_edges_that_do_not_ascend_are_refused(backend, n):
     for edges in ([0.0, 2.0, 1.0], [0.0, np.nan, 1.0]):
-        with pytest.raises(ValueError, match="edges: seen a smaller number at position 2, wanted"):
+        with pytest.raises(ValueError, match="edges: got a smaller number at position 2, expected"):
             backend(histogram, np.ones(n), np.array(edges))
             cuplug.synchronize()
     assert_same(backend(histogram, np.ones(n), np.array([0.0, 1.0])), np.array([n]))
@@ -102,7 +102,7 @@ def test_edges_that_do_not_ascend_are_refused(backend, n):
 def test_many_edges_that_do_not_ascend_are_refused(backend):
     edges = np.arange(100_000.0)
     edges[70_001] = 69_999
-    with pytest.raises(ValueError, match="edges: seen a smaller number at position 70001, wanted"):
+    with pytest.raises(ValueError, match="edges: got a smaller number at position 70001, expected"):
         backend(histogram, np.ones(3), edges)
         cuplug.synchronize()
 
@@ -116,6 +116,6 @@ def test_a_range_without_numbers_is_refused():
 
 @pytest.mark.parametrize(("low", "high"), [(-np.inf, np.inf), (0, np.inf), (-1e308, 1e308)])
 def test_a_range_that_is_not_finite_is_refused(backend, low, high):
-    message = "histogram: high: seen a distance from low that is not finite, wanted one that is"
+    message = "histogram: high: got a distance from low that is not finite, expected one that is"
     with pytest.raises(ValueError, match=message):
         backend(histogram, np.ones(3), 4, float(low), float(high))

@@ -149,8 +149,8 @@ def test_a_bad_position_changes_nothing_on_the_host():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.ones((3, 4)), []), "indices: seen an empty list"),
-        ((np.ones(3), [np.array([0])] * 2), r"wanted len\(indices\) <= len\(s\)"),
+        ((np.ones((3, 4)), []), "indices: got an empty list"),
+        ((np.ones(3), [np.array([0])] * 2), r"expected len\(indices\) <= len\(s\)"),
         ((np.ones((3, 4)), [np.array([0]), np.array([0, 1])]), r"item 1: dimensions \*n"),
     ],
     ids=["none", "many", "unlike"],
@@ -161,8 +161,8 @@ def test_refused(arguments, message):
 
 
 def test_values_of_another_number():
-    message = "values: seen 3 elements, wanted 4 for each of 2 positions"
-    with pytest.raises(ValueError, match="index_backward: values: seen 1 elements, wanted 4"):
+    message = "values: got 3 elements, expected 4 for each of 2 positions"
+    with pytest.raises(ValueError, match="index_backward: values: got 1 elements, expected 4"):
         index_backward(np.ones(1), [np.array([0, 1])], np.ones((3, 4)))
     with pytest.raises(ValueError, match=f"index_put: {message}"):
         index_put(np.ones((3, 4)), [np.array([0, 1])], np.ones(3))

@@ -134,7 +134,7 @@ def test_bad_input():
         ops.join(x, np.ones((3, 3)))
     with pytest.raises(TypeError, match="join: b: "):
         ops.join(x, x.astype("float32"))
-    with pytest.raises(ValueError, match="seen times = -1, wanted times >= 0"):
+    with pytest.raises(ValueError, match="got times = -1, expected times >= 0"):
         ops.repeat(x, -1)
     with pytest.raises(ValueError, match="tril: x: "):
         ops.tril(np.ones(3))

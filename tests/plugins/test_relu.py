@@ -135,7 +135,7 @@ def test_unsigned_integers_stay(backend, dtype):
 
 
 def test_bools_are_refused(backend):
-    with pytest.raises(TypeError, match=r"relu: x: seen bool\[3\], wanted T\[\.\.\.\] with T: "):
+    with pytest.raises(TypeError, match=r"relu: x: got bool\[3\], expected T\[\.\.\.\] with T: "):
         backend(relu, np.zeros(3, bool))
 
 

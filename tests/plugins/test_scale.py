@@ -71,7 +71,7 @@ def test_the_gradient_is_the_adjoint(dtype):
 
 @pytest.mark.parametrize("dtype", [*SIGNED, *UNSIGNED])
 def test_integers_have_no_gradient(dtype):
-    with pytest.raises(TypeError, match=r"scale_backward: grad: seen u?int\d+\[3\], wanted T"):
+    with pytest.raises(TypeError, match=r"scale_backward: grad: got u?int\d+\[3\], expected T"):
         scale_backward(np.ones(3, dtype), 2)
 
 
@@ -83,12 +83,12 @@ def test_a_part_of_an_array():
 
 def test_what_cannot_be_changed_is_refused():
     x = np.arange(6.0)
-    with pytest.raises(ValueError, match="scale: data: seen an array that is not C-contiguous"):
+    with pytest.raises(ValueError, match="scale: data: got an array that is not C-contiguous"):
         scale(x[::2], 2)
     x.flags.writeable = False
-    with pytest.raises(ValueError, match="scale: data: seen a read-only array"):
+    with pytest.raises(ValueError, match="scale: data: got a read-only array"):
         scale(x, 2)
-    with pytest.raises(ValueError, match="scale: factor: seen the integer 300, wanted a value in"):
+    with pytest.raises(ValueError, match="scale: factor: got the integer 300, expected a value in"):
         scale(np.zeros(3, np.int8), 300)
-    with pytest.raises(TypeError, match="scale: factor: seen the float 1.5, wanted a scalar of"):
+    with pytest.raises(TypeError, match="scale: factor: got the float 1.5, expected a scalar of"):
         scale(np.zeros(3, np.int8), 1.5)

@@ -144,7 +144,7 @@ def test_without_dimensions(backend, dtype):
         if x.dtype.kind in "fc":
             assert_same(backend(cumulative_sum_backward, x, axis), x)
     for arguments in ((0, True), (1,), (-2,)):
-        with pytest.raises(ValueError, match=r"cumulative_sum: seen s = \(\), axis = "):
+        with pytest.raises(ValueError, match=r"cumulative_sum: got s = \(\), axis = "):
             backend(cumulative_sum, x, *arguments)
 
 
@@ -300,7 +300,7 @@ def test_gradients_of_products(backend, dtype, initial, shape, axis):
 
 
 def test_a_gradient_of_other_products_is_refused():
-    with pytest.raises(ValueError, match="cumulative_prod_backward: grad: seen size 3 in dim"):
+    with pytest.raises(ValueError, match="cumulative_prod_backward: grad: got size 3 in dim"):
         cumulative_prod_backward(np.ones((3, 2)), np.ones((4, 2)), 1)
     with pytest.raises(ValueError, match="cumulative_prod_backward"):
         cumulative_prod_backward(np.ones(4), np.ones(4), include_initial=True)

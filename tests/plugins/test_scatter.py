@@ -238,7 +238,7 @@ def test_the_first_bad_index_of_many_is_named(shape, axis, dtype):
 
 
 def test_another_shape_is_refused():
-    with pytest.raises(ValueError, match="indices: seen size 2 in dimension 0, wanted 4"):
+    with pytest.raises(ValueError, match="indices: got size 2 in dimension 0, expected 4"):
         take_along_axis(np.ones((4, 3)), np.zeros((2, 3), int), 1)
     with pytest.raises(ValueError, match="take_along_axis"):
         take_along_axis(np.ones((4, 3)), np.zeros(3, int))

@@ -108,7 +108,7 @@ def test_another_shape_is_refused():
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_another_number_of_gradients_is_refused(n):
-    message = rf"grad: seen {n} elements, wanted 2, as many as mask has true ones"
+    message = rf"grad: got {n} elements, expected 2, as many as mask has true ones"
     with pytest.raises(ValueError, match=message):
         select_backward(np.ones(n), np.array([True, False, True]))
 

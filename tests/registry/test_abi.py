@@ -33,7 +33,7 @@ int written_host(const char *call) {
   int (*fail)(const void *, int, int, const char *) =
       *(int (*const *)(const void *, int, int, const char *))(services + 8);
   if (x->shape[0] == 3)
-    return fail(call, 100, 0, "x: seen 3 elements, wanted another number");
+    return fail(call, 100, 0, "x: got 3 elements, expected another number");
   if (x->shape[0] == 4) /* forgotten: the call fails all the same */
     fail(call, 300, 0, "x: four");
   if (*(unsigned *)services < 72) return 600;
@@ -54,7 +54,7 @@ def test_a_plugin_from_the_page_alone(place, tmp_path):
     compile_library([*COMPILER, "-shared", "-fPIC", *files, "-o", str(place / "libwritten.so")])
     written = cuplug.find("written")
     assert np.array_equal(written(np.float32([1, 2])), [2, 4])
-    with pytest.raises(ValueError, match="^written: x: seen 3 elements, wanted another number$"):
+    with pytest.raises(ValueError, match="^written: x: got 3 elements, expected another number$"):
         written(np.zeros(3, np.float32))
     with pytest.raises(IndexError, match="^written: x: four$"):
         written(np.zeros(4, np.float32))

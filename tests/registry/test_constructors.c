@@ -71,7 +71,7 @@ static void check_reload(void) {
 
 int main(void) {
   const char *plugins = getenv("CUPLUG_TEST_PLUGINS");
-  if (!plugins) return fprintf(stderr, "CUPLUG_TEST_PLUGINS: a folder is wanted\n");
+  if (!plugins) return fprintf(stderr, "CUPLUG_TEST_PLUGINS: a folder is expected\n");
   setenv("LD_LIBRARY_CUPLUG_PATH", plugins, 1);
   alarm(120); /* ends a process whose threads wait for each other */
   CHECK(!pthread_barrier_init(&barrier, NULL, N_THREADS));

@@ -87,21 +87,21 @@ static void check_refusals(void) {
   memset(lengthy, 'x', sizeof(lengthy) - 1);
   refused(d, NULL, NULL, "define: n_rows: 0, no operator");
   refused(d, "f(", NULL,
-          "define: row 0: signature: a parameter's name is wanted at byte 2, seen \"\"");
+          "define: row 0: signature: a parameter's name is expected at byte 2, got \"\"");
   refused(d, lengthy, NULL,
-          "define: row 0: signature: seen more than 65535 bytes, wanted at most 65535");
+          "define: row 0: signature: got more than 65535 bytes, expected at most 65535");
   refused(d, "f(x: int8[]) -> int8[]", "g(x: int8[]) -> int8[]",
-          "define: rows of f and of g, one operator is wanted");
+          "define: rows of f and of g, one operator is expected");
   wrong.plugin = "a-b";
-  refused(wrong, "f(x: int8[])", NULL, "define: plugin: \"a-b\", an identifier is wanted");
+  refused(wrong, "f(x: int8[])", NULL, "define: plugin: \"a-b\", an identifier is expected");
   wrong = d, wrong.doc = "two\nlines";
   refused(wrong, "f(x: int8[])", NULL,
-          "define: row 0: doc: byte 0x0a at 3, one line of UTF-8 is wanted");
+          "define: row 0: doc: byte 0x0a at 3, one line of UTF-8 is expected");
   cuplug_definition_row bare = {.signature = "f(x: int8[])"};
   cuplug_operator *op;
   wrong = d, wrong.rows = &bare, wrong.n_rows = 1;
   CHECK(cuplug_define(&wrong, &op, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_TEXT(error.message, "define: row 0: no entry, a CUDA or a host entry is wanted");
+  CHECK_TEXT(error.message, "define: row 0: no entry, a CUDA or a host entry is expected");
 }
 
 int main(void) {

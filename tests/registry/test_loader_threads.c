@@ -95,7 +95,7 @@ int main(void) {
   char command[64];
   const char *plugins = getenv("CUPLUG_TEST_PLUGINS");
   if (!plugins || !mkdtemp(folder)) {
-    fprintf(stderr, "CUPLUG_TEST_PLUGINS: the folder of the stock plugins is wanted\n");
+    fprintf(stderr, "CUPLUG_TEST_PLUGINS: the folder of the stock plugins is expected\n");
     return 1;
   }
   setenv("LD_LIBRARY_CUPLUG_PATH", plugins, 1);

@@ -54,7 +54,9 @@ def test_detached_outputs_have_no_gradient():
     assert targets == (0,)
     with pytest.raises(ValueError, match="^g: grad_scale: f has no such parameter or result$"):
         matched(operator, "g(grad_y: T[n], grad_scale: T[n]) -> T[n]")
-    with pytest.raises(ValueError, match="^g: no parameter takes the gradient of a result: wanted"):
+    with pytest.raises(
+        ValueError, match="^g: no parameter takes the gradient of a result: expected"
+    ):
         matched("f(x: T[n]) -> detached y: T[n]", "g(grad: T[n]) -> T[n]")
     missing = "g: got no parameter for the gradient of scale, expected grad_scale; add it, or"
     with pytest.raises(ValueError, match=f"^{missing}"):
@@ -96,19 +98,19 @@ def test_a_parameter_of_any_row_is_given():
 
 
 BROKEN = {
-    "g(x: T[n]) -> T[n]": "g: no parameter takes the gradient of a result: wanted grad",
+    "g(x: T[n]) -> T[n]": "g: no parameter takes the gradient of a result: expected grad",
     "g(grad: T[n], z: T[n]) -> T[n]": "g: z: f has no such parameter or result",
     "g(grad: T[n], k: T[n]) -> T[n]": "g: k: its type is not that of f",
     "g(grad: int32[n]) -> float32[n]": "g: grad: its type is not that of f",
     "g(grad: T[n, n]) -> T[n]": "g: grad: its type is not that of f",
-    "g(grad: T[n])": "g: seen no output, wanted a gradient",
+    "g(grad: T[n])": "g: got no output, expected a gradient",
     "g(grad: T[n]) -> int32[n]": "g: the gradient of x: its type is not that of f",
     "g(grad: T[n]) -> T[n, n]": "g: the gradient of x: its type is not that of f",
-    "g(grad: T[n]) -> (T[n], T[n])": "g: an output without a name: wanted the name of an array of "
+    "g(grad: T[n]) -> (T[n], T[n])": "g: an output without a name: expected the name of an array "
+    "of f behind grad_",
+    "g(grad: T[n]) -> (grad_i: T[n], grad_x: T[n])": "g: grad_i: expected the name of an array of "
     "f behind grad_",
-    "g(grad: T[n]) -> (grad_i: T[n], grad_x: T[n])": "g: grad_i: wanted the name of an array of f "
-    "behind grad_",
-    "g(grad: T[n]) -> (grad_z: T[n])": "g: grad_z: wanted the name of an array of f behind grad_",
+    "g(grad: T[n]) -> (grad_z: T[n])": "g: grad_z: expected the name of an array of f behind grad_",
 }
 
 
@@ -123,7 +125,9 @@ def test_operators_without_gradients():
     gradient = "g(grad: int32[n]) -> int32[n]"
     with pytest.raises(ValueError, match="^g: f has no array of floating or complex numbers$"):
         matched("f(x: int32[n]) -> int32[n]", gradient)
-    with pytest.raises(ValueError, match="takes the gradient of a result: wanted results with nam"):
+    with pytest.raises(
+        ValueError, match="takes the gradient of a result: expected results with nam"
+    ):
         matched("f(x: T[n]) -> (T[n], T[n])", gradient)
 
 

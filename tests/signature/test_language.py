@@ -33,14 +33,14 @@ def test_sizes_from_parameters_and_named_outputs(ops):
 
 @pytest.mark.parametrize("k", [-1, 6, 2**40])
 def test_ranges(ops, k):
-    with pytest.raises(ValueError, match=f"^head: seen k = {k}, n = 5, wanted 0 <= k <= n$"):
+    with pytest.raises(ValueError, match=f"^head: got k = {k}, n = 5, expected 0 <= k <= n$"):
         ops.head(X, k)
 
 
 def test_a_range_is_checked_in_every_call(ops):
     for k in (2, 9, 3):  # arrays are alike, so the match of the first is used again
         if k > 5:
-            with pytest.raises(ValueError, match="seen k = 9"):
+            with pytest.raises(ValueError, match="got k = 9"):
                 ops.head(X, k)
         else:
             assert ops.head(X, k).values.shape == (k,)
@@ -52,17 +52,17 @@ def test_ranges_of_floats_hold(ops, p, k):
 
 
 @pytest.mark.parametrize(
-    ("p", "k", "seen"),
+    ("p", "k", "got"),
     [
-        (0.0, 3, "p = 0, wanted 0 < p < 1.5"),
-        (1.5, 3, "p = 1.5, wanted 0 < p < 1.5"),
-        (float("nan"), 3, "p = nan, wanted 0 < p < 1.5"),
-        (float("inf"), 3, "p = inf, wanted 0 < p < 1.5"),
-        (1.0, 4, "k = 4, wanted k != 4"),
+        (0.0, 3, "p = 0, expected 0 < p < 1.5"),
+        (1.5, 3, "p = 1.5, expected 0 < p < 1.5"),
+        (float("nan"), 3, "p = nan, expected 0 < p < 1.5"),
+        (float("inf"), 3, "p = inf, expected 0 < p < 1.5"),
+        (1.0, 4, "k = 4, expected k != 4"),
     ],
 )
 def test_ranges_of_floats_are_checked(ops, p, k, seen):
-    with pytest.raises(ValueError, match=f"^within: seen {seen}$"):
+    with pytest.raises(ValueError, match=f"^within: got {seen}$"):
         ops.within(p, k)
 
 
@@ -82,15 +82,19 @@ def test_lists_of_arrays(ops):
 @pytest.mark.parametrize(
     ("call", "exception", "message"),
     [
-        (lambda f: f([]), ValueError, "xs: seen an empty list, wanted at least one array, which "),
-        (lambda f: f([np.ones(2), np.ones(3)]), ValueError, "xs: item 1: dimensions *s: seen (3,)"),
-        (lambda f: f([np.ones(2), 3]), TypeError, "xs: item 1: seen the integer 3, wanted float64"),
-        (lambda f: f([np.ones(2), None]), TypeError, "xs: item 1: seen None, wanted float64[*s]"),
-        (lambda f: f([[1.0]]), TypeError, "xs: item 0: seen a list in a list, wanted float64[*s]"),
-        (lambda f: f([X]), TypeError, "xs: item 0: seen float32[5], wanted float64[*s]"),
-        (lambda f: f(np.ones(2)), TypeError, "xs: seen float64[2], wanted a list of float64[*s]"),
-        (lambda f: f([np.ones(2)], ["a"]), TypeError, 'weights: item 0: seen the string "a", want'),
-        (lambda f: f([np.ones(2)], "a"), TypeError, 'weights: seen the string "a", wanted a list'),
+        (lambda f: f([]), ValueError, "xs: got an empty list, expected at least one array, which "),
+        (lambda f: f([np.ones(2), np.ones(3)]), ValueError, "xs: item 1: dimensions *s: got (3,)"),
+        (
+            lambda f: f([np.ones(2), 3]),
+            TypeError,
+            "xs: item 1: got the integer 3, expected float64",
+        ),
+        (lambda f: f([np.ones(2), None]), TypeError, "xs: item 1: got None, expected float64[*s]"),
+        (lambda f: f([[1.0]]), TypeError, "xs: item 0: got a list in a list, expected float64[*s]"),
+        (lambda f: f([X]), TypeError, "xs: item 0: got float32[5], expected float64[*s]"),
+        (lambda f: f(np.ones(2)), TypeError, "xs: got float64[2], expected a list of float64[*s]"),
+        (lambda f: f([np.ones(2)], ["a"]), TypeError, 'weights: item 0: got the string "a", want'),
+        (lambda f: f([np.ones(2)], "a"), TypeError, 'weights: got the string "a", expected a list'),
     ],
 )
 def test_lists_that_do_not_fit(ops, call, exception, message):
@@ -102,7 +106,7 @@ def test_lists_that_do_not_fit(ops, call, exception, message):
 def test_a_list_that_holds_itself_is_refused(ops):
     x = [np.ones(2)]
     x.append(x)
-    with pytest.raises(TypeError, match="xs: item 1: seen a list in a list"):
+    with pytest.raises(TypeError, match="xs: item 1: got a list in a list"):
         ops.stack(x)
 
 
@@ -127,10 +131,10 @@ def test_sizes_from_a_list(ops):
     np.testing.assert_array_equal(ops.full([np.int8(2)], value=7), [7, 7])
     assert ops.full([0, 9]).shape == (0, 9)
     assert ops.full(3).shape == (3,)  # a number stands for a list of it
-    with pytest.raises(ValueError, match=r"^full: seen shape = \[\], wanted len\(shape\) > 0$"):
+    with pytest.raises(ValueError, match=r"^full: got shape = \[\], expected len\(shape\) > 0$"):
         ops.full([])
     with pytest.raises(
-        ValueError, match=r"size \*shape: seen -3, wanted 0 or more \(shape = \[2, -3"
+        ValueError, match=r"size \*shape: got -3, expected 0 or more \(shape = \[2, -3"
     ):
         ops.full([2, -3])
     with pytest.raises(ValueError, match="the output would have more than 64 dimensions"):
@@ -144,9 +148,9 @@ def test_scalars_that_may_be_none(ops):
     assert ops.absent(None, None, None).tolist() == [7, 0, 0, 0]
     assert ops.absent(5, mode="b").tolist() == [2, 5, 0, 1]
     assert ops.absent(0, "abc", "a").tolist() == [0, 0, 3, 0]
-    with pytest.raises(ValueError, match="^absent: seen k = -1, wanted 0 <= k$"):
+    with pytest.raises(ValueError, match="^absent: got k = -1, expected 0 <= k$"):
         ops.absent(-1)
-    with pytest.raises(TypeError, match="^head: k: seen None, wanted a scalar of dtype int64$"):
+    with pytest.raises(TypeError, match="^head: k: got None, expected a scalar of dtype int64$"):
         ops.head(X, None)
 
 
@@ -161,15 +165,15 @@ def test_slices_of_groups(ops, shape, index, axis):
         at = axis % len(shape)
         assert ops.take(x, i, axis).shape == (*shape[:at], *index, *shape[at + 1 :])
     else:
-        with pytest.raises(ValueError, match=f"axis = {axis}, wanted -len"):
+        with pytest.raises(ValueError, match=f"axis = {axis}, expected -len"):
             ops.take(x, i, axis)
 
 
 def test_sizes_that_are_worked_out(ops):
     assert ops.diff(np.zeros((4, 3))).shape == (4, 2)
-    with pytest.raises(ValueError, match=r"size n - 1: seen -1, wanted 0 or more \(n = 0\)"):
+    with pytest.raises(ValueError, match=r"size n - 1: got -1, expected 0 or more \(n = 0\)"):
         ops.diff(np.zeros((4, 0)))
-    with pytest.raises(ValueError, match=r"y: size n \+ 2: seen 5, wanted 7 \(n = 5\)"):
+    with pytest.raises(ValueError, match=r"y: size n \+ 2: got 5, expected 7 \(n = 5\)"):
         ops.formula(X, X, X)
 
 

@@ -49,25 +49,25 @@ static const struct {
   uint32_t position;
   const char *message;
 } bad[] = {
-    {"", 0, "signature: the operator's name is wanted at byte 0, seen \"\""},
-    {"f", 1, "signature: '(' is wanted at byte 1, seen \"\""},
-    {"f(x float32[])", 4, "signature: ':' and a type are wanted at byte 4, seen \"float32[])\""},
+    {"", 0, "signature: the operator's name is expected at byte 0, got \"\""},
+    {"f", 1, "signature: '(' is expected at byte 1, got \"\""},
+    {"f(x float32[])", 4, "signature: ':' and a type are expected at byte 4, got \"float32[])\""},
     {"f(x: float33[])", 2,
      "signature: 'float33' is neither a dtype nor bound by 'where float33: ...'; did you mean "
      "float32?"},
     {"f(x: float32[)", 13,
-     "signature: a dimension is wanted: a size, a name, *name, ... or ? at byte 13, seen \")\""},
-    {"f(x: float32[n)", 14, "signature: ',' or ']' is wanted at byte 14, seen \")\""},
+     "signature: a dimension is expected: a size, a name, *name, ... or ? at byte 13, got \")\""},
+    {"f(x: float32[n)", 14, "signature: ',' or ']' is expected at byte 14, got \")\""},
     {"f(x: any[n])", 5,
-     "signature: a dtype or a type variable is wanted at byte 5, seen \"any[n])\""},
-    {"f(n: int) where n in 3", 21, "signature: '{' and numbers are wanted at byte 21, seen \"3\""},
+     "signature: a dtype or a type variable is expected at byte 5, got \"any[n])\""},
+    {"f(n: int) where n in 3", 21, "signature: '{' and numbers are expected at byte 21, got \"3\""},
     {"f(n: int) where n in {}", 22,
-     "signature: a number or a name is wanted at byte 22, seen \"}\""},
-    {"f(n: int) where n in {1", 23, "signature: ',' or '}' is wanted at byte 23, seen \"\""},
+     "signature: a number or a name is expected at byte 22, got \"}\""},
+    {"f(n: int) where n in {1", 23, "signature: ',' or '}' is expected at byte 23, got \"\""},
     {"f(n: int) where n in {1} < 3", 25,
-     "signature: the signature's end is wanted at byte 25, seen \"< 3\""},
+     "signature: the signature's end is expected at byte 25, got \"< 3\""},
     {"f(n: int) where n > 1 or n", 26,
-     "signature: ':' and dtypes, or a relation such as '<=', are wanted at byte 26, seen \"\""},
+     "signature: ':' and dtypes, or a relation such as '<=', are expected at byte 26, got \"\""},
     {"f(x: int8[n], y: int8[n]) where x < y", 32,
      "signature: x < y: got two arrays, expected the elements of one"},
     {"f(x: T[n]) where T: any, 0 < x", 29,
@@ -76,11 +76,11 @@ static const struct {
      "signature: output: dimension 'x' stands in no input that is always given"},
     {"f(x: int8[n]) -> y: int8[n] where y > 0", 34,
      "signature: y: neither an integer parameter nor a dimension of an input that is always given"},
-    {"f(x: T[n]) where T: float33", 20, "signature: this is no dtype at byte 20, seen \"float33\""},
+    {"f(x: T[n]) where T: float33", 20, "signature: this is no dtype at byte 20, got \"float33\""},
     {"f(x: T[n]) where U: int8", 17,
-     "signature: this type variable is not used above at byte 17, seen \"U: int8\""},
+     "signature: this type variable is not used above at byte 17, got \"U: int8\""},
     {"f(x: T[n]) where T: int8, T: int8", 26,
-     "signature: this type variable is bound twice at byte 26, seen \"T: int8\""},
+     "signature: this type variable is bound twice at byte 26, got \"T: int8\""},
     {"f(x: int8[?])", 2, "signature: x: '?' is for outputs, whose size the run finds"},
     {"f(x: int8[*a, *b])", 2,
      "signature: x: at most one of '...' and '*name' can be told apart in an input"},
@@ -102,10 +102,10 @@ static const struct {
     {"f(m: 'a' | 'b' = 1)", 2, "signature: m: this default does not fit its type"},
     {"f(x: int8[n] = 3)", 2, "signature: x: this default does not fit its type"},
     {"f(inout a: int)", 2,
-     "signature: inout is for arrays and lists of them at byte 2, seen \"inout a: int\""},
-    {"f(m: 'a)", 5, "signature: the closing quote is missing at byte 5, seen \"'a)\""},
-    {"f() -> int8", 11, "signature: '[' is wanted: outputs are arrays at byte 11, seen \"\""},
-    {"f() x", 4, "signature: the signature's end is wanted at byte 4, seen \"x\""},
+     "signature: inout is for arrays and lists of them at byte 2, got \"inout a: int\""},
+    {"f(m: 'a)", 5, "signature: the closing quote is missing at byte 5, got \"'a)\""},
+    {"f() -> int8", 11, "signature: '[' is expected: outputs are arrays at byte 11, got \"\""},
+    {"f() x", 4, "signature: the signature's end is expected at byte 4, got \"x\""},
     {"f(x: int8[n], k: int8 = 300)", 14, "signature: k: this default does not fit its type"},
     {"f(x: int8[n]) -> int8[k]", 17,
      "signature: output: dimension 'k' stands in no input that is always given"},
@@ -119,29 +119,30 @@ static const struct {
     {"f(x: T[n], k: T) -> T[k + 1] where T: int8 | float32", 22,
      "signature: k: arithmetic wants a scalar of signed integers, of unsigned ones, or of floats"},
     {"f(x: int8[*s]) -> int8[s + 1]", 23,
-     "signature: s: a group of dimensions has no size: len, prod or [] is wanted"},
-    {"f(x: int8[s]) -> int8[len(s)]", 26, "signature: s: this is one dimension, a group is wanted"},
+     "signature: s: a group of dimensions has no size: len, prod or [] is expected"},
+    {"f(x: int8[s]) -> int8[len(s)]", 26,
+     "signature: s: this is one dimension, a group is expected"},
     {"f(x: int8[s], y: int8[*s[1:]])", 14,
      "signature: y: '*s[1:]' is for outputs: it binds no dimensions"},
     {"f(xs: int8[...][])", 2, "signature: xs: '...' is for single arrays; a list has '*name'"},
     {"f(a: complex[])", 5,
-     "signature: a list of int or float is wanted at byte 5, seen \"complex[])\""},
+     "signature: a list of int or float is expected at byte 5, got \"complex[])\""},
     {"f(a: int[n])", 9,
-     "signature: ']' is wanted: lists have no dimensions at byte 9, seen \"n])\""},
+     "signature: ']' is expected: lists have no dimensions at byte 9, got \"n])\""},
     {"f(x: int8[n]) where n", 21,
-     "signature: ':' and dtypes, or a relation such as '<=', are wanted at byte 21, seen \"\""},
+     "signature: ':' and dtypes, or a relation such as '<=', are expected at byte 21, got \"\""},
     {"f(x: int8[n]) where 0 <", 23,
-     "signature: a number or a name is wanted at byte 23, seen \"\""},
+     "signature: a number or a name is expected at byte 23, got \"\""},
     {"f(x: int8[-----------------1])", 26,
-     "signature: at most 16 brackets and signs in each other may be written at byte 26, seen "
+     "signature: at most 16 brackets and signs in each other may be written at byte 26, got "
      "\"-1])\""},
     {"f(x: int8[n + ])", 14,
-     "signature: a dimension is wanted: a size, a name, *name, ... or ? at byte 14, seen \"])\""},
+     "signature: a dimension is expected: a size, a name, *name, ... or ? at byte 14, got \"])\""},
     {"f(x: int8[((((((((((((((((1))))))))))))))))])", 26,
-     "signature: at most 16 brackets and signs in each other may be written at byte 26, seen "
+     "signature: at most 16 brackets and signs in each other may be written at byte 26, got "
      "\"1)))))))))))\""},
     {"f(x: int8[99999999999999999999])", 10,
-     "signature: an integer of at most 64 bits is wanted at byte 10, seen \"999999999999\""},
+     "signature: an integer of at most 64 bits is expected at byte 10, got \"999999999999\""},
 };
 
 static void check_good(void) {
@@ -238,7 +239,7 @@ static void check_limits(void) {
   CHECK(s->parameters[0].n_choices == 1000 && strlen(s->text) == CUPLUG_MAX_SIGNATURE);
   text[CUPLUG_MAX_SIGNATURE] = ' ';
   CHECK(parse(text, NULL, &error));
-  CHECK_TEXT(error.message, "signature: seen more than 65535 bytes, wanted at most 65535");
+  CHECK_TEXT(error.message, "signature: got more than 65535 bytes, expected at most 65535");
 }
 
 /* Arithmetic at the ends of 64 bits: floor division and its rest are those of Python. */

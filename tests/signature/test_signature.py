@@ -132,17 +132,17 @@ TERMS = formula.read_scope(
     ("text", "position", "message"),
     [
         ("q", 0, "q: neither a parameter nor a dimension of an input that is always given"),
-        ("x, n +", 6, 'a name or a number is wanted at byte 6, seen ""'),
+        ("x, n +", 6, 'a name or a number is expected at byte 6, got ""'),
         ("x,\n q + 1", 4, "q: neither a parameter"),
         ("n * p", 4, "p: numbers are worked out of integers"),
-        ("k, 2.5 * n", 3, "an integer is wanted at byte 3"),
-        ("size(y, 1)", 8, "a dimension that the array has is wanted at byte 8"),
-        ("size(k)", 5, "an array is wanted at byte 5"),
-        ("n n", 2, "',' is wanted at byte 2"),
+        ("k, 2.5 * n", 3, "an integer is expected at byte 3"),
+        ("size(y, 1)", 8, "a dimension that the array has is expected at byte 8"),
+        ("size(k)", 5, "an array is expected at byte 5"),
+        ("n n", 2, "',' is expected at byte 2"),
         ("x * 2", 0, "x: neither a parameter nor a dimension"),
-        ("k\0", 1, "seen a zero byte"),
+        ("k\0", 1, "got a zero byte"),
         (f"{'(' * 20}k", 16, "at most 16 brackets"),
-        ("n" * 70_000, 0, "seen more than 65535 bytes"),
+        ("n" * 70_000, 0, "got more than 65535 bytes"),
     ],
 )
 def test_terms_that_are_refused_have_a_place(text, position, message):
@@ -160,9 +160,9 @@ def test_terms():
     assert [len(x.steps) for x in found] == [0, 0, 1, 1, 0, 3, 1, 3, 1, 1]
     assert TERMS.terms("", "g: arguments") == []
     assert [x.text for x in found if formula.counts_loops([x], TERMS)] == ["size(x, -1)"]
-    with pytest.raises(SignatureError, match="g: grid: x: a number is wanted"):
+    with pytest.raises(SignatureError, match="g: grid: x: a number is expected"):
         TERMS.number("x", "g: grid")
-    with pytest.raises(ValueError, match="g: grid: seen 'n, n', wanted one number"):
+    with pytest.raises(ValueError, match="g: grid: got 'n, n', expected one number"):
         TERMS.number("n, n", "g: grid")
 
 

@@ -112,7 +112,7 @@ def test_sizes_are_those_of_the_core(formula, names):
     elif isinstance(size, float):  # of an unsigned number beyond all integers
         assert "it is no integer" in found
     elif size < 0:
-        assert f"seen {size}, wanted 0 or more" in found
+        assert f"got {size}, expected 0 or more" in found
     else:
         assert found == (size,)
 

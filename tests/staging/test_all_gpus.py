@@ -50,19 +50,19 @@ def test_what_cannot_be_cut(run_loops):
     for shape in (3, 5), (1 << 20, 5):
         x = numbers(shape, np.float32, 1)
         out = np.zeros((*shape[:-1], 10), np.float32)[..., ::2]
-        with Raises(ValueError, "device: seen cuda:*, wanted one GPU: out: its elements do not "
+        with Raises(ValueError, "device: got cuda:*, expected one GPU: out: its elements do not "
                     "follow each other in memory"):
             gpu.plus(x, x, out=out, device="cuda:*")
-        with Raises(ValueError, "wanted one GPU: its entry is to see its arrays whole"):
+        with Raises(ValueError, "expected one GPU: its entry is to see its arrays whole"):
             gpu.whole(x, x, device="cuda:*")
-        with Raises(ValueError, "wanted one GPU: x: its loop dimensions do not stand first"):
+        with Raises(ValueError, "expected one GPU: x: its loop dimensions do not stand first"):
             gpu.last_axes(x, device="cuda:*")
     on_gpu = cuplug.asarray(x, device="cuda")
     with Raises(ValueError, "plus: device: cuda:* was asked for but the arrays are on cuda:0"):
         gpu.plus(on_gpu, on_gpu, device="cuda:*")
-    with Raises(ValueError, "asarray: device: seen 'cuda:*', wanted one GPU, or 'cpu'"):
+    with Raises(ValueError, "asarray: device: got 'cuda:*', expected one GPU, or 'cpu'"):
         cuplug.asarray(x, device="cuda:*")
-    with Raises(ValueError, "device: seen 'cuda:**', wanted"):
+    with Raises(ValueError, "device: got 'cuda:**', expected"):
         gpu.plus(x, x, device="cuda:**")
     """)
 
@@ -137,7 +137,7 @@ def test_on_real_gpus():
     pinned[...] = x
     relu(pinned, out=result, device="cuda:*")
     assert np.array_equal(result, out)
-    with pytest.raises(ValueError, match="^gather: device: seen cuda:\\*, wanted one GPU: "):
+    with pytest.raises(ValueError, match="^gather: device: got cuda:\\*, expected one GPU: "):
         gather(x, np.arange(3), device="cuda:*")
 
 

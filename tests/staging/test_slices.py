@@ -76,7 +76,7 @@ def test_empty_and_without_loops(run_loops):
 def test_what_cannot_be_cut(run_loops):
     body = """
     x = np.ones(5000, np.float32)
-    with Raises(MemoryError, "add_row: out of device memory: wanted 20000 bytes") as caught:
+    with Raises(MemoryError, "add_row: out of device memory: requested 20000 bytes") as caught:
         gpu.add_row(x[None], x, device="cuda")
     needed = "the call needs x (20000 bytes), y (20000 bytes), its output (20000 bytes) at once: "
     assert needed in str(caught.error)
@@ -91,7 +91,7 @@ def test_what_cannot_be_cut(run_loops):
 
 def test_no_loop_dimensions(run_fake):
     body = """
-    with Raises(MemoryError, "pick: out of device memory: wanted 8000 bytes") as caught:
+    with Raises(MemoryError, "pick: out of device memory: requested 8000 bytes") as caught:
         gpu.pick(x, np.zeros(1000, np.int64))
     assert str(caught.error).endswith(
         "the call needs source (4000 bytes), index (8000 bytes), its output (4000 bytes) at once: "
@@ -102,7 +102,7 @@ def test_no_loop_dimensions(run_fake):
 
 def test_lists_of_arrays_that_do_not_fit(run_fake):
     body = """
-    with Raises(MemoryError, "stack: out of device memory: wanted ") as caught:
+    with Raises(MemoryError, "stack: out of device memory: requested ") as caught:
         gpu.stack([x, x, x])
     items = ", ".join(f"xs[{k}] (4000 bytes)" for k in range(3))
     assert f"the call needs {items}, its output (12000 bytes) at once" in str(caught.error)

@@ -208,7 +208,7 @@ static void out_of_memory(void) {
                             on_host(CUPLUG_FLOAT32, out, &n)};
   for (int i = 0; i < 10; i++) {
     CHECK(invoke_on(gpu0, find("pick"), args, 3, &error) == CUPLUG_ERROR_MEMORY);
-    CHECK_MESSAGE(&error, "pick: out of device memory: wanted 8000 bytes (0.00 GiB) on cuda:0");
+    CHECK_MESSAGE(&error, "pick: out of device memory: requested 8000 bytes (0.00 GiB) on cuda:0");
     CHECK_MESSAGE(&error, "no loop dimensions to cut them by");
   }
   check_all_given_back();
@@ -246,7 +246,7 @@ static int run_on_gpu(const char *name) {
 static void failing_entries(void) {
   for (int i = 0; i < 10; i++) {
     CHECK(run_on_gpu("refuse") == CUPLUG_ERROR_VALUE);
-    CHECK_MESSAGE(&error, "refuse: x: seen this, wanted that");
+    CHECK_MESSAGE(&error, "refuse: x: got this, expected that");
   }
   CHECK(run_on_gpu("too_new") == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "too_new: kernel launch: CUDA error 35; the plugin was built with a newer "

@@ -72,9 +72,9 @@ class Adopted(Arguments):
         dtype = self.dtype(x)
         fits = result.kind in ("primitive", "enum") and is_element(self.ffi, result, dtype)
         if any(kind != "loop" for kind, _ in x.dims) or self.place != "host" or not fits:
-            seen = f"seen {result.cname} for {dtype}[{self.scope.signature.shape(x)}]"
+            seen = f"got {result.cname} for {dtype}[{self.scope.signature.shape(x)}]"
             raise ValueError(
-                f"{self.name}: returns: {seen}, wanted the same type, an output without "
+                f"{self.name}: returns: {seen}, expected the same type, an output without "
                 "dimensions, and a function for the host"
             )
         return self.scope.arrays[x.name], dtype
@@ -85,7 +85,7 @@ class Adopted(Arguments):
         is_status = result.kind == "void" or is_integer(result)
         if self.type.ellipsis or not (is_status or self.value or self.returns == "ignored"):
             raise ValueError(
-                f"{self.name}: seen {self.type.cname}, wanted int or void, or an output that "
+                f"{self.name}: got {self.type.cname}, expected int or void, or an output that "
                 "`returns` names, and no ..."
             )
 
@@ -93,13 +93,13 @@ class Adopted(Arguments):
         """Return where each parameter is given from, and its number there."""
         terms, wanted = self.terms, len(self.type.args)
         if len(terms) != wanted:
-            seen = f"seen {len(terms)}, wanted {wanted} for {self.type.cname}"
+            seen = f"got {len(terms)}, expected {wanted} for {self.type.cname}"
             raise ValueError(f"{self.name}: arguments: {seen}")
         given = []
         for term, kind in zip(terms, self.type.args, strict=True):
             found = self._source(term, kind)
             if found is None:
-                raise ValueError(f"{self.name}: arguments: seen {term.text}, wanted {kind.cname}")
+                raise ValueError(f"{self.name}: arguments: got {term.text}, expected {kind.cname}")
             given.append(found)
         return given
 
@@ -186,9 +186,9 @@ class Adopted(Arguments):
             is_value = self.value is not None and self.value[0] == at
             if x.kind == "output" and (("array", at) in self.given) == is_value:
                 name = x.name or "output with a name"
-                text = f"seen no {name}, wanted every output among them"
+                text = f"got no {name}, expected every output among them"
                 if is_value:
-                    text = f"seen {name}, wanted it left out: it is returned"
+                    text = f"got {name}, expected it left out: it is returned"
                 raise ValueError(f"{self.name}: arguments: {text}")
             const = [self.const[k] for k, given in enumerate(self.given) if given == ("array", at)]
             if at in self.written and const and all(const):
@@ -377,7 +377,7 @@ class Adopted(Arguments):
         if self.returns == "nonnegative" and result < 0:
             raise PluginError(f"{self.name}: the function returned {result}, expected 0 or more")
         if self.returns == "one" and result != 1:
-            raise PluginError(f"{self.name}: the function returned {result}, wanted 1")
+            raise PluginError(f"{self.name}: the function returned {result}, expected 1")
         if self.returns == "cuda" and result:
             raise CudaError(f"{self.name}: CUDA error {result}", result)
         if self.returns == "errno" and result < 0:
@@ -385,7 +385,7 @@ class Adopted(Arguments):
             number = errno if result == -1 and errno else -result
             raise OSError(number, f"{self.name}: {os.strerror(number)}")
         if self.returns == "zero" and result:
-            raise PluginError(f"{self.name}: the function returned {result}, wanted 0")
+            raise PluginError(f"{self.name}: the function returned {result}, expected 0")
 
 
 def _target(kind: Any) -> Any:

@@ -38,10 +38,10 @@ class Arguments:
         self.returns = description.get("returns", "zero")
         self.scope = formula.read_scope(signatures.parse(self.text))
         if self.scope.signature.name != name:
-            raise ValueError(f"{name}: signature: seen {self.scope.signature.name}, wanted {name}")
+            raise ValueError(f"{name}: signature: got {self.scope.signature.name}, expected {name}")
         self.arrays = self.scope.signature.arrays
         if any(kind == "unknown" for x in self.arrays for kind, _ in x.dims):
-            raise ValueError(f"{name}: signature: seen ?, wanted sizes that are known")
+            raise ValueError(f"{name}: signature: got ?, expected sizes that are known")
         for x in self.arrays:
             self.dtype(x)
         # The members of the union that each scalar is in.
@@ -104,7 +104,7 @@ class Arguments:
             or (dtypes[0].startswith("complex") and not x.is_array)
         ):
             seen = x.kind if x.kind == "dtype" else ", ".join(dtypes) or x.kind
-            raise ValueError(f"{self.name}: {x.name}: seen {seen}, wanted one real dtype")
+            raise ValueError(f"{self.name}: {x.name}: got {seen}, expected one real dtype")
         return dtypes[0]
 
     def is_float(self, name: str) -> bool:
@@ -122,4 +122,4 @@ class Arguments:
         outputs = [x.name for x in self.scope.signature.outputs if x.name]
         if self.returns not in (*RETURNS, *outputs):
             known = " or ".join(map(repr, [*RETURNS, *outputs]))
-            raise ValueError(f"{self.name}: returns: seen {self.returns!r}, wanted {known}")
+            raise ValueError(f"{self.name}: returns: got {self.returns!r}, expected {known}")

@@ -41,7 +41,7 @@ def read_sidecar(library: str) -> dict[str, Any]:
         return tomllib.loads(_read_text(path))
     except (OSError, RecursionError, ValueError) as error:
         seen = error.strerror if isinstance(error, OSError) else error
-        raise ValueError(f"{path}: wanted a description of the library: {seen}") from None
+        raise ValueError(f"{path}: expected a description of the library: {seen}") from None
 
 
 def _read_text(path: str) -> str:
@@ -49,30 +49,32 @@ def _read_text(path: str) -> str:
     with open(path, "rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise ValueError(f"seen more than {MAX_BYTES} bytes")
+        raise ValueError(f"got more than {MAX_BYTES} bytes")
     text = data.decode()
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > MAX_DOTS:
-            raise ValueError(f"line {number}: seen more than {MAX_DOTS} dots")
+            raise ValueError(f"line {number}: got more than {MAX_DOTS} dots")
     return text
 
 
 def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, dict[str, Items]]:
     """Check the form of a description; return the prototypes and what is said of each operator."""
     if not isinstance(description, Mapping):
-        raise TypeError(f"{path}: description: seen {type(description).__name__}, wanted a mapping")
+        raise TypeError(
+            f"{path}: description: got {type(description).__name__}, expected a mapping"
+        )
     own = dict(description)
     prototypes = own.pop("prototypes", None)
     if not isinstance(prototypes, str):
-        raise ValueError(f"{path}: prototypes: seen {prototypes!r}, wanted C declarations")
+        raise ValueError(f"{path}: prototypes: got {prototypes!r}, expected C declarations")
     if not own:
         raise ValueError(f"{path}: its description has no operator")
     for name in own:
         if not isinstance(name, str):
-            raise TypeError(f"{path}: description: seen the key {name!r}, wanted names")
+            raise TypeError(f"{path}: description: got the key {name!r}, expected names")
         if not (name.isascii() and name.isidentifier() and len(name) <= MAX_NAME):
-            wanted = f"wanted an identifier of at most {MAX_NAME} ASCII characters"
-            raise ValueError(f"{path}: description: seen the key {name[:MAX_NAME]!r}, {wanted}")
+            wanted = f"expected an identifier of at most {MAX_NAME} ASCII characters"
+            raise ValueError(f"{path}: description: got the key {name[:MAX_NAME]!r}, {wanted}")
     return prototypes, {name: _items(name, own[name]) for name in own}
 
 
@@ -83,11 +85,11 @@ def _items(name: str, given: Any) -> Items:
             ", ".join(repr(x)[1:-1] for x in given) if isinstance(given, Mapping) else repr(given)
         )
         wanted = f"signature, arguments, and perhaps {', '.join(OPTIONAL)}"
-        raise ValueError(f"{name}: seen {seen}, wanted {wanted}")
+        raise ValueError(f"{name}: got {seen}, expected {wanted}")
     for key, text in given.items():
         if not isinstance(text, str) or text not in CHOICES.get(key, (text,)):
             wanted = " or ".join(map(repr, CHOICES.get(key, ()))) or "text"
-            raise ValueError(f"{name}: {key}: seen {text!r}, wanted {wanted}")
+            raise ValueError(f"{name}: {key}: got {text!r}, expected {wanted}")
         if key == "doc" and not text.isprintable():
-            raise ValueError(f"{name}: doc: seen {text!r}, wanted one line")
+            raise ValueError(f"{name}: doc: got {text!r}, expected one line")
     return tuple(sorted(given.items()))

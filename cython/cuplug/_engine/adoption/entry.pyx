@@ -37,7 +37,7 @@ cdef extern from "internal/core.h":
 
     cuplug_error *cuplug_entry_error "cuplug_core->entry_error"(const cuplug_call *call)
 
-ON_DEFAULT = "wanted another: the function launches on the default stream"
+ON_DEFAULT = "expected another: the function launches on the default stream"
 
 
 cdef object scalar_value(const cuplug_scalar *scalar, str member):

@@ -47,7 +47,7 @@ class Prototypes:
         try:
             import cffi
         except ImportError:
-            raise PluginError("adopt: cffi is not installed, wanted: pip install cffi") from None
+            raise PluginError("adopt: cffi is not installed, expected: pip install cffi") from None
         _check_depth(prototypes)
         ffi: Any = cffi.FFI()
         self.ffi = ffi

@@ -73,7 +73,7 @@ def to_array(x, dtype, device, copy):
     is_shared = host is x or host.base is not None
     is_copied = is_shared and (copy is True or is_odd(<PyArrayObject *>host))
     if copy is False and (is_copied or not is_shared or place.type != CUPLUG_CPU):
-        raise ValueError(f"asarray: copy: seen False, but {type(x).__name__} has to be copied")
+        raise ValueError(f"asarray: copy: got False, but {type(x).__name__} has to be copied")
     return from_numpy(host, place, is_copied)
 
 
@@ -143,7 +143,7 @@ cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object
     cdef cuplug_device place
     read_argument(<PyObject *>x, r, &a)
     if a.kind == CUPLUG_ARGUMENT_OTHER:
-        raise TypeError(f"asarray: x: seen {(<const char *>a.scalar.s).decode()}, wanted an array")
+        raise TypeError(f"asarray: x: got {(<const char *>a.scalar.s).decode()}, expected an array")
     if a.kind != CUPLUG_ARGUMENT_ARRAY:
         return None
     on_gpu = is_on_gpu(&a.tensor)
@@ -161,13 +161,13 @@ cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object
     if not is_there:
         where = "the host" if place.type != CUPLUG_CUDA else f"cuda:{place.id}"
         raise ValueError(
-            f"asarray: x: seen an array on cuda:{a.tensor.device.id}, wanted one on {where}: move "
+            f"asarray: x: got an array on cuda:{a.tensor.device.id}, expected one on {where}: move "
             "it with its own library"
         )
     if a.flags & CUPLUG_BYTE_SWAPPED:
-        raise TypeError("asarray: x: seen a byte-swapped array, wanted native byte order")
+        raise TypeError("asarray: x: got a byte-swapped array, expected native byte order")
     if a.flags & CUPLUG_READ_ONLY:
-        raise ValueError("asarray: x: seen a read-only array, wanted a writable one: copy it first")
+        raise ValueError("asarray: x: got a read-only array, expected a writable one; copy it")
     add_current_stream(r, kind, a.tensor.device.id)
     wait_for_streams(r, a.tensor.device.id, work_stream(a.tensor.device.id))
     return share_memory(&a.tensor, (x, <object>r.kept if r.kept != NULL else None))

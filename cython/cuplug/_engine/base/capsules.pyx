@@ -28,7 +28,7 @@ cdef tuple two_integers(str argument, object value):
         return index(first), index(second)
     except (TypeError, ValueError):
         pass
-    raise TypeError(f"__dlpack__: {argument}: seen {value!r:.60}, wanted two integers")
+    raise TypeError(f"__dlpack__: {argument}: got {value!r:.60}, expected two integers")
 
 
 cdef object export_versioned(object owner, const cuplug_tensor *x):

@@ -119,7 +119,7 @@ def command_of(variable: str, usual: str = "") -> list[str]:
     try:
         return shlex.split(text) or usual.split()
     except ValueError as error:
-        raise ValueError(f"{variable}: seen {text!r}, wanted a command: {error}") from None
+        raise ValueError(f"{variable}: got {text!r}, expected a command: {error}") from None
 
 
 def _joined(options: Sequence[str]) -> list[str]:

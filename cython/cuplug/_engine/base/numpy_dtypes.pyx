@@ -242,4 +242,4 @@ cdef object to_descr(str function, object dtype):
             return numpy.dtype(dtype)
     except (TypeError, ValueError):
         pass
-    raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")
+    raise TypeError(f"{function}: dtype: got {dtype!r}, expected a dtype of NumPy or ml_dtypes")

@@ -19,13 +19,13 @@ def check_text(function: str, argument: str, text: object) -> str:
     """
     where = f"{function}: {argument}"
     if not isinstance(text, str):
-        raise TypeError(f"{where}: seen {type(text).__name__}, wanted a str")
+        raise TypeError(f"{where}: got {type(text).__name__}, expected a str")
     if "\0" in text:
-        raise ValueError(f"{where}: seen a zero character, wanted text without")
+        raise ValueError(f"{where}: got a zero character, expected text without")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{where}: seen what UTF-8 cannot encode: {error}") from None
+        raise ValueError(f"{where}: got what UTF-8 cannot encode: {error}") from None
     return text
 
 
@@ -48,12 +48,12 @@ def texts_of(function: str, argument: str, values: object) -> tuple[str, ...]:
     """
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         seen = type(values).__name__
-        raise TypeError(f"{function}: {argument}: seen {seen}, wanted a sequence of str")
+        raise TypeError(f"{function}: {argument}: got {seen}, expected a sequence of str")
     try:
         given = list(values)
     except TypeError:  # of an array without dimensions
         wanted = "a sequence of str"
-        raise TypeError(f"{function}: {argument}: seen {values!r:.60}, wanted {wanted}") from None
+        raise TypeError(f"{function}: {argument}: got {values!r:.60}, expected {wanted}") from None
     return tuple(check_text(function, f"{argument}[{k}]", x) for k, x in enumerate(given))
 
 
@@ -69,12 +69,12 @@ def absolute(function: str, path: object, argument: str = "path") -> str:
     """
     where = f"{function}: {argument}"
     if not isinstance(path, (str, bytes, os.PathLike)):
-        raise TypeError(f"{where}: seen {type(path).__name__}, wanted a path")
+        raise TypeError(f"{where}: got {type(path).__name__}, expected a path")
     text = os.fsdecode(path)
     try:
         encoded = os.fsencode(text)
     except UnicodeEncodeError as error:
-        raise ValueError(f"{where}: seen {text!a}, wanted a path: {error}") from None
+        raise ValueError(f"{where}: got {text!a}, expected a path: {error}") from None
     if b"\0" in encoded:
-        raise ValueError(f"{where}: seen {text!r}, wanted a path without zero characters")
+        raise ValueError(f"{where}: got {text!r}, expected a path without zero characters")
     return os.path.abspath(text)

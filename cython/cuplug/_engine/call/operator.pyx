@@ -154,7 +154,7 @@ cdef class Operator(Described):
                 self, &r, n, PySequence_Fast_ITEMS(values), <PyObject *>names, &out, &device
             )
             if out != NULL:
-                raise TypeError(f"{self.name}: out: seen an argument of infer, which fills nothing")
+                raise TypeError(f"{self.name}: out: got an argument of infer, which fills nothing")
             return infer_outputs(self.op, &r, n)
         finally:
             Py_XDECREF(r.kept)
@@ -312,7 +312,7 @@ cdef object hand_on_call(
 
 cdef int check_number(Operator self, uint32_t n) except -1:
     if n > MAX_ARGUMENTS:
-        raise TypeError(f"{self.name}: seen {n} arguments, wanted at most {MAX_ARGUMENTS}")
+        raise TypeError(f"{self.name}: got {n} arguments, expected at most {MAX_ARGUMENTS}")
     return 0
 
 
@@ -388,11 +388,11 @@ cdef int compare_name(Operator self, object name) except -1:
     if name in self.returns:
         return RETURNED
     wanted = ", ".join([*self.names, *self.returns, "out", "device"])
-    raise TypeError(f"{self.name}: {name}: no such argument, wanted {wanted} or stream")
+    raise TypeError(f"{self.name}: {name}: no such argument, expected {wanted} or stream")
 
 
 cdef int refuse_twice(Operator self, object name) except -1:
-    raise TypeError(f"{self.name}: {name}: seen twice, by position and by keyword")
+    raise TypeError(f"{self.name}: {name}: got twice, by position and by keyword")
 
 
 cdef Operator nothing = None  # its fields are not read

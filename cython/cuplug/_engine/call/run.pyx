@@ -319,11 +319,11 @@ cdef int refuse_returned(const cuplug_frame *frame, uint64_t asked) except -1:
 cdef int check_number(const cuplug_frame *frame, uint32_t n, object outs) except -1:
     name = (<const char *>frame.signature.name).decode()
     if not n:
-        raise TypeError(f"{name}: out: seen an array, wanted none: it has no outputs")
+        raise TypeError(f"{name}: out: got an array, expected none: it has no outputs")
     if n == 1 and not isinstance(outs, tuple):
         return 0
     if not isinstance(outs, tuple) or len(outs) != n:
-        raise TypeError(f"{name}: out: seen {describe(outs)}, wanted a tuple of {n} arrays")
+        raise TypeError(f"{name}: out: got {describe(outs)}, expected a tuple of {n} arrays")
     return 0
 
 

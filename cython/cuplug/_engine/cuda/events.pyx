@@ -58,9 +58,9 @@ cdef class Stream:
         cdef int32_t gpu = parse_gpu("Stream", 0 if device is None else device).id
         number = index(priority)
         if not INT32_MIN <= number <= INT32_MAX:
-            raise ValueError(f"Stream: priority: seen {priority}, wanted a number such as -1")
+            raise ValueError(f"Stream: priority: got {priority}, expected a number such as -1")
         if self.stream != NULL:
-            raise TypeError("Stream: it is made, wanted a new one")
+            raise TypeError("Stream: it is made, expected a new one")
         if cuplug_make_stream(gpu, bool(non_blocking), number, &self.stream, &error):
             raise_error(&error)
         self.device, self.is_own = gpu, True
@@ -150,7 +150,7 @@ def stream(stream=None, device=None):
         raise_error(&error)
     gpu = parse_gpu("stream", max(found, 0) if device is None else device).id
     if found not in (-1, gpu):
-        raise ValueError(f"stream: stream: seen one of cuda:{found}, wanted one of cuda:{gpu}")
+        raise ValueError(f"stream: stream: got one of cuda:{found}, expected one of cuda:{gpu}")
     wrapped.device, wrapped.owner = gpu, stream
     return wrapped
 
@@ -171,7 +171,7 @@ cdef class Event:
         cdef cuplug_error error
         cdef int32_t gpu = parse_gpu("Event", 0 if device is None else device).id
         if self.event != NULL:
-            raise TypeError("Event: it is made, wanted a new one")
+            raise TypeError("Event: it is made, expected a new one")
         if cuplug_make_event(gpu, bool(timing), &self.event, &error):
             raise_error(&error)
         self.device, self.has_time = gpu, bool(timing)
@@ -226,8 +226,8 @@ cdef class Event:
         cdef float milliseconds = 0
         for event in (self, end):
             if not ((<Event>event).is_recorded and (<Event>event).has_time):
-                wanted = "wanted one that was recorded, made with timing=True"
-                raise ValueError(f"elapsed_time: seen {event!r}, {wanted}")
+                wanted = "expected one that was recorded, made with timing=True"
+                raise ValueError(f"elapsed_time: got {event!r}, {wanted}")
         if cuplug_elapsed_time(self.device, self.event, end.event, &milliseconds, &error):
             raise_error(&error)
         return milliseconds

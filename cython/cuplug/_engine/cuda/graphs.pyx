@@ -62,7 +62,7 @@ cdef class Graph:
     def __enter__(self):
         cdef cuplug_error error
         if self.graph != NULL:
-            raise ValueError("Graph: seen one that was captured, wanted a new one")
+            raise ValueError("Graph: got one that was captured, expected a new one")
         if cuplug_begin_capture(self.device, self.stream.stream, &error):
             raise_error(&error)
         self.held = []
@@ -90,7 +90,7 @@ cdef class Graph:
         if stream is None:
             on = work_stream(self.device)
         if self.graph == NULL:
-            raise ValueError("Graph: seen one without work, wanted `with graph: ...` before")
+            raise ValueError("Graph: got one without work, expected `with graph: ...` before")
         if cuplug_launch_graph(self.device, self.graph, self.stream.stream, on, &error):
             raise_error(&error)
 

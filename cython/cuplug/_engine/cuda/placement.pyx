@@ -40,7 +40,7 @@ cdef cuplug_device make_device(int device_type, object number) except *:
     if not 0 <= number < MAX_GPUS:
         is_long = number.bit_length() > 128  # which Python may not write
         seen = "a number beyond 128 bits" if is_long else f"number {number}"
-        raise ValueError(f"device: seen {seen}, wanted that of a GPU, from 0")
+        raise ValueError(f"device: got {seen}, expected that of a GPU, from 0")
     device.type = device_type
     device.id = number
     return device
@@ -62,7 +62,7 @@ cdef cuplug_device read_device(object device) except *:
     number = getattr(device, "id", None)
     if isinstance(number, int):  # cupy.cuda.Device
         return make_device(CUPLUG_CUDA, number)
-    raise TypeError(f"device: seen {device!r}, wanted 'cpu', 'cuda', 'cuda:1' or the like")
+    raise TypeError(f"device: got {device!r}, expected 'cpu', 'cuda', 'cuda:1' or the like")
 
 
 cdef cuplug_device parse_name(str name) except *:
@@ -78,7 +78,7 @@ cdef cuplug_device parse_name(str name) except *:
         return place
     if kind == "cuda" and number.isascii() and number.isdigit() and len(number) <= 5:
         return make_device(CUPLUG_CUDA, int(number))
-    raise ValueError(f"device: seen {name!r}, wanted 'cpu', 'cuda', 'cuda:1' or the like")
+    raise ValueError(f"device: got {name!r}, expected 'cpu', 'cuda', 'cuda:1' or the like")
 
 
 cdef cuplug_device parse_places(str function, object device) except *:
@@ -91,14 +91,14 @@ cdef cuplug_device parse_places(str function, object device) except *:
 cdef cuplug_device parse_device(str function, object device) except *:
     cdef cuplug_device parsed = parse_places(function, device)
     if parsed.id == CUPLUG_ALL_GPUS:
-        raise ValueError(f"{function}: device: seen 'cuda:*', wanted one GPU, or 'cpu'")
+        raise ValueError(f"{function}: device: got 'cuda:*', expected one GPU, or 'cpu'")
     return parsed
 
 
 cdef cuplug_device parse_gpu(str function, object device) except *:
     cdef cuplug_device parsed = parse_device(function, device)
     if parsed.type != CUPLUG_CUDA:
-        raise ValueError(f"{function}: device: seen {device!r}, wanted a GPU")
+        raise ValueError(f"{function}: device: got {device!r}, expected a GPU")
     return parsed
 
 

@@ -27,14 +27,14 @@ cdef void *parse_stream(str function, object stream) except? NULL:
         handle = handle_of(stream)
     except (AttributeError, TypeError, ValueError) as error:
         seen = f"{type(stream).__name__} whose __cuda_stream__ is ill-formed"
-        raise TypeError(f"{function}: stream: seen {seen}: {error}") from None
+        raise TypeError(f"{function}: stream: got {seen}: {error}") from None
     if not isinstance(handle, int) or isinstance(handle, bool):
         raise TypeError(
-            f"{function}: stream: seen {type(stream).__name__}, wanted an object with "
+            f"{function}: stream: got {type(stream).__name__}, expected an object with "
             "__cuda_stream__, a stream of PyTorch or CuPy, or a handle as an int"
         )
     if not 0 <= handle < 1 << 64:
-        raise ValueError(f"{function}: stream: seen {handle}, wanted the handle of a CUDA stream")
+        raise ValueError(f"{function}: stream: got {handle}, expected the handle of a CUDA stream")
     return <void *><size_t>(handle or LEGACY)
 
 
@@ -43,7 +43,7 @@ cdef object handle_of(object stream):
         protocol = stream.__cuda_stream__
         version, handle = protocol() if callable(protocol) else protocol
         if version != 0:
-            raise ValueError(f"seen version {version}, wanted 0")
+            raise ValueError(f"got version {version}, expected 0")
         return handle
     # CuPy's, or a named tuple of a `ptr` alone, which programs pass to CuPy's launches. Other
     # objects of CuPy, such as events, also have a `ptr`.

@@ -150,7 +150,7 @@ cdef int read_versioned(object obj, object capsule, reading *r, cuplug_argument 
     )
     if managed.version.major != DLPACK_MAJOR:
         return set_unreadable(
-            obj, r, a, f"it speaks DLPack {managed.version.major}, wanted {DLPACK_MAJOR}"
+            obj, r, a, f"it speaks DLPack {managed.version.major}, expected {DLPACK_MAJOR}"
         )
     a.tensor = managed.tensor
     if managed.flags & DLPACK_READ_ONLY:

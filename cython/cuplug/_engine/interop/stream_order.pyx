@@ -51,7 +51,7 @@ cdef int enter_given_stream(reading *r, cuplug_frame *frame) except -1:
     cdef int32_t device = -1, is_captured = 0
     if frame.home.type == CUPLUG_CPU or frame.device.type == CUPLUG_CPU:
         raise ValueError(
-            f"{name}: stream: seen one for arrays of the host, wanted arrays on a GPU: this call "
+            f"{name}: stream: got one for arrays of the host, expected arrays on a GPU: this call "
             "returns when its work is done"
         )
     if cuplug_query_stream(r.given_stream, &device, &is_captured, &error):
@@ -61,7 +61,7 @@ cdef int enter_given_stream(reading *r, cuplug_frame *frame) except -1:
         frame.device.id = max(device, 0)
     if device >= 0 and device != frame.device.id:
         raise ValueError(
-            f"{name}: stream: seen one of cuda:{device}, wanted one of cuda:{frame.device.id}, "
+            f"{name}: stream: got one of cuda:{device}, expected one of cuda:{frame.device.id}, "
             "where the call runs"
         )
     if r.device_kind == NULL:

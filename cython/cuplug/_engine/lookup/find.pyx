@@ -190,8 +190,8 @@ cdef int check_code(Operator op, object version, object digest) except -1:
     if op.version == (op.version if version is None else version) and seen == (digest or ""):
         return 0
     raise PluginError(
-        f"{op.plugin}.{op.name}: seen {describe(op.version, seen)}, in {op.path}, "
-        f"wanted {describe(version, digest)}"
+        f"{op.plugin}.{op.name}: got {describe(op.version, seen)}, in {op.path}, "
+        f"expected {describe(version, digest)}"
     )
 
 
@@ -202,10 +202,10 @@ cdef str describe(object version, object digest):
 
 cdef bytes encode_name(object name):
     if not isinstance(name, str):
-        raise TypeError(f"find: name: seen {type(name).__name__}, wanted a string")
+        raise TypeError(f"find: name: got {type(name).__name__}, expected a string")
     encoded = name.encode("utf-8", "backslashreplace")
     if strlen(encoded) != <size_t>len(encoded):
-        raise ValueError(f"find: name: seen {name!r}, wanted a string without zero characters")
+        raise ValueError(f"find: name: got {name!r}, expected a string without zero characters")
     return encoded
 
 

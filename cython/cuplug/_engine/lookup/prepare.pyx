@@ -66,7 +66,7 @@ def prepare(operators, device=None):
 cdef int prepare_operator(object operator, cuplug_device place) except -1:
     if not isinstance(operator, Operator):
         seen = type(operator).__name__
-        raise TypeError(f"prepare: operators: seen {seen}, wanted operators or their names")
+        raise TypeError(f"prepare: operators: got {seen}, expected operators or their names")
     cdef cuplug_operator *op = (<Operator>operator).op
     cdef cuplug_error error
     cdef int status

@@ -66,7 +66,7 @@ class Plugin:
             raise TypeError("cuplug.Plugin: get one with cuplug.load")
         if wrong := [x for x in operators if not isinstance(x, Operator)]:
             seen = type(wrong[0]).__name__
-            raise TypeError(f"cuplug.Plugin: operators: seen {seen}, wanted cuplug.Operator")
+            raise TypeError(f"cuplug.Plugin: operators: got {seen}, expected cuplug.Operator")
         self._take(operators, functions)
 
     def _take(

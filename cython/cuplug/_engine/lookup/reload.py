@@ -48,7 +48,7 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
     elif isinstance(what, Operator | Plugin):
         paths = {what.path}
     else:
-        raise TypeError(f"reload: seen {type(what).__name__}, wanted an operator or a plugin")
+        raise TypeError(f"reload: got {type(what).__name__}, expected an operator or a plugin")
     changed, errors = reload_operators(paths)
     forget_reloaded()
     others, refused = reload_adopted(None if what is None else paths)

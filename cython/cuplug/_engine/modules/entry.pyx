@@ -85,7 +85,7 @@ cdef extern from "internal/core.h":
 
     cuplug_error *cuplug_entry_error "cuplug_core->entry_error"(const cuplug_call *call)
 
-ON_DEFAULT = "wanted another: nothing tells the module of the stream"
+ON_DEFAULT = "expected another: nothing tells the module of the stream"
 
 
 cdef void free_tensor(void *self, int what) noexcept nogil:

@@ -101,7 +101,7 @@ cdef core_call.cuplug_signature *_parse(str text, parser parse) except NULL:
 cdef bytes _encode(str text, str what):
     encoded = text.encode()
     if b"\0" in encoded:  # where it would end for the core
-        raise SignatureError(f"{what}: seen a zero byte", encoded.index(b"\0"), text)
+        raise SignatureError(f"{what}: got a zero byte", encoded.index(b"\0"), text)
     return encoded
 
 

@@ -56,7 +56,7 @@ class Scope(NamedTuple):
         """Return the only number of a text."""
         found = self.terms(text, what, None)
         if len(found) != 1:
-            raise ValueError(f"{what}: seen {text!r}, wanted one number")
+            raise ValueError(f"{what}: got {text!r}, expected one number")
         return found[0]
 
 

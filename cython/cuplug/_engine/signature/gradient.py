@@ -171,7 +171,7 @@ def _wanted(operator: Signature) -> str:
     results = results_of(operator)
     own = [x for x in results if "detached" not in x.words]
     names = ["grad"] if len(results) == 1 else [PREFIX + x.name for x in own if x.name]
-    return f"wanted {' or '.join(names) or 'results with names'}"
+    return f"expected {' or '.join(names) or 'results with names'}"
 
 
 def _origin(operator: Signature, origin: Origin) -> Parameter:
@@ -187,13 +187,13 @@ def _refused_results(operator: Signature, row: Signature) -> str:
             return f"{row.name}: {operator.name} has no array of floating or complex numbers"
         if target is None:
             return (
-                f"{row.name}: {result.name or 'an output without a name'}: wanted the name of an "
+                f"{row.name}: {result.name or 'an output without a name'}: expected the name of an "
                 f"array of {operator.name} behind {PREFIX}"
             )
         if not _fits(operator, operator.parameters[target], row, result):
             name = operator.parameters[target].name
             return f"{row.name}: the gradient of {name}: its type is not that of {operator.name}"
-    return "" if results else f"{row.name}: seen no output, wanted a gradient"
+    return "" if results else f"{row.name}: got no output, expected a gradient"
 
 
 def _targets(operator: Signature, row: Signature) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ class ArraySpec:
         name = name_of_descr(dtype) if is_structure else str(getattr(dtype, "name", dtype))
         name = name.rpartition(".")[2]
         if name not in DTYPES:
-            raise TypeError(f"ArraySpec: dtype: seen {dtype!r}, wanted one of {', '.join(DTYPES)}")
+            raise TypeError(f"ArraySpec: dtype: got {dtype!r}, expected one of {', '.join(DTYPES)}")
         self.dtype = name
         self.shape = tuple(shape)
 

@@ -110,7 +110,7 @@ def walk(
 def _match(match: _Match, arguments: list[Any]) -> None:
     parameters = match.signature.parameters
     if len(arguments) > len(parameters):
-        raise Misfit(f"seen {len(arguments)} arguments, wanted at most {len(parameters)}")
+        raise Misfit(f"got {len(arguments)} arguments, expected at most {len(parameters)}")
     given = dict(zip((x.name for x in parameters), arguments, strict=False))
     for x in parameters:
         if x.is_array and not _is_left_out(x, given):
@@ -124,7 +124,7 @@ def _match(match: _Match, arguments: list[Any]) -> None:
         if not x.is_array and x.kind != "arrays":
             match.names[x.name] = _value(match, x, given.get(x.name, x.default), x.name in given)
     if not conditions_hold(match.signature, match.names):
-        raise Misfit(f"wanted {', '.join(match.signature.conditions)}")
+        raise Misfit(f"expected {', '.join(match.signature.conditions)}")
     _compare_formulas(match)
 
 
@@ -132,7 +132,7 @@ def _is_left_out(x: Parameter, given: dict[str, Any]) -> bool:
     if given.get(x.name) is not None:
         return False
     if not x.has_default:
-        raise Misfit(f"{x.name}: wanted an array")
+        raise Misfit(f"{x.name}: expected an array")
     return True
 
 
@@ -141,19 +141,19 @@ def _is_left_out(x: Parameter, given: dict[str, Any]) -> bool:
 
 def _match_array(match: _Match, x: Parameter, spec: Any) -> None:
     if not isinstance(spec, ArraySpec):
-        raise Misfit(f"{x.name}: seen {type(spec).__name__}, wanted an array")
+        raise Misfit(f"{x.name}: got {type(spec).__name__}, expected an array")
     wanted = match.signature.dtypes(x)
     if (
         spec.dtype not in wanted
         or match.types.setdefault(x.type_variable, spec.dtype) != spec.dtype
     ):
         raise Misfit(
-            f"{x.name}: seen {spec.dtype}, wanted {match.types.get(x.type_variable, wanted)}"
+            f"{x.name}: got {spec.dtype}, expected {match.types.get(x.type_variable, wanted)}"
         )
     groups = sum(kind in GROUP_KINDS for kind, _ in x.dims)
     n_group = spec.ndim - (len(x.dims) - groups)
     if spec.ndim > _MAX_NDIM or n_group < 0 or (n_group and not groups):
-        raise Misfit(f"{x.name}: seen {spec.ndim} dimensions, wanted [{match.signature.shape(x)}]")
+        raise Misfit(f"{x.name}: got {spec.ndim} dimensions, expected [{match.signature.shape(x)}]")
     at = 0
     for kind, value in x.dims:
         n = n_group if kind in GROUP_KINDS else 1
@@ -174,12 +174,12 @@ def _match_dim(
         return
     wanted = known if kind == "variadic" else (known,)
     if len(wanted) != len(part) or not all(map(match.sizes.same, part, wanted)):
-        raise Misfit(f"{x.name}: seen sizes {part}, wanted {wanted}")
+        raise Misfit(f"{x.name}: got sizes {part}, expected {wanted}")
 
 
 def _match_arrays(match: _Match, x: Parameter, specs: Any) -> None:
     if not isinstance(specs, (list, tuple)):
-        raise Misfit(f"{x.name}: seen {type(specs).__name__}, wanted a list of arrays")
+        raise Misfit(f"{x.name}: got {type(specs).__name__}, expected a list of arrays")
     for spec in () if x.is_each else specs:
         _match_array(match, x, spec)
     named = [
@@ -191,7 +191,7 @@ def _match_arrays(match: _Match, x: Parameter, specs: Any) -> None:
     ]
     is_typed = x.type_variable in match.types or len(match.signature.dtypes(x)) == 1
     if not specs and not (is_typed and match.names.keys() >= set(named)):
-        raise Misfit(f"{x.name}: seen an empty list, wanted at least one array")
+        raise Misfit(f"{x.name}: got an empty list, expected at least one array")
     match.names[x.name] = tuple(specs)
 
 
@@ -226,7 +226,7 @@ def _broadcast(match: _Match) -> None:
     for x, part in looped:
         is_whole = len(part) == ndim and all(map(match.sizes.same, part, result))
         if x.kind == "inout" and not is_whole:
-            raise Misfit(f"{x.name}: seen {part}, wanted {result}: it is changed in place")
+            raise Misfit(f"{x.name}: got {part}, expected {result}: it is changed in place")
 
 
 def _compare_formulas(match: _Match) -> None:
@@ -241,7 +241,7 @@ def _compare_formulas(match: _Match) -> None:
             except NoValue as error:
                 raise Misfit(f"{value.text}: {error}") from None
             if not is_same:
-                raise Misfit(f"{x.name}: seen size {shape[at]}, wanted {value.text}")
+                raise Misfit(f"{x.name}: got size {shape[at]}, expected {value.text}")
 
 
 # ---- Other parameters ----------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def _value(match: _Match, x: Parameter, value: Any, is_given: bool) -> Any:
         fits = _fits(_dtype(match, x), value)
     if not fits:
         raise Misfit(
-            f"{x.name}: seen {value!r}, wanted {x.kind} of {', '.join(match.signature.dtypes(x))}"
+            f"{x.name}: got {value!r}, expected {x.kind} of {', '.join(match.signature.dtypes(x))}"
         )
     return value
 
@@ -320,7 +320,7 @@ def _output(match: _Match, x: Parameter) -> ArraySpec:
         raise Misfit(f"{x.name or 'output'}: {error}") from None
     known = [size for size in shape if size is not _UNKNOWN]
     if len(shape) > _MAX_NDIM or not all(map(sizes.is_possible, known)):
-        raise Misfit(f"{x.name or 'output'}: seen the shape {shape}, which no array has")
+        raise Misfit(f"{x.name or 'output'}: got the shape {shape}, which no array has")
     n_bytes = math.prod(
         (size for size in known if isinstance(size, int)), start=DTYPES[dtype].n_bytes
     )

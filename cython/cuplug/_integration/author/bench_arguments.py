@@ -128,7 +128,7 @@ def _read_fixed(
         at = next((k for k, (kind, _) in enumerate(x.dims) if kind in GROUPS), None)
         n_more = len(shape) - (len(x.dims) if at is None else len(x.dims) - 1)
         if n_more < 0 or (at is None and n_more):
-            text = f"{signature.name}: {x.name}: seen shape {shape}, wanted"
+            text = f"{signature.name}: {x.name}: got shape {shape}, expected"
             raise ValueError(f"{text} [{signature.shape(x)}]")
         rest = iter(shape)
         for k, (kind, value) in enumerate(x.dims):

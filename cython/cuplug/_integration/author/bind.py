@@ -66,7 +66,7 @@ def write_module(
     table = _usable(read_table(file))
     name = f"{table.name}_typed" if name is None else name
     if not name.isidentifier() or memoryviews.is_reserved(name):
-        raise ValueError(f"name: seen {name!r}, wanted an identifier that Cython does not reserve")
+        raise ValueError(f"name: got {name!r}, expected an identifier that Cython does not reserve")
     signatures = [signature.parse(row.signature) for row in table.rows]
     known = list(dict.fromkeys(row.name for row in signatures))
     for operator in only:
@@ -103,7 +103,7 @@ def write_stubs(files: Sequence[str], directory: str, name: str | None = None) -
     tables = [_usable(read_table(file)) for file in files]
     name = tables[0].name if name is None else name
     if not name.isidentifier():
-        raise ValueError(f"name: seen {name!r}, wanted an identifier")
+        raise ValueError(f"name: got {name!r}, expected an identifier")
     listed = ", ".join(f"{table.name} {table.version}" for table in tables)
     rows = [_rows(table) for table in tables]
     os.makedirs(directory, exist_ok=True)

@@ -142,7 +142,7 @@ def choose_architectures(arch: str, nvcc: str) -> tuple[Architecture, ...]:
     parts = arch.split(",")
     if not all(re.fullmatch("[0-9]{1,4}[af]?", part) for part in parts):
         raise BuildError(
-            f'build: arch: seen "{arch}", wanted "native", "all" or numbers as in "80,90" or "90a"'
+            f'build: arch: got "{arch}", expected "native", "all" or numbers as in "80,90" or "90a"'
         )
     chosen = {int(part) if part.isdigit() else part for part in parts}
     return tuple(sorted(chosen, key=lambda x: (flags.number_of(x), str(x))))
@@ -209,7 +209,7 @@ def _refuse_other_name(source: Source, library: str) -> None:
         _refuse_several_tables(source)
         where = os.path.basename(next(iter(tables)))
         raise BuildError(
-            f"build: {file}: the plugin is called {names[0]} in {where}, wanted a library of its "
+            f"build: {file}: the plugin is called {names[0]} in {where}, expected a library of its "
             f"name, lib{names[0]}.so"
         )
 
@@ -219,7 +219,7 @@ def _refuse_several_tables(source: Source) -> None:
     tables = [os.path.basename(file) for file in find_tables(source.files)]
     if len(tables) > 1:
         raise BuildError(
-            f"build: {source.name}: a table in each of {', '.join(tables)}, wanted one in a plugin"
+            f"build: {source.name}: got a table in each of {', '.join(tables)}, expected one"
         )
 
 

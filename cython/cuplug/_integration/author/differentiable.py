@@ -44,7 +44,7 @@ def _wrong_linear(row: Row, signature: Signature) -> Iterator[tuple[str, str]]:
             wanted = f"one of {', '.join(arrays)}" if arrays else "nothing: there is none"
             yield (
                 f"{row.operator} is linear in {name}, which is no array of floating or complex "
-                f"numbers, wanted {wanted}",
+                f"numbers, expected {wanted}",
                 "name arrays in CUPLUG_LINEAR(...)",
             )
 
@@ -57,7 +57,8 @@ def _wrong_gradient(
         return
     if not NAME.fullmatch(name or ""):
         yield (
-            f'{row.operator} names the gradient "{name or ""}", wanted operator or plugin.operator',
+            f'{row.operator} names the gradient "{name or ""}", expected '
+            "operator or plugin.operator",
             "write CUPLUG_GRADIENT(operator)",
         )
         return

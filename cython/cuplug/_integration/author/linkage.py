@@ -49,7 +49,7 @@ def check_undefined(subject: Subject) -> Iterator[Finding]:
     if libraries and own:  # a wheel is built where the libraries of others are not yet
         yield warning(
             f"needed libraries that are not found: {some(libraries)}",
-            f"put them into {':'.join(own)}, seen from {subject.elf_file.origin}, or install them",
+            f"put them into {':'.join(own)}, got from {subject.elf_file.origin}, or install them",
         )
     elif libraries:
         yield error(

@@ -84,14 +84,14 @@ def read_lock(path: str) -> dict[str, str]:
         reason = error.strerror if isinstance(error, OSError) else error
         raise PluginError(f"{path}: {reason}") from None
     except UnicodeDecodeError:
-        raise PluginError(f"{path}: seen bytes that are no text, wanted a lock") from None
+        raise PluginError(f"{path}: got bytes that are no text, expected a lock") from None
     digests = {}
     for number, line in enumerate(lines, 1):
         match = LINE.fullmatch(line)
         if match:
             digests[os.path.basename(match[2])] = match[1]
         elif line.strip() and not line.startswith("#"):
-            raise PluginError(f"{path}: line {number}: seen {line!r}, wanted a digest and a file")
+            raise PluginError(f"{path}: line {number}: got {line!r}, expected a digest and a file")
     return digests
 
 

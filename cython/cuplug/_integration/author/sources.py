@@ -56,7 +56,7 @@ def find_source(path: str | os.PathLike[str]) -> Source:
     if len(found) > 1:
         names = ", ".join(source.name for source in found)
         raise BuildError(
-            f"build: {os.fspath(path)}: seen {len(found)} plugins ({names}), wanted one"
+            f"build: {os.fspath(path)}: got {len(found)} plugins ({names}), expected one"
         )
     return found[0]
 
@@ -81,7 +81,9 @@ def find_sources(path: str | os.PathLike[str]) -> list[Source]:
     if not os.path.exists(text):
         raise BuildError(f"build: {text}: no such file")
     if not text.endswith(SUFFIXES):
-        raise BuildError(f"build: {text}: wanted a folder, or a file that ends in .cu, .c or .cpp")
+        raise BuildError(
+            f"build: {text}: expected a folder, or a file that ends in .cu, .c or .cpp"
+        )
     return [source_of((text,))]
 
 
@@ -130,7 +132,7 @@ def _has_several(files: tuple[str, ...]) -> bool:
         listed = ", ".join(os.path.basename(file) for file in tables)
         raise BuildError(
             f"build: {os.path.dirname(files[0])}: a table in each of {listed}, and files beside "
-            "them without one: wanted a folder for each plugin of several files"
+            "them without one: expected a folder for each plugin of several files"
         )
     return len(tables) > 1
 
@@ -146,7 +148,7 @@ def library_at(path: str | os.PathLike[str]) -> str:
     found = libraries_at(path)
     if len(found) > 1:
         names = ", ".join(os.path.basename(library) for library in found)
-        raise BuildError(f"{os.fspath(path)}: seen {len(found)} plugins ({names}), wanted one")
+        raise BuildError(f"{os.fspath(path)}: got {len(found)} plugins ({names}), expected one")
     return found[0] if found else ""
 
 

@@ -57,7 +57,7 @@ def build_and_show(
     sources = find_sources(path)
     if output and len(sources) > 1 and not os.path.isdir(output):
         raise BuildError(
-            f"build: output: seen {output} for {len(sources)} plugins, wanted a folder"
+            f"build: output: got {output} for {len(sources)} plugins, expected a folder"
         )
     return [_build_one(source, output, arch, options) for source in sources]
 

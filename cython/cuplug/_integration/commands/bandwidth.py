@@ -110,10 +110,10 @@ def measure(
     """
     signature = parse(operator.signatures[0])
     if not signature.arrays:
-        raise ValueError(f"bench: {operator.name}: no arrays, wanted an operator that moves data")
+        raise ValueError(f"bench: {operator.name}: no arrays, expected an operator that moves data")
     names = {name for _, allowed in signature.variables for name in allowed}
     if dtype is not None and dtype not in names:
-        raise ValueError(f"bench: dtype: seen {dtype}, wanted one of {', '.join(sorted(names))}")
+        raise ValueError(f"bench: dtype: got {dtype}, expected one of {', '.join(sorted(names))}")
     calls = _choose_calls(operator, signature, sizes, dtype, shapes or {}, said or {})
     measured = []
     if "cpu" in operator.sides:
@@ -138,7 +138,7 @@ def _choose_calls(
     pins = read_pins(signature, said)
     for name, pin in pins.items():
         if isinstance(pin, Range):
-            raise ValueError(f"--set: {name}: seen {said[name]!r}, wanted one value")
+            raise ValueError(f"--set: {name}: got {said[name]!r}, expected one value")
     given = read_shapes(signature, shapes)
     gradients = Gradients(operator)
     make = partial(sized_arguments, signature, dtype=dtype, pinned=pins, shapes=given)
@@ -242,10 +242,10 @@ def check_picture(path: str) -> None:
     formats = _figure().canvas.get_supported_filetypes()
     suffix = os.path.splitext(path)[1]
     if suffix[1:].lower() not in formats:
-        raise ValueError(f"-o: seen {path!r}, wanted a name that ends in .svg or .png")
+        raise ValueError(f"-o: got {path!r}, expected a name that ends in .svg or .png")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.access(folder, os.W_OK):
-        raise ValueError(f"-o: seen {path!r}, wanted a file in a folder that can be written")
+        raise ValueError(f"-o: got {path!r}, expected a file in a folder that can be written")
 
 
 def _figure() -> Any:

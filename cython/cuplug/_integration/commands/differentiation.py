@@ -160,7 +160,7 @@ class Point:
         if not np.isfinite([seen, wide, narrow]).all() or abs(wide - narrow) > bound:
             return False
         assert abs(seen - wide) <= bound, (
-            f"{name}: the gradient of {x} along a random direction: seen {seen:.6g}, wanted "
+            f"{name}: the gradient of {x} along a random direction: got {seen:.6g}, expected "
             f"{wide:.6g}, the central difference in {direction.dtype}"
         )
         return True

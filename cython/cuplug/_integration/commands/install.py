@@ -51,7 +51,7 @@ def install(file: str, folder: str | None) -> str:
 def uninstall(name: str) -> str:
     """Remove the plugin of that name from the first folder of one's own that has it."""
     if not name.isidentifier():
-        raise PluginError(f"uninstall: seen {name!r}, wanted the name of a plugin")
+        raise PluginError(f"uninstall: got {name!r}, expected the name of a plugin")
     folders = [d.path for d in _own_directories()]
     for folder in folders:
         path = os.path.join(folder, f"lib{name}.so")
@@ -96,7 +96,7 @@ def _choose_folder() -> str:
         if directory.origin == "user":
             os.makedirs(directory.path, mode=0o755, exist_ok=True)
             return directory.path
-    raise PluginError("install: there is no home directory, wanted --to FOLDER")
+    raise PluginError("install: there is no home directory, expected --to FOLDER")
 
 
 @contextmanager

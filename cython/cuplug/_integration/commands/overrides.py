@@ -27,7 +27,7 @@ from cuplug._integration.commands.property_outcomes import Fresh
 NUMBERS = (bool, int, float, complex)
 _MADE = (*ARRAYS, "handle")  # kinds of parameters that no text says
 MADE_BYTES = 1 << 10  # of the arrays that an operator gets which makes a handle
-HOW = "wanted a number, or a range as in 0..8"
+HOW = "expected a number, or a range as in 0..8"
 
 
 class Range(NamedTuple):
@@ -43,9 +43,9 @@ def split(option: str, texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise ValueError(f"{option}: seen {text!r}, wanted a name and what it is to be: k=3")
+            raise ValueError(f"{option}: got {text!r}, expected a name and what it is to be: k=3")
         if name in said:
-            raise ValueError(f"{option}: {name}: seen twice")
+            raise ValueError(f"{option}: {name}: got twice")
         said[name] = value
     return said
 
@@ -77,7 +77,7 @@ def check_names(option: str, said: Iterable[str], known: Sequence[str]) -> None:
     """Raise ValueError for a name that no signature has."""
     for name in said:
         if name not in known:
-            wanted = f"wanted one of {', '.join(known)}" if known else "there is nothing to set"
+            wanted = f"expected one of {', '.join(known)}" if known else "there is nothing to set"
             raise ValueError(f"{option}: {name}: no such name, {wanted}")
 
 
@@ -96,7 +96,7 @@ def read_shapes(signature: Signature, said: dict[str, str]) -> dict[str, tuple[i
 def _read_shape(name: str, text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isascii() and part.isdigit() for part in parts):
-        raise ValueError(f"--shape: {name}: seen {text!r}, wanted sizes, as in 1024,1024")
+        raise ValueError(f"--shape: {name}: got {text!r}, expected sizes, as in 1024,1024")
     return tuple(int(part) for part in parts)
 
 
@@ -118,7 +118,7 @@ def _read_pin(name: str, text: str, x: Parameter | None) -> Any:
         return text
     if x.kind == "choice":
         if text not in x.choices:
-            raise ValueError(f"--set: {name}: seen {text!r}, wanted {' or '.join(x.choices)}")
+            raise ValueError(f"--set: {name}: got {text!r}, expected {' or '.join(x.choices)}")
         return text
     return _read_range(name, text, _number)
 
@@ -134,14 +134,14 @@ def _read_range(name: str, text: str, read: Callable[[str], Any]) -> Any:
             return Range(low, high)
     except (ValueError, TypeError, SyntaxError):
         pass
-    raise ValueError(f"--set: {name}: seen {text!r}, {HOW}")
+    raise ValueError(f"--set: {name}: got {text!r}, {HOW}")
 
 
 def _read_list(name: str, text: str) -> list[Any]:
     try:
         return [_number(part) for part in text.split(",") if part.strip()]
     except (ValueError, TypeError, SyntaxError):
-        raise ValueError(f"--set: {name}: seen {text!r}, wanted numbers, as in 0,2") from None
+        raise ValueError(f"--set: {name}: got {text!r}, expected numbers, as in 0,2") from None
 
 
 def _number(text: str) -> Any:

@@ -114,23 +114,23 @@ def inouts(signatures: Iterable[str], arguments: Arguments) -> list[Array]:
 def assert_same(seen: Any, wanted: Any, epsilons: int, what: str) -> None:
     """Compare two outcomes: to the bit without epsilons."""
     if isinstance(seen, type) or isinstance(wanted, type):
-        assert seen is wanted, f"{what}: seen {_name(seen)}, wanted {_name(wanted)}"
+        assert seen is wanted, f"{what}: got {_name(seen)}, expected {_name(wanted)}"
         return
     for x, y in zip(seen, wanted, strict=True):
         assert (x.shape, x.dtype) == (y.shape, y.dtype), f"{what}: shape or dtype differ"
         if kind_of(x.dtype) == "storage":
-            assert x.tobytes() == y.tobytes(), f"{what}: {x!r}, wanted {y!r}"
+            assert x.tobytes() == y.tobytes(), f"{what}: {x!r}, expected {y!r}"
             continue
         if not epsilons or x.dtype.kind in "iub":
             same = x.tobytes() == y.tobytes() or np.array_equal(x, y)
-            assert same or _bits(x) == _bits(y), f"{what}: {x!r}, wanted {y!r}"
+            assert same or _bits(x) == _bits(y), f"{what}: {x!r}, expected {y!r}"
             continue
         wide = np.complex128 if x.dtype.kind == "c" else np.float64
         a, b = x.astype(wide), y.astype(wide)
         scale = float(np.max(np.abs(b[np.isfinite(b)]), initial=1.0))
         near = epsilons * _epsilon(x.dtype)
         close = np.allclose(a, b, rtol=near, atol=near * scale, equal_nan=True)
-        assert close, f"{what}: {x!r}, wanted {y!r}"
+        assert close, f"{what}: {x!r}, expected {y!r}"
 
 
 def _name(x: Any) -> str:
@@ -306,7 +306,7 @@ def refuses_bad_arguments(operator: Tried, arguments: Arguments, device: str = "
                     f"{what}: refused, but {name} was written"
                 )
         else:
-            raise AssertionError(f"{what}: accepted, wanted an error")
+            raise AssertionError(f"{what}: accepted, expected an error")
 
 
 def survives_any_values(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:

@@ -107,7 +107,7 @@ def try_all(
         message = "cuplug test needs the package hypothesis: pip install hypothesis"
         raise ModuleNotFoundError(message)
     if examples < 1:
-        raise ValueError(f"test: examples: seen {examples}, wanted 1 or more")
+        raise ValueError(f"test: examples: got {examples}, expected 1 or more")
     if not budget > 0:
         raise ValueError(f"test: budget: got {budget:g}, expected more than 0 seconds")
     named = [(os.path.abspath(path), load(path).operators) for path in libraries_at(what)]

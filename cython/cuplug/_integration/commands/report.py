@@ -243,7 +243,7 @@ def show_bound(
     """Write typed functions of a plugin, or of those in a folder, and say which."""
     files = libraries_at(file) or [file]
     if name and len(files) > 1:
-        raise PluginError(f"bind: --name: seen {name} for {len(files)} plugins, wanted one")
+        raise PluginError(f"bind: --name: got {name} for {len(files)} plugins, expected one")
     written = [bind.write_module(path, directory, name, only) for path in files]
     if as_json:
         print_json(_one_or_files([asdict(x) for x in written]))

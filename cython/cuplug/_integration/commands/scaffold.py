@@ -47,11 +47,11 @@ def check_name(name: str) -> None:
     """Raise ValueError for what cannot be the name of a plugin and of a Python function."""
     if not NAME.fullmatch(name):
         raise ValueError(
-            f"new: name: seen {name!r}, wanted a letter, then letters, digits and underscores, 63 "
+            f"new: name: got {name!r}, expected a letter, then letters, digits and underscores, 63 "
             "characters at most"
         )
     if keyword.iskeyword(name):
-        raise ValueError(f"new: name: {name!r} is a word of Python, wanted another")
+        raise ValueError(f"new: name: {name!r} is a word of Python, expected another")
 
 
 def write_plugin(name: str, directory: str = ".", language: str = "cuda") -> list[str]:
@@ -89,7 +89,9 @@ def write_package(
     check_name(name)
     for taken, x in (("cuplug", package), ("operators", name)):
         if x == taken:
-            raise ValueError(f"new: name: {x!r} is a module that the package needs, wanted another")
+            raise ValueError(
+                f"new: name: {x!r} is a module that the package needs, expected another"
+            )
     words = {"package": package, "name": name, "version": __version__}
     words |= {"suffix": LANGUAGES[language]}
     words |= {"distribution": package.lower().replace("_", "-"), **WORDS[back_end]}
@@ -99,7 +101,7 @@ def write_package(
 def _write(templates: dict[str, str], folder: str, words: dict[str, str]) -> list[str]:
     folder = os.path.normpath(folder)
     if os.path.lexists(folder):
-        raise FileExistsError(f"new: {folder} is there already, wanted a name that is free")
+        raise FileExistsError(f"new: {folder} is there already, expected a name that is free")
     os.mkdir(folder)
     written = []
     for template, file in templates.items():

@@ -64,7 +64,7 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
     given.update(keywords)
     for name in ("device", "out", "stream"):
         if given.pop(name, None) is not None and name != "device":
-            raise TypeError(f"{operator.name}: {name}: seen with dask arrays, whose blocks are new")
+            raise TypeError(f"{operator.name}: {name}: got with dask arrays, whose blocks are new")
     call = _match(operator, given)
     inputs = list(_inputs(call.signature, given))
     _refuse_changes(call.signature, inputs)
@@ -106,7 +106,7 @@ def _spec(operator: Operator, key: int | str, x: Any) -> Any:
         return x
     if isinstance(x, Delayed):
         raise TypeError(
-            f"{operator.name}: {_name(operator, key)}: seen an object of dask.delayed, wanted an "
+            f"{operator.name}: {_name(operator, key)}: got an object of dask.delayed, expected an "
             "array (dask.array.from_delayed makes one, of a number with shape=())"
         )
     if not (hasattr(x, "dtype") and hasattr(x, "shape")):
@@ -115,8 +115,8 @@ def _spec(operator: Operator, key: int | str, x: Any) -> Any:
         return ArraySpec(x.dtype, tuple(map(_to_size, x.shape)))
     except TypeError:
         raise TypeError(
-            f"{operator.name}: {_name(operator, key)}: seen "
-            f"{x.dtype}[{', '.join(map(str, x.shape))}], wanted an array of numbers"
+            f"{operator.name}: {_name(operator, key)}: got "
+            f"{x.dtype}[{', '.join(map(str, x.shape))}], expected an array of numbers"
         ) from None
 
 
@@ -159,11 +159,11 @@ def _refuse_changes(signature: Signature, inputs: list[_Input]) -> None:
     for x in inputs:
         if x.parameter.is_inout:
             raise TypeError(
-                f"{signature.name}: {x.parameter.name}: seen in a call on dask arrays, wanted "
+                f"{signature.name}: {x.parameter.name}: got a Dask array, expected "
                 "a NumPy array or the like, as it is changed in place"
             )
     if not signature.outputs:
-        raise TypeError(f"{signature.name}: seen dask arrays, and it has no outputs to compute")
+        raise TypeError(f"{signature.name}: got dask arrays, and it has no outputs to compute")
 
 
 # ---- Dimensions ----------------------------------------------------------------------------------
@@ -188,8 +188,8 @@ def _check_blocks(call: Call, inputs: list[_Input]) -> None:
                 shape = call.signature.shape(x.parameter)
                 array = x.parameter.name
                 error = ValueError(
-                    f"{call.operator.name}: {array}: seen {n} blocks along dimension {k} of "
-                    f"[{shape}], wanted one: pass {array}.rechunk({{{k}: -1}})"
+                    f"{call.operator.name}: {array}: got {n} blocks along dimension {k} of "
+                    f"[{shape}], expected one: pass {array}.rechunk({{{k}: -1}})"
                 )
                 vars(error)[CUT] = array, k - x.array.ndim
                 raise error

@@ -243,7 +243,7 @@ def _read(operator: Operator, position: int, value: Any, operands: list[Any]) ->
     if not isinstance(value, (jax.Array, numpy.ndarray)):
         where = _name(operator, position)
         kind = type(value).__name__
-        raise TypeError(f"{where}: seen {kind}, wanted a JAX or NumPy array, or a value")
+        raise TypeError(f"{where}: got {kind}, expected a JAX or NumPy array, or a value")
     if value.ndim or kinds & {*_ARRAYS}:
         operands.append(_as_operand(value))
         return Leaf("a")
@@ -259,7 +259,7 @@ def _read_scalar(operator: Operator, position: int, value: Any, operands: list[A
     if _decides_sizes(texts_of(operator), position):
         if isinstance(value, jax.core.Tracer):
             raise TypeError(
-                f"{name}: seen a traced value, wanted one that is known when the program is made, "
+                f"{name}: got a traced value, expected one that is known when the program is made, "
                 "as it decides the shape of an output: static_argnames of jax.jit keeps it so"
             )
         return _constant(value.item())
@@ -289,7 +289,7 @@ def _read_list(operator: Operator, position: int, values: Any, operands: list[An
     if not all(isinstance(x, (bool, int, float)) for x in values):
         kinds = ", ".join(sorted({type(x).__name__ for x in values}))
         name = _name(operator, position)
-        raise TypeError(f"{name}: seen a list of {kinds}, wanted numbers, or arrays")
+        raise TypeError(f"{name}: got a list of {kinds}, expected numbers, or arrays")
     keys = ",".join(_key(x) for x in values)
     return Leaf("v" if values else "e", keys, tuple(values))
 
@@ -297,8 +297,8 @@ def _read_list(operator: Operator, position: int, values: Any, operands: list[An
 def _known(name: str, value: Any) -> Any:
     if isinstance(value, jax.core.Tracer):
         raise TypeError(
-            f"{name}: seen a list of traced values, wanted numbers that are known when the program "
-            "is made: static_argnames of jax.jit keeps them so"
+            f"{name}: got a list of traced values, expected numbers that are known when the "
+            "program is made: static_argnames of jax.jit keeps them so"
         )
     return value.item() if not value.ndim else value
 

@@ -72,8 +72,8 @@ def _check_written(entry: Entry, args: Sequence[Any], in_dims: Sequence[Any]) ->
             continue
         if not _is_batched(in_dims[k]):
             raise ValueError(
-                f"{entry.whole.operator.name}: {entry.names[k]}: seen a tensor without the "
-                "dimension of torch.vmap, wanted one that has it, as it is changed in place"
+                f"{entry.whole.operator.name}: {entry.names[k]}: got a tensor without the "
+                "dimension of torch.vmap, expected one that has it, as it is changed in place"
             )
 
 

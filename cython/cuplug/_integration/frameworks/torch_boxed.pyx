@@ -291,11 +291,11 @@ cdef int take_results(slot *s, object results, uint64_t *outputs) except -1:
     cdef uint32_t k = 0
     cdef void *copy = NULL
     if len(results) != s.n_outputs:
-        raise RuntimeError(f"seen {len(results)} outputs, wanted {s.n_outputs}")
+        raise RuntimeError(f"got {len(results)} outputs, expected {s.n_outputs}")
     for result in results:
         if not isinstance(result, Tensor):
             drop_all(outputs, k)
-            raise TypeError(f"seen {type(result).__name__}, wanted a tensor")
+            raise TypeError(f"got {type(result).__name__}, expected a tensor")
         torch.copy_handle(<char *><PyObject *>result + place_in_object, &copy)
         outputs[k] = <uint64_t>copy
         k += 1

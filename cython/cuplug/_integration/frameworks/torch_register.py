@@ -223,8 +223,8 @@ def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any])
         return _call_detached(operator, args, given)
     if own:
         raise TypeError(
-            f"{operator.name}: {own[0]}: seen with a tensor that PyTorch records or traces, "
-            "wanted without (or pass x.detach())"
+            f"{operator.name}: {own[0]}: got with a tensor that PyTorch records or traces, "
+            "expected without (or pass x.detach())"
         )
     whole = register(operator)
     keeps = not any(x.is_inout for row in whole.rows for x in row.parameters)

@@ -66,7 +66,9 @@ def limit() -> int:
     if not text:
         return DEFAULT_BYTES
     if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"CUPLUG_CACHE_BYTES: seen {text!r}, wanted a number of bytes, 0 for none")
+        raise ValueError(
+            f"CUPLUG_CACHE_BYTES: got {text!r}, expected a number of bytes, 0 for none"
+        )
     return int(text)
 
 

@@ -139,7 +139,7 @@ def find_compiler() -> list[str]:
             return command
     wanted = f"CC={shlex.join(chosen)}, which is not there" if chosen else "none of cc, gcc, clang"
     raise CompileError(
-        f"no C compiler: seen {wanted}; install one or set CC, or call the operator with arrays "
+        f"no C compiler: got {wanted}; install one or set CC, or call the operator with arrays "
         "on a GPU"
     )
 

@@ -190,12 +190,12 @@ def check(
     check_texts("compile", {"source": source, "name": name, "architecture": architecture})
     for k, each in enumerate(names):
         if not each.strip():
-            raise ValueError(f"compile: names[{k}]: seen {each!r}, wanted the name of a kernel")
+            raise ValueError(f"compile: names[{k}]: got {each!r}, expected the name of a kernel")
     for k, (title, text) in enumerate(headers.items()):
         check_text("compile", f"headers: name {k}", title)
         check_text("compile", f"headers[{title!r}]", text)
     if compiler not in ("nvrtc", "nvcc"):
-        raise ValueError(f"compile: compiler: seen {compiler!r}, wanted 'nvrtc' or 'nvcc'")
+        raise ValueError(f"compile: compiler: got {compiler!r}, expected 'nvrtc' or 'nvcc'")
     if compiler == "nvrtc":
         found: Any = nvrtc.find()
     else:

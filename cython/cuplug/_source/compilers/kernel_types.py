@@ -145,7 +145,7 @@ def _parse_type(text: str, whole: str) -> int:
     found = _scalar(" ".join(words)) or (None if stars else _scalar(" ".join(words[:-1])))
     if found is None:
         raise ValueError(
-            f"signature: seen {text!r} in {whole!r}, wanted a C type or a pointer to one"
+            f"signature: got {text!r} in {whole!r}, expected a C type or a pointer to one"
         )
     kind, size = found
     if not stars:

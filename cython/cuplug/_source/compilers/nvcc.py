@@ -127,7 +127,7 @@ def _with_names(text: str, name: str, names: Sequence[str], marker: str) -> str:
 def _write(directory: str, name: str, text: str) -> None:
     path = Path(directory, name)
     if not path.resolve().is_relative_to(Path(directory).resolve()):
-        raise ValueError(f"compile: headers: seen {name!r}, wanted a name of no folder above")
+        raise ValueError(f"compile: headers: got {name!r}, expected a name of no folder above")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
@@ -137,5 +137,5 @@ def _take_names(ptx: str, marker: str, n: int) -> tuple[list[str], str]:
     pattern = rf"^.*\b{marker}(\d+) = (?:generic\()?([\w$]+)\)?;\n"
     found = {int(k): symbol for k, symbol in re.findall(pattern, ptx, re.M)}
     if len(found) != n:
-        raise CompileError(f"nvcc: seen the symbols of {len(found)} names in its PTX, wanted {n}")
+        raise CompileError(f"nvcc: got the symbols of {len(found)} names in its PTX, expected {n}")
     return [found[k] for k in range(n)], re.sub(pattern, "", ptx, flags=re.M)

@@ -64,7 +64,7 @@ def run(command: list[str], directory: str, start: str | None = None) -> Run:
             os.killpg(process.pid, signal.SIGKILL)  # not waited for, so the number is its own
             if not isinstance(error, (TimeoutError, subprocess.TimeoutExpired)):
                 raise
-            return Run(-1, f"{command[0]}: seen no end after {LIMIT_S:g} s", timed_out=True)
+            return Run(-1, f"{command[0]}: got no end after {LIMIT_S:g} s", timed_out=True)
     return Run(process.returncode, output.decode(errors="replace"))
 
 

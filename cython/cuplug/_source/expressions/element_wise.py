@@ -106,9 +106,9 @@ def expression_line(text: str) -> str:
 def _read(row: str, expression: str, preamble: str) -> Elementwise:
     names = read_names(row, UNNAMED, takes_raw=True)
     if not names.outputs:
-        raise ValueError(f"{names.operator}: seen no output, wanted one or an inout array")
+        raise ValueError(f"{names.operator}: got no output, expected one or an inout array")
     if not expression.strip():
-        raise ValueError(f"{names.operator}: expression: seen no text, wanted one")
+        raise ValueError(f"{names.operator}: expression: got no text, expected one")
     is_value = [x.name for x in names.outputs] == [UNNAMED]
     sizes = _sizes(read_scope(signatures.parse(row)), names, expression)
     return Elementwise(names, expression, is_value, preamble, sizes)

@@ -95,7 +95,7 @@ def read_names(
         if x.type_variable < 0 or x.kind in ("arrays", "dtype"):
             kinds = {"arrays": "a list of arrays", "dtype": "a dtype", "handle": f"handle[{x.tag}]"}
             seen = kinds.get(x.kind, "a string")
-            raise ValueError(f"{parsed.name}: {name}: seen {seen}, wanted an array or a number")
+            raise ValueError(f"{parsed.name}: {name}: got {seen}, expected an array or a number")
         if x.is_on_host:
             raise ValueError(
                 f"{parsed.name}: {name}: got an array of the host, expected one that kernels can "
@@ -109,7 +109,7 @@ def read_names(
     for word in names.words:
         if word in KEYWORDS or (word.startswith("cuplug_") and word != unnamed):
             kind = "a keyword of C or C++" if word in KEYWORDS else "a name of cuplug's own"
-            raise ValueError(f"{parsed.name}: {word}: seen {kind}, wanted another name")
+            raise ValueError(f"{parsed.name}: {word}: got {kind}, expected another name")
     return names
 
 
@@ -126,10 +126,10 @@ def _kind_of(parsed: Signature, x: Parameter, name: str, takes_raw: bool) -> str
         shapes = {parsed.shape(y) for y in parsed.outputs}
         if x.kind == "output" and is_alone and len(shapes) == 1:
             return x.kind
-    wanted = "wanted arrays T[...]"
+    wanted = "expected arrays T[...]"
     if takes_raw:
         wanted += ", inputs of other dimensions, or outputs of one shape"
-    raise ValueError(f"{parsed.name}: {name}: seen {parsed.text!r}, {wanted}")
+    raise ValueError(f"{parsed.name}: {name}: got {parsed.text!r}, {wanted}")
 
 
 def _is_looped(x: Parameter) -> bool:

@@ -64,7 +64,7 @@ class Target(NamedTuple):
             terms = [x for x in terms if not (x.text == "call" and self._is_record(x))]
         if len(terms) != len(codes):
             raise TypeError(
-                f"{self._where}: seen {len(terms)}, wanted {len(codes)} as "
+                f"{self._where}: got {len(terms)}, expected {len(codes)} as "
                 f"{self.name} has parameters"
             )
         return [self._pass(term, code) for term, code in zip(terms, codes, strict=True)]
@@ -161,7 +161,9 @@ class Target(NamedTuple):
 
     def _refuse(self, term: Term, code: int, wanted: str) -> TypeError:
         seen = kernel_types.describe(code)
-        return TypeError(f"{self._where}: {term.text}: seen {seen} in {self.name}, wanted {wanted}")
+        return TypeError(
+            f"{self._where}: {term.text}: got {seen} in {self.name}, expected {wanted}"
+        )
 
 
 def element_type(dtype: Dtype, on_host: bool) -> str:
@@ -181,7 +183,7 @@ def check_arguments(terms: Sequence[Term], scope: Scope, operator: str, most: in
     """
     named = {term.text for term in terms}
     if len(terms) > most:
-        raise ValueError(f"{operator}: arguments: seen {len(terms)}, wanted at most {most}")
+        raise ValueError(f"{operator}: arguments: got {len(terms)}, expected at most {most}")
     for x in scope.signature.outputs:
         if any(kind == "unknown" for kind, _ in x.dims):
             raise ValueError(
@@ -189,5 +191,5 @@ def check_arguments(terms: Sequence[Term], scope: Scope, operator: str, most: in
                 "known before the run"
             )
         if x.name not in named:
-            seen = f"seen no {x.name}" if x.name else "seen an output without a name"
-            raise ValueError(f"{operator}: arguments: {seen}, wanted every output among them")
+            seen = f"got no {x.name}" if x.name else "got an output without a name"
+            raise ValueError(f"{operator}: arguments: {seen}, expected every output among them")

@@ -122,9 +122,9 @@ def _operator(
     scope = formula.read_scope(signatures.parse(signature))
     name = scope.signature.name
     if cuda is None and host is None:
-        raise ValueError(f"{name}: seen no source, wanted cuda, host or both")
+        raise ValueError(f"{name}: got no source, expected cuda, host or both")
     if cuda is not None and (threads is None) == (not grid):
-        raise ValueError(f"{name}: wanted threads, or grid, for the kernel's launch")
+        raise ValueError(f"{name}: expected threads, or grid, for the kernel's launch")
     plan = Plan(
         *(scope, arguments, cuda, host, kernel or name, function or name),
         *(
@@ -152,7 +152,7 @@ def _check(plan: Plan) -> None:
     """See that every formula can be worked out, before any call."""
     for what, texts in (("grid", plan.grid), ("block", plan.block), ("shared", (plan.shared,))):
         if len(texts) > 3:
-            raise ValueError(f"{plan.name}: {what}: seen {len(texts)} sizes, wanted at most 3")
+            raise ValueError(f"{plan.name}: {what}: got {len(texts)} sizes, expected at most 3")
         for text in texts:
             _term(plan, text, what)
     terms = plan.terms

@@ -118,7 +118,7 @@ def check_returned(plan: Plan, code: int) -> None:
     if not is_integer and code & 15 != kernel_types.VOID:
         seen = kernel_types.describe(code)
         raise TypeError(
-            f"{plan.name}: {plan.function}: seen that it returns {seen}, wanted void or int"
+            f"{plan.name}: {plan.function}: got that it returns {seen}, expected void or int"
         )
 
 

@@ -45,7 +45,7 @@ def read_fields(text: str) -> dict[str, str]:
     """Return the fields of "value: T, index: int64"; none of what is a dtype."""
     matches = [FIELD.fullmatch(part) for part in text.split(",")] if ":" in text else []
     if None in matches:
-        raise ValueError(f"accumulate: seen {text!r}, wanted a dtype, or 'name: dtype, ...'")
+        raise ValueError(f"accumulate: got {text!r}, expected a dtype, or 'name: dtype, ...'")
     return {found[1]: found[2] for found in matches if found}
 
 

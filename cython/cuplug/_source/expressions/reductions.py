@@ -111,7 +111,7 @@ def _reduction(
     )
     check_names(code, signature)
     if reduce is not None and choose is not None:
-        raise ValueError(f"{names.operator}: seen reduce and choose, wanted one of them")
+        raise ValueError(f"{names.operator}: got reduce and choose, expected one of them")
     code = with_defaults(code, map, post)
     made = PublicCall(
         reduction,
@@ -147,9 +147,9 @@ def check_names(op: Code, signature: str) -> None:
     """See that each name stands for one thing, and that there is something to reduce."""
     names, operator = op.names, op.names.operator
     if any(x.kind == "inout" for x in names.outputs) or not op.inputs or not op.outputs:
-        raise ValueError(f"{operator}: seen {signature!r}, wanted arrays and outputs")
+        raise ValueError(f"{operator}: got {signature!r}, expected arrays and outputs")
     if not (op.choose or op.reduce).strip():
-        raise ValueError(f"{operator}: reduce: seen no expression, wanted one")
+        raise ValueError(f"{operator}: reduce: got no expression, expected one")
     given = [x.name for x in (*names.arrays, *names.scalars)]
     if own := [name for name in given if name in OWN]:
         raise ValueError(f"{operator}: {own[0]}: the expressions use a, b and n themselves")
@@ -159,11 +159,11 @@ def check_names(op: Code, signature: str) -> None:
         raise ValueError(f"{operator}: {error}") from None
     inputs = {x.name for x in (*op.inputs, *names.scalars)}
     if twice := [name for name in fields if name in inputs]:
-        raise ValueError(f"{operator}: accumulate: {twice[0]}: seen twice, wanted another name")
+        raise ValueError(f"{operator}: accumulate: {twice[0]}: got twice, expected another name")
     kinds = {*DTYPES, *(x.variable for x in names.arrays), ""}
     wanted = [op.accumulate] if op.accumulate and not fields else fields.values()
     if unknown := [kind for kind in wanted if kind not in kinds]:
-        raise ValueError(f"{operator}: accumulate: seen {unknown[0]!r}, wanted a dtype")
+        raise ValueError(f"{operator}: accumulate: got {unknown[0]!r}, expected a dtype")
     _check_texts(op)
 
 
@@ -175,7 +175,7 @@ def _check_texts(op: Code) -> None:
     for what in ("map", "reduce", "choose", "post", "identity", "stop"):
         if word := unknown_name(getattr(op, what) or "", names):
             wanted = ", ".join([*[x.name for x in (*op.inputs, *op.names.scalars)], *OWN])
-            raise ValueError(f"{op.names.operator}: {what}: seen {word!r}, wanted {wanted} or i")
+            raise ValueError(f"{op.names.operator}: {what}: got {word!r}, expected {wanted} or i")
 
 
 def _row(signature: str) -> str:

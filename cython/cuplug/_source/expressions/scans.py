@@ -86,7 +86,7 @@ def _scan(
     given = Code(names, map or "", reduce, post or "", identity, preamble, accumulate, None)
     check_names(given, signature)
     if exclusive and identity is None:
-        raise ValueError(f"{names.operator}: exclusive: wanted identity, which comes first")
+        raise ValueError(f"{names.operator}: exclusive: expected identity, which comes first")
     code = with_defaults(given, map, post)._replace(exclusive=exclusive)
     made = PublicCall(
         scan,

@@ -40,7 +40,7 @@ class Fused(FusedCall):
         functools.update_wrapper(self, function)
         kinds = {x.kind for x in self._signature.parameters.values()}
         if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
-            raise TypeError(f"fuse: {self._name}: seen * or **, wanted parameters with names")
+            raise TypeError(f"fuse: {self._name}: got * or **, expected parameters with names")
         self._options = sorted(OPTIONS - self._signature.parameters.keys())
         self._n = len(self._signature.parameters)
         self._has_names = inspect.Parameter.KEYWORD_ONLY in kinds
@@ -65,7 +65,9 @@ class Fused(FusedCall):
         if Symbol in map(type, args):  # in a function that is traced, of which it becomes a part
             if options:
                 seen = ", ".join(options)
-                raise TypeError(f"fuse: {self._name}: seen {seen} in a fused function, wanted none")
+                raise TypeError(
+                    f"fuse: {self._name}: got {seen} in a fused function, expected none"
+                )
             return self._apply(args)
         key = tuple([self._key(x) for x in args])
         plan = self._plans.get(key)
@@ -87,7 +89,7 @@ class Fused(FusedCall):
         dtype = getattr(x, "dtype", None)
         if dtype is None:
             wanted = "an array, a number, a bool, a string or None"
-            raise TypeError(f"fuse: {self._name}: seen {type(x).__name__}, wanted {wanted}")
+            raise TypeError(f"fuse: {self._name}: got {type(x).__name__}, expected {wanted}")
         return isinstance(x, np.generic), dtype
 
     def _trace(self, args: Sequence[Any]) -> Plan:
@@ -137,7 +139,7 @@ class Fused(FusedCall):
             import cloudpickle
         except ImportError:
             wanted = "the package cloudpickle, for functions that no module has"
-            raise pickle.PicklingError(f"fuse: {self._name}: wanted {wanted}") from None
+            raise pickle.PicklingError(f"fuse: {self._name}: expected {wanted}") from None
         return fuse, (PublicCall(pickle.loads, cloudpickle.dumps(self.function)),)
 
     def _is_global(self) -> bool:
@@ -162,7 +164,7 @@ def _signature(function: Any) -> inspect.Signature:
         return inspect.signature(function)
     except (TypeError, ValueError):  # no function at all, or one that says nothing of itself
         wanted = "a Python function of arrays"
-        raise TypeError(f"fuse: function: seen {function!r}, wanted {wanted}") from None
+        raise TypeError(f"fuse: function: got {function!r}, expected {wanted}") from None
 
 
 @public

@@ -41,7 +41,7 @@ class Step:
 def _text(symbols: Sequence[Symbol]) -> Text:
     text = Text(symbols)
     if not text.arrays:
-        raise TypeError("fuse: seen a result that depends on no array, wanted one that does")
+        raise TypeError("fuse: got a result that depends on no array, expected one that does")
     return text
 
 
@@ -149,7 +149,7 @@ class Plan:
         self._parts = parts
         self._symbols = [_stored(x) for x in parts if isinstance(x, Symbol)]
         if not self._symbols:
-            raise TypeError(f"fuse: {name}: seen a function that returns no array, wanted one")
+            raise TypeError(f"fuse: {name}: got a function that returns no array, expected one")
         self._rows = row_step(name, self._symbols)
         again = _read_again(self._symbols)
         self._apart = [
@@ -192,7 +192,7 @@ class Plan:
             step = self._step(tuple(self._symbols))
             return list(self._run(step, args, {}, keywords))
         if "out" in keywords:
-            raise TypeError(f"{self._name}: out: seen several operators, wanted results of one")
+            raise TypeError(f"{self._name}: out: got several operators, expected results of one")
         done: Values = {}
         return [
             self._value(x, args, done, keywords)

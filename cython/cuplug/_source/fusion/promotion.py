@@ -79,7 +79,7 @@ def _known(name: str, dtype: Any) -> Any:
         return dtype
     if [*kinds] == ["bool"]:
         return np.dtype(bool)
-    raise TypeError(f"{name}: seen {dtype}, wanted {' or '.join(kinds)}")
+    raise TypeError(f"{name}: got {dtype}, expected {' or '.join(kinds)}")
 
 
 def expression_kind(name: str, dtype: Any) -> str:

@@ -145,7 +145,7 @@ class Symbol:
 def refused(name: str) -> TypeError:
     """Return the error for what no fused function has."""
     return TypeError(
-        f"fuse: {name}: no function of single elements and no reduction, wanted those of "
+        f"fuse: {name}: no function of single elements and no reduction, expected those of "
         "cuplug.array_api and NumPy: call it outside of the fused function"
     )
 
@@ -159,7 +159,7 @@ def symbol_of(x: Any) -> Symbol:
     if isinstance(x, NUMBERS):
         return Symbol("constant", type(x), x)
     raise TypeError(
-        f"fuse: seen {type(x).__name__}, which is no argument of the function: pass it as one"
+        f"fuse: got {type(x).__name__}, which is no argument of the function: pass it as one"
     )
 
 
@@ -191,7 +191,7 @@ def check_fits(number: int, dtype: Any, beyond: str | None = None) -> None:
         limits = np.iinfo(dtype)
         is_allowed = number < limits.min if beyond == "below" else number > limits.max
         if not limits.min <= number <= limits.max and not (beyond and is_allowed):
-            raise OverflowError(f"fuse: seen {number} beside an array of {dtype}, which it passes")
+            raise OverflowError(f"fuse: got {number} beside an array of {dtype}, which it passes")
 
 
 def call(name: str, *args: Any) -> Symbol:
@@ -202,7 +202,7 @@ def call(name: str, *args: Any) -> Symbol:
         if short and parts[1].type in (int, float):
             name, parts = short, parts[:1]
     if len(parts) != FUNCTIONS[name].n:
-        raise TypeError(f"fuse: {name}: seen {len(parts)} arguments, wanted {FUNCTIONS[name].n}")
+        raise TypeError(f"fuse: {name}: got {len(parts)} arguments, expected {FUNCTIONS[name].n}")
     if name == "abs" and kind_of(parts[0].dtype) == "complex":
         name = "complex_abs"
     if name in _REFLECTED and (compared := _compared_integers(name, *parts)) is not None:

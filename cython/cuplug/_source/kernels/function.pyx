@@ -129,7 +129,7 @@ cdef class Function:
 
     cdef int take_codes(self, types) except -1:
         if len(types) > MAX_PARAMETERS:
-            raise ValueError(f"{self.name}: seen {len(types)} parameters, wanted at most 256")
+            raise ValueError(f"{self.name}: got {len(types)} parameters, expected at most 256")
         self.codes = <uint64_t *>PyMem_RawCalloc(len(types) + 1, sizeof(uint64_t))
         if self.codes == NULL:
             raise MemoryError()
@@ -167,7 +167,7 @@ cdef class Function:
         seen = [self.codes[k] >> 16 & 0xFFFFFF for k in range(self.n_parameters)]
         if n >= 0 and seen != wanted:
             raise ValueError(
-                f"{self.name}: seen types of {seen} bytes, wanted {wanted}, the sizes of the "
+                f"{self.name}: got types of {seen} bytes, expected {wanted}, the sizes of the "
                 "compiled kernel's parameters"
             )
         return kernel
@@ -204,8 +204,8 @@ cdef class Function:
         cdef uint32_t n_bytes = size_of(self.name, "shared", shared)
         cdef int32_t number = self.number(device)
         if threads > INT32_MAX:
-            wanted = f"wanted at most {INT32_MAX}"
-            raise ValueError(f"{self.name}: n_threads: seen {n_threads}, {wanted}")
+            wanted = f"expected at most {INT32_MAX}"
+            raise ValueError(f"{self.name}: n_threads: got {n_threads}, {wanted}")
         if cuplug_max_active_blocks(
             self.load(number), number, <int32_t>threads, n_bytes, &n, &error
         ):
@@ -240,8 +240,8 @@ cdef uint32_t size_of(str name, str what, object given) except? 0xFFFFFFFF:
         size = given.__index__()
     except AttributeError:
         raise TypeError(
-            f"{name}: {what}: seen {type(given).__name__}, wanted an int"
+            f"{name}: {what}: got {type(given).__name__}, expected an int"
         ) from None
     if not 0 <= size < 1 << 32:
-        raise ValueError(f"{name}: {what}: seen {size}, wanted 0 to {(1 << 32) - 1}")
+        raise ValueError(f"{name}: {what}: got {size}, expected 0 to {(1 << 32) - 1}")
     return size

@@ -29,7 +29,7 @@ cdef class Staged:
             array = numpy.asanyarray(array)
         name = type(self).__name__
         if not isinstance(array, numpy.ndarray):
-            raise TypeError(f"{name}: seen {type(array).__name__}, wanted a NumPy array")
+            raise TypeError(f"{name}: got {type(array).__name__}, expected a NumPy array")
         check_array(name, array, self.copies_out)
         self.array = array
 
@@ -78,7 +78,7 @@ class InOut(Staged):
 
 cdef int check_array(str where, array, bint is_written) except -1:
     if is_written and not array.flags.writeable:
-        raise ValueError(f"{where}: seen a read-only array, wanted one that can be written")
+        raise ValueError(f"{where}: got a read-only array, expected one that can be written")
     if is_written and not array.flags.forc and shares_elements(array):
         raise ValueError(
             f"{where}: got an array whose elements share memory, expected one with memory for each "
@@ -86,11 +86,11 @@ cdef int check_array(str where, array, bint is_written) except -1:
         )
     if array.dtype.hasobject or not array.dtype.isnative:
         raise TypeError(
-            f"{where}: seen dtype {array.dtype}, wanted numbers or structs, in native byte order"
+            f"{where}: got dtype {array.dtype}, expected numbers or structs, in native byte order"
         )
     if type(array) is not numpy.ndarray and isinstance(array, numpy.ma.MaskedArray):
         raise TypeError(
-            f"{where}: seen a masked array, whose mask would be lost, wanted x.data or x.filled()"
+            f"{where}: got a masked array, whose mask would be lost, expected x.data or x.filled()"
         )
     return 0
 
@@ -156,8 +156,8 @@ cdef int check_targets(launch_state *state, list blocks) except -1:
         for first in written[:k]:
             if numpy.may_share_memory(first.target, second.target, max_work=MOST_WORK):
                 raise ValueError(
-                    f"{place(state, second.position)}: seen memory of argument "
-                    f"{first.position + 1}, wanted another array: each is copied back alone"
+                    f"{place(state, second.position)}: got memory of argument "
+                    f"{first.position + 1}, expected another array: each is copied back alone"
                 )
     return 0
 

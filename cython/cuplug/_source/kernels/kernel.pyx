@@ -52,11 +52,11 @@ cdef class Kernel(Function):
         """
         if not isinstance(signature, str):
             seen = type(signature).__name__
-            raise TypeError(f"{self.name}: prepare: seen {seen}, wanted a str")
+            raise TypeError(f"{self.name}: prepare: got {seen}, expected a str")
         types = kernel_types.parse_signature(signature)
         if self.types is not None and types != self.types:
             raise ValueError(
-                f"{self.name}: prepare: seen {signature!r}, wanted the compiled types: "
+                f"{self.name}: prepare: got {signature!r}, expected the compiled types: "
                 f"{', '.join([kernel_types.describe(code) for code in self.types])}"
             )
         cdef Kernel declared = Kernel(self.image, self.name, self.symbol, types, self.device)
@@ -122,13 +122,13 @@ cdef class Kernel(Function):
     def __call__(self, *arguments, **keywords):
         """Refuse a call without a grid."""
         raise TypeError(
-            f"{self.name}: seen a call without a grid, wanted {self.name}[grid, block](...)"
+            f"{self.name}: got a call without a grid, expected {self.name}[grid, block](...)"
         )
 
     def __getitem__(self, configuration):
         if type(configuration) is not tuple or not 2 <= len(configuration) <= 4:
             raise TypeError(
-                f"{self.name}: seen {configuration!r} in brackets, wanted kernel[grid, block] or "
+                f"{self.name}: got {configuration!r} in brackets, expected kernel[grid, block] or "
                 "kernel[grid, block, shared bytes, stream]"
             )
         if len(configuration) == 4:

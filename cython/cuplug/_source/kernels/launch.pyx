@@ -101,7 +101,7 @@ cdef int set_sizes(str name, str what, object given, uint32_t *sizes) except -1:
     cdef int k
     parts = given if isinstance(given, (tuple, list)) else (given,)
     if not 1 <= len(parts) <= 3:
-        raise ValueError(f"{name}: {what}: seen {len(parts)} sizes, wanted 1 to 3")
+        raise ValueError(f"{name}: {what}: got {len(parts)} sizes, expected 1 to 3")
     for k in range(3):
         sizes[k] = size_of(name, what, parts[k]) if k < len(parts) else 1
     return 0
@@ -117,7 +117,7 @@ cdef object call_launch(
     cdef Launch self = <Launch>callable
     cdef launch_state state
     if keywords != NULL and len(<tuple>keywords):
-        raise TypeError(f"{self.kernel.name}: seen keywords, wanted arguments by position")
+        raise TypeError(f"{self.kernel.name}: got keywords, expected arguments by position")
     start_reading(&state.r)
     state.name = <PyObject *>self.kernel.name
     state.name_text = self.kernel.text
@@ -221,7 +221,7 @@ cdef int refuse_number(Function kernel, Py_ssize_t n) except -1:
             "declare them with kernel.prepare"
         )
     raise TypeError(
-        f"{kernel.name}: seen {n} arguments, wanted {kernel.n_parameters}"
+        f"{kernel.name}: got {n} arguments, expected {kernel.n_parameters}"
         + (f": {kernel.signature}" if kernel.signature else "")
     )
 
@@ -253,7 +253,7 @@ cdef int use_stream(Launch launch, launch_state *state, cuplug_frame *frame) exc
         return 0
     if state.device >= 0:
         raise ValueError(
-            f"{launch.kernel.name}: stream: seen one of cuda:{device}, wanted one of "
+            f"{launch.kernel.name}: stream: got one of cuda:{device}, expected one of "
             f"cuda:{frame.device.id}, where the arrays are"
         )
     frame.home.id = frame.device.id = device
@@ -275,7 +275,7 @@ cdef list stage_all(
     cdef Py_ssize_t k
     cdef Block block
     refuse_capture(
-        kernel.name, frame.stream, "wanted arrays on the GPU: In, Out and InOut wait for it"
+        kernel.name, frame.stream, "expected arrays on the GPU: In, Out and InOut wait for it"
     )
     blocks = []
     for k in range(kernel.n_parameters):

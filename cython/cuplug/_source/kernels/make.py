@@ -79,7 +79,7 @@ def compile(
     number = gpu_number("compile", 0 if device is None else device)
     names, options = texts_of("compile", "names", names), texts_of("compile", "options", options)
     if not isinstance(headers, Mapping | None):
-        raise TypeError(f"compile: headers: seen {type(headers).__name__}, wanted a mapping")
+        raise TypeError(f"compile: headers: got {type(headers).__name__}, expected a mapping")
     if isinstance(architecture, int):
         architecture = str(architecture)
     sources, parts = _sources_of(source, check_text("compile", "name", name)), _parts_of(link)
@@ -130,7 +130,7 @@ def _sources_of(source: object, name: str) -> dict[str, str]:
     else:
         named = {name: source}
     if not named:
-        raise ValueError("compile: source: seen none, wanted one or several")
+        raise ValueError("compile: source: got none, expected one or several")
     for title, text in named.items():
         check_text("compile", "source: a name", title)
         check_text("compile", "source" if title == name else f"source[{title!r}]", text)
@@ -141,12 +141,12 @@ def _parts_of(link: object) -> dict[str, bytes]:
     """Return compiled code by what it is called in messages."""
     if isinstance(link, (str, bytes)) or not isinstance(link, Sequence):
         seen = type(link).__name__
-        raise TypeError(f"compile: link: seen {seen}, wanted a sequence of bytes or paths")
+        raise TypeError(f"compile: link: got {seen}, expected a sequence of bytes or paths")
     read = [_read("compile: link", each) for each in link]
     titles = [title for _, title in read]
     for code, title in read:
         if not code:
-            raise ValueError(f"compile: link: {title}: seen no bytes, wanted compiled code")
+            raise ValueError(f"compile: link: {title}: got no bytes, expected compiled code")
     return {
         title if titles.count(title) == 1 else f"{title} {k}": code
         for k, (code, title) in enumerate(read)
@@ -192,7 +192,7 @@ def load_image(
     """
     number = gpu_number("load_image", 0 if device is None else device)
     if not isinstance(names, Mapping | None):
-        raise TypeError(f"load_image: names: seen {type(names).__name__}, wanted a mapping")
+        raise TypeError(f"load_image: names: got {type(names).__name__}, expected a mapping")
     code, title = _read("load_image: image", image)
     title = title if name is None else check_text("load_image", "name", name)
     symbols.check_format("load_image", title, code)
@@ -225,5 +225,5 @@ def _read(where: str, image: object) -> tuple[bytes, str]:
             raise type(error)(error.errno, f"{where}: {error.strerror}", error.filename) from None
     else:
         seen = type(image).__name__
-        raise TypeError(f"{where}: seen {seen}, wanted bytes, PTX as text, or a path")
+        raise TypeError(f"{where}: got {seen}, expected bytes, PTX as text, or a path")
     return code, name

@@ -93,7 +93,9 @@ class Module:
 
     def _make(self, name: str) -> Kernel:
         if not isinstance(name, str):
-            raise TypeError(f"{self.name}: seen {type(name).__name__}, wanted the name of a kernel")
+            raise TypeError(
+                f"{self.name}: got {type(name).__name__}, expected the name of a kernel"
+            )
         symbol, types = self._binary.lowered.get(name), self._binary.types.get(name)
         if symbol is None:
             self._check_symbol(name)
@@ -155,18 +157,18 @@ class Module:
             The dtype and shape have another number of bytes.
         """
         if not isinstance(name, str):
-            raise TypeError(f"global_: name: seen {type(name).__name__}, wanted a str")
+            raise TypeError(f"global_: name: got {type(name).__name__}, expected a str")
         number = self._device if device is None else gpu_number("global_", device)
         symbol = self._binary.lowered.get(f"&{name.removeprefix('&')}", name)
         pointer, n_bytes = self._loaded.find_global(symbol, name, number)
         chosen = numpy.dtype(dtype)
         if chosen.hasobject or not chosen.isnative or not chosen.itemsize:
-            raise TypeError(f"{name}: seen dtype {chosen}, wanted one of native byte order")
+            raise TypeError(f"{name}: got dtype {chosen}, expected one of native byte order")
         given = (n_bytes // chosen.itemsize,) if shape is None else shape
         sizes = tuple(map(index, given if isinstance(given, Iterable) else (given,)))
         if math.prod(sizes) * chosen.itemsize != n_bytes or min(sizes, default=0) < 0:
             raise ValueError(
-                f"{name}: seen dtype {chosen} and shape {sizes}, wanted {n_bytes} bytes in all"
+                f"{name}: got dtype {chosen} and shape {sizes}, expected {n_bytes} bytes in all"
             )
         from cuplug._source.kernels.module_globals import Global
 

@@ -63,7 +63,7 @@ class Global:
         if not is_array and not self.dtype.fields:
             seen = numpy.asarray(values).dtype
         if is_array and seen != self.dtype or loses(seen, self.dtype):
-            raise TypeError(f"{self.name}: seen dtype {seen}, wanted {self.dtype}")
+            raise TypeError(f"{self.name}: got dtype {seen}, expected {self.dtype}")
         values = numpy.asarray(values, self.dtype)
         host = numpy.array(numpy.broadcast_to(values, self.shape), order="C")
         copy(self, host, False)

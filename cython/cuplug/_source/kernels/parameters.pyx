@@ -72,7 +72,7 @@ cdef str place(launch_state *state, Py_ssize_t k):
 
 
 cdef int refuse(launch_state *state, Py_ssize_t k, uint64_t code, object obj) except -1:
-    raise TypeError(f"{place(state, k)}: seen {describe(obj)}, wanted {describe_wanted(code)}")
+    raise TypeError(f"{place(state, k)}: got {describe(obj)}, expected {describe_wanted(code)}")
 
 
 cdef str describe_wanted(uint64_t code):
@@ -169,7 +169,7 @@ cdef int convert_pointer(
             return 0
     if a.kind == CUPLUG_ARGUMENT_OTHER:
         seen = (<const char *>a.scalar.s).decode()
-        raise TypeError(f"{place(state, k)}: seen {seen}, wanted {describe_wanted(code)}")
+        raise TypeError(f"{place(state, k)}: got {seen}, expected {describe_wanted(code)}")
     return refuse(state, k, code, <object>obj)
 
 
@@ -188,7 +188,7 @@ cdef int count_writes(launch_state *state, PyObject *const *args) except -1:
 cdef void *address_of(launch_state *state, Py_ssize_t k, object address) except? NULL:
     number = int(address)
     if not 0 <= number < 1 << 64:
-        raise ValueError(f"{place(state, k)}: seen the address {number}, wanted 64 bits")
+        raise ValueError(f"{place(state, k)}: got the address {number}, expected 64 bits")
     return <void *><size_t>number
 
 
@@ -203,20 +203,20 @@ cdef int convert_array(
     if kind_of_code(code) == POINTER:
         check_pointee(state, k, code, obj, x.dtype, cuplug_n_elements(x) * cuplug_element_bytes(x))
     if a.flags & CUPLUG_BYTE_SWAPPED:
-        raise TypeError(f"{place(state, k)}: seen a byte-swapped array, wanted native byte order")
+        raise TypeError(f"{place(state, k)}: got a byte-swapped array, expected native byte order")
     if not is_contiguous(x) or a.flags & CUPLUG_ODD_STRIDES and cuplug_n_elements(x) > 1:
         raise ValueError(
-            f"{place(state, k)}: seen a strided array, wanted a C-contiguous one: the kernel gets "
+            f"{place(state, k)}: got a strided array, expected a C-contiguous one: the kernel gets "
             "the address of its first element; pass that as an int if it knows the strides"
         )
     if (<size_t>x.data + x.byte_offset) & (alignment - 1) and cuplug_n_elements(x):
         raise ValueError(
-            f"{place(state, k)}: seen a misaligned array, wanted an address that is a multiple of "
+            f"{place(state, k)}: got a misaligned array, expected an address that is a multiple of "
             f"{alignment}"
         )
     if a.flags & CUPLUG_READ_ONLY and not code >> 8 & 1:
         raise ValueError(
-            f"{place(state, k)}: seen a read-only array, wanted a writeable one, or a kernel with "
+            f"{place(state, k)}: got a read-only array, expected a writeable one, or a kernel with "
             "a pointer to const"
         )
     if not code >> 8 & 1:  # types that are unknown may be written, too
@@ -226,7 +226,7 @@ cdef int convert_array(
         state.device = x.device.id
     elif state.device != x.device.id:
         raise ValueError(
-            f"{place(state, k)}: seen an array on cuda:{x.device.id}, wanted one on "
+            f"{place(state, k)}: got an array on cuda:{x.device.id}, expected one on "
             f"cuda:{state.device}, where those before it are"
         )
     value.p = <char *>x.data + x.byte_offset
@@ -333,7 +333,7 @@ cdef int raise_range(launch_state *state, Py_ssize_t k, uint64_t code, object x)
         wanted += f": {-(1 << 8 * size - 1)} to {(1 << 8 * size - 1) - 1}"
     if kind_of_code(code) == UINT:
         wanted += f": 0 to {(1 << 8 * size) - 1}"
-    raise ValueError(f"{place(state, k)}: seen {x}, which is out of range, wanted {wanted}")
+    raise ValueError(f"{place(state, k)}: got {x}, which is out of range, expected {wanted}")
 
 
 cdef int set_integer(

@@ -18,11 +18,11 @@ def check_format(function: str, name: str, image: bytes) -> None:
     machine = int.from_bytes(image[18:20], "little") if image.startswith(ELF) else CUDA_MACHINE
     if machine != CUDA_MACHINE:
         raise ValueError(
-            f"{function}: {name}: seen code for a CPU, wanted PTX, a cubin or a fatbin"
+            f"{function}: {name}: got code for a CPU, expected PTX, a cubin or a fatbin"
         )
     if not image.startswith((ELF, FATBIN)) and not is_ptx(image):
         seen = repr(image[:16])
-        raise ValueError(f"{function}: {name}: seen {seen}, wanted PTX, a cubin or a fatbin")
+        raise ValueError(f"{function}: {name}: got {seen}, expected PTX, a cubin or a fatbin")
 
 
 def is_ptx(image: bytes) -> bool:
@@ -40,7 +40,7 @@ def ptx_in(name: str, image: bytes) -> str:
     """
     if is_ptx(image):
         return image.decode().rstrip("\0")
-    raise ValueError(f"{name}: ptx: seen machine code that was loaded, which has none")
+    raise ValueError(f"{name}: ptx: got machine code that was loaded, which has none")
 
 
 def kernels_in(image: bytes) -> list[str]:
@@ -68,4 +68,4 @@ def describe(names: Iterable[str], asked: str) -> str:
     if not known:
         return "it has no kernels"
     more = f" and {len(known) - 8} more" if len(known) > 8 else ""
-    return f"seen {', '.join(known[:8])}{more}"
+    return f"got {', '.join(known[:8])}{more}"

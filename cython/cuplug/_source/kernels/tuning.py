@@ -30,7 +30,9 @@ def tune(
     """Do what `Kernel.tune` says."""
     sizes = sorted({index(block) for block in blocks})
     if not sizes:
-        raise ValueError(f"{kernel.name}: blocks: seen none, wanted at least one number of threads")
+        raise ValueError(
+            f"{kernel.name}: blocks: got none, expected at least one number of threads"
+        )
 
     def launch(block: int) -> Launch:
         grid = threads(block) if callable(threads) else -(-index(threads) // block)

@@ -49,13 +49,13 @@ __attribute__((cold, noreturn)) static void cuplug_refuse(const cuplug_operation
     snprintf(place, sizeof(place), "%s%sline %u, column %u: ", space ? space + 1 : "",
              space ? ": " : "", at->line, at->column);
   if (!__atomic_exchange_n(&division->claimed, 1, __ATOMIC_RELAXED))
-    snprintf(division->message, sizeof(division->message), "%sseen %s", place, seen);
+    snprintf(division->message, sizeof(division->message), "%sgot %s", place, seen);
   longjmp(cuplug_under_way.begin, 1);
 }
 
 __attribute__((cold, unused)) static void cuplug_refuse_power(int64_t x, int64_t y) {
   char seen[128];
-  snprintf(seen, sizeof(seen), "%lld to the power of %lld of integers, wanted a power >= 0",
+  snprintf(seen, sizeof(seen), "%lld to the power of %lld of integers, expected a power >= 0",
            (long long)x, (long long)y);
   cuplug_refuse(NULL, seen);
 }
@@ -65,8 +65,8 @@ __attribute__((visibility("hidden"), cold)) void
 __ubsan_handle_divrem_overflow(const cuplug_operation *at, uintptr_t a, uintptr_t b) {
   char seen[128];
   snprintf(seen, sizeof(seen),
-           at->left->info & 1 ? "%lld / %lld of integers, wanted a division that has a result"
-                              : "%llu / %lld of integers, wanted a division that has a result",
+           at->left->info & 1 ? "%lld / %lld of integers, expected a division that has a result"
+                              : "%llu / %lld of integers, expected a division that has a result",
            (long long)cuplug_operand(at->left, a), (long long)cuplug_operand(at->left, b));
   cuplug_refuse(at, seen);
 }
@@ -75,7 +75,7 @@ __ubsan_handle_divrem_overflow(const cuplug_operation *at, uintptr_t a, uintptr_
 __attribute__((visibility("hidden"), cold)) void
 __ubsan_handle_shift_out_of_bounds(const cuplug_operation *at, uintptr_t a, uintptr_t b) {
   char seen[128];
-  snprintf(seen, sizeof(seen), "a shift of %lld by %lld places, wanted 0 to %d",
+  snprintf(seen, sizeof(seen), "a shift of %lld by %lld places, expected 0 to %d",
            (long long)cuplug_operand(at->left, a), (long long)cuplug_operand(at->right, b),
            (1 << (at->left->info >> 1)) - 1);
   cuplug_refuse(at, seen);
