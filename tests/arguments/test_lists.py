@@ -134,7 +134,7 @@ A, B = np.zeros((2, 3)), np.zeros((3, 2))
         (
             lambda f: f([B.T]),
             ValueError,
-            "xs: item 0: got an array that is not C-contiguous, want",
+            "xs: item 0: got an array that is not C-contiguous, expe",
         ),
         (
             lambda f: f([A, A]),

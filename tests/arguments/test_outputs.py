@@ -40,7 +40,7 @@ def test_words_before_outputs():
 
 
 @pytest.mark.parametrize(
-    ("text", "got", "near"),
+    ("text", "seen", "near"),
     [
         ("f(x: int8[n]) -> zeros y: int8[n]", "zeros", "zero"),
         ("f(x: int8[n]) -> (y: int8[n], zreo int8[n])", "zreo", "zero"),

@@ -43,6 +43,6 @@ def test_compilers_keep_their_temporary_files_private(tmp_path, monkeypatch):
     monkeypatch.setenv("CC", str(compiler))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "unsafe"))
     build.build(tmp_path / "half.c")
-    seen = (tmp_path / "got").read_text().split()
+    seen = (tmp_path / "seen").read_text().split()
     assert seen[::2] == ["700"]
     assert not seen[1].startswith(str(tmp_path / "unsafe"))

@@ -82,7 +82,7 @@ static void trim(void) {
   void *all = allocate(1000 << 10);
   CHECK(cuplug__device_allocate(0, 500 << 10, CUPLUG__STREAM(NULL), &pointer, &error) ==
         CUPLUG_ERROR_MEMORY);
-  CHECK_MESSAGE(&error, "expected 512000 bytes (0.00 GiB) on cuda:0");
+  CHECK_MESSAGE(&error, "requested 512000 bytes (0.00 GiB) on cuda:0");
   release(all);
   release(allocate(500 << 10));
   check_nothing_left();

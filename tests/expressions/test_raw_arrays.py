@@ -116,7 +116,7 @@ def test_large_host_arrays_through_a_gpu():
 
 
 @pytest.mark.parametrize(
-    ("signature", "got"),
+    ("signature", "seen"),
     [
         ("f(x: T[..., n]) -> T[...]", "f: x: "),
         ("f(x: T[...], inout y: T[n])", "f: y: "),

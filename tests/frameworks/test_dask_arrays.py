@@ -104,14 +104,8 @@ def test_independent_dimensions_are_cut():
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (
-            lambda _: gather(CUT, np.array([1])),
-            "gather: source: got 3 blocks along dimension 0",
-        ),
-        (
-            lambda b: b.totals(CUT),
-            "totals: x: got 3 blocks along dimension 1 of [..., n], expected",
-        ),
+        (lambda _: gather(CUT, np.array([1])), "gather: source: got 3 blocks along dimension 0"),
+        (lambda b: b.totals(CUT), "totals: x: got 3 blocks along dimension 1 of [..., n]"),
         (lambda b: b.count(CUT), "count: x: got 3 blocks along dimension 0 of [...], expected one"),
         (lambda b: b.number(CUT), "number: x: got 3 blocks along dimension 0 of [...], expected"),
     ],
@@ -242,10 +236,7 @@ def test_dtypes_that_numpy_has_not():
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (
-            lambda _: relu(CUT.astype(complex)),
-            "relu: x: got complex128[6, 8], expected T[...] with",
-        ),
+        (lambda _: relu(CUT.astype(complex)), "relu: x: got complex128[6, 8], expected"),
         (lambda _: relu(CUT[CUT > 0].astype(complex)), "relu: x: got complex128, expected"),
         (lambda _: relu(CUT, weight=1), "relu: weight: no such argument"),
         (lambda _: relu(CUT, out=CUT), "relu: out: got with dask arrays, whose blocks are new"),
@@ -255,10 +246,7 @@ def test_dtypes_that_numpy_has_not():
             lambda _: leaky_relu(CUT, dask.delayed(0.5)),
             "leaky_relu: slope: got an object of dask.delayed, expected an array (dask.array.from_",
         ),
-        (
-            lambda b: b.negate(CUT),
-            "negate: x: got a Dask array, expected a NumPy array",
-        ),
+        (lambda b: b.negate(CUT), "negate: x: got a Dask array, expected a NumPy array"),
     ],
 )
 def test_what_is_refused_at_once(blocks, call, error):

@@ -296,9 +296,7 @@ def test_what_cannot_be_fused(name):
 
 def test_arguments_that_cannot_be_fused():
     fused = cuplug.fuse(gelu)
-    with pytest.raises(
-        TypeError, match="fuse: gelu: got list, expected an array, a number, a bool"
-    ):
+    with pytest.raises(TypeError, match="fuse: gelu: got list, expected an array, a number, a"):
         fused([1, 2])
     with pytest.raises(TypeError, match="depends on no array"):
         fused(2.0)

@@ -204,7 +204,7 @@ def test_buffer_is_released_after_the_call(ops):
 
 
 @pytest.mark.parametrize(
-    ("interface", "got"),
+    ("interface", "seen"),
     [
         ({"mask": object()}, "with a mask, which would be lost"),
         ({"typestr": "|O8"}, "array of dtype object"),
@@ -315,7 +315,7 @@ def test_strings_arrive_as_utf8(ops, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "got"),
+    ("text", "seen"),
     [
         ("a\0b", r"a string with a zero character, 'a\x00b'"),
         ("\ud800", r"a string that cannot be encoded as UTF-8, '\ud800'"),

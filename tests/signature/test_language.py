@@ -52,7 +52,7 @@ def test_ranges_of_floats_hold(ops, p, k):
 
 
 @pytest.mark.parametrize(
-    ("p", "k", "got"),
+    ("p", "k", "seen"),
     [
         (0.0, 3, "p = 0, expected 0 < p < 1.5"),
         (1.5, 3, "p = 1.5, expected 0 < p < 1.5"),
@@ -93,7 +93,7 @@ def test_lists_of_arrays(ops):
         (lambda f: f([[1.0]]), TypeError, "xs: item 0: got a list in a list, expected float64[*s]"),
         (lambda f: f([X]), TypeError, "xs: item 0: got float32[5], expected float64[*s]"),
         (lambda f: f(np.ones(2)), TypeError, "xs: got float64[2], expected a list of float64[*s]"),
-        (lambda f: f([np.ones(2)], ["a"]), TypeError, 'weights: item 0: got the string "a", want'),
+        (lambda f: f([np.ones(2)], ["a"]), TypeError, 'weights: item 0: got the string "a", expe'),
         (lambda f: f([np.ones(2)], "a"), TypeError, 'weights: got the string "a", expected a list'),
     ],
 )
