@@ -47,13 +47,21 @@ template <typename T, template <typename> class Gate> struct backward {
   const T *grad, *x;
   T *grad_x;
   template <typename Part> __device__ void run(const Part &p) const {
-    const int64_t first = 2 * p.row * p.length;
-    const auto a = p.keep(x + first), g = p.keep(p.at(grad));
-    p.map(
-        grad_x + first, [](float v, float b, float d) { return d * b * Gate<T>()(v).slope; }, a,
-        p.stream(x + first + p.length), g);
-    p.map(
-        grad_x + first + p.length, [](float v, float d) { return d * Gate<T>()(v).value; }, a, g);
+    const int64_t begin = 2 * p.row * p.length;
+    const auto a = p.stream(x + begin), b = p.stream(x + begin + p.length),
+               g = p.stream(p.at(grad));
+    p.over_packs([&](int i, auto first) {
+      const auto v = a.get(p, i, first), factor = b.get(p, i, first), d = g.get(p, i, first);
+      float of_a[Part::W], of_b[Part::W];
+#pragma unroll
+      for (int k = 0; k < Part::W; k++) {
+        const gate s = Gate<T>()(v.value[k]);
+        of_a[k] = d.value[k] * factor.value[k] * s.slope;
+        of_b[k] = d.value[k] * s.value;
+      }
+      p.put(grad_x + begin, first, of_a);
+      p.put(grad_x + begin + p.length, first, of_b);
+    });
   }
 };
 
@@ -62,7 +70,7 @@ template <template <typename> class Gate> int run_forward(const cuplug_call *cal
   return rows::by_dtype(x, [=](auto zero) {
     using T = decltype(zero);
     const forward<T, Gate> op = {(const T *)x->data, (T *)y->data};
-    return rows::launch<T>(call, rows::count(y), rows::length(y), op, op.x, op.y);
+    return rows::launch_map<T>(call, rows::count(y), rows::length(y), op, op.x, op.y);
   });
 }
 
@@ -71,7 +79,7 @@ template <template <typename> class Gate> int run_backward(const cuplug_call *ca
   return rows::by_dtype(t, [=](auto zero) {
     using T = decltype(zero);
     const backward<T, Gate> op = {(const T *)t[0].data, (const T *)t[1].data, (T *)t[2].data};
-    return rows::launch<T>(call, rows::count(t), rows::length(t), op, op.grad, op.x, op.grad_x);
+    return rows::launch_map<T>(call, rows::count(t), rows::length(t), op, op.grad, op.x, op.grad_x);
   });
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of norms.c. Gradients of weight and bias are sums over rows: what
- * a row needs again is kept, threads side by side then add up columns, each group of rows for
- * itself, and a last kernel adds up the groups. */
+/* The specification is at the top of norms.c. Gradients of weight and bias are sums over rows: a
+ * block adds up the columns of its rows, and a last kernel adds up the blocks. */
 #include "rows/rows.cuh"
 
 namespace {
@@ -12,15 +11,19 @@ struct moments {
 };
 
 template <bool IS_LAYER, typename Part, typename X>
+__device__ float mean_of(const Part &p, const X &x) {
+  float sum = 0;
+  if constexpr (!IS_LAYER) return 0;
+  p.each([&](float v) { sum += v; }, x);
+  return p.sum(sum) / (float)p.length;
+}
+
+template <bool IS_LAYER, typename Part, typename X>
 __device__ moments moments_of(const Part &p, const X &x, float eps) {
-  float sum = 0, squares = 0;
-  if constexpr (IS_LAYER) {
-    p.each([&](float v) { sum += v; }, x);
-    sum = rows::sum_of(sum);
-  }
-  const float n = (float)p.length, mean = sum / n;
+  const float mean = mean_of<IS_LAYER>(p, x);
+  float squares = 0;
   p.each([&](float v) { squares += (v - mean) * (v - mean); }, x);
-  return {mean, 1 / sqrtf(rows::sum_of(squares) / n + eps)};
+  return {mean, 1 / sqrtf(p.sum(squares) / (float)p.length + eps)};
 }
 
 /* IS_ADDED: x is added to `residual` before. */
@@ -52,29 +55,37 @@ template <typename T, bool IS_LAYER> struct backward {
   moments *of_row; /* of rows that registers do not hold */
   float eps;
   template <typename Part> __device__ void run(const Part &p) const {
-    const moments m = run_on(p, p.keep(p.at(x)), p.keep(p.at(grad)));
+    const moments m = run_on(p, p.fetch(p.at(x)), p.fetch(p.at(grad)), p.stream(weight),
+                             [](const auto &, float) {});
     if (p.is_first()) of_row[p.row] = m;
   }
-  template <typename Part, typename X>
-  __device__ moments run_on(const Part &p, const X &own, const X &own_grad) const {
-    const auto w = p.stream(weight);
-    const moments m = moments_of<IS_LAYER>(p, own, eps);
-    float along = 0, sum = 0;
+  /* `also` is called with the row's distances from its mean, and with `inverse`. */
+  template <typename Part, typename X, typename Grad, typename Weight, typename F>
+  __device__ moments run_on(const Part &p, const X &own, const Grad &own_grad, const Weight &w,
+                            F also) const {
+    const float n = (float)p.length, mean = mean_of<IS_LAYER>(p, own);
+    const auto distances = p.make([=](float v) { return v - mean; }, own);
+    rows::sums<IS_LAYER ? 3 : 2> sums = {};
     p.each(
-        [&](float v, float g, float f) {
-          along += g * f * ((v - m.mean) * m.inverse);
-          sum += g * f;
+        [&](float c, float g, float f) {
+          sums.of[0] += c * c;
+          sums.of[1] += g * f * c;
+          if constexpr (IS_LAYER) sums.of[2] += g * f;
         },
-        own, own_grad, w);
-    const float n = (float)p.length, mean_along = rows::sum_of(along) / n;
-    const float mean = IS_LAYER ? rows::sum_of(sum) / n : 0;
+        distances, own_grad, w);
+    sums = p.sum(sums);
+    const float inverse = 1 / sqrtf(sums.of[0] / n + eps);
+    also(distances, inverse);
+    const float along = sums.of[1] * inverse * inverse * inverse / n,
+                plain = IS_LAYER ? sums.of[IS_LAYER ? 2 : 0] * inverse / n : 0;
     p.map(
         p.at(grad_x),
-        [=](float v, float g, float f) {
-          return m.inverse * (g * f - mean - (v - m.mean) * m.inverse * mean_along);
+        [=](float c, float g, float f) {
+          const float value = g * f * inverse - c * along;
+          return IS_LAYER ? value - plain : value;
         },
-        own, own_grad, w);
-    return m;
+        distances, own_grad, w);
+    return {mean, inverse};
   }
 };
 
@@ -91,25 +102,35 @@ __device__ inline float sum_of_rows(float value) {
   return sum;
 }
 
-/* Rows that registers hold, and their columns' sums: partial[block, 0 and 1, column], of
- * grad (x - mean) inverse and of grad. */
+/* Rows that registers hold, each read while the one before it is worked on, and their columns'
+ * sums: partial[block, 0 and 1, column], of grad (x - mean) inverse and of grad. */
 template <typename T, bool IS_LAYER, int W, int PACKS>
 __global__ void __launch_bounds__(rows::MOST_THREADS)
     sums_kernel(const __grid_constant__ rows::extents e,
                 const __grid_constant__ backward<T, IS_LAYER> op, float *partial) {
+  using part = rows::part<W, PACKS, true>;
   float weight[PACKS][W] = {}, bias[PACKS][W] = {};
-  rows::over_rows<W, PACKS>(e, [&](const rows::part<W, PACKS> &p) {
-    const auto own = p.keep(p.at(op.x)), own_grad = p.keep(p.at(op.grad));
-    const moments m = op.run_on(p, own, own_grad);
+  int turn = 0;
+  const int64_t step = (int64_t)gridDim.x * blockDim.y;
+  int64_t base = (int64_t)blockIdx.x * blockDim.y;
+  part p = rows::part_of<part>(e, base, &turn);
+  const auto w = part{0, e.n, (int)e.n, &turn}.fetch(op.weight);
+  auto own = p.fetch(p.at(op.x)), own_grad = p.fetch(p.at(op.grad));
+  for (; base < e.n_rows; base += step) {
+    const part next = rows::part_of<part>(e, base + step, &turn);
+    const auto next_x = next.fetch(next.at(op.x)), next_grad = next.fetch(next.at(op.grad));
+    op.run_on(p, own, own_grad, w, [&](const auto &distances, float inverse) {
+      p.over_packs([&](int i, int first) {
+        const auto c = distances.get(p, i, first), g = own_grad.get(p, i, first);
 #pragma unroll
-    for (int i = 0; i < PACKS; i++)
-#pragma unroll
-      for (int k = 0; k < W; k++) {
-        const float g = (float)own_grad.of[i].value[k];
-        weight[i][k] += g * (((float)own.of[i].value[k] - m.mean) * m.inverse);
-        if constexpr (IS_LAYER) bias[i][k] += g;
-      }
-  });
+        for (int k = 0; k < W; k++) {
+          weight[i][k] += g.value[k] * (c.value[k] * inverse);
+          if constexpr (IS_LAYER) bias[i][k] += g.value[k];
+        }
+      });
+    });
+    p = next, own = next_x, own_grad = next_grad;
+  }
   float *const to = partial + (int64_t)blockIdx.x * 2 * e.n;
 #pragma unroll
   for (int i = 0; i < PACKS; i++)
@@ -123,7 +144,7 @@ __global__ void __launch_bounds__(rows::MOST_THREADS)
     }
 }
 
-constexpr int COLUMNS = 32, TOGETHER = 16; /* threads of a block */
+constexpr int COLUMNS = 32, TOGETHER = 32; /* threads of a block */
 
 /* The sum over threads of a column, in each of them. */
 __device__ inline float sum_of_column(float value) {
@@ -137,26 +158,36 @@ __device__ inline float sum_of_column(float value) {
   return sum;
 }
 
-/* The same sums of rows that are longer, for groups of rows. */
-template <typename T, bool IS_LAYER>
+/* The same sums of rows that are longer, for groups of rows: W columns for each thread. */
+template <typename T, bool IS_LAYER, int W>
 __global__ void __launch_bounds__(COLUMNS *TOGETHER)
-    columns_kernel(const T *__restrict__ grad, const T *__restrict__ x, const moments *of_row,
-                   float *partial, int64_t n_rows, int64_t n) {
-  const int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
-  float weight = 0, bias = 0;
+    columns_kernel(const T *__restrict__ grad, const T *__restrict__ x,
+                   const moments *__restrict__ of_row, float *partial, int64_t n_rows, int64_t n) {
+  using pack = rows::pack<T, W>;
+  const int64_t j = ((int64_t)blockIdx.x * COLUMNS + threadIdx.x) * W;
+  float weight[W] = {}, bias[W] = {};
   if (j < n)
+#pragma unroll 2
     for (int64_t i = (int64_t)blockIdx.y * TOGETHER + threadIdx.y; i < n_rows;
          i += (int64_t)gridDim.y * TOGETHER) {
-      const float g = (float)grad[i * n + j];
+      float of_grad[W], of_x[W];
+      rows::widen(*reinterpret_cast<const pack *>(grad + i * n + j), of_grad);
+      rows::widen(*reinterpret_cast<const pack *>(x + i * n + j), of_x);
       const moments m = of_row[i];
-      weight += g * (((float)x[i * n + j] - m.mean) * m.inverse);
-      bias += g;
+#pragma unroll
+      for (int k = 0; k < W; k++) {
+        weight[k] += of_grad[k] * ((of_x[k] - m.mean) * m.inverse);
+        if constexpr (IS_LAYER) bias[k] += of_grad[k];
+      }
     }
-  weight = sum_of_column(weight);
-  bias = IS_LAYER ? sum_of_column(bias) : 0;
-  if (threadIdx.y != 0 || j >= n) return;
-  partial[2 * (int64_t)blockIdx.y * n + j] = weight;
-  if constexpr (IS_LAYER) partial[(2 * (int64_t)blockIdx.y + 1) * n + j] = bias;
+  float *const to = partial + 2 * (int64_t)blockIdx.y * n + j;
+#pragma unroll
+  for (int k = 0; k < W; k++) {
+    const float sum = sum_of_column(weight[k]), plain = IS_LAYER ? sum_of_column(bias[k]) : 0;
+    if (threadIdx.y != 0 || j >= n) continue;
+    to[k] = sum;
+    if constexpr (IS_LAYER) to[n + k] = plain;
+  }
 }
 
 template <typename T, bool IS_LAYER>
@@ -166,7 +197,7 @@ __global__ void __launch_bounds__(COLUMNS *TOGETHER)
   const int64_t j = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
   float weight = 0, bias = 0;
   if (j < n)
-#pragma unroll 4
+#pragma unroll 8
     for (int k = threadIdx.y; k < n_groups; k += TOGETHER) {
       weight += partial[2 * k * n + j];
       if constexpr (IS_LAYER) bias += partial[(2 * k + 1) * n + j];
@@ -193,48 +224,83 @@ template <bool IS_LAYER, bool IS_ADDED> int run_forward(const cuplug_call *call)
   });
 }
 
-/* Blocks, and so groups of rows: as many as keep GPUs busy, with few sums to be added up. */
-inline int64_t groups_of(int64_t blocks, int packs, int64_t threads) {
-  const int64_t most = packs == 1 ? 1056 : threads >= 256 ? 132 : 264;
-  return blocks < most ? blocks : most;
+/* Where the sums of groups of rows come, and what is made of them. */
+template <typename T> struct columns {
+  const cuplug::call &call;
+  const cuplug_tensor *t;
+  int64_t n_rows, n, n_groups;
+  float *partial;
+
+  bool reserve(int64_t groups) {
+    n_groups = groups;
+    partial = call.workspace<float>(2 * groups * n + 1);
+    return partial;
+  }
+  cuplug::grid grid(int64_t groups, int64_t width = 1) const {
+    return {{(n + COLUMNS * width - 1) / (COLUMNS * width), groups}, {COLUMNS, TOGETHER}};
+  }
+  template <bool IS_LAYER> int add_up() const {
+    return call.launch<groups_kernel<T, IS_LAYER>>(grid(1), (const float *)partial, (int)n_groups,
+                                                   (T *)t[4].data,
+                                                   IS_LAYER ? (T *)t[5].data : nullptr, n);
+  }
+};
+
+/* Blocks are as many as keep GPUs busy, with few sums to be added up. */
+template <typename T, bool IS_LAYER, int W, int PACKS>
+int run_held(columns<T> &c, const backward<T, IS_LAYER> &op) {
+  cuplug::grid grid =
+      rows::grid_of(c.n_rows, rows::threads_of(c.n, PACKS * W, PACKS == 1 ? 1 : 32));
+  const int64_t threads = (int64_t)grid.threads[0] * grid.threads[1],
+                most = 132 * (PACKS == 1 ? 1024 : 512) / threads;
+  if ((int64_t)grid.blocks[0] > most) grid.blocks[0] = most;
+  if (!c.reserve((int64_t)grid.blocks[0])) return CUPLUG_ERROR_MEMORY;
+  const rows::extents e = {c.n_rows, c.n};
+  const int status =
+      c.call.template launch<sums_kernel<T, IS_LAYER, W, PACKS>>(grid, e, op, c.partial);
+  return status ? status : c.template add_up<IS_LAYER>();
+}
+
+template <typename T, bool IS_LAYER, int W, int PACKS>
+int run_again(columns<T> &c, backward<T, IS_LAYER> op, bool is_aligned) {
+  const int64_t n_groups = c.n_rows < 2048 ? (c.n_rows + 31) / 32 : 64;
+  op.of_row = c.call.template workspace<moments>(c.n_rows);
+  if (!op.of_row || !c.reserve(n_groups)) return CUPLUG_ERROR_MEMORY;
+  int status = rows::with_part<W, PACKS>(is_aligned, [&](auto part) {
+    return rows::launch_rows<typename decltype(part)::of>(c.call, {c.n_rows, c.n},
+                                                          rows::threads_of(c.n, W), op);
+  });
+  const auto sums = [&](auto width) {
+    return c.call.template launch<columns_kernel<T, IS_LAYER, width>>(
+        c.grid(n_groups, width), op.grad, op.x, op.of_row, c.partial, c.n_rows, c.n);
+  };
+  if (!status) status = is_aligned ? sums(rows::number<W>()) : sums(rows::number<1>());
+  return status ? status : c.template add_up<IS_LAYER>();
 }
 
 template <typename T, bool IS_LAYER>
 int run_backward_of(const cuplug::call &call, const cuplug_tensor *t, float eps) {
-  const int64_t n_rows = rows::count(t), n = rows::length(t), columns = (n + COLUMNS - 1) / COLUMNS;
-  if (n == 0) return CUPLUG_OK;
-  backward<T, IS_LAYER> op = {(const T *)t[0].data,
-                              (const T *)t[1].data,
-                              (const T *)t[2].data,
-                              (T *)t[3].data,
-                              nullptr,
-                              eps};
-  const rows::extents e = {n_rows, n, rows::are_aligned(op.grad, op.x, op.weight, op.grad_x)};
-  return rows::divide<T>(n, [&](auto width, auto packs, int64_t threads) {
-    cuplug::grid grid = rows::grid_of(n_rows, threads);
-    const int64_t n_groups = n_rows == 0  ? 0
-                             : packs == 0 ? (n_rows < 1024 ? (n_rows + 15) / 16 : 64)
-                                          : groups_of(grid.blocks[0], packs, threads);
-    float *const partial = call.workspace<float>(2 * n_groups * n + 1);
-    if (!partial) return (int)CUPLUG_ERROR_MEMORY;
-    int status = CUPLUG_OK;
-    if (n_rows == 0) {
-    } else if constexpr (packs == 0) {
-      op.of_row = call.workspace<moments>(n_rows);
-      if (!op.of_row) return (int)CUPLUG_ERROR_MEMORY;
-      status = call.launch<rows::rows_kernel<width, packs, backward<T, IS_LAYER>>>(grid, e, op);
-      if (!status)
-        status =
-            call.launch<columns_kernel<T, IS_LAYER>>({{columns, n_groups}, {COLUMNS, TOGETHER}},
-                                                     op.grad, op.x, op.of_row, partial, n_rows, n);
-    } else {
-      grid.blocks[0] = n_groups;
-      status = call.launch<sums_kernel<T, IS_LAYER, width, packs>>(grid, e, op, partial);
+  columns<T> c = {call, t, rows::count(t), rows::length(t)};
+  if (c.n == 0) return CUPLUG_OK;
+  if (c.n_rows == 0) return c.reserve(0) ? c.template add_up<IS_LAYER>() : CUPLUG_ERROR_MEMORY;
+  const backward<T, IS_LAYER> op = {(const T *)t[0].data,
+                                    (const T *)t[1].data,
+                                    (const T *)t[2].data,
+                                    (T *)t[3].data,
+                                    nullptr,
+                                    eps};
+  const bool is_aligned = rows::are_aligned(op.grad, op.x, op.weight, op.grad_x);
+  return rows::by_width<T>(c.n, [&](auto width) {
+    constexpr int W = width;
+    if (W == 1 || is_aligned) {
+      if (c.n <= 32 * W) return run_held<T, IS_LAYER, W, 1>(c, op);
+      if constexpr (W == 4)
+        if (c.n <= 8 * rows::MOST_THREADS) return run_held<T, IS_LAYER, W, 8 / W>(c, op);
+      if (c.n <= 16 * rows::MOST_THREADS) return run_held<T, IS_LAYER, W, 16 / W>(c, op);
+      if (c.n <= 32 * rows::MOST_THREADS)
+        return run_again<T, IS_LAYER, W, 32 / W>(c, op, is_aligned);
     }
-    if (status) return status;
-    return call.launch<groups_kernel<T, IS_LAYER>>({{columns}, {COLUMNS, TOGETHER}}, partial,
-                                                   (int)n_groups, (T *)t[4].data,
-                                                   IS_LAYER ? (T *)t[5].data : nullptr, n);
+    return run_again<T, IS_LAYER, W, 0>(c, op, is_aligned);
   });
 }
 

@@ -35,7 +35,7 @@ template <typename T, typename As> struct quantize {
     const auto own = p.keep(p.at(x));
     uint32_t bits = 0; /* in the order of magnitudes, with NaN behind them */
     p.each([&](float v) { bits = greater_bits()(bits, bits_of(v)); }, own);
-    bits = rows::reduce(bits, 0u, greater_bits());
+    bits = p.reduce(bits, 0u, greater_bits());
     float most;
     memcpy(&most, &bits, sizeof most);
     const float scale = most / As::GREATEST, factor = scale >= 0x1p-126f ? 1 / scale : 0;

@@ -36,9 +36,9 @@ template <typename T> struct topk {
     const auto own = p.keep(p.at(x));
     float most = -INFINITY, sum = 0, total = 0;
     p.each([&](float v) { most = fmaxf(most, v); }, own);
-    most = rows::greatest_of(most);
+    most = p.greatest(most);
     p.each([&](float v) { sum += expf(v - most); }, own);
-    sum = rows::sum_of(sum);
+    sum = p.sum(sum);
     float *const weight = weights + p.row * k;
     key last = ~(key)0;
     for (int64_t j = 0; j < k; j++) {
@@ -49,7 +49,7 @@ template <typename T> struct topk {
             if (own_key < last) next = greater_key()(next, own_key);
           },
           own, p.numbers());
-      last = rows::reduce(next, (key)0, greater_key());
+      last = p.reduce(next, (key)0, greater_key());
       const float value = expf(value_of(last) - most) / sum;
       total += value;
       if (!p.is_first()) continue;

@@ -20,8 +20,24 @@ template <typename T, int W> struct alignas(sizeof(T) * W) pack { T value[W]; };
 /* Of the arrays of a call. */
 struct extents {
   int64_t n_rows, n;
-  bool is_aligned; /* packs can be moved at once */
 };
+
+/* Elements as floats: of a word with two numbers of bfloat16, the bits at their places. */
+template <typename T, int W> __device__ void widen(const pack<T, W> &from, float (&to)[W]) {
+#pragma unroll
+  for (int k = 0; k < W; k++) to[k] = (float)from.value[k];
+}
+template <int W> __device__ void widen(const pack<__nv_bfloat16, W> &from, float (&to)[W]) {
+  if constexpr (W % 2 == 0)
+#pragma unroll
+    for (int k = 0; k < W; k += 2) {
+      const uint32_t word = reinterpret_cast<const uint32_t &>(from.value[k]),
+                     bits[2] = {word << 16, word & 0xffff0000u};
+      memcpy(&to[k], bits, sizeof bits);
+    }
+  else
+    to[0] = __bfloat162float(from.value[0]);
+}
 
 /* Floats as T, rounded: two at a time where the GPU can. */
 template <typename T, int W> __device__ void narrow(const float (&from)[W], pack<T, W> &to) {
@@ -45,14 +61,35 @@ template <int W> __device__ void narrow(const float (&from)[W], pack<__half, W> 
     to.value[0] = __float2half_rn(from[0]);
 }
 
+template <int N> struct sums { float of[N]; };
+
+template <typename V> __device__ V exchanged(V value, int lane) {
+  return __shfl_xor_sync(0xffffffffu, value, lane, 32);
+}
+template <int N> __device__ sums<N> exchanged(sums<N> value, int lane) {
+#pragma unroll
+  for (int k = 0; k < N; k++) value.of[k] = exchanged(value.of[k], lane);
+  return value;
+}
+
+/* The values of up to 32 threads side by side, n of them, a power of two, in each of them. */
+template <typename V, typename Op> __device__ V reduce_lanes(V value, int n, Op op) {
+#pragma unroll
+  for (int lane = 16; lane; lane /= 2)
+    if (lane < n) value = op(value, exchanged(value, lane));
+  return value;
+}
+
 /* A thread's part of a row: PACKS packs of W elements, or with PACKS = 0 any number of them, which
- * are read again by each loop. */
-template <int W_, int PACKS_> struct part {
+ * are read again by each loop. Values are floats, whatever the arrays' dtype. Without IS_ALIGNED
+ * the elements of a pack are moved one by one. */
+template <int W_, int PACKS_, bool IS_ALIGNED> struct part {
   static constexpr int W = W_, PACKS = PACKS_;
-  using count = std::conditional_t<PACKS != 0, int, int64_t>;
+  static constexpr bool IS_HELD = PACKS != 0; /* registers hold the row */
+  using count = std::conditional_t<IS_HELD, int, int64_t>;
   int64_t row, length;
-  count n; /* elements of the row, 0 if it is not there */
-  bool is_aligned;
+  count n;   /* elements of the row, 0 if it is not there */
+  int *turn; /* of the places that reductions share */
 
   template <typename T> __device__ T *at(T *array) const { return array + row * length; }
   /* One thread of those that share a row: it stores what the row has one of. */
@@ -60,29 +97,34 @@ template <int W_, int PACKS_> struct part {
 
   template <typename T> __device__ pack<T, W> load(const T *from, count first) const {
     pack<T, W> p = {};
-    if (first >= n) return p;
-    if constexpr (W > 1)
-      if (!is_aligned) {
+    if constexpr (IS_ALIGNED && W > 1) {
+      pack<uint32_t, 4> words = {};
+      if (first < n) words = *reinterpret_cast<const pack<uint32_t, 4> *>(from + first);
+      static_assert(sizeof words == sizeof p, "");
+      memcpy(&p, &words, sizeof p);
+    } else if (first < n)
 #pragma unroll
-        for (int k = 0; k < W; k++) p.value[k] = from[first + k];
-        return p;
-      }
-    return *reinterpret_cast<const pack<T, W> *>(from + first);
+      for (int k = 0; k < W; k++) p.value[k] = from[first + k];
+    return p;
   }
   template <typename T> __device__ void store(T *to, count first, const pack<T, W> &p) const {
-    if (first >= n) return;
-    if constexpr (W > 1)
-      if (!is_aligned) {
+    if constexpr (IS_ALIGNED) {
+      if (first < n) *reinterpret_cast<pack<T, W> *>(to + first) = p;
+    } else if (first < n)
 #pragma unroll
-        for (int k = 0; k < W; k++) to[first + k] = p.value[k];
-        return;
-      }
-    *reinterpret_cast<pack<T, W> *>(to + first) = p;
+      for (int k = 0; k < W; k++) to[first + k] = p.value[k];
+  }
+
+  /* Stores floats, rounded. */
+  template <typename T> __device__ void put(T *to, count first, const float (&values)[W]) const {
+    pack<T, W> rounded;
+    narrow(values, rounded);
+    store(to, first, rounded);
   }
 
   /* Calls f(i, first) for this thread's packs. */
   template <typename F> __device__ void over_packs(F f) const {
-    if constexpr (PACKS != 0) {
+    if constexpr (IS_HELD) {
 #pragma unroll
       for (int i = 0; i < PACKS; i++) f(i, (int)(i * blockDim.x + threadIdx.x) * W);
     } else {
@@ -90,40 +132,69 @@ template <int W_, int PACKS_> struct part {
     }
   }
 
-  /* Elements that several loops use: this thread's registers hold them if there are PACKS. */
-  template <typename T> struct kept {
-    const T *from;
-    pack<T, W> of[PACKS ? PACKS : 1];
-    __device__ pack<T, W> get(const part &p, int i, count first) const {
-      if constexpr (PACKS != 0) return of[i];
-      return p.load(from, first);
-    }
-  };
-  template <typename T> __device__ kept<T> keep(const T *from) const {
-    kept<T> found = {from, {}};
-    if constexpr (PACKS != 0)
-      over_packs([&](int i, count first) { found.of[i] = load(from, first); });
-    return found;
-  }
-  /* `to` += x, rounded, and kept. */
-  template <typename T> __device__ kept<T> add(T *to, const T *x) const {
-    kept<T> found = {to, {}};
-    over_packs([&](int i, count first) {
-      const pack<T, W> a = load(to, first), b = load(x, first);
-      float sums[W];
-#pragma unroll
-      for (int k = 0; k < W; k++) sums[k] = (float)a.value[k] + (float)b.value[k];
-      narrow(sums, found.of[i]);
-      store(to, first, found.of[i]);
-    });
-    return found;
-  }
-  /* Elements that one loop uses. */
+  /* Elements of an array that one loop uses. */
   template <typename T> struct streamed {
     const T *from;
-    __device__ pack<T, W> get(const part &p, int, count first) const { return p.load(from, first); }
+    __device__ pack<float, W> get(const part &p, int, count first) const {
+      return wide(p.load(from, first));
+    }
   };
   template <typename T> __device__ streamed<T> stream(const T *from) const { return {from}; }
+
+  /* The same, read at once where registers can hold it. */
+  template <typename T> struct fetched {
+    pack<T, W> of[IS_HELD ? PACKS : 1];
+    __device__ pack<float, W> get(const part &, int i, count) const { return wide(of[i]); }
+  };
+  template <typename T> __device__ auto fetch(const T *from) const {
+    if constexpr (IS_HELD) {
+      fetched<T> found;
+      over_packs([&](int i, count first) { found.of[i] = load(from, first); });
+      return found;
+    } else
+      return stream(from);
+  }
+
+  /* f(value) of elements, which several loops use: registers hold them, or each makes them. */
+  struct held {
+    pack<float, W> of[IS_HELD ? PACKS : 1];
+    __device__ pack<float, W> get(const part &, int i, count) const { return of[i]; }
+  };
+  template <typename F, typename X> struct made {
+    F f;
+    X x;
+    __device__ pack<float, W> get(const part &p, int i, count first) const {
+      return of_pack(f, x.get(p, i, first));
+    }
+  };
+  template <typename F, typename X> __device__ auto make(F f, const X &x) const {
+    if constexpr (IS_HELD) {
+      held found;
+      over_packs([&](int i, count first) { found.of[i] = of_pack(f, x.get(*this, i, first)); });
+      return found;
+    } else
+      return made<F, X>{f, x};
+  }
+  /* Elements of an array that several loops use. */
+  template <typename T> __device__ auto keep(const T *from) const {
+    return make([](float v) { return v; }, stream(from));
+  }
+  /* `to` += x, rounded, and kept. */
+  template <typename T> __device__ auto add(T *to, const T *x) const {
+    held found;
+    over_packs([&](int i, count first) {
+      const pack<float, W> sums = of_pack([](float a, float b) { return a + b; },
+                                          wide(load(to, first)), wide(load(x, first)));
+      pack<T, W> rounded;
+      narrow(sums.value, rounded);
+      store(to, first, rounded);
+      found.of[i] = wide(rounded);
+    });
+    if constexpr (IS_HELD)
+      return found;
+    else
+      return stream((const T *)to);
+  }
 
   /* The number of each element in its row. */
   struct numbered {
@@ -139,66 +210,61 @@ template <int W_, int PACKS_> struct part {
   /* Calls f(values...) for this thread's elements. */
   template <typename F, typename... X> __device__ void each(F f, const X &...x) const {
     over_packs([&](int i, count first) {
-      if (first < n) of_pack(f, x.get(*this, i, first)...);
+      if (first < n) for_pack(f, x.get(*this, i, first)...);
     });
   }
   /* to = f(values...). */
   template <typename T, typename F, typename... X>
   __device__ void map(T *to, F f, const X &...x) const {
-    over_packs([&](int i, count first) { map_pack(to, first, f, x.get(*this, i, first)...); });
+    over_packs(
+        [&](int i, count first) { put(to, first, of_pack(f, x.get(*this, i, first)...).value); });
+  }
+
+  /* The values of all threads of a row put together, in each of them. All threads of the block call
+   * it. One barrier is enough, as the next reduction has other places. */
+  template <typename V, typename Op> __device__ V reduce(V value, V identity, Op op) const {
+    value = reduce_lanes(value, PACKS > 1 ? 32 : blockDim.x, op);
+    const int n_warps = blockDim.x / 32, lane = threadIdx.x % 32;
+    if (n_warps <= 1) return value;
+    __shared__ V of_warp[2][MOST_THREADS / 32];
+    V *const own = of_warp[(*turn)++ & 1] + threadIdx.y * n_warps;
+    if (lane == 0) own[threadIdx.x / 32] = value;
+    __syncthreads();
+    constexpr int MOST = MOST_THREADS / 32;
+    return reduce_lanes(lane % MOST < n_warps ? own[lane % MOST] : identity, MOST, op);
+  }
+  __device__ float sum(float value) const {
+    return reduce(value, 0.0f, [](float a, float b) { return a + b; });
+  }
+  template <int N> __device__ sums<N> sum(const sums<N> &values) const {
+    return reduce(values, sums<N>{}, [](sums<N> a, const sums<N> &b) {
+#pragma unroll
+      for (int k = 0; k < N; k++) a.of[k] += b.of[k];
+      return a;
+    });
+  }
+  __device__ float greatest(float value) const {
+    return reduce(value, (float)-INFINITY, [](float a, float b) { return fmaxf(a, b); });
   }
 
 private:
-  template <typename T> __device__ static float value(T x) { return (float)x; }
-  __device__ static count value(count x) { return x; }
-  template <typename F, typename... P> __device__ static void of_pack(F &f, const P &...p) {
-#pragma unroll
-    for (int k = 0; k < W; k++) f(value(p.value[k])...);
+  template <typename T> __device__ static pack<float, W> wide(const pack<T, W> &p) {
+    pack<float, W> found;
+    widen(p, found.value);
+    return found;
   }
-  template <typename T, typename F, typename... P>
-  __device__ void map_pack(T *to, count first, F &f, const P &...p) const {
-    float values[W];
+  template <typename F, typename... P> __device__ static void for_pack(F &f, const P &...p) {
 #pragma unroll
-    for (int k = 0; k < W; k++) values[k] = f(value(p.value[k])...);
-    pack<T, W> made;
-    narrow(values, made);
-    store(to, first, made);
+    for (int k = 0; k < W; k++) f(p.value[k]...);
+  }
+  template <typename F, typename... P>
+  __device__ static pack<float, W> of_pack(const F &f, const P &...p) {
+    pack<float, W> found;
+#pragma unroll
+    for (int k = 0; k < W; k++) found.value[k] = f(p.value[k]...);
+    return found;
   }
 };
-
-struct plus {
-  __device__ float operator()(float a, float b) const { return a + b; }
-};
-struct greater {
-  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
-};
-
-/* The values of up to 32 threads side by side, n of them, a power of two, in each of them. */
-template <typename V, typename Op> __device__ V reduce_lanes(V value, int n, Op op) {
-#pragma unroll
-  for (int lane = 16; lane; lane /= 2)
-    if (lane < n) value = op(value, __shfl_xor_sync(0xffffffffu, value, lane, 32));
-  return value;
-}
-
-/* The values of all threads of a row put together, in each of them. All threads of the block call
- * it. */
-template <typename V, typename Op> __device__ V reduce(V value, V identity, Op op) {
-  value = reduce_lanes(value, blockDim.x, op);
-  const int n_warps = blockDim.x / 32, lane = threadIdx.x % 32;
-  if (n_warps <= 1) return value;
-  __shared__ V of_warp[MOST_THREADS / 32];
-  V *const own = of_warp + threadIdx.y * n_warps;
-  if (lane == 0) own[threadIdx.x / 32] = value;
-  __syncthreads();
-  value = reduce_lanes(lane < n_warps ? own[lane] : identity, 32, op);
-  __syncthreads();
-  return value;
-}
-__device__ inline float sum_of(float value) { return reduce(value, 0.0f, plus()); }
-__device__ inline float greatest_of(float value) {
-  return reduce(value, (float)-INFINITY, greater());
-}
 
 /* e to the power of x, of results that are rounded to T. */
 template <typename T> __device__ float exponential(float x) {
@@ -212,42 +278,62 @@ template <typename T> __device__ float exponential(float x) {
 #endif
 }
 
-/* Calls f(part) for each row of this thread; all threads of a block reduce together. */
-template <int W, int PACKS, typename F> __device__ void over_rows(const extents &e, F f) {
-  using own = part<W, PACKS>;
-  const int64_t step = (int64_t)gridDim.x * blockDim.y;
-  for (int64_t base = (int64_t)blockIdx.x * blockDim.y; base < e.n_rows; base += step) {
-    const int64_t row = base + threadIdx.y;
-    const bool is_there = row < e.n_rows;
-    f(own{is_there ? row : 0, e.n, (typename own::count)(is_there ? e.n : 0), e.is_aligned});
-  }
+/* The part of this thread in the rows from `base` on that its block takes together. */
+template <typename Part> __device__ Part part_of(const extents &e, int64_t base, int *turn) {
+  const int64_t row = base + threadIdx.y;
+  const bool is_there = row < e.n_rows;
+  return {is_there ? row : 0, e.n, (typename Part::count)(is_there ? e.n : 0), turn};
 }
 
-template <int W, int PACKS, typename Op>
+/* Runs op for each row; all threads of a block reduce together. */
+template <typename Part, typename Op>
 __global__ void __launch_bounds__(MOST_THREADS)
     rows_kernel(const __grid_constant__ extents e, const __grid_constant__ Op op) {
-  over_rows<W, PACKS>(e, [&](const part<W, PACKS> &p) { op.run(p); });
+  int turn = 0;
+  const int64_t step = (int64_t)gridDim.x * blockDim.y;
+  for (int64_t base = (int64_t)blockIdx.x * blockDim.y; base < e.n_rows; base += step)
+    op.run(part_of<Part>(e, base, &turn));
 }
 
 template <int n> using number = std::integral_constant<int, n>;
+template <typename T> struct type { using of = T; };
 
-/* The way in which rows of n elements are divided, by n and the dtype alone: calls f(width, packs,
- * threads), in packs of 16 bytes if these divide a row. */
-template <typename T, typename F> int divide(int64_t n, F f) {
-  constexpr int WIDEST = 16 / sizeof(T);
-  const auto with = [&](auto width, auto packs) {
-    const int64_t of_warp = 32 * packs * width;
-    int64_t threads = 1;
-    if (n <= 32 * width) {
-      while (threads * width < n) threads *= 2;
-      return f(width, number<1>(), threads);
-    }
-    threads = (n + of_warp - 1) / of_warp * 32;
-    if (threads <= MOST_THREADS) return f(width, packs, threads);
-    return f(width, number<0>(), (int64_t)MOST_THREADS);
+/* Threads of a row of which each has at most `most` elements at once; whole warps or a power of
+ * two, at least `least`. */
+inline int64_t threads_of(int64_t n, int64_t most, int64_t least = 1) {
+  int64_t threads = least;
+  while (threads < 32 && threads * most < n) threads *= 2;
+  if (n > 32 * most) threads = (n + 32 * most - 1) / (32 * most) * 32;
+  return threads < MOST_THREADS ? threads : MOST_THREADS;
+}
+
+/* Calls f(part's type) for rows of n elements whose thread has PACKS packs: of 16 bytes if these
+ * divide a row. Where arrays are not aligned, packs are not held, with the same bits. */
+template <int W, int PACKS, typename F> int with_part(bool is_aligned, F f) {
+  if constexpr (W > 1)
+    if (!is_aligned) return f(type<part<W, 0, false>>());
+  return f(type<part<W, PACKS, true>>());
+}
+
+/* The way in which rows of n elements are divided, by n and the dtype alone: calls f(part's type,
+ * threads). */
+template <int W, typename F> int divide_by(int64_t n, bool is_aligned, F f) {
+  const auto with = [&](auto packs, int64_t most, int64_t least) {
+    return with_part<W, packs>(is_aligned,
+                               [&](auto part) { return f(part, threads_of(n, most, least)); });
   };
-  if (n % WIDEST == 0) return with(number<WIDEST>(), number<4>());
-  return with(number<1>(), number<16>());
+  constexpr int MANY = W > 1 ? 4 * W : 16;
+  if (n <= 32 * W) return with(number<1>(), W, 1);
+  if (n <= MANY * MOST_THREADS) return with(number<MANY / W>(), MANY, 32);
+  if constexpr (W == 4)
+    if (n <= 2 * MANY * MOST_THREADS) return with(number<2 * MANY / W>(), 2 * MANY, 32);
+  return with(number<0>(), 1, 32);
+}
+
+/* Calls f(number of elements of a pack). */
+template <typename T, typename F> int by_width(int64_t n, F f) {
+  constexpr int WIDEST = 16 / sizeof(T);
+  return n % WIDEST == 0 ? f(number<WIDEST>()) : f(number<1>());
 }
 
 /* Blocks that share n_rows rows, `threads` for each. */
@@ -260,13 +346,31 @@ template <typename... P> bool are_aligned(const P *...arrays) {
   return ((uint64_t)arrays | ... | 0) % 16 == 0;
 }
 
+template <typename Part, typename Op>
+int launch_rows(const cuplug::call &call, const extents &e, int64_t threads, const Op &op) {
+  return call.launch<rows_kernel<Part, Op>>(grid_of(e.n_rows, threads), e, op);
+}
+
 /* Runs op for each row of n elements. The arrays are those that it moves by packs. */
 template <typename T, typename Op, typename... P>
 int launch(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op, const P *...arrays) {
-  const extents e = {n_rows, n, are_aligned(arrays...)};
   if (n_rows == 0 || n == 0) return CUPLUG_OK;
-  return divide<T>(n, [&](auto width, auto packs, int64_t threads) {
-    return call.launch<rows_kernel<width, packs, Op>>(grid_of(n_rows, threads), e, op);
+  return by_width<T>(n, [&](auto width) {
+    return divide_by<width>(n, are_aligned(arrays...), [&](auto part, int64_t threads) {
+      return launch_rows<typename decltype(part)::of>(call, {n_rows, n}, threads, op);
+    });
+  });
+}
+
+/* The same for an op that uses each element once. */
+template <typename T, typename Op, typename... P>
+int launch_map(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op,
+               const P *...arrays) {
+  if (n_rows == 0 || n == 0) return CUPLUG_OK;
+  return by_width<T>(n, [&](auto width) {
+    return with_part<width, 0>(are_aligned(arrays...), [&](auto part) {
+      return launch_rows<typename decltype(part)::of>(call, {n_rows, n}, threads_of(n, width), op);
+    });
   });
 }
 

@@ -11,14 +11,20 @@ template <typename T, bool IS_LOG> struct forward {
     const auto own = p.keep(p.at(x));
     float most = -INFINITY, sum = 0;
     p.each([&](float v) { most = fmaxf(most, v); }, own);
-    most = rows::greatest_of(most);
-    p.each([&](float v) { sum += rows::exponential<T>(v - most); }, own);
-    sum = rows::sum_of(sum);
-    const float log_sum = logf(sum), factor = 1 / sum;
-    const auto value = [=](float v) {
-      return IS_LOG ? v - most - log_sum : rows::exponential<T>(v - most) * factor;
-    };
-    p.map(p.at(y), value, own);
+    most = p.greatest(most);
+    const auto power = [=](float v) { return rows::exponential<T>(v - most); };
+    if constexpr (IS_LOG) {
+      p.each([&](float v) { sum += power(v); }, own);
+      const float log_sum = logf(p.sum(sum));
+      p.map(
+          p.at(y), [=](float v) { return v - most - log_sum; }, own);
+    } else {
+      const auto powers = p.make(power, own);
+      p.each([&](float v) { sum += v; }, powers);
+      const float factor = 1 / p.sum(sum);
+      p.map(
+          p.at(y), [=](float v) { return v * factor; }, powers);
+    }
   }
 };
 
@@ -27,9 +33,9 @@ template <typename T, bool IS_LOG> struct backward {
   T *out;
   template <typename Part> __device__ void run(const Part &p) const {
     const auto own_grad = p.keep(p.at(grad)), own_y = p.keep(p.at(y));
-    float sum = 0;
-    p.each([&](float g, float v) { sum += IS_LOG ? g : g * v; }, own_grad, own_y);
-    sum = rows::sum_of(sum);
+    float part = 0;
+    p.each([&](float g, float v) { part += IS_LOG ? g : g * v; }, own_grad, own_y);
+    const float sum = p.sum(part);
     const auto value = [=](float g, float v) {
       return IS_LOG ? g - rows::exponential<T>(v) * sum : v * (g - sum);
     };

@@ -218,6 +218,8 @@ def types(names: Names, variant: Variant, code: str) -> str:
     lines = [template("float8.h")] if has_float8 else []
     if re.search(r"\bcuplug_(?:narrow|round)ed\(", code):
         lines += [template("cuplug/half.h")] * variant.on_host + [template("narrowing.h")]
+    if "cuplug_row_divisor" in code:
+        lines.append(template("quotients.h"))
     if not variant.on_host:
         is_complex = re.search(r"\bcomplex", code) is not None
         needed = [*(COMPLEX if is_complex else ())]

@@ -62,7 +62,7 @@ class _Writer(Text):
         super().__init__(())
         self._rows, self._keeps = rows, keeps
         self._of_row: dict[int, str] = {}
-        self._inverses: dict[str, str] = {}  # what is multiplied with, by the divisor
+        self._divisors: dict[str, str] = {}  # of the row, by their values
         self._row_lines: list[str] = []
         self._n = 0
         self.kept: list[Symbol] = []
@@ -120,23 +120,17 @@ class _Writer(Text):
         return super()._function(name, x)
 
     def _quotient(self, x: Symbol, parts: list[str]) -> str:
-        """Return a value; quotients by a number of the row, of narrow dtypes, are products.
-
-        A power of two keeps the inverse in the range of numbers with all their digits.
-        """
-        is_divided = x.kind == "call" and x.given == "divide" and DTYPES[x.type.name].is_narrow
+        """Return a value; quotients of floats by a number of the row are products."""
+        is_divided = x.kind == "call" and x.given == "divide" and computed(x) == "float"
         if not is_divided or self._rows.is_element(x.parts[1]):
             return self.value(x, parts)
-        by = parts[1]
-        if by not in self._inverses:
-            scale, inverse = f"scale_{by}", f"inverse_{by}"
-            self._inverses[by] = f"{inverse} * {scale}"
-            self._row_lines += [
-                f"const float {scale} = fabs({by}) < 0x1p-100f ? 0x1p64f : "
-                f"fabs({by}) > 0x1p100f ? 0x1p-64f : 1.0f;",
-                f"const float {inverse} = 1.0f / ({by} * {scale});",
-            ]
-        return f"{parts[0]} * {self._inverses[by]}"
+        if parts[1] not in self._divisors:
+            name = self._divisors[parts[1]] = f"divisor_{parts[1]}"
+            self._row_lines.append(
+                f"const cuplug_row_divisor {name} = cuplug_row_divisor_of({parts[1]});"
+            )
+        near = "near_" if DTYPES[x.type.name].is_narrow else ""
+        return f"cuplug_{near}quotient({parts[0]}, {self._divisors[parts[1]]})"
 
     def _next(self) -> int:
         self._n += 1

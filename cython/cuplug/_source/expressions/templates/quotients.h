@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quotients by a number of a row, for the host and for CUDA: the number's inverse is computed once.
+ * A power of two keeps it in the range of numbers with all their digits. */
+typedef struct cuplug_row_divisor {
+  float by, scaled, inverse, scale;
+} cuplug_row_divisor;
+
+__device__ inline cuplug_row_divisor cuplug_row_divisor_of(float by) {
+  const float size = by < 0 ? -by : by;
+  const float scale = size < 0x1p-100f ? 0x1p64f : size > 0x1p100f ? 0x1p-64f : 1.0f;
+  const cuplug_row_divisor found = {by, by * scale, 1.0f / (by * scale), scale};
+  return found;
+}
+
+/* For results that are rounded to fewer digits. */
+__device__ inline float cuplug_near_quotient(float x, const cuplug_row_divisor d) {
+  return x * d.inverse * d.scale;
+}
+
+/* On GPUs a division takes a dozen instructions. One step of Newton's method gives its result but
+ * for rare cases next to the middle between two numbers. What it has no remainder for, as infinity,
+ * is right before it; the step would lose the sign of zeros. */
+__device__ inline float cuplug_quotient(float x, const cuplug_row_divisor d) {
+#ifdef __CUDA_ARCH__
+  const float near = x * d.inverse, rest = fmaf(-d.scaled, near, x);
+  const float better = copysignf(fmaf(rest, d.inverse, near), near);
+  return (rest == rest ? better : near) * d.scale;
+#else
+  return x / d.by;
+#endif
+}
