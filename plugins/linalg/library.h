@@ -6,7 +6,7 @@
 
 #include <cuplug/plugin.h>
 
-#define CUPLUG_MAX_FUNCTIONS 16
+#define CUPLUG_MAX_FUNCTIONS 32
 
 /* A library: names of files, the preferred one first, and of functions; NULL ends each list. */
 typedef struct library {
