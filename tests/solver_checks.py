@@ -8,7 +8,7 @@ import pytest
 xp = cuplug.array_api
 linalg = xp.linalg
 FLOATING = ("float32", "float64", "complex64", "complex128")
-LOOPS = ((), (1,), (2, 3), (2, 0))
+LOOPS = ((), (1,), (3,), (2, 3), (2, 0))
 SIZES = (1, 2, 5, 33)
 SHAPES = ((5, 3), (3, 5), (4, 4), (1, 6), (6, 1), (40, 7), (7, 40))
 CHECKS = (

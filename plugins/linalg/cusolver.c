@@ -49,6 +49,9 @@ CUPLUG_ENTRY int make_solver(const cuplug_call *call, void **state) {
   if (!new) return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "got no memory for cuSOLVER's handle");
   memcpy(&new->functions, addresses, sizeof new->functions);
   memcpy(&new->copy, &copy, sizeof copy);
+  void *newer[] = {library_function(&cusolver_library, "cusolverDnXsyevBatched_bufferSize"),
+                   library_function(&cusolver_library, "cusolverDnXsyevBatched")};
+  if (newer[0] && newer[1]) memcpy(&new->at_once, newer, sizeof newer);
   code = new->functions.create(&new->handle);
   if (!code) code = new->functions.create_parameters(&new->parameters);
   if (code) {

@@ -64,9 +64,20 @@ typedef struct cusolver {
   solver_generate *generate[4];
 } cusolver;
 
+/* Of several matrices at once, from CUDA 12.6 on: NULL before. */
+typedef struct batched {
+  int (*syev_size)(void *handle, void *parameters, int has_vectors, int triangle, int64_t n,
+                   int type_a, const void *a, int64_t leading, int type_w, const void *w,
+                   int compute, size_t *bytes, size_t *on_host, int64_t n_matrices);
+  int (*syev)(void *handle, void *parameters, int has_vectors, int triangle, int64_t n, int type_a,
+              void *a, int64_t leading, int type_w, void *w, int compute, void *device,
+              size_t bytes, void *host, size_t on_host, int *info, int64_t n_matrices);
+} batched;
+
 /* The state of a GPU, which one call at a time has. */
 typedef struct solver {
   cusolver functions;
+  batched at_once;
   int (*copy)(uint64_t to, uint64_t from, size_t bytes, void *stream); /* cuMemcpyDtoDAsync */
   void *handle, *parameters;
   void *host; /* a workspace, which grows */

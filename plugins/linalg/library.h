@@ -19,4 +19,7 @@ typedef struct library {
  * first that the dynamic linker finds. Returns CUPLUG_OK, or what cuplug_fail returned. */
 int library_open(const cuplug_call *call, const library *l, void **addresses);
 
+/* Returns a function that newer versions of an opened library have; else NULL. */
+void *library_function(const library *l, const char *name);
+
 #endif

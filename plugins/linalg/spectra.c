@@ -10,26 +10,54 @@
  */
 #include "linalg/cusolver.h"
 
+#define MAX_BATCHED_BYTES ((size_t)512 << 20) /* of workspace, for all matrices at once */
+
 /* The library has x^T = conj(x), whose upper triangle is the lower one of x. */
+static int eigh_batched(factorization *j, int has_vectors) {
+  const cuplug_tensor *outputs = j->call->outputs;
+  const int code = j->s->at_once.syev(j->s->handle, j->s->parameters, has_vectors, SOLVER_UPPER,
+                                      j->rows, j->type, outputs[1].data, j->rows, j->real,
+                                      outputs[0].data, j->type, j->device, j->device_bytes,
+                                      j->s->host, j->host_bytes, outputs[2].data, j->n_matrices);
+  return solver_status(j, "XsyevBatched", code);
+}
+
+static int eigh_one(const factorization *j, int has_vectors, int64_t k) {
+  const cuplug_tensor *outputs = j->call->outputs;
+  const int code =
+      j->f->syevd(j->s->handle, j->s->parameters, has_vectors, SOLVER_UPPER, j->rows, j->type,
+                  matrix_of(&outputs[1], k), j->rows, j->real, vector_of(&outputs[0], k), j->type,
+                  j->device, j->device_bytes, j->s->host, j->host_bytes, info_of(&outputs[2], k));
+  return solver_status(j, "Xsyevd", code);
+}
+
+/* Sets the sizes of workspaces for all matrices at once. Returns 0 if they are found one by one. */
+static int is_batched(factorization *j, int has_vectors) {
+  const cuplug_tensor *outputs = j->call->outputs;
+  if (j->n_matrices == 1 || !j->s->at_once.syev) return 0;
+  const int code = j->s->at_once.syev_size(
+      j->s->handle, j->s->parameters, has_vectors, SOLVER_UPPER, j->rows, j->type, outputs[1].data,
+      j->rows, j->real, outputs[0].data, j->type, &j->device_bytes, &j->host_bytes, j->n_matrices);
+  return !code && j->device_bytes <= MAX_BATCHED_BYTES;
+}
+
 CUPLUG_ENTRY int eigh_cuda(const cuplug_call *call) {
   const cuplug_tensor *x = &call->tensors[0], *outputs = call->outputs;
   const int has_vectors = call->scalars[0].i != 0; /* cusolverEigMode_t */
   factorization j;
   int status = solver_begin(call, &j);
   if (status || !j.n_matrices) return status;
-  const int64_t n = j.rows;
-  int code =
-      j.f->syevd_size(j.s->handle, j.s->parameters, has_vectors, SOLVER_UPPER, n, j.type, x->data,
-                      n, j.real, outputs[0].data, j.type, &j.device_bytes, &j.host_bytes);
-  if (code) return solver_status(&j, "Xsyevd_bufferSize", code);
+  const int at_once = is_batched(&j, has_vectors);
+  if (!at_once) {
+    const int code = j.f->syevd_size(j.s->handle, j.s->parameters, has_vectors, SOLVER_UPPER,
+                                     j.rows, j.type, outputs[1].data, j.rows, j.real,
+                                     outputs[0].data, j.type, &j.device_bytes, &j.host_bytes);
+    if (code) return solver_status(&j, "Xsyevd_bufferSize", code);
+  }
   status = solver_allocate(&j);
   if (!status) status = solver_copy(&j, outputs[1].data, x->data, j.n_matrices * j.matrix_bytes);
-  for (int64_t k = 0; !status && k < j.n_matrices; k++) {
-    code = j.f->syevd(j.s->handle, j.s->parameters, has_vectors, SOLVER_UPPER, n, j.type,
-                      matrix_of(&outputs[1], k), n, j.real, vector_of(&outputs[0], k), j.type,
-                      j.device, j.device_bytes, j.s->host, j.host_bytes, info_of(&outputs[2], k));
-    status = solver_status(&j, "Xsyevd", code);
-  }
+  if (!status && at_once) return eigh_batched(&j, has_vectors);
+  for (int64_t k = 0; !status && k < j.n_matrices; k++) status = eigh_one(&j, has_vectors, k);
   return status;
 }
 

@@ -41,6 +41,10 @@ SAME(generate[1], Dorgqr);
 SAME(generate[2], Cungqr);
 SAME(generate[3], Zungqr);
 SAME(generate_size[3], Zungqr_bufferSize);
+static_assert(std::is_same_v<decltype(shape(batched{}.syev)),
+                             decltype(shape(cusolverDnXsyevBatched))>);
+static_assert(std::is_same_v<decltype(shape(batched{}.syev_size)),
+                             decltype(shape(cusolverDnXsyevBatched_bufferSize))>);
 #define EQUAL(own, theirs) static_assert(int(own) == int(theirs), #theirs)
 EQUAL(SOLVER_LOWER, CUBLAS_FILL_MODE_LOWER);
 EQUAL(SOLVER_UPPER, CUBLAS_FILL_MODE_UPPER);
