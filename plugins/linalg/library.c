@@ -25,3 +25,8 @@ int library_open(const cuplug_call *call, const library *l, void **addresses) {
                           l->title, l->functions[k], l->package);
   return CUPLUG_OK;
 }
+
+void *library_function(const library *l, const char *name) {
+  void *opened = open_first(l, RTLD_NOW | RTLD_NOLOAD);
+  return opened ? dlsym(opened, name) : NULL;
+}

@@ -6,7 +6,7 @@
 
 #include <cuplug/plugin.h>
 
-#define CUPLUG_MAX_FUNCTIONS 16
+#define CUPLUG_MAX_FUNCTIONS 32
 
 /* A library: names of files, the preferred one first, and of functions; NULL ends each list. */
 typedef struct library {
@@ -18,5 +18,8 @@ typedef struct library {
 /* Sets addresses[k] to function k. The library is the one that the process has loaded, else the
  * first that the dynamic linker finds. Returns CUPLUG_OK, or what cuplug_fail returned. */
 int library_open(const cuplug_call *call, const library *l, void **addresses);
+
+/* Returns a function that newer versions of an opened library have; else NULL. */
+void *library_function(const library *l, const char *name);
 
 #endif

@@ -27,6 +27,20 @@ def test_stubs():
     compile(text, "ops.pyi", "exec")
 
 
+def test_results_of_one_name_with_other_types():
+    """Moduli are of the array's type in one row, and of another in the next one."""
+    rows = [
+        f"f(x: {x}[n]) -> (moduli: {y}[n], phases: {x}[n])"
+        for x, y in (("float32", "float32"), ("complex64", "float32"), ("float64", "float64"))
+    ]
+    text = write_stubs([[(parse(row), "") for row in rows]], "T.")
+    assert text.count("class _f_moduli_phases(NamedTuple") == 1
+    assert text.count("class _f_moduli_phases_2(NamedTuple") == 1
+    assert text.count("-> _f_moduli_phases[_Array]:") == 1
+    assert text.count("-> _f_moduli_phases_2[_Array]:") == 1
+    compile(text, "ops.pyi", "exec")
+
+
 def check_types(folder, text):
     """Return what mypy says of a text that imports the stubs which are shipped."""
     (folder / "use.py").write_text(text)

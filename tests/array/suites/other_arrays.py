@@ -43,6 +43,14 @@ def use_in_sklearn() -> None:
         [(NAMESPACE, None, None)]
     )
     module.yield_namespaces = lambda *given, **keywords: iter([NAMESPACE])
+    own, numpy, strict = (
+        module.NamespaceAndDevice(*pair)
+        for pair in ((NAMESPACE, None), ("numpy", None), ("array_api_strict", "device1"))
+    )
+    pairs = [(numpy, own), (own, numpy), (strict, own)]  # of y and of X
+    module.yield_mixed_namespace_input_permutations = lambda: iter(
+        (y, x, f"{y.xp} to {x.xp}") for y, x in pairs
+    )
 
 
 def pytest_collection_modifyitems(config, items):

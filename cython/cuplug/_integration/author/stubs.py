@@ -58,12 +58,32 @@ def write_stubs(plugins: Sequence[Sequence[Row]], title: str, others: str = "") 
 
 
 def _operator(name: str, rows: Sequence[Row]) -> str:
-    # Rows that differ in nothing but dtypes look alike to a type checker.
-    calls = list(dict.fromkeys(call for row in rows for call in _calls(*row)))
+    results: list[str] = []
+    calls: dict[str, None] = {}
+    for row in rows:
+        result = _named_result(row[0])
+        if result and result not in results:
+            results.append(result)
+        # Rows that differ in nothing but dtypes look alike to a type checker.
+        for call in _calls(*row):
+            calls[_numbered(call, results, result)] = None
     overload = "    @overload\n" if len(calls) > 1 else ""
     body = "".join(overload + call for call in calls)
-    results = dict.fromkeys(text for row in rows if (text := _named_result(row[0])))
-    return f"{''.join(results)}\nclass _{name}(Operator):\n{body}\n{name}: _{name}\n"
+    classes = "".join(_numbered(result, results, result) for result in results)
+    return f"{classes}\nclass _{name}(Operator):\n{body}\n{name}: _{name}\n"
+
+
+def _numbered(text: str, results: list[str], result: str) -> str:
+    """Return a text with another name for a result, if an earlier one has the name.
+
+    Rows whose outputs have the same names may have other types of them.
+    """
+    if not result:
+        return text
+    head = result.partition("(")[0]  # "class _name"
+    n = sum(f"{head}(" in earlier for earlier in results[: results.index(result)])
+    name = head.removeprefix("\nclass ")
+    return text.replace(name, f"{name}_{n + 1}") if n else text
 
 
 def _kinds(signature: Signature) -> list[str]:

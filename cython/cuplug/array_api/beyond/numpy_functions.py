@@ -12,6 +12,7 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._source.expressions.functions import named
+from cuplug.array_api.beyond import numpy_linalg
 from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
 
 standard = import_module("cuplug.array_api")
@@ -36,21 +37,6 @@ _CREATING = {"arange", "asarray", "empty", "eye", "full", "identity", "ones", "z
 _OF_THE_HOST = {"save", "savetxt", "savez", "savez_compressed"}
 _OF_THE_HOST |= {"may_share_memory", "shares_memory"}
 _RENAMED = {"concatenate": "concat"}
-
-
-def _norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
-    if axis is None and ord is not None and x.ndim == 2:
-        axis = (0, 1)
-    if np.ndim(axis) == 1 and len(axis) == 2 and ord is not None:
-        found: Array = standard.linalg.matrix_norm(
-            standard.moveaxis(x, axis, (-2, -1)), ord=ord, keepdims=False
-        )
-        for k in sorted(a % x.ndim for a in axis) if keepdims else ():
-            found = standard.expand_dims(found, axis=k)
-        return found
-    return standard.linalg.vector_norm(
-        x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord
-    )
 
 
 def _where(condition: Any, *values: Any) -> Any:
@@ -79,7 +65,7 @@ _ADAPTED: dict[str, Any] = {
     "numpy.copyto": _copyto,
     "numpy.expand_dims": _expand_dims,
     "numpy.where": _where,
-    "numpy.linalg.norm": _norm,
+    **{f"numpy.linalg.{name}": getattr(numpy_linalg, name) for name in numpy_linalg.__all__},
 }
 
 

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of `numpy.linalg` whose parameters are not those of the standard, or that it lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.array.array import Array
+from cuplug.array_api import linalg
+from cuplug.array_api.dtypes import astype, checked, result_type
+from cuplug.array_api.elementwise import CALLED, binary
+from cuplug.array_api.filled import zeros
+from cuplug.array_api.manipulation import moveaxis
+from cuplug.array_api.searching import where
+from cuplug.array_api.statistical import any as is_any
+from cuplug.array_api.statistical import count_nonzero, sum
+from cuplug.array_api.views import expand_dims, matrix_transpose
+
+__all__ = [
+    *("cond", "eigh", "eigvalsh", "lstsq", "matrix_rank", "norm", "pinv", "qr", "svd"),
+]
+
+
+def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return norms of vectors or of matrices."""
+    if axis is None and ord is not None and x.ndim == 2:
+        axis = (0, 1)
+    if np.ndim(axis) == 1 and len(axis) == 2 and ord is not None:
+        found: Array = linalg.matrix_norm(moveaxis(x, axis, (-2, -1)), ord=ord, keepdims=False)
+        for k in sorted(a % x.ndim for a in axis) if keepdims else ():
+            found = expand_dims(found, axis=k)
+        return found
+    return linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
+
+
+def svd(a: Array, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """Return singular value decompositions, or without `compute_uv` the values."""
+    return linalg.svd(a, full_matrices=full_matrices) if compute_uv else linalg.svdvals(a)
+
+
+def qr(a: Array, mode: str = "reduced") -> Any:
+    """Return QR decompositions, or with mode "r" the triangular factors."""
+    return linalg.qr(a, mode="reduced").R if mode == "r" else linalg.qr(a, mode=mode)
+
+
+def _lower(name: str, a: Array, triangle: str) -> Array:
+    """Return Hermitian matrices whose lower triangles count."""
+    if triangle not in ("L", "U", "l", "u"):
+        raise ValueError(f'numpy.linalg.{name}: UPLO: got {triangle!r}, expected "L" or "U"')
+    if triangle in "Ll":
+        return a
+    return matrix_transpose(CALLED["conj"](linalg.matrices(name, "a", a)))
+
+
+def eigh(a: Array, UPLO: str = "L") -> Any:
+    """Return eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    return linalg.eigh(_lower("eigh", a, UPLO))
+
+
+def eigvalsh(a: Array, UPLO: str = "L") -> Array:
+    """Return eigenvalues of Hermitian matrices, of which one triangle is read."""
+    return linalg.eigvalsh(_lower("eigvalsh", a, UPLO))
+
+
+def pinv(a: Array, rcond: Any = None, *, rtol: Any = np._NoValue) -> Array:
+    """Return pseudo-inverses, by default with NumPy's bound of 1e-15 for singular values."""
+    if rcond is None:
+        rcond = 1e-15 if rtol is np._NoValue else rtol
+    return linalg.pinv(a, rtol=rcond)
+
+
+def matrix_rank(A: Array, tol: Any = None, *, rtol: Any = None) -> Any:
+    """Return ranks: how many singular values are above `tol`, or `rtol` times the largest one."""
+    if A.ndim < 2:
+        return int(is_any(binary("not_equal", A, 0)))
+    if tol is None:
+        return linalg.matrix_rank(A, rtol=rtol)
+    bound = expand_dims(tol, axis=-1) if isinstance(tol, Array) and tol.ndim else tol
+    return count_nonzero(binary("greater", linalg.svdvals(A), bound), axis=-1)
+
+
+def cond(x: Array, p: Any = None) -> Array:
+    """Return condition numbers: a norm of the matrix times that of its inverse."""
+    if p in (None, 2, -2):
+        values = linalg.svdvals(x)
+        first, last = values[..., 0], values[..., -1]
+        return binary("divide", last, first) if p == -2 else binary("divide", first, last)
+    pair = (linalg.matrix_norm(each, ord=p) for each in (x, linalg.inv(x)))
+    return binary("multiply", *pair)
+
+
+def lstsq(a: Array, b: Array, rcond: Any = None) -> tuple[Array, Array, int, Array]:
+    """Return x of the least `norm(a @ x - b)`, its squares, and the rank and spectrum of a."""
+    dtype = result_type(checked("lstsq", "a", a), checked("lstsq", "b", b))
+    a, b = (astype(each, dtype, copy=False) for each in (a, b))
+    if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
+        raise ValueError(
+            f"numpy.linalg.lstsq: got shapes {a.shape} and {b.shape}, expected a matrix and a "
+            "vector or matrix of as many rows"
+        )
+    u, s, vh = linalg.svd(a, full_matrices=False)
+    m, n = a.shape
+    if rcond is None or rcond == -1:
+        rcond = np.finfo(dtype).eps * (max(m, n) if rcond is None else 1)
+    is_large = binary("greater", s, s[:1] * float(rcond))
+    inverse = where(is_large, binary("divide", 1, where(is_large, s, 1)), 0)
+    columns = expand_dims(b, axis=-1) if b.ndim == 1 else b
+    inner = CALLED["conj"](matrix_transpose(u)) @ columns
+    x = CALLED["conj"](matrix_transpose(vh)) @ binary("multiply", inverse[:, None], inner)
+    rank = int(count_nonzero(is_large))
+    squares = zeros((0,), dtype=s.dtype, device=a.device)
+    if rank == n < m:
+        squares = sum(CALLED["abs"](columns - a @ x) ** 2, axis=0)
+    return x[:, 0] if b.ndim == 1 else x, squares, rank, s

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Factorizations of matrices, and what they solve: by NumPy on the host, by cuSOLVER on a GPU.
+
+In GPU memory, functions that can fail wait for the GPU, to raise the error that NumPy raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cuplug._engine.array.array import Array
+from cuplug._source.compilers.libraries import load_cuda_library
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.creation import arange, eye, tril, triu
+from cuplug.array_api.dtypes import astype, checked, result_type
+from cuplug.array_api.elementwise import CALLED, binary, unary
+from cuplug.array_api.filled import zeros
+from cuplug.array_api.functions import stock
+from cuplug.array_api.manipulation import broadcast_shapes
+from cuplug.array_api.products import on_host
+from cuplug.array_api.searching import where
+from cuplug.array_api.statistical import any as is_any
+from cuplug.array_api.statistical import prod, sum
+from cuplug.array_api.views import diagonal, expand_dims, matrix_transpose, reshape
+
+__all__ = [
+    "cholesky",
+    "det",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+]
+
+_LIBRARIES = ("nvJitLink", "cublasLt", "cublas", "cusparse")  # which cuSOLVER is linked with
+
+
+class EighResult(NamedTuple):
+    """What `eigh` returns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    """What `qr` returns."""
+
+    Q: Array
+    R: Array
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Array
+    logabsdet: Array
+
+
+class SVDResult(NamedTuple):
+    """What `svd` returns."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+def matrices(name: str, argument: str, x: Any, is_square: bool = False) -> Array:
+    """Return an array of matrices that both libraries compute with."""
+    checked(f"linalg.{name}", argument, x)
+    if x.dtype.name not in ("float32", "float64", "complex64", "complex128"):
+        raise TypeError(
+            f"linalg.{name}: {argument}: got {x.dtype}, expected float32, float64, complex64 or "
+            "complex128; use astype"
+        )
+    if x.ndim < 2 or (is_square and x.shape[-1] != x.shape[-2]):
+        wanted = "square matrices" if is_square else "matrices"
+        raise ValueError(f"linalg.{name}: {argument}: got shape {x.shape}, expected {wanted}")
+    found: Array = x
+    return found
+
+
+def _by_numpy(x: Array, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """Return what NumPy gives, where x is: for arrays of the host, and those without elements."""
+    found = function(x.numpy(), *args, **keywords)
+    many = found if isinstance(found, tuple) else (found,)
+    if x.device.type == "cpu":
+        moved = [on_host(each) for each in many]
+    else:
+        moved = [asarray(each, device=x.device) for each in many]
+    return moved if isinstance(found, tuple) else moved[0]
+
+
+def _is_for_numpy(x: Array) -> bool:
+    return x.device.type == "cpu" or not x.size
+
+
+def _by_cusolver(name: str, *args: Any, failure: str = "") -> Any:
+    """Return the outputs of a stock operator; with `failure`, check the last one and drop it."""
+    for library in _LIBRARIES:
+        load_cuda_library(library, ("13", "12"))
+    load_cuda_library("cusolver", ("12", "11"))
+    found = stock(f"linalg.{name}")(*args)
+    if not failure:
+        return found
+    *found, info = found
+    if bool(is_any(info)):
+        raise np.linalg.LinAlgError(failure)
+    return found[0] if len(found) == 1 else found
+
+
+def _adjoint(x: Array) -> Array:
+    return matrix_transpose(CALLED["conj"](x) if x.dtype.kind == "c" else x)
+
+
+def cholesky(x: Array, /, *, upper: bool = False) -> Array:
+    """Return L with `L @ L^H == x`, or U with `U^H @ U == x`, of Hermitian matrices.
+
+    Parameters
+    ----------
+    x : Array, shape (..., n, n)
+    upper : bool, default False
+
+    Returns
+    -------
+    Array, shape (..., n, n)
+        Triangular.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is not positive definite.
+    """
+    x = matrices("cholesky", "x", x, is_square=True)
+    if _is_for_numpy(x):
+        lower = _by_numpy(x, np.linalg.cholesky)
+    else:
+        lower = tril(_by_cusolver("cholesky", x, failure="Matrix is not positive definite"))
+    return _adjoint(lower) if upper else lower
+
+
+def det(x: Array, /) -> Array:
+    """Return the determinants of square matrices."""
+    x = matrices("det", "x", x, is_square=True)
+    if _is_for_numpy(x):
+        found: Array = _by_numpy(x, np.linalg.det)
+        return found
+    sign, value = slogdet(x)
+    return binary("multiply", sign, astype(unary("exp", value), x.dtype, copy=False))
+
+
+def eigh(x: Array, /) -> EighResult:
+    """Return the eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
+
+    Parameters
+    ----------
+    x : Array, shape (..., n, n)
+
+    Returns
+    -------
+    EighResult
+        `eigenvalues`, shape (..., n), real; `eigenvectors`, in columns.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If eigenvalues of a matrix are not found.
+    """
+    x = matrices("eigh", "x", x, is_square=True)
+    if _is_for_numpy(x):
+        return EighResult(*_by_numpy(x, np.linalg.eigh))
+    values, vectors = _by_cusolver("eigh", x, failure="Eigenvalues did not converge")
+    return EighResult(values, _adjoint(vectors))
+
+
+def eigvalsh(x: Array, /) -> Array:
+    """Return the eigenvalues of Hermitian matrices, in ascending order."""
+    x = matrices("eigvalsh", "x", x, is_square=True)
+    found: Array
+    if _is_for_numpy(x):
+        found = _by_numpy(x, np.linalg.eigvalsh)
+    else:
+        found, _ = _by_cusolver("eigh", x, False, failure="Eigenvalues did not converge")
+    return found
+
+
+def inv(x: Array, /) -> Array:
+    """Return the inverses of square matrices.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is singular.
+    """
+    x = matrices("inv", "x", x, is_square=True)
+    found: Array
+    if _is_for_numpy(x):
+        found = _by_numpy(x, np.linalg.inv)
+    else:
+        one = eye(x.shape[-1], dtype=x.dtype, device=x.device)
+        found = _by_cusolver("solve", x, one, failure="Singular matrix")
+    return found
+
+
+def qr(x: Array, /, *, mode: str = "reduced") -> QRResult:
+    """Return the QR decompositions of matrices.
+
+    Parameters
+    ----------
+    x : Array, shape (..., m, n)
+    mode : "reduced" or "complete"
+
+    Returns
+    -------
+    QRResult
+    """
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f'linalg.qr: mode: got {mode!r}, expected "reduced" or "complete"')
+    x = matrices("qr", "x", x)
+    if _is_for_numpy(x):
+        return QRResult(*_by_numpy(x, np.linalg.qr, mode=mode))
+    n = x.shape[-2] if mode == "complete" else min(x.shape[-2:])
+    factors, vectors = _by_cusolver("qr", matrix_transpose(x), n)
+    return QRResult(matrix_transpose(vectors), triu(matrix_transpose(factors)[..., :n, :]))
+
+
+def slogdet(x: Array, /) -> SlogdetResult:
+    """Return the signs of determinants, and the logarithms of their absolute values."""
+    x = matrices("slogdet", "x", x, is_square=True)
+    if _is_for_numpy(x):
+        return SlogdetResult(*_by_numpy(x, np.linalg.slogdet))
+    factors, pivots, info = _by_cusolver("lu", x)
+    numbers = diagonal(factors)
+    moduli = unary("abs", numbers)
+    rows = arange(1, x.shape[-1] + 1, dtype="int64", device=x.device)
+    is_odd = sum(astype(pivots != rows, "int64"), axis=-1) % 2 != 0
+    sign = prod(binary("divide", numbers, moduli), axis=-1, dtype=x.dtype)
+    sign = where(info != 0, 0, where(is_odd, -sign, sign))
+    value = sum(unary("log", moduli), axis=-1, dtype=moduli.dtype)
+    return SlogdetResult(sign, where(info != 0, -np.inf, value))
+
+
+def solve(x1: Array, x2: Array, /) -> Array:
+    """Return x with `x1 @ x == x2`.
+
+    Parameters
+    ----------
+    x1 : Array, shape (..., n, n)
+    x2 : Array, shape (n,) or (..., n, k)
+
+    Returns
+    -------
+    Array
+        Of the shape of `x2`, with the broadcast shape before the last two dimensions.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is singular.
+    """
+    dtype = result_type(checked("linalg.solve", "x1", x1), checked("linalg.solve", "x2", x2))
+    left = matrices("solve", "x1", astype(x1, dtype, copy=False), is_square=True)
+    right = astype(x2, dtype, copy=False)
+    is_vector = x2.ndim == 1
+    right = matrices("solve", "x2", expand_dims(right, axis=-1) if is_vector else right)
+    if left.device.type == right.device.type == "cpu":
+        found = on_host(np.linalg.solve(left.numpy(), right.numpy()))
+    else:
+        found = _solve_on_gpu(left, right)
+    return reshape(found, found.shape[:-1]) if is_vector else found
+
+
+def _solve_on_gpu(left: Array, right: Array) -> Array:
+    if left.shape[-1] != right.shape[-2]:
+        raise ValueError(
+            f"linalg.solve: x2: got shape {right.shape}, expected {left.shape[-1]} rows, as x1"
+        )
+    if not left.size or not right.size:
+        loop = broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        return zeros((*loop, *right.shape[-2:]), dtype=left.dtype, device=left.device)
+    lines = matrix_transpose(right)
+    return matrix_transpose(_by_cusolver("solve", left, lines, True, failure="Singular matrix"))
+
+
+def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
+    """Return the singular value decompositions of matrices, `U @ diag(S) @ Vh`.
+
+    Parameters
+    ----------
+    x : Array, shape (..., m, n)
+    full_matrices : bool, default True
+        False: `U` has shape (..., m, min(m, n)), and `Vh` has (..., min(m, n), n).
+
+    Returns
+    -------
+    SVDResult
+        `S` is in descending order.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If singular values of a matrix are not found.
+    """
+    x = matrices("svd", "x", x)
+    if _is_for_numpy(x):
+        return SVDResult(*_by_numpy(x, np.linalg.svd, full_matrices=full_matrices))
+    m, n = x.shape[-2:]
+    wide = matrix_transpose(x) if m > n else x
+    k = max(m, n) if full_matrices else min(m, n)
+    u, s, vh = _by_cusolver("svd", wide, k, failure="SVD did not converge")
+    if m > n:
+        return SVDResult(matrix_transpose(vh), s, matrix_transpose(u))
+    return SVDResult(u, s, vh)
+
+
+def svdvals(x: Array, /) -> Array:
+    """Return the singular values of matrices, in descending order."""
+    x = matrices("svdvals", "x", x)
+    found: Array
+    if _is_for_numpy(x):
+        found = _by_numpy(x, np.linalg.svd, compute_uv=False)
+    else:
+        wide = matrix_transpose(x) if x.shape[-2] > x.shape[-1] else x
+        _, found, _ = _by_cusolver("svd", wide, 0, failure="SVD did not converge")
+    return found
