@@ -42,6 +42,7 @@ MODULES = {
     "host_busy": 1,
     "team": 1,
     "kernels": 4,
+    "rows_cuda": 6,
     "gradients": 3,
     "array_ops": 6,
     "array_functions": 6,
