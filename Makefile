@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test scipy-test sklearn-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help core runtime plugins python
+.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test array-api-extra-test scipy-test sklearn-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help core runtime plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 runtime: ## Build libcuplug_runtime, which the Python package uses
@@ -93,6 +93,14 @@ array-api-test: all ## Run the public suite array-api-tests, whose folder ARRAY_
 	  --disable-deadline --max-examples $(EXAMPLES) --skips-file $(abspath tests/array/not_in_array_api.txt) array_api_tests
 DEVICE ?= cpu
 EXAMPLES ?= 10
+
+# cuplug takes the place of CuPy in its list of libraries; it has functions of its own for CuPy.
+ARRAY_API_EXTRA ?=
+array-api-extra-test: all $(SUITES)/installed ## Run the tests of array-api-extra, whose folder ARRAY_API_EXTRA names
+	@test -d "$(ARRAY_API_EXTRA)/tests" || { echo "ARRAY_API_EXTRA: got no folder of array-api-extra"; exit 2; }
+	cd "$(ARRAY_API_EXTRA)" && PYTHONPATH="src:$(abspath tests/array/suites):$(abspath $(BUILD)/python)" CUPLUG_DEVICE=$(DEVICE) \
+	  $(abspath $(SUITES))/bin/python -m pytest -q -c /dev/null --rootdir . -p other_arrays -p no:cacheprovider tests/main \
+	  -W error::DeprecationWarning -k 'cupy and not test_delegates' $(PYTEST)
 
 bench: ## Measure against the peers that are installed, and draw it
 	$(build) all $(INSTALLED)/bench

@@ -109,6 +109,19 @@ def test_arrays_that_are_there_already(run_streams):
     """)
 
 
+def test_metadata_of_dtypes():
+    """What a dtype of NumPy's notes about its array, as scikit-learn does, is not an Array's."""
+    x = np.arange(3, dtype=np.dtype("int64", metadata={"unique": np.arange(3)}))
+    for given in (x, x.astype(x.dtype.newbyteorder(">"))):
+        y = cuplug.asarray(given, device="cpu")
+        assert y.dtype == np.int64
+        assert y.dtype.metadata is None
+        assert y.tolist() == [0, 1, 2]
+    shared = cuplug.asarray(x, device="cpu")
+    x[0] = 7
+    assert int(shared[0]) == 7
+
+
 def test_what_is_imported_when_it_is_first_used(run_python):
     """Arrays are made and shown without what compiles; on the host, without what is for GPUs."""
     code = """

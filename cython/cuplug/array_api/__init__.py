@@ -15,7 +15,7 @@ from cuplug.array_api.functions import ArrayFunction
 # Module of this room -> what it has of the standard. It is imported when that is first used.
 _MODULES = {
     "conversion": "asarray from_dlpack",
-    "creation": "arange empty eye linspace tril triu",
+    "creation": "__array_namespace_info__ arange empty eye linspace tril triu",
     "filled": "empty_like full full_like ones ones_like zeros zeros_like",
     "dtypes": "astype can_cast finfo iinfo isdtype result_type",
     "elementwise": """
@@ -28,7 +28,6 @@ _MODULES = {
         square subtract tan tanh trunc
     """,
     "indexing": "repeat take take_along_axis",
-    "inspection": "__array_namespace_info__",
     "concatenation": "concat roll stack tile",
     "manipulation": "broadcast_arrays broadcast_shapes meshgrid moveaxis unstack",
     "products": "matmul tensordot vecdot",

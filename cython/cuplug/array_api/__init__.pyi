@@ -93,6 +93,7 @@ from cuplug.array_api.concatenation import stack as stack
 from cuplug.array_api.concatenation import tile as tile
 from cuplug.array_api.conversion import asarray as asarray
 from cuplug.array_api.conversion import from_dlpack as from_dlpack
+from cuplug.array_api.creation import __array_namespace_info__ as __array_namespace_info__
 from cuplug.array_api.creation import arange as arange
 from cuplug.array_api.creation import eye as eye
 from cuplug.array_api.creation import linspace as linspace
@@ -113,7 +114,6 @@ from cuplug.array_api.filled import zeros_like as zeros_like
 from cuplug.array_api.indexing import repeat as repeat
 from cuplug.array_api.indexing import take as take
 from cuplug.array_api.indexing import take_along_axis as take_along_axis
-from cuplug.array_api.inspection import __array_namespace_info__ as __array_namespace_info__
 from cuplug.array_api.manipulation import broadcast_arrays as broadcast_arrays
 from cuplug.array_api.manipulation import broadcast_shapes as broadcast_shapes
 from cuplug.array_api.manipulation import meshgrid as meshgrid

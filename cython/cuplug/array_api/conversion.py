@@ -74,6 +74,8 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
 
 
 def _read(x: Any, dtype: Any, device: Any, copy: bool | None) -> Array:
+    if type(x) is np.ndarray and x.dtype.metadata is not None and x.dtype.kind in "biufc":
+        x = x.view(np.dtype(x.dtype.str))  # such notes, as scikit-learn's, are of NumPy's array
     try:
         return to_array(x, dtype, device, copy)
     except TypeError:

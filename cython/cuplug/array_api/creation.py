@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New arrays."""
+"""New arrays, and what the library says of them and of itself."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from cuplug._engine.array.promotion import (
 )
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.call.operator import Operator
+from cuplug._engine.cuda.devices import devices
+from cuplug._engine.cuda.placement import HOST
 from cuplug._source.expressions.element_wise import elementwise
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.dtypes import astype, checked, flag, integer, result_type
+from cuplug.array_api.dtypes import NAMES, astype, checked, flag, integer, isdtype, result_type
 from cuplug.array_api.elementwise import number_of, unary
 from cuplug.array_api.filled import as_bytes, copied, zeros
 from cuplug.array_api.functions import stock
@@ -222,3 +224,36 @@ def _triangle(name: str, x: Array, k: int) -> Array:
         raise ValueError(f"{name}: x: got {x.ndim} dimensions, expected at least 2")
     result: Array = stock(f"indexing.{name}")(x, k)
     return result
+
+
+# ---- What the library can do --------------------------------------------------------------------
+
+
+class Info:
+    """What `__array_namespace_info__` returns."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Return what depends on values, and limits."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Any:
+        """Return where new arrays are made."""
+        return empty(0).device
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """Return the dtypes of arrays that are made without one."""
+        return {kind: np.dtype(name) for kind, name in DEFAULTS.items()}
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+        """Return the dtypes of a kind, by their names."""
+        every = {name: np.dtype(name) for name in NAMES}
+        return {name: x for name, x in every.items() if kind is None or isdtype(x, kind)}
+
+    def devices(self) -> list[Any]:
+        """Return the host and the GPUs."""
+        return [HOST, *devices()]
+
+
+def __array_namespace_info__() -> Info:
+    """Return what the library can do."""
+    return Info()

@@ -114,7 +114,10 @@ def in_place(name: str, x: Array, other: Any) -> Array:
     if own.dtype != x.dtype:
         if not np.can_cast(own.dtype, x.dtype, "same_kind"):
             seen = f"{x.dtype} and {getattr(other, 'dtype', other)!s:.40}"
-            raise TypeError(f"{name}: got {seen}, which need {own.dtype}: not in place")
+            raise TypeError(
+                f"{name}: got {seen}, which are promoted to {own.dtype}, expected numbers that "
+                f"keep {x.dtype} (in place); use an expression, x = x + y"
+            )
         found = binary(name, own, y)
         assign(x, found if found.shape == x.shape else broadcast_to(found, x.shape))
         return x

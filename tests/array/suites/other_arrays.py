@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest: runs SciPy's or scikit-learn's tests of the array API on cuplug's arrays.
+"""A plugin of pytest: runs the array API tests of SciPy and others on cuplug's arrays.
 
 OTHER_ARRAYS is the namespace, "cuplug.array_api" by default, or "array_api_strict" to compare.
 Tests in the file NOT_IN_SUITE are left out.
@@ -53,6 +53,12 @@ def use_in_sklearn() -> None:
     )
 
 
+def use_in_array_api_extra() -> None:
+    """Put the namespace in the place of CuPy in the list of libraries."""
+    backends = import_module("array_api_extra._lib._backends").Backend
+    backends.CUPY._value_ = NAMESPACE
+
+
 def pytest_collection_modifyitems(config, items):
     """Leave out what the file lists, by the start of a test's name."""
 
@@ -69,3 +75,5 @@ os.environ["SCIPY_ARRAY_API"] = "1"  # which both read when they are imported
 use_in_scipy()
 if find_spec("sklearn"):
     use_in_sklearn()
+if find_spec("array_api_extra"):
+    use_in_array_api_extra()
