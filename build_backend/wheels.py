@@ -3,7 +3,8 @@
 
 They are linked for glibc 2.28, whatever this machine has, and hold machine code for all GPUs that
 nvcc knows. The same sources, compilers and pyproject.toml give the same bytes. With CROSS=aarch64
-they are for another machine, which CC and NVCC_CCBIN compile for.
+they are for another machine, which CC and NVCC_CCBIN compile for; a build of the same sources for
+this one is made first, unless CROSS_FROM names its folder.
 """
 
 import os
@@ -69,11 +70,13 @@ def without(names: tuple[str, ...]) -> dict[str, str]:
 
 def build_native(python: str) -> dict[str, str]:
     """Build for this machine what one for another takes from there; return the settings of that."""
-    native = Path(python).parent.parent / "native"
-    made = [f"BUILD={native}", f"PYTHON={python}", "VENV=", "NVCC=", "python"]
-    command = ["make", f"-j{os.cpu_count()}", "-f", "build_backend/build.mk", *made]
-    subprocess.run(command, check=True, env=without(FOREIGN + OF_MAKE))
-    return {"CROSS_FROM": str(native), "_PYTHON_HOST_PLATFORM": f"linux-{CROSS}"}
+    native = os.environ.get("CROSS_FROM", "")
+    if not native:
+        native = str(Path(python).parent.parent / "native")
+        made = [f"BUILD={native}", f"PYTHON={python}", "VENV=", "NVCC=", "python"]
+        command = ["make", f"-j{os.cpu_count()}", "-f", "build_backend/build.mk", *made]
+        subprocess.run(command, check=True, env=without(FOREIGN + OF_MAKE))
+    return {"CROSS_FROM": native, "_PYTHON_HOST_PLATFORM": f"linux-{CROSS}"}
 
 
 def build(python: str, machine: str, folder: Path) -> Path:

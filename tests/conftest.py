@@ -16,6 +16,12 @@ from places import FIXTURES, ROOT
 
 os.umask(0o022)  # folders that a group may write are refused
 
+# The workers, and more than a thousand processes, import the same modules: where bytecode is not to
+# be written next to them, it is in build/.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / "build" / "bytecode")
+
 pytest_plugins = ["selection", "builds", "backends", "fake_driver", "fake_loops", "emulated_driver"]
 
 # Machines are slow at times, and fixtures of a test serve all examples.
@@ -43,17 +49,11 @@ def caches_of_the_tests(shared: Path) -> Iterator[None]:
 
     Its keys are all that a result depends on. If the folder is not fit for a cache, or its path has
     a space, as links for the shell must not, it is kept for all workers and processes of this run.
-
-    More than a thousand processes import the same modules: where bytecode is not to be written, it
-    is kept for the run alone.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUPLUG_CACHE_DIR", str(ROOT / "build" / "compiled"))
         if " " in str(ROOT) or not cache.make_directory():
             patch.setenv("CUPLUG_CACHE_DIR", str(shared / "cache"))
-        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
-            patch.delenv("PYTHONDONTWRITEBYTECODE")
-            patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "bytecode"))
         yield
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What limits a large cluster: Dask's scheduler is measured here, a thousand workers are simulated.
 
-Measured: the scheduler's CPU time for each task of a call on blocks, and bytes that cross. The
-simulation has one scheduler, which serves events in their order, and workers that hold two tasks
-each, the one that runs and the next, as Dask's do. It tells which share of the time they compute.
+Measured: what each task of a call on blocks costs, and bytes that cross. The simulation has one
+scheduler, which serves events in their order, and workers of one thread that hold two tasks each,
+the one that runs and the next, as Dask's do. No task begins before the scheduler has the whole
+graph, and each one also takes the worker's own time. The result is the share of the time in which
+the workers compute, from the moment when the graph is sent to the end of the last task.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ import time
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import dask
 import dask.array as da
 from cuplug.dask import relu
-from distributed import Client, wait
+from distributed import Client, Scheduler, wait
 
 LATENCY_S = 0.0005  # of a message between two machines
 HELD = 2  # tasks of a worker
@@ -30,7 +33,15 @@ TASK_S = (0.01, 0.1, 1.0, 10.0)
 WORKERS = (10, 100, 1000)
 
 
-def measure(n_tasks: int) -> dict[str, float]:
+class Costs(NamedTuple):
+    """What Dask takes for each task, in seconds."""
+
+    graph_s: float  # from the client's call until the scheduler has it
+    scheduler_s: float  # CPU time, after that
+    worker_s: float  # CPU time
+
+
+def measure(n_tasks: int) -> tuple[Costs, dict[str, float]]:
     """Run tasks that take no time on two workers; return figures for each task."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         file = Path(folder) / "scheduler.json"
@@ -42,19 +53,46 @@ def measure(n_tasks: int) -> dict[str, float]:
         wait(client.persist(relu(da.zeros(100, chunks=1))))
         x = da.zeros(n_tasks, chunks=1)
         (graph,) = dask.optimize(relu(x))
-        before = client.run_on_scheduler(time.process_time)
+        n = len(graph.dask)
+        graph_s, of_graph_s = _times_of_graph(client, graph)
+        before = _cpu_times(client)
         start = time.perf_counter()
         wait(client.persist(graph))
         wall_s = time.perf_counter() - start
-        used_s = client.run_on_scheduler(time.process_time) - before
-        tasks = dict(graph.dask)
-        return {
-            "n_tasks": len(tasks),
-            "scheduler_s": used_s / len(tasks),
-            "wall_s": wall_s / len(tasks),
+        used = [after - x for x, after in zip(before, _cpu_times(client), strict=True)]
+        figures = {
+            "n_tasks": n,
+            "wall_s": wall_s / n,
             "graph_bytes": len(pickle.dumps(graph.dask)),
-            "task_bytes": len(pickle.dumps(next(iter(tasks.values())))),
+            "task_bytes": len(pickle.dumps(next(iter(dict(graph.dask).values())))),
         }
+        return Costs(graph_s / n, (used[0] - of_graph_s) / n, sum(used[1:]) / n), figures
+
+
+def _times_of_graph(client: Client, graph: da.Array) -> tuple[float, float]:
+    """Send tasks that no worker may run.
+
+    Returns the time until the scheduler has them, and its CPU time.
+    """
+    used_s, start = client.run_on_scheduler(time.process_time), time.perf_counter()
+    kept = client.persist(graph, resources={"none has it": 1})
+    while client.run_on_scheduler(_n_tasks) < len(graph.dask):
+        time.sleep(0.001)
+    taken = time.perf_counter() - start, client.run_on_scheduler(time.process_time) - used_s
+    del kept
+    while client.run_on_scheduler(_n_tasks):
+        time.sleep(0.001)
+    return taken
+
+
+def _n_tasks(dask_scheduler: Scheduler) -> int:
+    return len(dask_scheduler.tasks)
+
+
+def _cpu_times(client: Client) -> list[float]:
+    """Return the CPU time of the scheduler, and of each worker."""
+    workers = client.run(time.process_time)
+    return [client.run_on_scheduler(time.process_time), *(workers[key] for key in sorted(workers))]
 
 
 def _start(stack: ExitStack, command: str, *options: object) -> None:
@@ -66,21 +104,22 @@ def _start(stack: ExitStack, command: str, *options: object) -> None:
     stack.callback(process.terminate)
 
 
-def busy_share(n_workers: int, task_s: float, scheduler_s: float, tasks_each: int = 20) -> float:
-    """Return the share of the workers' time that is spent in tasks, from the first to the last."""
+def busy_share(n_workers: int, task_s: float, costs: Costs, tasks_each: int = 20) -> float:
+    """Return the share of the workers' time that is spent in tasks."""
     order = count()
     left = n_workers * tasks_each
     free_s = [0.0] * n_workers  # when a worker has done all that it holds
-    scheduler_free_s = end_s = 0.0
-    events = [(0.0, next(order), k) for _ in range(HELD) for k in range(n_workers)]
+    scheduler_free_s = begin_s = left * costs.graph_s
+    end_s = 0.0
+    events = [(begin_s, next(order), k) for _ in range(HELD) for k in range(n_workers)]
     while events:  # a message to the scheduler: this worker can take one more
         now_s, _, k = heapq.heappop(events)
         if not left:
             continue
         left -= 1
-        scheduler_free_s = max(scheduler_free_s, now_s) + scheduler_s
+        scheduler_free_s = max(scheduler_free_s, now_s) + costs.scheduler_s
         begin_s = max(scheduler_free_s + LATENCY_S, free_s[k])
-        free_s[k] = begin_s + task_s
+        free_s[k] = begin_s + costs.worker_s + task_s
         end_s = max(end_s, free_s[k])
         heapq.heappush(events, (free_s[k] + LATENCY_S, next(order), k))
     return tasks_each * task_s / end_s
@@ -90,16 +129,18 @@ def busy_share(n_workers: int, task_s: float, scheduler_s: float, tasks_each: in
 @click.option("--tasks", default=10_000, help="How many tasks are measured.")
 def main(tasks: int) -> None:
     """Print what was measured, and the table of the simulation."""
-    seen = measure(tasks)
+    costs, seen = measure(tasks)
     print(f"{seen['n_tasks']:,.0f} tasks, each a call on a block of one element:")
-    print(f"scheduler: {seen['scheduler_s'] * 1e6:.0f} us of CPU time for each")
+    print(f"graph: {costs.graph_s * 1e6:.0f} us for each until the scheduler has it")
+    print(f"scheduler: {costs.scheduler_s * 1e6:.0f} us of CPU time for each")
+    print(f"workers: {costs.worker_s * 1e6:.0f} us of CPU time for each")
     print(f"all: {seen['wall_s'] * 1e6:.0f} us for each, two workers")
     print(f"client to scheduler: {seen['graph_bytes']:,} bytes for all")
     print(f"scheduler to worker: {seen['task_bytes']:,} bytes for each\n")
     print(f"| workers | {' | '.join(f'{task_s:g} s' for task_s in TASK_S)} |")
     print(f"|---|{'---|' * len(TASK_S)}")
     for n in WORKERS:
-        shares = [busy_share(n, task_s, seen["scheduler_s"]) for task_s in TASK_S]
+        shares = [busy_share(n, task_s, costs) for task_s in TASK_S]
         print(f"| {n:,} | {' | '.join(f'{share:.0%}' for share in shares)} |")
 
 

@@ -89,7 +89,7 @@ def is_apart(name, x, other):
     return name in ORDERED and "c" in kinds
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(60)
 @pytest.mark.parametrize("dtype", [*NAMES, "float16"])
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_promote_numbers_as_numpy_does(name, dtype):

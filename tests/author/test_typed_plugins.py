@@ -216,7 +216,7 @@ def cython_blocks():
             yield pytest.param(text, id=f"{document.stem}-{number}")
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("text", list(cython_blocks()))
 def test_documents_have_cython_that_compiles(text, tmp_path, build_plugin):
     half = build_plugin(ROOT / "examples" / "drop_in" / "half.c", "half")

@@ -105,24 +105,40 @@ def test_an_example_that_computes_something_else_is_found_out(tmp_path, monkeypa
 
 @pytest.fixture(scope="module")
 def busy_share():
-    """Return the simulation of a cluster."""
-    return runpy.run_path(str(SCHEDULER))["busy_share"]
+    """Return the simulation of a cluster, by what Dask takes for a task."""
+    program = runpy.run_path(str(SCHEDULER))
+
+    def busy_share(n_workers, task_s, graph_s=0.0, scheduler_s=0.0, worker_s=0.0):
+        costs = program["Costs"](graph_s, scheduler_s, worker_s)
+        return program["busy_share"](n_workers, task_s, costs)
+
+    return busy_share
 
 
-def test_a_scheduler_that_takes_no_time_keeps_all_workers_busy(busy_share):
-    assert busy_share(1000, 1.0, 0.0) == pytest.approx(1, abs=0.01)
+def test_tasks_that_cost_nothing_else_keep_all_workers_busy(busy_share):
+    assert busy_share(1000, 1.0) == pytest.approx(1, abs=0.01)
 
 
 def test_a_scheduler_bounds_what_workers_can_do(busy_share):
     """A task of 10 ms for each of 100 workers takes 10,000 a second; the scheduler does 1,000."""
-    assert busy_share(100, 0.01, 0.001) == pytest.approx(0.1, rel=0.05)
-    assert busy_share(100, 1.0, 0.001) > 0.95
+    assert busy_share(100, 0.01, scheduler_s=0.001) == pytest.approx(0.1, rel=0.05)
+    assert busy_share(100, 1.0, scheduler_s=0.001) > 0.95
+
+
+def test_workers_wait_for_the_whole_graph(busy_share):
+    """800 tasks take half a second to send, and 20 ms on each of 40 workers as long to run."""
+    assert busy_share(40, 0.02, graph_s=0.0005) == pytest.approx(0.5, rel=0.05)
+
+
+def test_what_a_worker_does_beside_a_task_is_not_in_it(busy_share):
+    assert busy_share(10, 0.01, worker_s=0.01) == pytest.approx(0.5, rel=0.05)
 
 
 @pytest.mark.slow
 def test_the_scheduler_is_measured():
     printed = run(SCHEDULER, "--tasks", 40)
     assert re.search(r"scheduler: \d+ us of CPU time for each", printed)
+    assert re.search(r"workers: \d+ us of CPU time for each", printed)
     assert len(re.findall(r"^\| (?:10|100|1,000) \|", printed, re.M)) == 3
 
 

@@ -2,6 +2,7 @@
 """Writes to PyTorch tensors count for autograd, as those of PyTorch's in-place functions do."""
 
 import re
+import threading
 
 import cuplug
 import numpy as np
@@ -62,6 +63,19 @@ def test_views_and_their_base_have_one_counter(write):
     base = torch.ones(8)
     write(base[4:])
     assert base._version == 1
+
+
+def test_writes_of_threads_to_views_of_one_tensor_all_count():
+    """PyTorch's own writes are made without the lock of the interpreter."""
+    base, n = torch.ones(8), 20_000
+    mine, others = base[:4], base[4:]
+    relu(mine, out=mine)
+    thread = threading.Thread(target=lambda: [others.add_(1) for _ in range(n)])
+    thread.start()
+    for _ in range(n):
+        relu(mine, out=mine)
+    thread.join()
+    assert base._version == 2 * n + 1
 
 
 @pytest.mark.parametrize("write", WRITES)

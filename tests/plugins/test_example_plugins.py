@@ -19,6 +19,10 @@ SHAPES = [(1,), (5, 1), (3, 7), (2, 3, 64), (2, 1023), (3, 4096), (0, 8), (4, 0)
 TOLERANCE = {np.float32: 2e-5, np.float16: 2e-3, ml_dtypes.bfloat16: 2e-2}
 SIDES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.sanitizer])]
 on_sides = pytest.mark.parametrize("side", SIDES)
+# Each plugin takes seconds to compile: the entries of these for the host are for `make test-all`.
+on_gpus_or_all = pytest.mark.parametrize(
+    "side", [pytest.param("cpu", marks=pytest.mark.slow), SIDES[1]]
+)
 with_dtypes = pytest.mark.parametrize("dtype", TOLERANCE)
 with_shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
 
@@ -89,7 +93,7 @@ def test_gelu_of_large_and_no_numbers(get_operator, side):
     assert np.array_equal(found, np.float32([np.nan, 1, 1, 0, 0.5]), equal_nan=True)
 
 
-@on_sides
+@on_gpus_or_all
 @with_dtypes
 @with_shapes
 def test_residual_add(get_operator, side, dtype, shape):
@@ -142,7 +146,7 @@ def test_gradients_by_differences(get_operator, side, name, plugin):
     gradient_agrees(Tried(operator), arguments, side, operator.signatures[0])
 
 
-@on_sides
+@on_gpus_or_all
 @pytest.mark.parametrize("shape", [*SHAPES, (2000, 33)], ids=str)
 def test_layer_norm_backward(get_operator, side, shape):
     x, grad, weight = draw(shape), draw(shape, seed=1), draw(shape[-1], seed=2)
@@ -239,7 +243,7 @@ def test_silu_and_mul(get_operator, side, dtype, m, n):
 
 
 @pytest.mark.sample(20)
-@on_sides
+@on_gpus_or_all
 @pytest.mark.parametrize("dtype", [bool, np.int32, np.int64, np.float32, np.float64])
 @pytest.mark.parametrize("n", [0, 1, 40, 5000])
 def test_nonzero(get_operator, side, dtype, n):
@@ -252,7 +256,7 @@ def test_nonzero(get_operator, side, dtype, n):
         np.testing.assert_array_equal(found, np.flatnonzero(one), strict=True)
 
 
-@on_sides
+@on_gpus_or_all
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize(
     ("batch", "m", "k", "n"),
@@ -307,7 +311,7 @@ def put(x, side):
     return x if side == "cpu" else cuplug.asarray(x).to_device("cuda")
 
 
-@on_sides
+@on_gpus_or_all
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_adam_of_a_model(get_operator, side, dtype):
     """A thousand tensors of mixed shapes, two steps, one call each."""

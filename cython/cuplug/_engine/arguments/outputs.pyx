@@ -246,16 +246,9 @@ cdef int count_writes(
     reading *r, const cuplug_frame *frame, uint32_t n_args, bint has_outputs
 ) except -1:
     cdef uint32_t i, k
-    cdef PyObject **items
     for i in range(n_args):
-        if not frame.signature.parameters[i].is_inout:
-            continue
-        if r.args[i].kind == CUPLUG_ARGUMENT_LIST:
-            items = items_of(&r.args[i])
-            for k in range(r.args[i].list.n):
-                count_one_write(r, frame, i, items[k])
-        elif r.args[i].kind == CUPLUG_ARGUMENT_ARRAY:
-            count_one_write(r, frame, i, r.objects[i])
+        if frame.signature.parameters[i].is_inout:
+            count_argument(r, frame, i)
     if not has_outputs:
         return 0
     for k in range(frame.n_tensors - frame.n_inputs):
@@ -265,12 +258,31 @@ cdef int count_writes(
     return 0
 
 
+cdef int count_argument(reading *r, const cuplug_frame *frame, uint32_t i) except -1:
+    cdef uint32_t k
+    cdef PyObject **items
+    if r.args[i].kind == CUPLUG_ARGUMENT_LIST:
+        items = items_of(&r.args[i])
+        for k in range(r.args[i].list.n):
+            count_one_write(r, frame, i, items[k])
+    elif r.args[i].kind == CUPLUG_ARGUMENT_ARRAY:
+        count_one_write(r, frame, i, r.objects[i])
+    return 0
+
+
 cdef inline int count_one_write(
     reading *r, const cuplug_frame *frame, uint32_t i, PyObject *obj
 ) except -1:
-    cdef const array_kind *kind = r.first_kind
-    if kind == NULL or kind.type != type_of(obj):
-        kind = kind_of(r, obj)
+    if count_write(obj, r.first_kind):
+        return 0
+    return count_further_write(r, frame, i, obj)
+
+
+cdef int count_further_write(
+    reading *r, const cuplug_frame *frame, uint32_t i, PyObject *obj
+) except -1:
+    """Of another type than the first array, or to a tensor that only Python can count."""
+    cdef const array_kind *kind = kind_of(r, obj)
     if kind == NULL or not kind.is_torch or count_write(obj, kind):
         return 0
     return count_in_python(<object>obj, kind, place_of(frame, i))

@@ -34,6 +34,7 @@ from cuplug._engine.interop.kinds cimport DLPACK
 from cuplug._engine.interop.reading cimport MAX_READ, keep, note_code, reading
 from cuplug._engine.interop.stream_order cimport enter_stream, leave_stream
 from cuplug._engine.interop.torch_scratch cimport free_scratch, lend_scratch, torch_scratch
+from cuplug._engine.interop.torch_writes cimport count_write
 
 from cuplug._engine.call.output_tuples import outputs_class
 from cuplug.errors import PluginError
@@ -103,7 +104,7 @@ cdef object run_operator(
         late.outputs = <PyObject *>result
         frame.allocate = allocate_late
         frame.user = &late
-    if r.has_torch:
+    if r.has_torch and not (is_single and out != NULL and counts_one(r, &frame, n)):
         count_writes(r, &frame, n, out != NULL)
     if r.device_kind != NULL or r.given_stream != NULL:
         enter_stream(r, &frame)
@@ -133,6 +134,15 @@ cdef object run_operator(
     if r.first_kind != NULL and r.first_kind.protocol == DLPACK and n_outputs:
         result = finish_outputs(r, frame.signature.name, result, n, out)
     return result if type(result) is not list else as_returned(result, &frame)
+
+
+cdef inline bint counts_one(reading *r, const cuplug_frame *frame, uint32_t n) noexcept:
+    """Count the write to the only output, unless more is to be counted; False: nothing is."""
+    cdef uint32_t i
+    for i in range(n):
+        if frame.signature.parameters[i].is_inout:
+            return False
+    return count_write(r.objects[n], r.first_kind)
 
 
 cdef inline int bind_arguments(
