@@ -148,13 +148,14 @@ def test_golden_files():
     """A changed signature of a stock plugin, or generator, must be committed with its output.
 
     To update: cp build/python/cuplug/ops.pyi tests/golden/
-    grep -h '^cdef' build/python/cuplug/typed/*.pxd | LC_ALL=C sort > tests/golden/typed.txt
+    grep '^cdef' build/python/cuplug/typed/__init__.pxd | LC_ALL=C sort > tests/golden/typed.txt
     """
     assert (Path(PACKAGE) / "ops.pyi").read_text() == (GOLDEN / "ops.pyi").read_text()
-    files = (Path(PACKAGE) / "typed").glob("*.pxd")
-    lines = [line for file in files for line in file.read_text().splitlines()]
-    heads = sorted(line for line in lines if line.startswith("cdef"))
-    assert heads == (GOLDEN / "typed.txt").read_text().splitlines()
+    typed = Path(PACKAGE) / "typed"
+    for files in ([typed / "__init__.pxd"], typed.glob("[!_]*.pxd")):
+        lines = [line for file in files for line in file.read_text().splitlines()]
+        heads = sorted(line for line in lines if line.startswith("cdef"))
+        assert heads == (GOLDEN / "typed.txt").read_text().splitlines()
 
 
 @pytest.fixture(scope="module")

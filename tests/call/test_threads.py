@@ -33,7 +33,10 @@ import importlib, pkgutil, sys
 import cuplug
 for module in pkgutil.walk_packages(cuplug.__path__, "cuplug."):
     if importlib.util.find_spec(module.name).origin.endswith(".so"):
-        importlib.import_module(module.name)
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:
+            assert error.name == "torch"
 assert not sys._is_gil_enabled()
 """)
     assert done.returncode == 0, done.stderr

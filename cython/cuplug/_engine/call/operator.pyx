@@ -55,7 +55,7 @@ cdef enum:
     DEVICE = 255
 
 cdef object living = weakref.WeakValueDictionary()  # all operators, by their address
-cdef list retired = []  # names and positions that a call on another thread may be reading
+cdef list retired = []  # names, positions and rows that a call on another thread may be reading
 
 cdef str out_name = sys.intern("out")
 cdef str device_name = sys.intern("device")
@@ -230,6 +230,12 @@ cdef int take_operator(Operator self, cuplug_operator *op) except -1:
     return 0
 
 
+cdef list all_living():
+    """Other threads may make operators meanwhile, which iterating over the values would not bear."""
+    found = [reference() for reference in living.valuerefs()]
+    return [op for op in found if op is not None]
+
+
 def reload_operators(set paths):
     """Let the operators of these files run the code that lies there now.
 
@@ -244,7 +250,7 @@ def reload_operators(set paths):
     cdef Operator op
     cdef int status
     changed, errors = set(), {}
-    for op in list(living.values()):
+    for op in all_living():
         path = op.path
         if path not in paths or path in errors or not is_of_plugin(op):
             continue
@@ -256,7 +262,7 @@ def reload_operators(set paths):
             except Exception as exception:
                 errors[path] = exception
         elif fresh != op.op:
-            retired.append((op.names, op.positions))
+            retired.append((op.names, op.positions, op.rows))
             take_operator(op, fresh)
             changed.add(path)
     return changed, list(errors.values())
@@ -266,7 +272,7 @@ def living_paths():
     """Return the files of all operators of plugins that Python knows."""
     cdef Operator op
     found = set()
-    for op in list(living.values()):
+    for op in all_living():
         if is_of_plugin(op):
             found.add(op.path)
     return found

@@ -200,7 +200,7 @@ cdef object as_returned(list result, const cuplug_frame *frame):
         return result[0] if result else None
     made = result_types.get(<size_t>s, ())
     if made == ():
-        made = result_types[<size_t>s] = result_type(s)
+        made = result_types.setdefault(<size_t>s, result_type(s))
     return tuple(result) if made is None else made._make(result)
 
 

@@ -42,6 +42,8 @@ REMEDY = "rebuild the module with what `cuplug bind` writes for this plugin"
 
 # The operator of each slot, by the slot's address: alive, so that `cuplug.reload` meets it.
 cdef dict operators = {}
+# Odd while a reload runs. What was found meanwhile may be the old code, and is not kept.
+cdef size_t n_turns = 0
 
 
 cdef const bound_call *bound_of(cuplug_operator **slot, const char *name) except NULL nogil:
@@ -56,6 +58,7 @@ cdef const bound_call *fill_slot(cuplug_operator **slot, const char *name) excep
     cdef cuplug_operator *op = NULL
     cdef cuplug_error error
     cdef bound_call *bound
+    cdef size_t turn = n_turns
     cdef int status
     with nogil:
         status = look_up(text, &op, &error)
@@ -68,6 +71,8 @@ cdef const bound_call *fill_slot(cuplug_operator **slot, const char *name) excep
     bound.op, bound.row = op, row
     operators[<size_t>slot] = operator_of(op)
     cuplug_store_slot(slot, <cuplug_operator *>bound)
+    if turn != n_turns or turn & 1:
+        cuplug_store_slot(slot, NULL)
     return bound
 
 
@@ -121,8 +126,15 @@ cdef int refuse_row(const bound_call *bound, const cuplug_frame *frame) except -
     )
 
 
+def begin_reload():
+    """Keep nothing that compiled calls find until `forget_reloaded`. One reload runs at a time."""
+    global n_turns
+    n_turns += 1
+
+
 def forget_reloaded():
     """Let compiled calls look for their operators again where these were reloaded."""
+    global n_turns
     cdef const bound_call *bound
     cdef cuplug_operator **slot
     for address, found in list(operators.items()):
@@ -130,3 +142,4 @@ def forget_reloaded():
         bound = <const bound_call *>cuplug_load_slot(slot)
         if bound != NULL and bound.op != (<Operator>found).op:
             cuplug_store_slot(slot, NULL)
+    n_turns += 1

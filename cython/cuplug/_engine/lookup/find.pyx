@@ -89,7 +89,9 @@ cdef object find_in_plugins(object name, bint is_stock):
 cdef Operator operator_of(cuplug_operator *op):
     """The same for each look-up: to make one takes longer than a call."""
     cdef Operator found = wrapped.get(<size_t>op)
-    if found is None or found.op != op:  # that one was reloaded
+    if found is None:
+        found = wrapped.setdefault(<size_t>op, wrap_operator(op, pickled))
+    if found.op != op:  # that one was reloaded
         found = wrapped[<size_t>op] = wrap_operator(op, pickled)
     return found
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import os
+import threading
 
 from cuplug._engine.base.public import public
 from cuplug._engine.call.operator import Operator, living_paths, reload_operators
-from cuplug._engine.lookup.bound import forget_reloaded
+from cuplug._engine.lookup.bound import begin_reload, forget_reloaded
 from cuplug._engine.lookup.find import forget_operators, load
 from cuplug._engine.lookup.records import Plugin
+
+_one_at_a_time = threading.RLock()
 
 
 @public
@@ -49,8 +52,12 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
         paths = {what.path}
     else:
         raise TypeError(f"reload: got {type(what).__name__}, expected an operator or a plugin")
-    changed, errors = reload_operators(paths)
-    forget_reloaded()
+    with _one_at_a_time:
+        begin_reload()
+        try:
+            changed, errors = reload_operators(paths)
+        finally:
+            forget_reloaded()
     others, refused = reload_adopted(None if what is None else paths)
     if errors or refused:
         raise [*errors, *refused][0]

@@ -128,18 +128,18 @@ def write_stock(directory: str) -> None:
 
 
 def _write_typed(tables: Sequence[Table], directory: str) -> None:
-    """Write a module for each operator, as the time of Cython grows with what is cimported."""
+    """Write a module for each operator, and one of all: Cython reads one file for either."""
     os.makedirs(directory, exist_ok=True)
-    functions: list[memoryviews.Function] = []
+    every = memoryviews.Module()
     for table in tables:
         signatures = [signature.parse(row.signature) for row in table.rows]
         for name in dict.fromkeys(row.name for row in signatures):
             module = memoryviews.Module()
             memoryviews.add_plugin(module, table.name, signatures, [name])
-            functions += module.functions
+            every.functions += module.functions
             title = f"Typed functions of {name}, from the stock plugins, by cuplug bind."
             _save(os.path.join(directory, f"{name}.pxd"), memoryviews.write(module, title))
-    text = memoryviews.write_package(functions)
+    text = memoryviews.write(every, "Typed functions of the stock plugins, by cuplug bind.")
     _save(os.path.join(directory, "__init__.pxd"), text)
 
 

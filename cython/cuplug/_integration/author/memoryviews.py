@@ -281,23 +281,6 @@ def write(module: Module, title: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_package(functions: Sequence[Function]) -> str:
-    """Return the text of the .pxd of a package whose modules have one operator each."""
-    names: dict[str, list[str]] = {}
-    for operator, enums in _enums(functions).items():
-        names[operator] = [name for enum in enums for name in enum.names()]
-    for function in functions:
-        names.setdefault(function.operator, []).append(function.name)
-    return "\n".join(
-        [
-            "# SPDX-License-Identifier: Apache-2.0",
-            *CIMPORTS,
-            *(f"from cuplug.typed.{x} cimport {', '.join(names[x])}" for x in sorted(names)),
-            "",
-        ]
-    )
-
-
 def _enums(functions: Sequence[Function]) -> dict[str, list[Enum]]:
     """Return the enums of each operator, but those of which a name is taken."""
     choices: dict[tuple[str, str], dict[str, None]] = {}  # in order
