@@ -239,4 +239,6 @@ def define_described(
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
     row.implies_strides = 0
     row.scans = 0
+    row.takes_handles = 0
+    row.close = NULL
     return define(&row, 1, plugin, NULL, path, doc, made)
