@@ -6,6 +6,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import cuplug
+import numpy as np
 import pytest
 from places import FIXTURES
 
@@ -219,3 +220,45 @@ def test_a_handle_without_a_function_that_destroys_it(library):
     message = r"counter: got handle\[counter\] without `destroy`, expected `destroy`"
     with pytest.raises(ValueError, match=message):
         cuplug.adopt(library, {**DESCRIPTION, "counter": counter})
+
+
+KEEPER = """
+#include <stdlib.h>
+typedef struct { const double *data; long n; } keeper;
+keeper *keep(const double *data, long n) {
+  keeper *k = malloc(sizeof *k);
+  *k = (keeper){data, n};
+  return k;
+}
+double kept(const keeper *k) {
+  double sum = 0;
+  for (long i = 0; i < k->n; i++) sum += k->data[i];
+  return sum;
+}
+"""
+
+
+def test_an_object_may_keep_the_address_of_an_input():
+    found = cuplug.adopt(
+        "libm.so.6",
+        {
+            "source": KEEPER,
+            "prototypes": "typedef struct keeper keeper; keeper *keep(const double *data, long n);"
+            "double kept(const keeper *k); void free(void *k);",
+            "keep": {
+                "signature": "keep(x: float64[n]) -> handle[keeper]",
+                "arguments": "x, n",
+                "returns": "keeper",
+                "destroy": "free",
+            },
+            "kept": {
+                "signature": "kept(k: handle[keeper]) -> r: float64[]",
+                "arguments": "k",
+                "returns": "r",
+            },
+        },
+    )
+    x = np.ones(1000)
+    keeper = found.keep(x)
+    x[:] = 7
+    assert found.kept(keeper) == 1000

@@ -289,11 +289,12 @@ class Adopted(Arguments):
                 )
 
     def _not_const(self) -> list[int]:
-        """Return the inputs on the host that the function could write: it is given copies."""
+        """Return the inputs on the host that are copied: what the function could write or keep."""
         pairs = zip(self.given, self.const, strict=True)
         given = {at for (source, at), const in pairs if source == "array" and not const}
         # The pointers of a structure tell of no const.
         given |= {at for values in self.filled for source, at in values if source == "array"}
+        given |= set(range(len(self.arrays))) if self.made else set()
         return sorted(given.difference(self.written)) if self.place == "host" else []
 
     def _goes_by_rows(self) -> bool:
