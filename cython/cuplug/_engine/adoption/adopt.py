@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from threading import Lock
 from types import SimpleNamespace
@@ -236,6 +236,16 @@ def _find(library: Any, function: str, name: str) -> Any:
 def reload_adopted(paths: Collection[str] | None) -> tuple[set[str], list[Exception]]:
     """Let operators of adopted libraries run the code that lies at these paths, or all, now.
 
+    It returns what `reload_files` returns.
+    """
+    return reload_files({x for x, _, _ in _functions}, paths, _rebind)
+
+
+def reload_files(
+    known: Collection[str], paths: Collection[str] | None, rebind: Callable[[str, Opened], bool]
+) -> tuple[set[str], list[Exception]]:
+    """Call `rebind` for those of the known files that are among the paths, or for all.
+
     Returns
     -------
     tuple
@@ -244,11 +254,11 @@ def reload_adopted(paths: Collection[str] | None) -> tuple[set[str], list[Except
     """
     changed: set[str] = set()
     errors: list[Exception] = []
-    known = {x for x, _, _ in _functions if os.sep in x and os.path.exists(x)}
-    for path in sorted(known if paths is None else known & set(paths)):
+    files = {x for x in known if os.sep in x and os.path.exists(x)}
+    for path in sorted(files if paths is None else files & set(paths)):
         try:
             is_same = loaded[path].identity == _identify(path)
-            if _rebind(path, loaded[path] if is_same else resolve(path)):
+            if rebind(path, loaded[path] if is_same else resolve(path)):
                 changed.add(path)
         except (OSError, PluginError) as error:
             errors.append(error)

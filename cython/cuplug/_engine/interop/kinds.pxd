@@ -38,6 +38,7 @@ ctypedef struct array_kind:
     const dlpack_exchange *exchange
     PyObject *requires_grad  # a getset descriptor, or NULL
     int is_torch  # a tensor of PyTorch
+    PyObject *tvm_handle  # of tvm-ffi's tensors: a getset descriptor, or NULL
     size_t tensor_place  # of PyTorch: as find_tensor gives it
     const void *owner  # equal where arrays share one current stream
     cupy_getters cupy

@@ -80,6 +80,8 @@ cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
     Py_INCREF(<object>type)
     if kept.requires_grad != NULL:
         Py_INCREF(<object>kept.requires_grad)
+    if kept.tvm_handle != NULL:
+        Py_INCREF(<object>kept.tvm_handle)
     if kept.cupy.memory_type != NULL:
         Py_INCREF(<object>kept.cupy.memory_type)
         for k in range(N_CUPY_ATTRIBUTES):
@@ -112,6 +114,8 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
         find_cupy_getters(obj, cls, &kind.cupy)
     elif hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__"):
         kind.protocol = DLPACK
+        if is_of(cls, "tvm_ffi", "Tensor"):
+            kind.tvm_handle = find_tvm_handle(cls)
     elif hasattr(obj, "__cuda_array_interface__"):
         kind.protocol = CUDA_INTERFACE
     elif PyObject_CheckBuffer(obj):
@@ -126,6 +130,12 @@ cdef bint is_of(object cls, str library, str name) except -1:
     """Whether it is a library's class or derived from it; stand-ins of a library have no class."""
     wanted = getattr(sys.modules.get(library), name, None)
     return isinstance(wanted, type) and issubclass(cls, wanted)
+
+
+cdef PyObject *find_tvm_handle(object cls):
+    """Only versions 0.1 have the layout that `read_tvm` knows."""
+    version = getattr(sys.modules["tvm_ffi"], "__version__", "")
+    return find_getter(cls, "id_") if version.startswith("0.1.") else NULL
 
 
 cdef int find_cupy_getters(object array, object cls, cupy_getters *found) except -1:
