@@ -253,7 +253,7 @@ cdef int read_by_protocol(
         return 0
     if kind.protocol == SPEC:
         return read_spec(<object>obj, r, a)
-    if kind.tvm_handle != NULL and read_tvm(obj, a, kind.tvm_handle):
+    if kind.tvm_place and read_tvm(obj, a, kind):
         return 0
     if not kind.tensor_place:  # of PyTorch's own tensors all that is asked is C++
         note_code(r)

@@ -23,7 +23,7 @@ from cuplug._engine.base.dlpack cimport (
     dlpack_managed_tensor,
     dlpack_versioned_tensor,
 )
-from cuplug._engine.interop.kinds cimport TORCH, array_kind, call_getter, type_of
+from cuplug._engine.interop.kinds cimport TORCH, array_kind, tvm_object_of, type_of
 from cuplug._engine.interop.libtorch cimport drop_strides, learn_tensor, read_tensor
 from cuplug._engine.interop.reading cimport copy_layout, keep, reading, set_unreadable
 from cuplug._engine.interop.torch cimport (
@@ -104,15 +104,15 @@ cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1:
     return read_capsule(obj, capsule, r, a)
 
 
-cdef bint read_tvm(PyObject *obj, cuplug_argument *a, PyObject *handle) except -1:
+cdef bint read_tvm(PyObject *obj, cuplug_argument *a, const array_kind *kind) noexcept:
     """A tensor of tvm-ffi on the host: a header, then a DLPack tensor that never changes.
 
-    False for others: one without a handle is borrowed, and its `__dlpack__` reports it.
+    False for others, and for one that is borrowed, as callbacks get: `__dlpack__` reads these.
     """
-    cdef size_t address = call_getter(handle, obj)
-    if not address:
+    cdef char *found = <char *>tvm_object_of(obj, kind)
+    if found == NULL:
         return False
-    a.tensor = (<cuplug_tensor *>(address + TVM_HEADER_BYTES))[0]
+    a.tensor = (<cuplug_tensor *>(found + TVM_HEADER_BYTES))[0]
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
     return a.tensor.device.type == CUPLUG_CPU and has_sizes(&a.tensor)

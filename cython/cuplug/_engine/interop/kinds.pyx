@@ -80,8 +80,6 @@ cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
     Py_INCREF(<object>type)
     if kept.requires_grad != NULL:
         Py_INCREF(<object>kept.requires_grad)
-    if kept.tvm_handle != NULL:
-        Py_INCREF(<object>kept.tvm_handle)
     if kept.cupy.memory_type != NULL:
         Py_INCREF(<object>kept.cupy.memory_type)
         for k in range(N_CUPY_ATTRIBUTES):
@@ -115,7 +113,7 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
     elif hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__"):
         kind.protocol = DLPACK
         if is_of(cls, "tvm_ffi", "Tensor"):
-            kind.tvm_handle = find_tvm_handle(cls)
+            kind.tvm_place = find_tvm_place()
     elif hasattr(obj, "__cuda_array_interface__"):
         kind.protocol = CUDA_INTERFACE
     elif PyObject_CheckBuffer(obj):
@@ -132,10 +130,18 @@ cdef bint is_of(object cls, str library, str name) except -1:
     return isinstance(wanted, type) and issubclass(cls, wanted)
 
 
-cdef PyObject *find_tvm_handle(object cls):
-    """Only versions 0.1 have the layout that `read_tvm` knows."""
-    version = getattr(sys.modules["tvm_ffi"], "__version__", "")
-    return find_getter(cls, "id_") if version.startswith("0.1.") else NULL
+cdef size_t find_tvm_place() except? 0:
+    """Find the place by a tensor that reports its object; only 0.1 has the layout of these."""
+    library = sys.modules["tvm_ffi"]
+    if not getattr(library, "__version__", "").startswith("0.1."):
+        return 0
+    tensor = library.from_dlpack(numpy.empty(1))
+    cdef size_t wanted = getattr(tensor, "id_", 0)
+    cdef size_t place, end = type(tensor).__basicsize__
+    for place in range(sizeof(PyObject), end - sizeof(void *) + 1, sizeof(void *)):
+        if wanted and (<size_t *>(<char *><PyObject *>tensor + place))[0] == wanted:
+            return place
+    return 0
 
 
 cdef int find_cupy_getters(object array, object cls, cupy_getters *found) except -1:

@@ -15,8 +15,9 @@ cdef extern from *:
 
     enum {
       TVM_NONE = 0, TVM_INT = 1, TVM_BOOL = 2, TVM_FLOAT = 3, TVM_POINTER = 4, TVM_DTYPE = 5,
-      TVM_DEVICE = 6, TVM_RAW_TENSOR = 7, TVM_RAW_TEXT = 8, TVM_SMALL_TEXT = 11, TVM_SMALL_BYTES = 12, TVM_OBJECT = 64,
-      TVM_TEXT = 65, TVM_BYTES = 66, TVM_SHAPE = 69, TVM_TENSOR = 70, TVM_ARRAY = 71
+      TVM_DEVICE = 6, TVM_RAW_TENSOR = 7, TVM_RAW_TEXT = 8, TVM_SMALL_TEXT = 11,
+      TVM_SMALL_BYTES = 12, TVM_OBJECT = 64, TVM_TEXT = 65, TVM_BYTES = 66, TVM_SHAPE = 69,
+      TVM_TENSOR = 70, TVM_ARRAY = 71
     };
 
     typedef void (*tvm_deleter)(void *self, int what); /* bit 0: the value, bit 1: its memory */

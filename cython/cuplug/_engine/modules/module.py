@@ -111,7 +111,8 @@ def _make(
     find: Callable[..., Any],
 ) -> list[tuple[str, Callable[[int, int], None], Callable[..., Any]]]:
     """Return triples: a name in the module, how it gets other code, and what callers call."""
-    plugin, made = plugin_name(path), []
+    plugin = plugin_name(path)
+    made: list[tuple[str, Callable[[int, int], None], Callable[..., Any]]] = []
     for name, place in addresses.items() if not described else ():
         pickled = (PickledOperator, (find, (path,), name))
         function = ModuleFunction(name, plugin, path, *place, pickled)
