@@ -7,6 +7,7 @@
 #include "base/near.h"
 #include "base/scalar.h"
 #include "base/status.h"
+#include "registry/plugin.h"
 #include "signature/names.h"
 
 #include <inttypes.h>
@@ -110,6 +111,13 @@ static int is_reloaded(const cuplug_operator *old, const cuplug_operator *op) {
   return old->plugin != op->plugin && !strcmp(cuplug_operator_path(old), cuplug_operator_path(op));
 }
 
+/* Whether operators are of one library. Those made in memory have a plugin each: their origin
+ * tells. */
+static int is_of_library(const cuplug_operator *a, const cuplug_operator *b) {
+  return a->plugin == b->plugin || (a->plugin->table.made && b->plugin->table.made &&
+                                    !strcmp(cuplug_operator_path(a), cuplug_operator_path(b)));
+}
+
 /* Checks the tag and the library. The call checks whether the handle is open. */
 static int match_handle(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
   const cuplug_handle *given = a->scalar.handle;
@@ -118,7 +126,7 @@ static int match_handle(cuplug__match *m, int32_t i, const cuplug_argument *a, c
   const char *tag = m->s->parameters[i].tag;
   const cuplug_parameter *made = given->overload->signature->made;
   *to = a->scalar;
-  const int is_own = given->op->plugin == m->frame->op->plugin;
+  const int is_own = is_of_library(given->op, m->frame->op);
   if (is_own && !strcmp(made->tag, tag)) return CUPLUG_OK;
   if (is_own)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,

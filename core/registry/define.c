@@ -17,6 +17,7 @@ static void write_row(FILE *stream, const cuplug_definition_row *row, const char
   fprintf(stream, "signature=%s%cdoc=%s%c", row->signature, 0, doc ? doc : "", 0);
   if (row->host) fprintf(stream, "host=in_memory%c", 0);
   if (row->cuda) fprintf(stream, "cuda=in_memory%c", 0);
+  if (row->close) fprintf(stream, "close=in_memory%c", 0);
   if (row->reshape) fprintf(stream, "reduces%c", 0);
   if (row->scans) fprintf(stream, "scans%c", 0);
   uint32_t flag;
@@ -36,14 +37,17 @@ static int write_text(cuplug__table *table, const cuplug_definition *from, cuplu
   return fclose(stream) ? cuplug__no_memory(error, doing) : CUPLUG_OK;
 }
 
-static int read_rows(cuplug__table *table, const char *text, uint32_t n, cuplug_error *error) {
+static int read_rows(cuplug__table *table, const char *text, const cuplug_definition_row *rows,
+                     uint32_t n, cuplug_error *error) {
   for (; table->n_rows < n; table->n_rows++) {
     const char *end = text;
     while (*end) end += strlen(end) + 1;
     cuplug_row *row = &table->rows[table->n_rows];
     int status = cuplug__row_read(text, (uint32_t)(end - text), CUPLUG_ABI_VERSION, row, error);
-    if (!status && row->parsed->n_handles)
-      status = cuplug__fail(error, CUPLUG_ERROR_VALUE, "handles are of plugins in files");
+    if (!status && row->parsed->n_handles && !rows[table->n_rows].takes_handles)
+      status = cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                            "got a handle, expected none; handles are of plugins and of adopted "
+                            "libraries");
     if (status) {
       cuplug__prefix(error, "row %u: ", table->n_rows);
       return status;
@@ -66,7 +70,8 @@ static int take_table(const cuplug_definition *from, cuplug__table *table, cuplu
   if (status) return status;
   table->name = table->made;
   table->version = table->name + strlen(table->name) + 1;
-  return read_rows(table, table->version + strlen(table->version) + 1, from->n_rows, error);
+  return read_rows(table, table->version + strlen(table->version) + 1, from->rows, from->n_rows,
+                   error);
 }
 
 /* Outputs that are reshaped have shapes of their own, not those of inputs like them. */
@@ -89,6 +94,7 @@ static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_er
     plugin->overloads[k].host = from->rows[k].host;
     plugin->overloads[k].cuda = from->rows[k].cuda;
     plugin->overloads[k].context = from->rows[k].context;
+    plugin->overloads[k].close = from->rows[k].close;
     plugin->overloads[k].implies_strides = from->rows[k].implies_strides;
     take_reshape(&plugin->overloads[k], from->rows[k].reshape);
   }

@@ -98,6 +98,7 @@ __version__ = _version()
 _engine.PROVIDERS |= {
     "array_api": "cuplug.array_api",
     "array methods": "cuplug.array_api.methods",
+    "host compiler": "cuplug._source.compilers.host_compiler",
     "dask types": "cuplug._integration.frameworks.dask_types",
     **{library: f"cuplug.{library}" for library in ("dask", "jax", "torch", "xarray")},
 }

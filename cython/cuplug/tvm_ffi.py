@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 from cuplug._engine.base.public import public
 from cuplug._engine.call.operator import Operator
-from cuplug._engine.signature.signature import refuse_handles, signatures_of
+from cuplug._engine.modules.exported import export_function
+from cuplug._engine.signature.signature import Signature, refuse_handles, signatures_of
 
 __all__ = ["function"]
 
@@ -68,10 +70,31 @@ def function(operator: Operator, name: str | None = None, *, n_outputs: int = 0)
         operator(*args[:-n_outputs], out=out, **own)
         return None
 
-    made = tvm_ffi.convert(call)
-    if name is not None:
-        tvm_ffi.register_global_func(name, made, override=True)
+    made, known = tvm_ffi.convert(call), {_plain_parameters(x) for x in signatures_of(operator)}
+    n_parameters = known.pop() if len(known) == 1 else None
+    if n_parameters is None or (n_outputs or max(counts)) != max(n_outputs, 1):
+        if name is not None:
+            tvm_ffi.register_global_func(name, made, override=True)
+        return made
+    with _lock:
+        own = name or f"cuplug.function.{operator.name}"
+        export_function(operator, n_parameters, n_outputs, made.__chandle__(), own)
+        made = tvm_ffi.get_global_func(own)
+        if name is None:
+            tvm_ffi.registry.remove_global_func(own)
     return made
+
+
+_lock = Lock()
+
+
+def _plain_parameters(signature: Signature) -> int | None:
+    """Return the number of parameters if the core calls such operators without Python."""
+    plain = {"array", "inout", "scalar", "string", "choice"}
+    own = (*signature.parameters, *signature.outputs)
+    is_plain = all(x.kind in plain for x in signature.parameters)
+    optional = any(x.has_default for x in signature.outputs)
+    return len(signature.parameters) if is_plain and not optional and len(own) <= 64 else None
 
 
 def _is_on_gpu(x: Any) -> bool:

@@ -5,6 +5,7 @@ import gc
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cuplug
@@ -161,6 +162,85 @@ def test_operators_as_functions():
         cuplug_tvm.function(1)
     with pytest.raises(ValueError, match="n_outputs: got 2, expected 0 or 1"):
         cuplug_tvm.function(cuplug.ops.gather, n_outputs=2)
+
+
+def tensor_of(values, dtype):
+    return tvm_ffi.from_dlpack(np.array(values, dtype))
+
+
+def test_functions_take_numbers_defaults_and_choices():
+    values = tensor_of([1.0, 2, 3], "float32")
+    leaky = cuplug_tvm.function(cuplug.ops.leaky_relu)
+    negative = tensor_of([-2.0, 4], "float32")
+    np.testing.assert_array_equal(np.from_dlpack(leaky(negative, 0.5)), [-1, 4])
+    np.testing.assert_array_equal(
+        np.from_dlpack(leaky(negative)), cuplug.ops.leaky_relu(np.float32([-2, 4]))
+    )
+    gather = cuplug_tvm.function(cuplug.ops.gather)
+    index = tensor_of([-1, 9], "int64")
+    np.testing.assert_array_equal(np.from_dlpack(gather(values, index, "clip")), [1, 3])
+    np.testing.assert_array_equal(np.from_dlpack(gather(values, index, "wrap")), [3, 1])
+    with pytest.raises(ValueError, match="gather: mode: got"):
+        gather(values, index, "other")
+    with pytest.raises(TypeError, match="gather"):
+        gather(values)
+    with pytest.raises(TypeError, match="gather"):
+        gather(values, index, "clip", 1, 2)
+
+
+def test_functions_of_several_outputs():
+    topk = cuplug_tvm.function(cuplug.ops.topk)
+    values, indices = topk(tensor_of([1.0, 5, 3], "float32"), 2)
+    assert np.from_dlpack(values).tolist() == [5, 3]
+    assert np.from_dlpack(indices).tolist() == [1, 2]
+    into = cuplug_tvm.function(cuplug.ops.topk, n_outputs=2)
+    made = tensor_of([0, 0], "float32"), tensor_of([0, 0], "int64")
+    assert into(tensor_of([1.0, 5, 3], "float32"), 2, *made) is None
+    assert np.from_dlpack(made[0]).tolist() == [5, 3]
+    assert np.from_dlpack(made[1]).tolist() == [1, 2]
+
+
+def test_results_of_functions_outlive_them():
+    relu = cuplug_tvm.function(cuplug.ops.relu)
+    found = [relu(tensor_of(np.full(1000, k), "float32")) for k in range(50)]
+    del relu
+    gc.collect()
+    for k, x in enumerate(found):
+        np.testing.assert_array_equal(np.from_dlpack(x), np.full(1000, k))
+
+
+def test_functions_on_many_threads():
+    relu = cuplug_tvm.function(cuplug.ops.relu)
+    x = tensor_of(np.arange(-500, 500), "float32")
+    with ThreadPoolExecutor(8) as pool:
+        for y in pool.map(relu, [x] * 200):
+            np.testing.assert_array_equal(np.from_dlpack(y), np.arange(-500, 500).clip(0))
+
+
+def test_functions_take_arrays_that_are_empty_or_have_no_dimension():
+    relu = cuplug_tvm.function(cuplug.ops.relu)
+    assert np.from_dlpack(relu(tensor_of([], "float32"))).shape == (0,)
+    assert np.from_dlpack(relu(tensor_of(-3, "float32"))).tolist() == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex128", "bool"])
+def test_tensors_of_tvm_ffi_are_arrays(dtype):
+    x = np.ones((4, 6), dtype)[::2, ::3]
+    given = tvm_ffi.from_dlpack(x)
+    for found in (cuplug.asarray(given), cuplug.asarray(given).numpy()):
+        assert found.shape == (2, 2)
+    np.testing.assert_array_equal(cuplug.asarray(given).numpy(), x)
+    index = np.int64([1])
+    np.testing.assert_array_equal(np.from_dlpack(cuplug.ops.gather(given, index)), x[1:])
+
+
+def test_borrowed_tensors_of_tvm_ffi_are_arrays():
+    """Those that a callback gets may have no object behind them."""
+    seen = []
+    function = tvm_ffi.convert(lambda x: seen.append(cuplug.asarray(x).numpy().copy()))
+    function(np.float32([1, 2]))
+    function(tensor_of([3, 4], "float32"))
+    assert [x.tolist() for x in seen] == [[1, 2], [3, 4]]
 
 
 def test_python_callbacks_may_keep_arrays(module):

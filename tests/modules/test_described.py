@@ -45,6 +45,20 @@ def put(build_plugin):
     return put
 
 
+@pytest.fixture
+def replace(build_plugin):
+    """Return a function that puts another build of the module in the place of one."""
+
+    def replace(path, *flags):
+        extra = ["-fvisibility=default", "-DSTART=2", *flags]
+        built = build_plugin(FIXTURES / "tvm_module.c", "functions", extra=extra)
+        new = Path(shutil.copy(built, path.with_name("new")))
+        new.chmod(0o644)
+        new.replace(path)
+
+    return replace
+
+
 def test_operators(place, put):
     module = cuplug.load(put(place, DESCRIPTION))
     x = np.arange(6, dtype="float32")
@@ -149,14 +163,44 @@ def test_the_first_of_a_name_is_used(place, put):
     assert (listed(first).state, listed(second).state) == ("ok", "shadowed")
 
 
-def test_a_replaced_file_runs_its_new_code(place, put):
+def test_a_replaced_file_runs_its_new_code(place, put, replace):
     path = put(place, name="replaced")
     old = cuplug.find("replaced.types")
-    new = path.with_name("new")
-    shutil.copy(path, new)
-    new.replace(path)
-    assert cuplug.find("replaced.types") is not old
-    assert cuplug.find("replaced.types")(1) == 101
+    assert old(1) == 101
+    replace(path)
+    assert cuplug.find("replaced.types") is old
+    assert old(1) == 201
+
+
+def test_reload_gives_functions_the_code_of_a_replaced_file(place, put, replace):
+    path, other = put(place, name="reloaded"), put(place, name="other")
+    module, kept = cuplug.load(path), cuplug.load(other)
+    function, same = module.types, kept.types
+    assert (function(1), same(1)) == (101, 101)
+    assert cuplug.reload() == ()
+    replace(path)
+    assert cuplug.reload() == (str(path),)
+    assert (function(1), same(1)) == (201, 101)
+    assert cuplug.load(path).types is function
+
+
+def test_reload_gives_described_operators_the_code_of_a_replaced_file(place, put, replace):
+    path = put(place, DESCRIPTION, "reloaded")
+    operator = cuplug.load(path).plus_one
+    x = np.float32([1, 2])
+    assert operator(x).tolist() == [2, 3]
+    replace(path, "-DSTEP=5")
+    assert cuplug.reload(operator) == (str(path),)
+    assert operator(x).tolist() == [6, 7]
+
+
+def test_a_replaced_file_that_lacks_a_function(place, put, replace):
+    path = put(place, name="lacking")
+    function = cuplug.load(path).types
+    replace(path, "-D__tvm_ffi_types=__tvm_ffi_other")
+    with pytest.raises(cuplug.PluginError, match="got a module without types, expected all functi"):
+        cuplug.reload()
+    assert function(1) == 101
 
 
 def test_in_library_directories_only_with_a_description(place, put, tmp_path, monkeypatch):

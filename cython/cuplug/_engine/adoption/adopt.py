@@ -4,15 +4,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from threading import Lock
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from cuplug._engine.adoption.adopted import Adopted
+from cuplug._engine import provider
+from cuplug._engine.adoption.adopted_call import AdoptedCall
 from cuplug._engine.adoption.arguments import Arguments
-from cuplug._engine.adoption.description import Items, check_description, plugin_name, read_sidecar
+from cuplug._engine.adoption.callbacks import CallbackType
+from cuplug._engine.adoption.description import (
+    Declared,
+    Items,
+    check_description,
+    plugin_name,
+    read_sidecar,
+)
 from cuplug._engine.adoption.entry import define_adopted
 from cuplug._engine.adoption.prototypes import Prototypes, read_prototypes
 from cuplug._engine.base.libraries import open_library
@@ -35,7 +43,8 @@ class Opened(NamedTuple):
 
 loaded: dict[str, Opened] = {}  # by path
 _locks: dict[str, Lock] = {}  # by path
-_functions: list[tuple[str, str, Adopted]] = []  # path and name in the library; alive for ever
+# The library's path, names in it, and who calls these; alive for ever.
+_functions: list[tuple[str, list[str], AdoptedCall]] = []
 
 
 @public
@@ -89,28 +98,38 @@ def adopt(
         place = os.fsdecode(path)
     if description is None:
         description = read_sidecar(place)
-    prototypes, operators = check_description(os.fsdecode(path), description)
+    declared, operators = check_description(os.fsdecode(path), description)
     opened = resolve(place)
     return SimpleNamespace(
-        **{
-            name: _adopt(place, prototypes, name, items, opened)
-            for name, items in operators.items()
-        }
+        **{name: _adopt(place, declared, name, items, opened) for name, items in operators.items()}
     )
 
 
-def _adopt(path: str, prototypes: str, name: str, items: Items, opened: Opened) -> Operator:
-    function = dict(items).get("function", name)
+def _adopt(
+    path: str, declared: Declared, name: str, items: Items, opened: Opened
+) -> Operator | CallbackType:
     try:
-        declared = read_prototypes(prototypes)
+        prototypes = read_prototypes(declared.prototypes)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    declared.function(function, name)
+    if "callback" in dict(items):
+        return _define_callback(path, declared, name, items)
+    for function in _wanted(name, items):
+        prototypes.function(function, name)
     _check(name, items)
-    found = _find(_open(declared, path, opened), function, name)
-    op, adopted = _define(path, prototypes, name, items)
-    adopted.function, adopted.library = found, opened.name
+    if declared.source:
+        opened = opened._replace(name=f"{opened.name}: {declared.source}")
+    library = _open(prototypes, path, opened, declared)
+    found = {x: _find(library, x, name) for x in _wanted(name, items)}
+    op, adopted = _define(path, declared, name, items)
+    adopted.functions, adopted.library = found, opened.name
     return op
+
+
+def _wanted(name: str, items: Items) -> list[str]:
+    """Return the names of the library's functions that calls need."""
+    own = {"function": name, **dict(items)}
+    return [own[x] for x in ("function", "destroy", "free") if x in own]
 
 
 @cache
@@ -119,17 +138,31 @@ def _check(name: str, items: Items) -> None:
     Arguments(name, dict(items))
 
 
+def _pickled(path: str, declared: Declared, name: str, items: Items) -> PublicCall:
+    described: dict[str, Any] = {"prototypes": declared.prototypes, name: dict(items)}
+    if declared.source:
+        described |= {"source": declared.source, "options": list(declared.options)}
+    return PublicCall(PickledOperator, adopt, (path, described), name)
+
+
 @cache
-def _define(path: str, prototypes: str, name: str, items: Items) -> tuple[Operator, Adopted]:
+def _define(path: str, declared: Declared, name: str, items: Items) -> tuple[Operator, AdoptedCall]:
     description = dict(items)
-    adopted = Adopted(name, description, read_prototypes(prototypes))
+    adopted = AdoptedCall(name, description, read_prototypes(declared.prototypes))
     if adopted.is_locked:
         adopted.lock = _locks.setdefault(path, Lock())
-    described = {"prototypes": prototypes, name: description}
-    made = PublicCall(PickledOperator, adopt, (path, described), name)
+    made = _pickled(path, declared, name, items)
     op = define_adopted(adopted, plugin_name(path), path, description.get("doc", ""), made)
-    _functions.append((path, description.get("function", name), adopted))
+    if not declared.source:
+        _functions.append((path, _wanted(name, items), adopted))
     return op, adopted
+
+
+@cache
+def _define_callback(path: str, declared: Declared, name: str, items: Items) -> CallbackType:
+    callback = CallbackType(name, dict(items), read_prototypes(declared.prototypes))
+    callback.define(plugin_name(path), path, _pickled(path, declared, name, items))
+    return callback
 
 
 def resolve(path: str) -> Opened:
@@ -164,10 +197,14 @@ def _identify(path: str) -> Identity:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _open(declared: Prototypes, path: str, opened: Opened) -> Any:
+def _open(
+    prototypes: Prototypes, path: str, opened: Opened, declared: Declared | None = None
+) -> Any:
     try:
+        if declared and declared.source:
+            return _dlopen(prototypes, opened.name, _compile(path, declared))
         open_library(opened.name)  # its constructors may change how the thread rounds
-        library = _dlopen(declared, opened.name)
+        library = _dlopen(prototypes, opened.name)
     except OSError as error:
         raise PluginError(f"{path}: {error}") from None
     loaded[path] = opened
@@ -175,9 +212,18 @@ def _open(declared: Prototypes, path: str, opened: Opened) -> Any:
 
 
 @cache
-def _dlopen(declared: Prototypes, name: str) -> Any:
+def _dlopen(prototypes: Prototypes, name: str, handle: int = 0) -> Any:
     """Load a library; it is never closed, as functions of it are in use."""
-    return declared.ffi.dlopen(name)
+    ffi = prototypes.ffi
+    return ffi.dlopen(ffi.cast("void *", handle) if handle else name)
+
+
+@cache
+def _compile(path: str, declared: Declared) -> int:
+    """Compile the source text of a description, linked with the library; return its handle."""
+    compiler: Any = provider("host compiler")
+    library = path if os.sep in path else f"-l:{path}"
+    return int(compiler.compile_library(declared.source, library, declared.options))
 
 
 def _find(library: Any, function: str, name: str) -> Any:
@@ -190,6 +236,16 @@ def _find(library: Any, function: str, name: str) -> Any:
 def reload_adopted(paths: Collection[str] | None) -> tuple[set[str], list[Exception]]:
     """Let operators of adopted libraries run the code that lies at these paths, or all, now.
 
+    It returns what `reload_files` returns.
+    """
+    return reload_files({x for x, _, _ in _functions}, paths, _rebind)
+
+
+def reload_files(
+    known: Collection[str], paths: Collection[str] | None, rebind: Callable[[str, Opened], bool]
+) -> tuple[set[str], list[Exception]]:
+    """Call `rebind` for those of the known files that are among the paths, or for all.
+
     Returns
     -------
     tuple
@@ -198,11 +254,11 @@ def reload_adopted(paths: Collection[str] | None) -> tuple[set[str], list[Except
     """
     changed: set[str] = set()
     errors: list[Exception] = []
-    known = {x for x, _, _ in _functions if os.sep in x and os.path.exists(x)}
-    for path in sorted(known if paths is None else known & set(paths)):
+    files = {x for x in known if os.sep in x and os.path.exists(x)}
+    for path in sorted(files if paths is None else files & set(paths)):
         try:
             is_same = loaded[path].identity == _identify(path)
-            if _rebind(path, loaded[path] if is_same else resolve(path)):
+            if rebind(path, loaded[path] if is_same else resolve(path)):
                 changed.add(path)
         except (OSError, PluginError) as error:
             errors.append(error)
@@ -211,9 +267,12 @@ def reload_adopted(paths: Collection[str] | None) -> tuple[set[str], list[Except
 
 def _rebind(path: str, opened: Opened) -> bool:
     """Let all functions of a library be those of a file, or none; return whether any was not."""
-    own = [(function, x) for place, function, x in _functions if place == path]
-    stale = [(function, x) for function, x in own if x.library != opened.name]
-    found = [_find(_open(x.prototypes, path, opened), function, x.name) for function, x in stale]
-    for (_, adopted), function in zip(stale, found, strict=True):
-        adopted.function, adopted.library = function, opened.name
+    own = [(names, x) for place, names, x in _functions if place == path]
+    stale = [(names, x) for names, x in own if x.library != opened.name]
+    found = []
+    for names, x in stale:
+        library = _open(x.prototypes, path, opened)
+        found.append({name: _find(library, name, x.name) for name in names})
+    for (_, x), functions in zip(stale, found, strict=True):
+        x.functions, x.library = functions, opened.name
     return bool(stale)

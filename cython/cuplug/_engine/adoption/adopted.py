@@ -1,32 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One adopted function: its arguments held against its prototype, and its calls."""
+"""One adopted function: its arguments held against its prototype."""
 
 from __future__ import annotations
 
-import math
-import os
-import struct
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from cuplug._engine.adoption.arguments import CONSTANT, Arguments
 from cuplug._engine.adoption.description import RETURNS
 from cuplug._engine.adoption.prototypes import (
-    LETTERS,
     Prototypes,
+    fits,
     is_element,
     is_float,
     is_integer,
     is_signed,
+    members,
 )
+from cuplug._engine.adoption.scratch import Scratch, stored_type
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.signature import formula
 from cuplug._engine.signature.signature import Parameter
-from cuplug.errors import CudaError, PluginError
-
-ALIGNMENT = 64  # of copies, as of memory that cuplug makes
-Array = tuple[int, int, tuple[int, ...]]  # address, number of elements, shape
 
 
 class Adopted(Arguments):
@@ -34,29 +29,32 @@ class Adopted(Arguments):
 
     `name`, `text` (of the signature), `place`, `members` (of the union of each scalar),
     `takes_stream` and `numbers` (that the core works out: a term, and the id of its type) are read
-    by whoever calls `call`. Without a `function`, it is only described.
+    by whoever calls it. Without `functions`, it is only described.
     """
 
     def __init__(self, name: str, description: Mapping[str, str], prototypes: Prototypes) -> None:
         super().__init__(name, description)
         self.prototypes = prototypes
-        declared = prototypes.function(description.get("function", name), name)
+        self.function = description.get("function", name)
+        self.destroy, self.free = description.get("destroy", ""), description.get("free", "")
+        self.functions: dict[str, Any] = {}  # of the library, by their names
+        self.library = ""  # whose functions these are
+        declared = prototypes.function(self.function, name)
         self.ffi, self.type, self.const = declared
-        self.function: Any = None
-        self.library = ""  # whose function that is
+        self.scratch_types = [self._scratch_type(x) for x in self.scratch]
         self.value = self._read_value()
         self.numbers: list[tuple[formula.Term, int]] = []
         self.terms_at = 0
         self.kept: list[Any] = []  # constants, as the function is given them
         own = (*self.scope.signature.parameters, *self.scope.signature.outputs)
         self.names = {*(x.name for x in own), *self.scope.signature.dim_names}
-        self.scratch_at = {x.name: k for k, x in enumerate(self.scratch)}
         self.queries = {x.query: k for k, x in enumerate(self.scratch) if x.query}
         self._check_type()
-        self.given = self._match()
-        self.n_arguments = len(self.numbers)  # the others are sizes of scratch
-        int64 = DTYPES["int64"].id
-        self.numbers += [(x.term, int64) for x in self.scratch if x.term is not None]
+        self.given = self._match(self.terms, self.type.args, "arguments", self.type.cname)
+        self.filled = [self._match_values(k) for k in range(len(self.scratch))]
+        self.made_type = self._read_made_type()
+        self.n_arguments = len(self.numbers)  # the others are sizes, of scratch and of outputs
+        self._add_sizes()
         self.written = [at for at, x in enumerate(self.arrays) if x.kind in ("inout", "output")]
         self._check_outputs()
         self.copied = self._not_const()
@@ -64,10 +62,47 @@ class Adopted(Arguments):
         self.needs_shapes = self.by_rows or self.by_columns
         self.lock: Any = nullcontext()
 
-    def _read_value(self) -> tuple[int, str] | None:
-        """Return the number and the dtype of the output that the function returns."""
+    def _scratch_type(self, x: Scratch) -> Any:
+        """Return the type of one element."""
+        try:
+            kind = self.ffi.typeof(stored_type(x.type))
+            self.ffi.sizeof(kind)
+            return kind
+        except Exception as error:
+            raise ValueError(
+                f"{self.name}: scratch: {x.name}: got {x.type}, expected a dtype, or a complete "
+                f"type that the prototypes declare: {error}"
+            ) from None
+
+    def _add_sizes(self) -> None:
+        """Let the core work out the sizes that are known before a call."""
+        terms = [x.term for x in self.scratch if x.term is not None]
+        terms += [size for x in self.unknown for size in x.sizes if isinstance(size, formula.Term)]
+        self.numbers += [(term, DTYPES["int64"].id) for term in terms]
+
+    def _read_value(self) -> tuple[str, int, str] | None:
+        """Return where the result goes: an array or scratch with its number, or a handle."""
         if self.returns in RETURNS:
             return None
+        result = self.type.result
+        if self.returns == self.made:
+            fits, found = result.kind == "pointer", ("made", 0, "")
+        elif self.returns in self.scratch_at:
+            at = self.scratch_at[self.returns]
+            x = self.scratch[at]
+            found = ("scratch", at, "")
+            fits = result.kind == "pointer" if x.is_made else is_integer(result)
+            fits = fits and (x.is_made or (not x.is_array and is_integer(self.scratch_types[at])))
+        else:
+            return self._read_output()
+        if not fits:
+            raise ValueError(
+                f"{self.name}: returns: got {result.cname} for {self.returns}, expected a pointer "
+                "for a handle or memory that the function makes, or an integer"
+            )
+        return found
+
+    def _read_output(self) -> tuple[str, int, str]:
         x, result = self.scope.parameter(self.returns), self.type.result
         dtype = self.dtype(x)
         fits = result.kind in ("primitive", "enum") and is_element(self.ffi, result, dtype)
@@ -77,7 +112,33 @@ class Adopted(Arguments):
                 f"{self.name}: returns: {seen}, expected the same type, an output without "
                 "dimensions, and a function for the host"
             )
-        return self.scope.arrays[x.name], dtype
+        return "array", self.scope.arrays[x.name], dtype
+
+    def _read_made_type(self) -> Any:
+        """Return the type of the pointer behind the handle; None if no handle is made."""
+        if not self.made:
+            return None
+        kinds = [
+            kind
+            for (source, _), kind in zip(self.given, self.type.args, strict=True)
+            if source == "made"
+        ]
+        if (self.value is not None and self.value[0] == "made") == bool(kinds):
+            raise ValueError(
+                f"{self.name}: arguments: expected {self.made} either among them, or as what the "
+                "function returns"
+            )
+        self.is_in_place = bool(kinds) and kinds[0].item.kind == "struct"
+        made = kinds[0] if kinds else self.type.result
+        made = made.item if kinds and not self.is_in_place else made
+        args = self.prototypes.function(self.destroy, self.name).type.args
+        if len(args) != 1 or not (
+            fits(made, args[0]) or fits(made, getattr(args[0], "item", None))
+        ):
+            raise ValueError(
+                f"{self.name}: destroy: got {self.destroy}, expected a function of {made.cname}"
+            )
+        return made
 
     def _check_type(self) -> None:
         """See that the function can be called at all."""
@@ -89,19 +150,27 @@ class Adopted(Arguments):
                 "`returns` names, and no ..."
             )
 
-    def _match(self) -> list[tuple[str, int]]:
-        """Return where each parameter is given from, and its number there."""
-        terms, wanted = self.terms, len(self.type.args)
-        if len(terms) != wanted:
-            seen = f"got {len(terms)}, expected {wanted} for {self.type.cname}"
-            raise ValueError(f"{self.name}: arguments: {seen}")
+    def _match(
+        self, terms: list[formula.Term], kinds: Sequence[Any], what: str, whole: str
+    ) -> list[tuple[str, int]]:
+        """Return where each parameter or member is given from, and its number there."""
+        if len(terms) != len(kinds):
+            seen = f"got {len(terms)}, expected {len(kinds)} for {whole}"
+            raise ValueError(f"{self.name}: {what}: {seen}")
         given = []
-        for term, kind in zip(terms, self.type.args, strict=True):
+        for term, kind in zip(terms, kinds, strict=True):
             found = self._source(term, kind)
             if found is None:
-                raise ValueError(f"{self.name}: arguments: got {term.text}, expected {kind.cname}")
+                raise ValueError(f"{self.name}: {what}: got {term.text}, expected {kind.cname}")
             given.append(found)
         return given
+
+    def _match_values(self, at: int) -> list[tuple[str, int]]:
+        """Return where the values are given from that scratch holds before a call."""
+        x, kind = self.scratch[at], self.scratch_types[at]
+        kinds = members(kind) if kind.kind == "struct" else [kind]
+        what = f"scratch: {x.name}"
+        return self._match(self.values[at], kinds, what, kind.cname) if x.values else []
 
     def _source(self, term: formula.Term, kind: Any) -> tuple[str, int] | None:
         """Return what a parameter is given; None where it does not fit."""
@@ -116,10 +185,15 @@ class Adopted(Arguments):
         if name in self.queries:
             return ("query", self.queries[name]) if is_integer(_target(kind)) else None
         if name in self.scratch_at:
-            fits = kind.kind == "pointer" and is_element(
-                self.ffi, kind.item, self.scratch[self.scratch_at[name]].dtype
+            return self._scratch_source(self.scratch_at[name], kind)
+        if name == self.made:
+            is_place = kind.kind == "pointer" and (
+                kind.item.kind == "pointer" or bool(getattr(kind.item, "fields", None))
             )
-            return ("scratch", self.scratch_at[name]) if fits else None
+            return ("made", 0) if is_place else None
+        if name in self.scope.scalars and self.members[self.scope.scalars[name]] == "h":
+            found = kind.kind in ("pointer", "function")
+            return ("handle", self.scope.scalars[name]) if found else None
         if name in self.scope.arrays:
             fits = kind.kind == "pointer" and self._is_element(self.scope.parameter(name), kind)
             return ("array", self.scope.arrays[name]) if fits else None
@@ -136,6 +210,19 @@ class Adopted(Arguments):
             return "scalar", self.scope.scalars[name]
         self.numbers.append((term, type))
         return "number", len(self.numbers) - 1
+
+    def _scratch_source(self, at: int, kind: Any) -> tuple[str, int] | None:
+        x, own = self.scratch[at], self.scratch_types[at]
+        if kind == own:
+            return "value", at
+        if kind.kind != "pointer":
+            return None
+        item = kind.item
+        if x.is_made:
+            is_place = item.kind == "pointer" and is_element(self.ffi, item.item, x.type)
+            return ("scratch", at) if is_place else None
+        is_own = item == own or (x.type in DTYPES and is_element(self.ffi, item, x.type))
+        return ("scratch", at) if is_own or item.kind == "void" else None
 
     def _is_element(self, x: Parameter, kind: Any) -> bool:
         """Return whether a pointer fits an array, whose last dimension counts members."""
@@ -182,8 +269,11 @@ class Adopted(Arguments):
 
     def _check_outputs(self) -> None:
         """See that all that is written has a parameter, and none that must not be written."""
+        unknown = {x.at for x in self.unknown}
         for at, x in enumerate(self.arrays):
-            is_value = self.value is not None and self.value[0] == at
+            if at in unknown:
+                continue
+            is_value = self.value is not None and self.value[:2] == ("array", at)
             if x.kind == "output" and (("array", at) in self.given) == is_value:
                 name = x.name or "output with a name"
                 text = f"got no {name}, expected every output among them"
@@ -199,9 +289,12 @@ class Adopted(Arguments):
                 )
 
     def _not_const(self) -> list[int]:
-        """Return the inputs on the host that the function could write: it is given copies."""
+        """Return the inputs on the host that are copied: what the function could write or keep."""
         pairs = zip(self.given, self.const, strict=True)
         given = {at for (source, at), const in pairs if source == "array" and not const}
+        # The pointers of a structure tell of no const.
+        given |= {at for values in self.filled for source, at in values if source == "array"}
+        given |= set(range(len(self.arrays))) if self.made else set()
         return sorted(given.difference(self.written)) if self.place == "host" else []
 
     def _goes_by_rows(self) -> bool:
@@ -210,7 +303,7 @@ class Adopted(Arguments):
         One that is told how many rows there are, or elements, is called once for all.
         """
         looped = [x for x in self.arrays if formula.n_behind_loops(x) is not None]
-        if not looped or formula.counts_loops(self.terms, self.scope):
+        if not looped or self.unknown or self.made or formula.counts_loops(self.terms, self.scope):
             return False
         is_leading = all(x.dims[0][0] == "loop" for x in looped)
         if is_leading and all(
@@ -222,170 +315,6 @@ class Adopted(Arguments):
             "expected size(x) of an array that has them among the arguments, or `...` first in "
             "all arrays that have it, with every output among these"
         )
-
-    def call(
-        self, arrays: list[Array], scalars: list[Any], numbers: list[int], stream: int
-    ) -> None:
-        """Call the function; not for empty outputs, as what there is to do has been done."""
-        if self.written and not any(arrays[at][1] for at in self.written):
-            return
-        self._check_floats(scalars)
-        addresses = [address for address, _, _ in arrays]
-        kept = [self._copy(addresses, at, arrays[at][1]) for at in self.copied if addresses[at]]
-        sources = {"scalar": scalars, "number": numbers, "stream": [stream], "constant": self.kept}
-        sources["scratch"] = self._make_scratch(numbers[self.n_arguments :])
-        with self.lock:
-            for row in self._rows(addresses, arrays):
-                with self._in_columns(row, arrays) as addresses:
-                    sources["array"] = addresses
-                    self._call_row(self._ask(sources) if self.queries else sources)
-        del kept
-
-    def _make_scratch(self, sizes: list[int]) -> list[Any]:
-        """Make the memory that the function works in; one element where it is to say the size."""
-        left = iter(sizes)
-        counts = [1 if x.term is None else max(next(left), 1) for x in self.scratch]
-        pairs = zip(self.scratch, counts, strict=True)
-        return [self.ffi.new(f"{DTYPES[x.dtype].stored}[]", n) for x, n in pairs]
-
-    def _ask(self, sources: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """Call the function for the sizes of its scratch, as LAPACK does with -1."""
-        asked = {**sources, "query": [-1] * len(self.scratch)}
-        self._call_row(asked)
-        counts = [int(x[0].real) for x in asked["scratch"]]
-        made = [
-            self.ffi.new(f"{DTYPES[x.dtype].stored}[]", max(n, 1)) if x.query else memory
-            for x, n, memory in zip(self.scratch, counts, sources["scratch"], strict=True)
-        ]
-        return {**sources, "query": counts, "scratch": made}
-
-    @contextmanager
-    def _in_columns(self, row: list[int], arrays: list[Array]) -> Iterator[list[int]]:
-        """Give addresses of copies in Fortran's order, and copy what is written back."""
-        if not self.by_columns:
-            yield row
-            return
-        views = [self._view(at, row[at], arrays[at][2]) for at in range(len(row))]
-        turned = {at: view.T.copy() for at, view in enumerate(views) if view is not None}
-        yield [turned[at].ctypes.data if at in turned else x for at, x in enumerate(row)]
-        for at in self.written:
-            if at in turned:
-                views[at][...] = turned[at].T
-
-    def _view(self, at: int, address: int, shape: tuple[int, ...]) -> Any:
-        """Return the array of one row in NumPy; None with less than two dimensions."""
-        n_own = formula.n_behind_loops(self.arrays[at]) if self.by_rows else None
-        own = shape if n_own is None else shape[len(shape) - n_own :]
-        if len(own) < 2 or not address or 0 in own:
-            return None
-        import numpy
-
-        dtype = DTYPES[self.dtype(self.arrays[at])]
-        n_bytes = math.prod(own) * dtype.n_bytes
-        memory = self.ffi.buffer(self.ffi.cast("char *", address), n_bytes)
-        return numpy.frombuffer(memory, f"V{dtype.n_bytes}").reshape(own)
-
-    def _rows(self, addresses: list[int], arrays: list[Array]) -> Iterator[list[int]]:
-        """Yield the addresses of each row; with one for all, those of the arrays."""
-        if not self.by_rows:
-            yield addresses
-            return
-        steps, n_rows = [0] * len(arrays), 1
-        for at, (x, (_, _, shape)) in enumerate(zip(self.arrays, arrays, strict=True)):
-            n_own = formula.n_behind_loops(x)
-            if n_own is None or not addresses[at]:
-                continue
-            steps[at] = math.prod(shape[len(shape) - n_own :]) * DTYPES[self.dtype(x)].n_bytes
-            n_rows = math.prod(shape[: len(shape) - n_own])
-        for row in range(n_rows):
-            yield [address + row * step for address, step in zip(addresses, steps, strict=True)]
-
-    def _copy(self, addresses: list[int], at: int, n_elements: int) -> Any:
-        """Let an address be that of a copy; return who owns it."""
-        n_bytes = n_elements * DTYPES[self.dtype(self.arrays[at])].n_bytes
-        memory = self.ffi.new("char[]", n_bytes + ALIGNMENT)
-        start = -int(self.ffi.cast("uintptr_t", memory)) % ALIGNMENT
-        self.ffi.memmove(memory + start, self.ffi.cast("char *", addresses[at]), n_bytes)
-        addresses[at] = int(self.ffi.cast("uintptr_t", memory + start))
-        return memory
-
-    def _check_floats(self, scalars: list[Any]) -> None:
-        """See that no finite number becomes infinite where a parameter is a float."""
-        for (source, at), kind in zip(self.given, self.type.args, strict=True):
-            if source == "scalar" and kind.cname == "float":
-                try:
-                    struct.pack("<f", scalars[at])  # its native form does not check
-                except OverflowError:
-                    name = list(self.scope.scalars)[at]
-                    raise ValueError(
-                        f"{self.name}: {name}: got {scalars[at]}, expected a number that a float "
-                        "of C can hold"
-                    ) from None
-
-    def _call_row(self, sources: dict[str, list[Any]]) -> None:
-        status: list[Any] = []
-        values = [
-            self._value(source, at, kind, sources, status)
-            for (source, at), kind in zip(self.given, self.type.args, strict=True)
-        ]
-        self.ffi.errno = 0
-        result = self.function(*values)
-        errno = self.ffi.errno
-        if status:
-            self._check_result(self._number(status[0][0]), errno)
-        elif self.value is None:
-            self._check_result(self._number(result), errno)
-        else:
-            at, dtype = self.value
-            stored = DTYPES[dtype].stored
-            place = self.ffi.cast(f"{stored} *", sources["array"][at])
-            place[0] = self._number(result, stored)
-
-    def _value(
-        self, source: str, at: int, kind: Any, sources: dict[str, list[Any]], status: list[Any]
-    ) -> Any:
-        """Return one parameter as cffi takes it; memory for a status is added to the list."""
-        if source == "status":
-            status.append(self.ffi.new(kind))
-            return status[0]
-        value = sources[source][at]
-        if source == "constant":
-            return value
-        if source == "scratch":
-            return self.ffi.cast(kind, value)
-        if source == "scalar" and self.members[at] == "s":
-            return self.ffi.NULL if value is None else self.ffi.new("char[]", value)
-        if kind.kind == "pointer" and source in ("scalar", "number", "query"):
-            return self.ffi.new(kind, value)
-        if kind.kind == "pointer" or kind.cname in LETTERS:
-            return self.ffi.cast(kind, value)
-        return value
-
-    def _number(self, result: Any, stored: str = "") -> Any:
-        """Return what a function returned; cffi has letters as text."""
-        if not isinstance(result, bytes | str):
-            return result
-        sign = "" if is_signed(self.ffi, self.type.result) else "u"
-        own = f"{sign}int{8 * self.ffi.sizeof(self.type.result)}_t"
-        return int(self.ffi.cast(stored or own, ord(result)))
-
-    def _check_result(self, result: int | None, errno: int) -> None:
-        if result is None or self.returns == "ignored":
-            return
-        if self.returns == "nonzero" and not result:
-            raise PluginError(f"{self.name}: the function returned 0, expected another number")
-        if self.returns == "nonnegative" and result < 0:
-            raise PluginError(f"{self.name}: the function returned {result}, expected 0 or more")
-        if self.returns == "one" and result != 1:
-            raise PluginError(f"{self.name}: the function returned {result}, expected 1")
-        if self.returns == "cuda" and result:
-            raise CudaError(f"{self.name}: CUDA error {result}", result)
-        if self.returns == "errno" and result < 0:
-            # -1 mostly says that errno does.
-            number = errno if result == -1 and errno else -result
-            raise OSError(number, f"{self.name}: {os.strerror(number)}")
-        if self.returns == "zero" and result:
-            raise PluginError(f"{self.name}: the function returned {result}, expected 0")
 
 
 def _target(kind: Any) -> Any:

@@ -6,27 +6,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from cuplug._engine.adoption.description import RETURNS
+from cuplug._engine.adoption.scratch import read_outputs, read_scratch
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.signature import formula
 from cuplug._engine.signature import signature as signatures
 from cuplug._engine.signature.signature import Parameter
 
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
-REAL = re.compile(r"(?<![\w.])-?\d+\.\d*(?:[eE][-+]?\d+)?(?![\w.])")
+REAL = re.compile(r"(?<![\w.])-?\d+(?:\.\d*(?:[eE][-+]?\d+)?|[eE][-+]?\d+)(?![\w.])")
 CONSTANT = re.compile(r"\b[A-Z]\w*\b")  # of an enum in the prototypes, or NULL
-SCRATCH = re.compile(r"\s*([a-z]\w*)\s*:\s*(\w+)\s*\[(.*)\]\s*", re.S)
-
-
-class Scratch(NamedTuple):
-    """Memory that the function works in and that nobody reads."""
-
-    name: str
-    dtype: str
-    term: formula.Term | None  # its number of elements; None: the function says it
-    query: str  # the name of the argument by which it is asked, "" if `term` is known
 
 
 class Arguments:
@@ -40,24 +30,43 @@ class Arguments:
         if self.scope.signature.name != name:
             raise ValueError(f"{name}: signature: got {self.scope.signature.name}, expected {name}")
         self.arrays = self.scope.signature.arrays
-        if any(kind == "unknown" for x in self.arrays for kind, _ in x.dims):
-            raise ValueError(f"{name}: signature: got ?, expected sizes that are known")
         for x in self.arrays:
             self.dtype(x)
         # The members of the union that each scalar is in.
         scalars = [self.scope.parameter(x) for x in self.scope.scalars]
         self.members = [
-            "s" if x.kind == "string" else DTYPES[self._scalar_dtype(x)].member for x in scalars
+            {"string": "s", "handle": "h"}.get(x.kind) or DTYPES[self._scalar_dtype(x)].member
+            for x in scalars
         ]
+        self.made = self._read_made(description)
+        self.makes_handle = bool(self.made)
+        self.scratch = read_scratch(name, description.get("scratch", ""), self.scope)
+        self.scratch_at = {x.name: k for k, x in enumerate(self.scratch)}
+        self.unknown = read_outputs(name, description.get("outputs", ""), self.scope, self.scratch)
         self._check_returns()
         self.by_columns = description.get("order") == "fortran"
         self.is_locked = description.get("lock") == "library"
         self.constants: dict[str, str | float] = {}  # by the names that stand for them in terms
-        self.scratch = self._read_scratch(description.get("scratch", ""))
-        self.terms = self._read_terms(description["arguments"])
+        self.terms = self._read_terms(description["arguments"], "arguments")
+        self.values = [self._read_values(x.values, x.name) for x in self.scratch]
         self.takes_stream = any(x.text == "stream" for x in self.terms)
 
-    def _read_terms(self, text: str) -> list[formula.Term]:
+    def _read_made(self, description: Mapping[str, str]) -> str:
+        """Return the name of the handle that the function makes, "" for none."""
+        made = self.scope.signature.made
+        if bool(made) != ("destroy" in description):
+            seen = f"handle[{made.tag}] without `destroy`" if made else "`destroy`"
+            raise ValueError(
+                f"{self.name}: got {seen}, expected `destroy`, the function that destroys "
+                "what a handle holds, with each signature that makes one, and no other"
+            )
+        return (made.name or made.tag) if made else ""
+
+    def _read_values(self, text: str, name: str) -> list[formula.Term]:
+        inner = text[1:-1] if text.startswith("{") and text.endswith("}") else text
+        return self._read_terms(inner, f"scratch: {name}") if inner.strip() else []
+
+    def _read_terms(self, text: str, what: str) -> list[formula.Term]:
         """Read the arguments; a name stands for each text, fraction and constant of C."""
 
         def put(value: str | float) -> str:
@@ -71,27 +80,9 @@ class Arguments:
         known = {*names, *self.scope.signature.dim_names}
         constants = [x for x in CONSTANT.findall(text) if x not in known]
         queried = [x.query for x in self.scratch if x.query]
-        scratch = [x.name for x in self.scratch]
-        own = ("stream", "status", *constants, *self.constants, *queried, *scratch)
-        return self.scope.terms(text, f"{self.name}: arguments", tuple(dict.fromkeys(own)))
-
-    def _read_scratch(self, text: str) -> list[Scratch]:
-        """Read `work: float64[3 * n]; more: int32[n]`."""
-        found = []
-        for part in text.split(";") if text.strip() else ():
-            match = SCRATCH.fullmatch(part)
-            if match is None or match[2] not in DTYPES:
-                raise ValueError(
-                    f"{self.name}: scratch: got {part.strip()!r}, expected name: dtype[size]"
-                )
-            name, dtype, size = match[1], match[2], match[3].strip()
-            known = {*self.scope.signature.dim_names, *self.scope.scalars}
-            if size.isidentifier() and size not in known:
-                found.append(Scratch(name, dtype, None, size))
-            else:
-                term = self.scope.number(size, f"{self.name}: scratch: {name}")
-                found.append(Scratch(name, dtype, term, ""))
-        return found
+        made = [self.made] if self.made else []
+        own = ("stream", "status", *constants, *self.constants, *queried, *self.scratch_at, *made)
+        return self.scope.terms(text, f"{self.name}: {what}", tuple(dict.fromkeys(own)))
 
     def dtype(self, x: Parameter) -> str:
         """Return the only dtype of an array or a scalar."""
@@ -120,6 +111,7 @@ class Arguments:
 
     def _check_returns(self) -> None:
         outputs = [x.name for x in self.scope.signature.outputs if x.name]
+        outputs += [*self.scratch_at, *([self.made] if self.made else [])]
         if self.returns not in (*RETURNS, *outputs):
             known = " or ".join(map(repr, [*RETURNS, *outputs]))
             raise ValueError(f"{self.name}: returns: got {self.returns!r}, expected {known}")

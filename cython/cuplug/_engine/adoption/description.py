@@ -6,14 +6,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 SUFFIX = ".cuplug.toml"
 MAX_BYTES = 1 << 16  # of a description
 MAX_DOTS = 100  # in one of its lines
 MAX_NAME = 63  # characters of an operator's
 NEEDED = {"signature", "arguments"}
-OPTIONAL = ("function", "place", "returns", "scratch", "order", "lock", "doc")
+OPTIONAL = (
+    *("function", "place", "returns", "scratch", "outputs", "free", "destroy", "order", "lock"),
+    *("callback", "doc"),
+)
 CHOICES = {"place": ("host", "cuda"), "order": ("c", "fortran"), "lock": ("none", "library")}
 # What the function returns; or the name of an output.
 RETURNS = ("zero", "one", "nonzero", "nonnegative", "cuda", "errno", "ignored")
@@ -57,8 +60,18 @@ def _read_text(path: str) -> str:
     return text
 
 
-def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, dict[str, Items]]:
-    """Check the form of a description; return the prototypes and what is said of each operator."""
+class Declared(NamedTuple):
+    """What a description says of all functions: C declarations, and source text with options."""
+
+    prototypes: str
+    source: str
+    options: tuple[str, ...]
+
+
+def check_description(
+    path: str, description: Mapping[str, Any]
+) -> tuple[Declared, dict[str, Items]]:
+    """Check the form of a description; return what it says of all functions, and of each."""
     if not isinstance(description, Mapping):
         raise TypeError(
             f"{path}: description: got {type(description).__name__}, expected a mapping"
@@ -67,6 +80,11 @@ def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, d
     prototypes = own.pop("prototypes", None)
     if not isinstance(prototypes, str):
         raise ValueError(f"{path}: prototypes: got {prototypes!r}, expected C declarations")
+    source, options = own.pop("source", ""), own.pop("options", [])
+    if not isinstance(source, str):
+        raise ValueError(f"{path}: source: got {source!r}, expected C or C++ as text")
+    if not isinstance(options, list) or not all(isinstance(x, str) for x in options):
+        raise ValueError(f"{path}: options: got {options!r}, expected a list of texts")
     if not own:
         raise ValueError(f"{path}: its description has no operator")
     for name in own:
@@ -75,7 +93,8 @@ def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, d
         if not (name.isascii() and name.isidentifier() and len(name) <= MAX_NAME):
             wanted = f"expected an identifier of at most {MAX_NAME} ASCII characters"
             raise ValueError(f"{path}: description: got the key {name[:MAX_NAME]!r}, {wanted}")
-    return prototypes, {name: _items(name, own[name]) for name in own}
+    declared = Declared(prototypes, source, tuple(options))
+    return declared, {name: _items(name, own[name]) for name in own}
 
 
 def _items(name: str, given: Any) -> Items:

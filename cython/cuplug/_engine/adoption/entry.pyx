@@ -2,12 +2,14 @@
 """Operators of functions that know nothing of cuplug: their definition, and the calls' way out."""
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int64_t
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from cuplug._engine.base.core cimport (
     CUPLUG_ROW_KEEPS_WHOLE,
     cuplug_device,
+    cuplug_element_bytes,
     cuplug_error,
     cuplug_n_elements,
     cuplug_scalar,
@@ -25,6 +27,11 @@ from cuplug._engine.cuda.streams cimport order_streams, refuse_capture
 from cuplug._engine.signature.terms cimport allocate, set_term
 
 
+cdef extern from "cuplug/entry.h" nogil:
+    int cuplug_output(const cuplug_call *call, uint32_t tensor, const int64_t *shape)
+    int cuplug_set_handle(const cuplug_call *call, void *handle)
+
+
 cdef extern from "internal/core.h":
     ctypedef struct seen_call "cuplug_call":
         cuplug_device device
@@ -33,6 +40,7 @@ cdef extern from "internal/core.h":
         const cuplug_scalar *scalars
         int n_tensors
         int n_scalars
+        uint64_t none_mask
         void *context
 
     cuplug_error *cuplug_entry_error "cuplug_core->entry_error"(const cuplug_call *call)
@@ -41,10 +49,12 @@ ON_DEFAULT = "expected another: the function launches on the default stream"
 
 
 cdef object scalar_value(const cuplug_scalar *scalar, str member):
+    if member == "h":
+        return <object><PyObject *>scalar.handle
     if member == "f":
         return scalar.f
     if member == "s":
-        return None if scalar.s == NULL else <bytes>scalar.s
+        return <bytes>scalar.s
     return scalar.u if member == "u" else scalar.i
 
 
@@ -58,6 +68,40 @@ cdef list arrays_of(const seen_call *call, bint with_shapes):
         )
         for k in range(call.n_tensors)
     ]
+
+
+cdef int give_output(const cuplug_call *given, int at, tuple shape, size_t source) except -1:
+    """Give an output of unknown size its memory, and copy to it."""
+    cdef const cuplug_tensor *x = &(<const seen_call *>given).tensors[at]
+    cdef int64_t sizes[64]
+    for k, size in enumerate(shape):
+        sizes[k] = size
+    cdef int status = cuplug_output(given, at, sizes)
+    if not status and cuplug_n_elements(x):
+        memcpy(x.data, <void *>source, cuplug_n_elements(x) * cuplug_element_bytes(x))
+    return status
+
+
+cdef int give_results(const cuplug_call *given, object adopted, object results) except -1:
+    """Hand on what a call has made: a handle, or the outputs of unknown sizes."""
+    cdef int status = 0
+    if adopted.makes_handle:
+        Py_INCREF(results)
+        return cuplug_set_handle(given, <void *><PyObject *>results)
+    for at, shape, address, _ in results:
+        status = status or give_output(given, at, shape, address)
+    return status
+
+
+cdef int close_handle(const cuplug_call *given, void *handle) noexcept with gil:
+    """Destroy the object behind a handle, which no call uses any more."""
+    opaque = <object><PyObject *>handle
+    Py_DECREF(opaque)
+    try:
+        opaque.close()
+        return 0
+    except BaseException as raised:
+        return raise_later(raised, cuplug_entry_error(given))
 
 
 cdef tuple shape_of(const cuplug_tensor *x):
@@ -81,17 +125,20 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
                 return status
             numbers.append(number)
         on_default = adopted.place == "cuda" and not adopted.takes_stream
-        scalars = [scalar_value(&call.scalars[k], m) for k, m in enumerate(adopted.members)]
+        scalars = [
+            None if call.none_mask >> k & 1 else scalar_value(&call.scalars[k], m)
+            for k, m in enumerate(adopted.members)
+        ]
         if on_default:
             refuse_capture(adopted.name, call.stream, ON_DEFAULT)
             order_streams(call.device.id, NULL, call.stream)
         try:
             arrays = arrays_of(call, adopted.needs_shapes)
-            adopted.call(arrays, scalars, numbers, <size_t>call.stream)
+            results = adopted.call(arrays, scalars, numbers, <size_t>call.stream)
         finally:
             if on_default:
                 order_streams(call.device.id, call.stream, NULL)
-        return 0
+        return give_results(given, adopted, results)
     except BaseException as raised:
         return raise_later(raised, cuplug_entry_error(<const cuplug_call *>call))
 
@@ -119,6 +166,10 @@ def define_adopted(object adopted, str plugin, str path, str doc, object made):
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
     row.implies_strides = 0
     row.scans = 0
+    row.takes_handles = 1
+    row.close = NULL
+    if adopted.makes_handle:
+        row.close = close_handle
     op = define(&row, 1, plugin, NULL, path, doc, made)
     Py_INCREF(adopted)
     return op

@@ -134,9 +134,19 @@ def is_element(ffi: Any, item: Any, dtype: str) -> bool:
 
 def _parts(item: Any) -> list[Any]:
     """Return the types that an array or a structure is made of; none of an opaque one."""
-    if item.kind == "array":
-        return [item.item]
-    return [field.type for _, field in item.fields or ()]
+    return [item.item] if item.kind == "array" else members(item)
+
+
+def members(kind: Any) -> list[Any]:
+    """Return the types of a structure's members; none of an opaque one."""
+    return [field.type for _, field in kind.fields or ()]
+
+
+def fits(pointer: Any, wanted: Any) -> bool:
+    """Return whether one pointer may be passed for another: of the same name, or to void."""
+    return wanted is not None and (
+        pointer.cname == wanted.cname or "void *" in (pointer.cname, wanted.cname)
+    )
 
 
 def is_complex(kind: Any) -> bool:

@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from cuplug._engine.array.array cimport Array
 from cuplug._engine.base.dlpack cimport DLPACK_COMPLEX
 from cuplug._engine.base.numpy_dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
-from cuplug._engine.interop.exchange cimport read_dlpack, read_exchange, read_torch
+from cuplug._engine.interop.exchange cimport read_dlpack, read_exchange, read_torch, read_tvm
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_HANDLE,
@@ -253,6 +253,8 @@ cdef int read_by_protocol(
         return 0
     if kind.protocol == SPEC:
         return read_spec(<object>obj, r, a)
+    if kind.tvm_place and read_tvm(obj, a, kind):
+        return 0
     if not kind.tensor_place:  # of PyTorch's own tensors all that is asked is C++
         note_code(r)
     if kind.protocol == EXCHANGE:

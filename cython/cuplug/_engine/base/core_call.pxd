@@ -231,6 +231,8 @@ cdef extern from "internal/core.h" nogil:
         uint32_t flags
         uint32_t implies_strides
         uint32_t scans
+        uint32_t takes_handles
+        int (*close)(const cuplug_call *call, void *handle) noexcept
 
     ctypedef struct cuplug_definition:
         const char *plugin

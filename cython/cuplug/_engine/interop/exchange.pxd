@@ -13,6 +13,7 @@ cdef int read_torch(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1
 cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1
+cdef bint read_tvm(PyObject *obj, cuplug_argument *a, const array_kind *kind) noexcept
 # A new tensor of PyTorch with the shape and strides of `layout`; sets the data of x, the same
 # memory as one dimension.
 cdef object empty_strided(object like, cuplug_tensor *x)

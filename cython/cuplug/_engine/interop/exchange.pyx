@@ -23,7 +23,7 @@ from cuplug._engine.base.dlpack cimport (
     dlpack_managed_tensor,
     dlpack_versioned_tensor,
 )
-from cuplug._engine.interop.kinds cimport TORCH, array_kind, type_of
+from cuplug._engine.interop.kinds cimport TORCH, array_kind, tvm_object_of, type_of
 from cuplug._engine.interop.libtorch cimport drop_strides, learn_tensor, read_tensor
 from cuplug._engine.interop.reading cimport copy_layout, keep, reading, set_unreadable
 from cuplug._engine.interop.torch cimport (
@@ -38,6 +38,9 @@ from cuplug._engine.interop.torch cimport (
 
 cdef extern from "Python.h":
     void PyErr_SetString(object type, const char *message)
+
+cdef enum:
+    TVM_HEADER_BYTES = 24  # counts, type, deleter
 
 # As the Array API numbers streams: the legacy default stream; none.
 LEGACY_STREAM, NOT_ORDERED = 1, -1
@@ -99,6 +102,20 @@ cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1:
     except Exception as error:
         return set_unreadable(obj, r, a, error)
     return read_capsule(obj, capsule, r, a)
+
+
+cdef bint read_tvm(PyObject *obj, cuplug_argument *a, const array_kind *kind) noexcept:
+    """A tensor of tvm-ffi on the host: a header, then a DLPack tensor that never changes.
+
+    False for others, and for one that is borrowed, as callbacks get: `__dlpack__` reads these.
+    """
+    cdef char *found = <char *>tvm_object_of(obj, kind)
+    if found == NULL:
+        return False
+    a.tensor = (<cuplug_tensor *>(found + TVM_HEADER_BYTES))[0]
+    a.kind = CUPLUG_ARGUMENT_ARRAY
+    a.flags = 0
+    return a.tensor.device.type == CUPLUG_CPU and has_sizes(&a.tensor)
 
 
 cdef int read_torch(

@@ -38,6 +38,7 @@ ctypedef struct array_kind:
     const dlpack_exchange *exchange
     PyObject *requires_grad  # a getset descriptor, or NULL
     int is_torch  # a tensor of PyTorch
+    size_t tvm_place  # of tvm-ffi's tensors: where in them the address of the object is; or 0
     size_t tensor_place  # of PyTorch: as find_tensor gives it
     const void *owner  # equal where arrays share one current stream
     cupy_getters cupy
@@ -64,6 +65,13 @@ cdef extern from "Python.h":
 
     ctypedef struct PyGetSetDescrObject:
         PyGetSetDef *d_getset
+
+
+# The object of a tensor of tvm-ffi; NULL for one that is borrowed, and for other objects.
+cdef inline void *tvm_object_of(PyObject *obj, const array_kind *kind) noexcept:
+    if kind == NULL or not kind.tvm_place:
+        return NULL
+    return (<void **>(<char *>obj + kind.tvm_place))[0]
 
 
 # The kind of an array's type; NULL for a type that is none. `made` itself, filled, is returned

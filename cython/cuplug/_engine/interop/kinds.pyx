@@ -112,6 +112,8 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
         find_cupy_getters(obj, cls, &kind.cupy)
     elif hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__"):
         kind.protocol = DLPACK
+        if is_of(cls, "tvm_ffi", "Tensor"):
+            kind.tvm_place = find_tvm_place()
     elif hasattr(obj, "__cuda_array_interface__"):
         kind.protocol = CUDA_INTERFACE
     elif PyObject_CheckBuffer(obj):
@@ -126,6 +128,20 @@ cdef bint is_of(object cls, str library, str name) except -1:
     """Whether it is a library's class or derived from it; stand-ins of a library have no class."""
     wanted = getattr(sys.modules.get(library), name, None)
     return isinstance(wanted, type) and issubclass(cls, wanted)
+
+
+cdef size_t find_tvm_place() except? 0:
+    """Find the place by a tensor that reports its object; only 0.1 has the layout of these."""
+    library = sys.modules["tvm_ffi"]
+    if not getattr(library, "__version__", "").startswith("0.1."):
+        return 0
+    tensor = library.from_dlpack(numpy.empty(1))
+    cdef size_t wanted = getattr(tensor, "id_", 0)
+    cdef size_t place, end = type(tensor).__basicsize__
+    for place in range(sizeof(PyObject), end - sizeof(void *) + 1, sizeof(void *)):
+        if wanted and (<size_t *>(<char *><PyObject *>tensor + place))[0] == wanted:
+            return place
+    return 0
 
 
 cdef int find_cupy_getters(object array, object cls, cupy_getters *found) except -1:

@@ -111,11 +111,12 @@ def describe(library: str, origin: str) -> PluginFile:
     try:
         check_trust(library)
         _check_sidecar(sidecar_of(library))
-        prototypes, told = check_description(library, read_sidecar(library))
+        declared, told = check_description(library, read_sidecar(library))
         for name, items in told.items():
-            Arguments(name, dict(items))
+            if "callback" not in dict(items):
+                Arguments(name, dict(items))
         rows = {name: dict(items) for name, items in told.items()}
-        reason = _check_prototypes(prototypes, tuple(told.items()))
+        reason = _check_prototypes(declared.prototypes, tuple(told.items()))
     except Exception as error:  # a file that anything may be in must not end a listing
         reason = str(error) or type(error).__name__
     if len(reason) > MAX_REASON:
@@ -142,12 +143,14 @@ def describe(library: str, origin: str) -> PluginFile:
 def _check_prototypes(prototypes: str, told: tuple[tuple[str, Items], ...]) -> str:
     """Return what does not fit the prototypes, "" for nothing."""
     from cuplug._engine.adoption.adopted import Adopted
+    from cuplug._engine.adoption.callbacks import CallbackType
     from cuplug._engine.adoption.prototypes import read_prototypes
 
     try:
         declared = read_prototypes(prototypes)
         for name, items in told:
-            Adopted(name, dict(items), declared)
+            kind = CallbackType if "callback" in dict(items) else Adopted
+            kind(name, dict(items), declared)
     except ValueError as error:
         return str(error)
     except PluginError:  # there is no cffi: told when a function is wanted

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 
 from cuplug._engine.base.public import public
@@ -22,8 +23,8 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
     Every Operator of such a file runs the new code from then on, whatever name it was imported
     under. The old code stays in the process: results live on, and calls on other threads come to
     their end. Typed-memoryview functions run the new code if its signature is the one that they
-    were compiled for, and raise PluginError otherwise. Operators of adopted libraries keep their
-    descriptions. C programs go on with the old code.
+    were compiled for, and raise PluginError otherwise. Operators of adopted libraries and of
+    tvm-ffi modules keep their descriptions. C programs go on with the old code.
 
     Parameters
     ----------
@@ -43,8 +44,6 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
     NotFoundError
         A new file lacks an operator, which goes on with the old code.
     """
-    from cuplug._engine.adoption.adopt import reload_adopted
-
     forget_operators()
     if what is None:
         paths = {path for path in living_paths() if os.path.isabs(path)}
@@ -58,10 +57,21 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
             changed, errors = reload_operators(paths)
         finally:
             forget_reloaded()
-    others, refused = reload_adopted(None if what is None else paths)
-    if errors or refused:
-        raise [*errors, *refused][0]
+        changed |= _reload_others(None if what is None else paths, errors)
+    if errors:
+        raise errors[0]
     if isinstance(what, Plugin):
         fresh = load(what.path)
         what._take(fresh.operators, fresh.functions)
-    return tuple(sorted(changed | others))
+    return tuple(sorted(changed))
+
+
+def _reload_others(paths: set[str] | None, errors: list[Exception]) -> set[str]:
+    """Reload adopted libraries and modules; return the files that had changed."""
+    from cuplug._engine.adoption.adopt import reload_adopted
+
+    parts = [reload_adopted(paths)]
+    if modules := sys.modules.get("cuplug._engine.modules.module"):  # no part of most processes
+        parts.append(modules.reload_modules(paths))
+    errors += [error for _, refused in parts for error in refused]
+    return {path for changed, _ in parts for path in changed}

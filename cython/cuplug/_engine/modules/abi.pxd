@@ -15,8 +15,9 @@ cdef extern from *:
 
     enum {
       TVM_NONE = 0, TVM_INT = 1, TVM_BOOL = 2, TVM_FLOAT = 3, TVM_POINTER = 4, TVM_DTYPE = 5,
-      TVM_DEVICE = 6, TVM_RAW_TEXT = 8, TVM_SMALL_TEXT = 11, TVM_SMALL_BYTES = 12, TVM_OBJECT = 64,
-      TVM_TEXT = 65, TVM_BYTES = 66, TVM_SHAPE = 69, TVM_TENSOR = 70, TVM_ARRAY = 71
+      TVM_DEVICE = 6, TVM_RAW_TENSOR = 7, TVM_RAW_TEXT = 8, TVM_SMALL_TEXT = 11,
+      TVM_SMALL_BYTES = 12, TVM_OBJECT = 64, TVM_TEXT = 65, TVM_BYTES = 66, TVM_SHAPE = 69,
+      TVM_TENSOR = 70, TVM_ARRAY = 71
     };
 
     typedef void (*tvm_deleter)(void *self, int what); /* bit 0: the value, bit 1: its memory */
@@ -78,6 +79,10 @@ cdef extern from *:
     #define TVM_STRONG ((uint64_t)1)
     #define TVM_WEAK ((uint64_t)1 << 32)
 
+    static inline void tvm_retain(tvm_object *x) {
+      __atomic_fetch_add(&x->counts, TVM_STRONG, __ATOMIC_RELAXED);
+    }
+
     static inline void tvm_release(tvm_object *x) {
       const uint64_t before = __atomic_fetch_sub(&x->counts, TVM_STRONG, __ATOMIC_ACQ_REL);
       if (before == (TVM_STRONG | TVM_WEAK)) {
@@ -127,6 +132,7 @@ cdef extern from *:
         TVM_POINTER
         TVM_DTYPE
         TVM_DEVICE
+        TVM_RAW_TENSOR
         TVM_RAW_TEXT
         TVM_SMALL_TEXT
         TVM_SMALL_BYTES
@@ -178,6 +184,7 @@ cdef extern from *:
     ctypedef struct tvm_callable:
         tvm_call *call
 
+    void tvm_retain(tvm_object *x) noexcept nogil
     void tvm_release(tvm_object *x) noexcept nogil
     tvm_tensor *tvm_make_tensor(
         const cuplug_tensor *source, void *owner, tvm_deleter deleter

@@ -66,13 +66,25 @@ ctypedef struct source:
     int at
     cuplug_term term
 
-# Lives for ever, as the operator does.
-ctypedef struct described:
+# Of a module that was loaded; lives for ever, as calls may be under way.
+ctypedef struct code:
     void *self
     tvm_call *call
+
+# Lives for ever, as the operator does.
+ctypedef struct described:
+    code *code  # replaced as a whole, while calls on other threads read it
     const char *name
     int n
     source sources[MAX_VALUES]
+
+cdef extern from *:
+    """
+    #define cuplug_load_code(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
+    #define cuplug_store_code(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
+    """
+    code *load_code "cuplug_load_code"(code **place) noexcept nogil
+    void store_code "cuplug_store_code"(code **place, code *fresh) noexcept nogil
 
 cdef extern from "internal/core.h":
     ctypedef struct seen_call "cuplug_call":
@@ -170,12 +182,13 @@ cdef int call_function(
     cdef const seen_call *call = <const seen_call *>given
     cdef int32_t device = call.device.id if call.device.type == CUPLUG_CUDA else -1
     cdef bint on_default = device >= 0 and runtime.set_stream == NULL
+    cdef const code *current = load_code(<code **>&function.code)
     cdef tvm_any result
     cdef int status
     if on_default and order(given, function, True):
         return 1
     status = run_function(
-        function.self, function.call, values, function.n, device, call.stream, &result
+        current.self, current.call, values, function.n, device, call.stream, &result
     )
     if on_default and order(given, function, False):
         return 1
@@ -209,7 +222,7 @@ def define_described(
     """Define an operator that calls a function of a module.
 
     `sources` are triples: a key of KINDS, the number of the array or the scalar, and for a number
-    its formula.Term.
+    its formula.Term. Returns the operator, and the address for `rebind_described`.
     """
     cdef described *function = <described *>allocate(1, sizeof(described))
     cdef cuplug_definition_row row
@@ -219,8 +232,7 @@ def define_described(
     cdef Py_ssize_t k
     for k in range(len(name)):
         kept[k] = name[k]
-    function.self = <void *>handle
-    function.call = <tvm_call *>call
+    rebind_described(<size_t>function, handle, call)
     function.name = kept
     function.n = <int>len(sources)
     for k, (kind, at, term) in enumerate(sources):
@@ -239,4 +251,15 @@ def define_described(
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
     row.implies_strides = 0
     row.scans = 0
-    return define(&row, 1, plugin, NULL, path, doc, made)
+    row.takes_handles = 0
+    row.close = NULL
+    return define(&row, 1, plugin, NULL, path, doc, made), <size_t>function
+
+
+def rebind_described(size_t at, size_t handle, size_t call):
+    """Let an operator, of the address that `define_described` returned, run other code."""
+    cdef described *function = <described *>at
+    cdef code *fresh = <code *>allocate(1, sizeof(code))
+    fresh.self = <void *>handle
+    fresh.call = <tvm_call *>call
+    store_code(&function.code, fresh)

@@ -71,6 +71,9 @@ cdef class ModuleFunction:
     def __call__(self, *args, **keywords):
         return PyVectorcall_Call(self, args, keywords)
 
+    def _rebind(self, size_t handle, size_t call):
+        self.self, self.call = <void *>handle, <tvm_call *>call
+
     def __reduce__(self):
         return self.made
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
-from cuplug._engine.adoption.adopt import Opened, loaded, resolve
+from cuplug._engine.adoption.adopt import Opened, loaded, reload_files, resolve
 from cuplug._engine.adoption.description import plugin_name, read_sidecar, sidecar_of
 from cuplug._engine.base.libraries import open_library
 from cuplug._engine.base.public import PublicCall
 from cuplug._engine.call.pickled import PickledOperator
 from cuplug._engine.modules.contexts import open_with_context
 from cuplug._engine.modules.description import Described, read_description
-from cuplug._engine.modules.entry import define_described
+from cuplug._engine.modules.entry import define_described, rebind_described
 from cuplug._engine.modules.files import PREFIX, RUNTIME, functions_in, read_symbols
 from cuplug._engine.modules.function import ModuleFunction
 from cuplug._engine.modules.runtime import LIBRARY, load_runtime
@@ -23,7 +24,18 @@ from cuplug.errors import PluginError
 
 CONTEXT = "__tvm_ffi__library_ctx"
 
-_made: dict[tuple[str, Opened, Any], tuple[Callable[..., Any], ...]] = {}  # alive for ever
+_made: dict[tuple[Any, ...], tuple[Callable[..., Any], ...]] = {}  # alive for ever
+
+
+class _Bound(NamedTuple):
+    """A function of a module, and how it gets other code."""
+
+    function: str  # its name in the module
+    rebind: Callable[[int, int], None]
+    current: list[Opened]  # whose code it runs
+
+
+_bound: dict[str, list[_Bound]] = {}  # by path
 
 
 def describe_module(path: str) -> dict[str, Described]:
@@ -54,11 +66,42 @@ def open_module(path: str, find: Callable[..., Any]) -> tuple[Callable[..., Any]
     except ValueError as error:
         raise PluginError(f"{path}: {error}") from None
     opened = resolve(path)
-    key = (path, opened, repr(described))
-    if key not in _made:
+    key = (path, *functions_in(path), repr(described))
+    if key in _made:
+        _rebind(path, opened)
+    else:
         addresses = _open(path, opened)
-        _made[key] = tuple(_make(path, addresses, described, find))
+        made = _make(path, addresses, described, find)
+        _bound.setdefault(path, []).extend(
+            _Bound(function, rebind, [opened]) for function, rebind, _ in made
+        )
+        _made[key] = tuple(x for _, _, x in made)
     return _made[key]
+
+
+def reload_modules(paths: Collection[str] | None) -> tuple[set[str], list[Exception]]:
+    """Let functions of modules run the code that lies at these paths, or all, now.
+
+    It returns what `reload_files` returns.
+    """
+    return reload_files(_bound, paths, _rebind)
+
+
+def _rebind(path: str, opened: Opened) -> bool:
+    """Let all functions of a module be those of a file, or none; return whether any was not."""
+    stale = [x for x in _bound.get(path, ()) if x.current[0] != opened]
+    if not stale:
+        return False
+    missing = {x.function for x in stale}.difference(functions_in(path))
+    if missing:
+        raise PluginError(
+            f"{path}: got a module without {min(missing)}, expected all functions of the one before"
+        )
+    addresses = _open(path, opened)
+    for x in stale:
+        x.rebind(*addresses[x.function])
+        x.current[0] = opened
+    return True
 
 
 def _make(
@@ -66,15 +109,16 @@ def _make(
     addresses: dict[str, tuple[int, int]],
     described: Mapping[str, Described],
     find: Callable[..., Any],
-) -> list[Callable[..., Any]]:
+) -> list[tuple[str, Callable[[int, int], None], Callable[..., Any]]]:
+    """Return triples: a name in the module, how it gets other code, and what callers call."""
     plugin = plugin_name(path)
-    if not described:
-        return [
-            ModuleFunction(name, plugin, path, *place, (PickledOperator, (find, (path,), name)))
-            for name, place in addresses.items()
-        ]
-    return [
-        define_described(
+    made: list[tuple[str, Callable[[int, int], None], Callable[..., Any]]] = []
+    for name, place in addresses.items() if not described else ():
+        pickled = (PickledOperator, (find, (path,), name))
+        function = ModuleFunction(name, plugin, path, *place, pickled)
+        made.append((name, function._rebind, function))
+    for name, x in described.items():
+        operator, at = define_described(
             x.signature,
             x.sources,
             *addresses[x.function],
@@ -84,8 +128,8 @@ def _make(
             x.doc,
             PublicCall(PickledOperator, find, (path,), name),
         )
-        for name, x in described.items()
-    ]
+        made.append((x.function, partial(rebind_described, at), operator))
+    return made
 
 
 def _open(path: str, opened: Opened) -> dict[str, tuple[int, int]]:

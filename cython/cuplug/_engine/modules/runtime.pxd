@@ -11,6 +11,13 @@ ctypedef int (*set_allocator_function)(
     void *allocator, int is_global, void **before
 ) noexcept nogil
 ctypedef int (*find_global_function)(const tvm_bytes *name, void **function) noexcept nogil
+ctypedef void (*raise_error_function)(const char *kind, const char *message) noexcept nogil
+ctypedef int (*create_function_function)(
+    void *self, tvm_call *call, void (*deleter)(void *self) noexcept, void **made
+) noexcept nogil
+ctypedef int (*set_global_function)(
+    const tvm_bytes *name, void *function, int can_override
+) noexcept nogil
 
 # Functions of libtvm_ffi; NULL before it is loaded.
 ctypedef struct tvm_runtime:
@@ -18,6 +25,9 @@ ctypedef struct tvm_runtime:
     set_stream_function set_stream
     set_allocator_function set_allocator
     find_global_function find_global
+    raise_error_function raise_error
+    create_function_function create_function
+    set_global_function set_global
 
 cdef tvm_runtime runtime
 
@@ -27,5 +37,7 @@ cdef int run_function(
     void *self, tvm_call *call, const tvm_any *args, int32_t n, int32_t device, void *stream,
     tvm_any *result
 ) noexcept nogil
+# Finds what functions are made by.
+cdef int load_exports(str name) except -1
 # A function that tvm-ffi knows by name.
 cdef void *find_global(const char *name) except NULL

@@ -71,6 +71,14 @@ def load_runtime(path):
     runtime.set_stream = <set_stream_function>address_of("TVMFFIEnvSetStream")
 
 
+cdef int load_exports(str name) except -1:
+    load_runtime(name)
+    runtime.raise_error = <raise_error_function>address_of("TVMFFIErrorSetRaisedFromCStr")
+    runtime.create_function = <create_function_function>address_of("TVMFFIFunctionCreate")
+    runtime.set_global = <set_global_function>address_of("TVMFFIFunctionSetGlobal")
+    return 0
+
+
 cdef int allocate(
     const cuplug_tensor *prototype, void **made, void *context,
     void (*set_error)(void *context, const char *kind, const char *message) noexcept

@@ -25,7 +25,7 @@ from cuplug._engine.base.core cimport (
     CUPLUG_MISALIGNED,
     CUPLUG_READ_ONLY,
 )
-from cuplug._engine.interop.kinds cimport NUMPY, OWN
+from cuplug._engine.interop.kinds cimport NUMPY, OWN, array_kind, find_kind, tvm_object_of
 from cuplug._engine.interop.reading cimport items_of
 from cuplug._engine.modules.abi cimport (
     TVM_ARRAY,
@@ -53,6 +53,7 @@ from cuplug._engine.modules.abi cimport (
     tvm_make_tensor,
     tvm_object,
     tvm_release,
+    tvm_retain,
     tvm_tensor,
     tvm_text,
 )
@@ -112,8 +113,15 @@ cdef int tensor_value(
 ) except -1:
     """A tensor that keeps its array while the module refers to it."""
     cdef tvm_tensor *tensor
+    cdef array_kind unknown
     if a.flags:
         refuse_array(a.flags, name, at)
+    tensor = <tvm_tensor *>tvm_object_of(obj, find_kind(obj, &unknown))
+    if tensor != NULL:
+        tvm_retain(&tensor.head)
+        value.type = TVM_TENSOR
+        value.value.p = tensor
+        return 0
     owner = <object>obj
     if r.kept != NULL:
         owner = owner, <object>r.kept

@@ -27,6 +27,7 @@ FLAGS = (
     *("-std=gnu11", "-O3", "-march=native", "-fPIC"),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"),
 )
+CPLUSPLUS = ("-x", "c++", "-std=gnu++17")
 # What newer compilers refuse by themselves: else it shows when the code is linked.
 _REFUSED = ("-Werror=implicit-function-declaration",)
 # For expressions: integers wrap, as on GPUs, and templates/host/code.h is asked before a
@@ -112,14 +113,42 @@ def compile_host(
     CompileError
         The text is wrong: the message shows the user's lines. Or there is no C compiler.
     """
-    job = job_of("host code", source, FLAGS, options)
+    library = _library_of(job_of("host code", source, FLAGS, options), names)
+    address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def compile_library(source: str, library: str, options: tuple[str, ...]) -> int:
+    """Compile C or C++ that calls a library; return the handle of dlopen, which stays open.
+
+    Parameters
+    ----------
+    source : str
+        C++ if it declares functions `extern "C"`.
+    library : str
+        The path of the library, or an option of the linker, before the `options`.
+    options : tuple of str
+
+    Raises
+    ------
+    CompileError
+        The text is wrong: the message shows its lines. Or there is no C compiler.
+    """
+    language, run_time = (CPLUSPLUS, ("-lstdc++",)) if 'extern "C"' in source else ((), ())
+    if os.sep in library:
+        library = f"-Wl,{library},-rpath,{os.path.dirname(library)}"
+    asked = (*language, *options, "-Wl,--no-as-needed", library, *run_time)
+    text = f'#line 1 "source"\n{source}'
+    return _library_of(job_of("library", text, FLAGS, asked), {"source": source})._handle
+
+
+def _library_of(job: Job, names: dict[str, str]) -> ctypes.CDLL:
     key = host_includes.key_of(job.key)
     if key not in _loaded:
         library, key = _load(job, names)
         _loaded.setdefault(key, library)
-    address = ctypes.cast(getattr(_loaded[key], symbol), ctypes.c_void_p).value
-    assert address is not None
-    return address
+    return _loaded[key]
 
 
 def find_compiler() -> list[str]:

@@ -108,6 +108,8 @@ cdef int define_row(
     row.flags = flags
     row.implies_strides = 0
     row.scans = 0
+    row.takes_handles = 0
+    row.close = NULL
     return 0
 
 
