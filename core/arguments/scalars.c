@@ -4,8 +4,8 @@
 
 #include "arguments/lists.h"
 #include "base/describe.h"
+#include "base/dtype.h"
 #include "base/near.h"
-#include "base/scalar.h"
 #include "base/status.h"
 #include "signature/names.h"
 

@@ -9,8 +9,6 @@
 #include "base/layout.h"
 #include "base/status.h"
 #include "cuda/calls.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
 #include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"

@@ -8,8 +8,6 @@
 #include "base/own.h"
 #include "base/status.h"
 #include "cuda/calls.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/gpus.h"
@@ -19,6 +17,8 @@
 #include "host/copies.h"
 #include "host/team.h"
 #include "host/view.h"
+#include "registry/plugin.h"
+#include "signature/names.h"
 
 #include <internal/functions.h>
 
@@ -53,7 +53,14 @@
   X(elements_still)          \
   X(view_array)              \
   X(view_is_transposed)      \
-  X(host_copy_whole)
+  X(host_copy_whole)         \
+  X(is_identifier)           \
+  X(flag_key)                \
+  X(row_read)                \
+  X(plugin_fill)             \
+  X(plugin_free)             \
+  X(work_out_integer)        \
+  X(describe_names)
 
 typedef struct cuplug__core {
   const cuplug__driver_table *driver;

@@ -5,8 +5,6 @@
 #include "cuda/calls.h"
 
 #include "base/status.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/gpus.h"

@@ -37,11 +37,10 @@ static int find_functions(void *library, cuplug_error *error) {
     void *slot;
   } functions[] = {
 #define CUPLUG__X(function, symbol, parameters) {symbol, &cuplug__driver.function},
-      CUPLUG__DRIVER_LIST(CUPLUG__X) CUPLUG__LIBRARY_LIST(CUPLUG__X) CUPLUG__NEWER_LIST(CUPLUG__X)
-          CUPLUG__TEXTURE_LIST(CUPLUG__X)
+      CUPLUG__DRIVER_LIST(CUPLUG__X) CUPLUG__LOADING_LIST(CUPLUG__X)
 #undef CUPLUG__X
   };
-  const size_t n_needed = offsetof(cuplug__driver_table, cuLibraryLoadData) / sizeof(void *);
+  const size_t n_needed = offsetof(cuplug__driver_table, cuKernelGetFunction) / sizeof(void *);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     void *address = cuplug__library_symbol(library, functions[i].symbol);
     memcpy(functions[i].slot, &address, sizeof address);

@@ -3,8 +3,6 @@
 #include "cuda/memory.h"
 
 #include "base/status.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/gpus.h"

@@ -4,11 +4,10 @@
 
 #include "base/describe.h"
 #include "base/status.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
+#include "cuda/stream.h"
 #include "entry/run.h"
 #include "entry/state.h"
 #include "registry/load.h"

@@ -6,7 +6,7 @@
 
 #include "base/rounding.h"
 #include "base/status.h"
-#include "cuda/capture.h"
+#include "cuda/stream.h"
 #include "entry/run.h"
 #include "entry/services.h"
 #include "registry/registry.h"

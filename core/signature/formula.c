@@ -213,7 +213,7 @@ static int tie_place(cuplug__parser *p, cuplug_step *step, const cuplug_place *p
   if (place->is_group == (step->kind == CUPLUG_STEP_SCALAR))
     return refuse_name(p, step,
                        place->is_group ? "a group of dimensions has no size: len, prod or [] is "
-                                         "wanted"
+                                         "expected"
                                        : "this is one dimension, a group is expected");
   if (!place->is_group)
     *step = (cuplug_step){CUPLUG_STEP_SIZE, place->array,

@@ -5,7 +5,6 @@
 #define CUPLUG_INTERNAL_FUNCTIONS_H
 
 #include <internal/copies.h>
-#include <internal/define.h>
 #include <internal/files.h>
 #include <internal/frame.h>
 #include <internal/gpus.h>
@@ -32,9 +31,6 @@ CUPLUG__BEGIN_C
   X(parse_terms)            \
   X(free_signature)         \
   X(copy_array)             \
-  X(define)                 \
-  X(entry_error)            \
-  X(entry_number)           \
   X(find_stock)             \
   X(find_loaded)            \
   X(check_owner)            \

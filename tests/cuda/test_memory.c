@@ -3,9 +3,9 @@
 /* ldflags: -ldl -Wl,--wrap=calloc */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory and staging lanes. */
-#include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/fault.h"
+#include "cuda/gpus.h"
 #include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
@@ -82,7 +82,7 @@ static void trim(void) {
   void *all = allocate(1000 << 10);
   CHECK(cuplug__device_allocate(0, 500 << 10, CUPLUG__STREAM(NULL), &pointer, &error) ==
         CUPLUG_ERROR_MEMORY);
-  CHECK_MESSAGE(&error, "expected 512000 bytes (0.00 GiB) on cuda:0");
+  CHECK_MESSAGE(&error, "requested 512000 bytes (0.00 GiB) on cuda:0");
   release(all);
   release(allocate(500 << 10));
   check_nothing_left();

@@ -3,7 +3,6 @@
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on streams of the caller: which GPU a stream is of, captures, order, many threads. */
-#include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/gpus.h"
