@@ -312,11 +312,6 @@ int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *ar
   return status ? name_overload(op, o, status, error) : finish(op, frame, m.most_bytes, row);
 }
 
-int cuplug__bind_shapes(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                        cuplug_frame *frame, cuplug_error *error) {
-  return bind(op, args, n_args, 0, frame, error);
-}
-
 /* ---- Without a call -------------------------------------------------------------------------- */
 
 int cuplug_infer(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args, uint32_t *row,
@@ -324,7 +319,7 @@ int cuplug_infer(cuplug_operator *op, const cuplug_argument *args, uint32_t n_ar
                  cuplug_error *error) {
   cuplug_frame f;
   const uint32_t room = *n_outputs;
-  const int status = cuplug__bind_shapes(op, args, n_args, &f, error);
+  const int status = bind(op, args, n_args, 0, &f, error);
   if (status) return status;
   *row = f.row;
   *n_outputs = f.n_tensors - f.n_inputs;

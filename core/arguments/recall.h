@@ -83,14 +83,6 @@ typedef struct cuplug__known_all {
   cuplug__again again[CUPLUG__KNOWN_SETS][CUPLUG__KNOWN_WAYS]; /* of these matches */
 } cuplug__known_all;
 
-/* Of an operator and of its arrays' dtypes and first and last sizes, so that several operators, and
- * shapes and dtypes that come in turn, are all known. Of a list the first item stands for all.
- * Nothing of the arguments is checked yet. */
-uint64_t cuplug__known_key(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args);
-
-/* The match of a key; NULL where none is kept. */
-cuplug__known *cuplug__known_of(cuplug__known_all *own, uint64_t key);
-
 /* The match of arguments that have its key, and that the thread did not use last; else NULL. */
 cuplug__known *cuplug__known_other(cuplug__known_all *own, const cuplug_operator *op,
                                    const cuplug_argument *args, uint32_t n_args);

@@ -36,7 +36,8 @@ cuplug__text cuplug__describe_dtype(uint32_t id) {
   return text;
 }
 
-cuplug__text cuplug__describe_dtypes(uint64_t bits) {
+/* "float32 | float64", "integer" where it is all of them, or "any dtype". */
+static cuplug__text describe_dtypes(uint64_t bits) {
   static const char *const groups[] = {"integer", "floating", "complex"};
   cuplug__text text = {""};
   for (size_t k = 0; k < sizeof groups / sizeof *groups; k++)
@@ -148,7 +149,7 @@ cuplug__text cuplug__describe_parameter(const cuplug_signature *s, const cuplug_
   if (x->kind == CUPLUG_PARAMETER_LIST)
     return text_of("a list of %s",
                    t->dtypes == cuplug__dtype_bits("int64") ? "integers" : "numbers");
-  const cuplug__text dtypes = cuplug__describe_dtypes(t->dtypes | t->later);
+  const cuplug__text dtypes = describe_dtypes(t->dtypes | t->later);
   if (x->kind == CUPLUG_PARAMETER_DTYPE) return dtypes;
   const int is_scalar = x->kind == CUPLUG_PARAMETER_SCALAR;
   cuplug__text text = text_of("%s%s", is_scalar ? "a scalar " : "", *t->name ? t->name : dtypes.s);

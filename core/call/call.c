@@ -9,7 +9,7 @@
 #include "base/layout.h"
 #include "base/status.h"
 #include "cuda/calls.h"
-#include "cuda/error.h"
+#include "cuda/driver.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
 #include "entry/blocks.h"

@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "cuda/calls.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
@@ -18,6 +17,7 @@
 #include "host/team.h"
 #include "host/view.h"
 #include "registry/plugin.h"
+#include "signature/formula.h"
 #include "signature/names.h"
 
 #include <internal/functions.h>
@@ -60,7 +60,18 @@
   X(plugin_fill)             \
   X(plugin_free)             \
   X(work_out_integer)        \
-  X(describe_names)
+  X(describe_names)          \
+  X(parser_start)            \
+  X(parse_formula)           \
+  X(tie_formula)             \
+  X(keep_text)               \
+  X(expect)                  \
+  X(skip_space)              \
+  X(find_array)              \
+  X(find_scalar)             \
+  X(find_place)              \
+  X(scalar_member)           \
+  X(calls_begin)
 
 typedef struct cuplug__core {
   const cuplug__driver_table *driver;

@@ -3,7 +3,6 @@
 #include "base/status.h"
 #include "cuda/calls.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"

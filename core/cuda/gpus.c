@@ -3,7 +3,6 @@
 
 #include "base/status.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 
 #include <internal/gpus.h>
 #include <pthread.h>

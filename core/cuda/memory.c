@@ -4,7 +4,6 @@
 
 #include "base/status.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "cuda/lane.h"
 #include "cuda/stream.h"

@@ -4,11 +4,40 @@
 
 #include "base/status.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 
 #include <pthread.h>
 #include <stdlib.h>
+
+/* ---- Streams under capture ------------------------------------------------------------------- */
+
+static int exchange(CUstreamCaptureMode mode) {
+  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
+  return (int)mode;
+}
+
+int cuplug__capture_relax(void) { return exchange(CUPLUG__CAPTURE_RELAXED); }
+
+void cuplug__capture_restore(const int *mode) { exchange((CUstreamCaptureMode)*mode); }
+
+int cuplug__capture_query(void *stream, int *is_captured) {
+  CUstreamCaptureStatus capture = 0;
+  int code = cuplug__driver.cuStreamIsCapturing(stream, &capture);
+  *is_captured = !code && capture;
+  return code;
+}
+
+/* Whether one of two streams is captured and the other not: then no event can order them, and what
+ * launches the graph has to. */
+static int capture_parts(void *a, void *b, int *parted) {
+  int a_is_captured, b_is_captured;
+  int code = cuplug__capture_query(a, &a_is_captured);
+  int b_code = cuplug__capture_query(b, &b_is_captured);
+  *parted = a_is_captured != b_is_captured;
+  return *parted ? 0 : code ? code : b_code;
+}
+
+/* ---- Order ----------------------------------------------------------------------------------- */
 
 #define N_KEPT 4 /* events of each GPU; threads that find none make one */
 
@@ -48,43 +77,19 @@ static int order(int32_t device, void *waiting, void *stream) {
   return code;
 }
 
-int cuplug__stream_order(int32_t device, void *waiting, void *stream, cuplug_error *error) {
+/* Orders them whether captured or not: a stream that waits for one that is captured takes part in
+ * the capture from there on. */
+static int order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error) {
   return cuplug__cuda_check(error, order(device, waiting, stream), "ordering two streams");
 }
 
 int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_error *error) {
   int parted;
   if (waiting == stream) return CUPLUG_OK;
-  int code = cuplug__capture_parts(waiting, stream, &parted);
+  int code = capture_parts(waiting, stream, &parted);
   if (parted) return CUPLUG_OK;
   if (!code) code = order(device, waiting, stream);
   return cuplug__cuda_check(error, code, "ordering two streams");
-}
-
-/* ---- Streams under capture ------------------------------------------------------------------- */
-
-static int exchange(CUstreamCaptureMode mode) {
-  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
-  return (int)mode;
-}
-
-int cuplug__capture_relax(void) { return exchange(CUPLUG__CAPTURE_RELAXED); }
-
-void cuplug__capture_restore(const int *mode) { exchange((CUstreamCaptureMode)*mode); }
-
-int cuplug__capture_query(void *stream, int *is_captured) {
-  CUstreamCaptureStatus capture = 0;
-  int code = cuplug__driver.cuStreamIsCapturing(stream, &capture);
-  *is_captured = !code && capture;
-  return code;
-}
-
-int cuplug__capture_parts(void *a, void *b, int *parted) {
-  int a_is_captured, b_is_captured;
-  int code = cuplug__capture_query(a, &a_is_captured);
-  int b_code = cuplug__capture_query(b, &b_is_captured);
-  *parted = a_is_captured != b_is_captured;
-  return *parted ? 0 : code ? code : b_code;
 }
 
 /* ---- Second streams -------------------------------------------------------------------------- */
@@ -142,11 +147,11 @@ int cuplug__second_fork(int32_t device, void *stream, cuplug__second **second,
   if (!*second && !(*second = take_idle(device, stream))) status = create(device, second, error);
   if (status) return status;
   (*second)->forked_from = stream;
-  return cuplug__stream_order(device, (*second)->stream, stream, error);
+  return order_streams(device, (*second)->stream, stream, error);
 }
 
 int cuplug__second_join(cuplug__second *second, void *stream, cuplug_error *error) {
-  const int status = cuplug__stream_order(second->device, stream, second->stream, error);
+  const int status = order_streams(second->device, stream, second->stream, error);
   release(second);
   return status;
 }

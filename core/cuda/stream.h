@@ -14,10 +14,6 @@
  * they are. */
 int cuplug__stream_synchronize(void *stream, cuplug_error *error);
 int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_error *error);
-/* Orders them whether captured or not: a stream that waits for one that is captured takes part in
- * the capture from there on. */
-int cuplug__stream_order(int32_t device, void *waiting, void *stream, cuplug_error *error);
-
 /* ---- Streams under capture ------------------------------------------------------------------- */
 
 /* What allocates, loads or waits would spoil a graph capture under way in this process, unless this
@@ -30,10 +26,6 @@ void cuplug__capture_restore(const int *mode);
 /* Whether work put on a stream becomes part of a graph. Return the driver's code: the legacy stream
  * cannot be asked while a stream that it waits for is captured. */
 int cuplug__capture_query(void *stream, int *is_captured);
-/* Whether one of two streams is captured and the other not: then no event can order them, and what
- * launches the graph has to. */
-int cuplug__capture_parts(void *a, void *b, int *parted);
-
 /* ---- Second streams -------------------------------------------------------------------------- */
 
 /* Work beside a call's stream, after what was on it and before what comes next. The device has been

@@ -4,10 +4,10 @@
 
 #include "base/rounding.h"
 #include "base/status.h"
-#include "cuda/error.h"
+#include "cuda/driver.h"
+#include "entry/prepare.h"
 #include "entry/run.h"
 #include "entry/services.h"
-#include "entry/state.h"
 #include "registry/operator.h"
 
 int cuplug__finish_error(cuplug_error *error, const char *name, int status) {

@@ -24,8 +24,6 @@ int cuplug__team_threads(void);
 /* cuplug_parallel of <cuplug/parallel.h>. */
 int cuplug__team_run(int64_t n, int64_t grain, cuplug_body *body, void *context);
 
-/* ---- How many CPUs the process may use ------------------------------------------------------- */
-
 /* Threads that are worth having, at least 1: the CPUs that the calling thread may run on, no more
  * than OMP_NUM_THREADS, and than the control groups give time for. */
 int cuplug__count_cores(void);

@@ -49,7 +49,7 @@ typedef struct cuplug__state_slot {
 
 typedef int cuplug__create_state(const cuplug_call *call, void **state);
 
-/* What an exported function makes, on the host and for each GPU: entry/state.h. */
+/* What an exported function makes, on the host and for each GPU: entry/prepare.h. */
 typedef struct cuplug__states {
   const char *symbol;
   cuplug__create_state *create; /* NULL before the code is loaded */

@@ -28,7 +28,6 @@ CUPLUG__BEGIN_C
   X(n_rounding_changes)     \
   X(parse_signature)        \
   X(parse_short)            \
-  X(parse_terms)            \
   X(free_signature)         \
   X(copy_array)             \
   X(find_stock)             \
@@ -38,8 +37,7 @@ CUPLUG__BEGIN_C
   X(used_gpus)              \
   X(query_attribute)        \
   X(release_device)         \
-  X(check_origin)           \
-  X(join_origins)
+  X(check_origin)
 
 typedef struct cuplug_functions {
   const struct cuplug__core *core; /* for the runtime: core/call/functions.h */

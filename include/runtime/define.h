@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators made in memory. Not installed. */
+/* Operators made in memory, and the numbers that they are given. Not installed. */
 #ifndef CUPLUG_RUNTIME_DEFINE_H
 #define CUPLUG_RUNTIME_DEFINE_H
 
@@ -46,6 +46,15 @@ CUPLUG_API cuplug_error *cuplug_entry_error(const cuplug_call *call);
  * "arguments: n // k: it divides by zero (n = 4, k = 0)". Returns a status. */
 CUPLUG_API int cuplug_entry_number(const cuplug_call *call, const cuplug_term *term,
                                    const char *what, uint32_t type, int64_t *number);
+
+/* Parses numbers and names with commas between, "x, n // 2, size(x, 0)": what a kernel with such a
+ * signature is given. A name alone that is no integer, but an array, another parameter or one of
+ * `own` (words with spaces between; NULL: all must be numbers), has no steps. Errors begin with
+ * `what`. The terms are the conditions of *terms, of one side each, to be freed as a signature.
+ * [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_parse_terms(const cuplug_signature *scope, const char *text, const char *what,
+                                  const char *own, cuplug_signature **terms, uint32_t *position,
+                                  cuplug_error *error);
 
 CUPLUG__END_C
 #endif

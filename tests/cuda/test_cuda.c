@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "cuda/calls.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
 #include "scenarios.h"

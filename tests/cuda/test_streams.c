@@ -4,7 +4,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on streams of the caller: which GPU a stream is of, captures, order, many threads. */
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "fake_operators.h"
 

@@ -139,10 +139,6 @@ cdef extern from "internal/core.h" nogil:
     int cuplug_parse_short "cuplug_core->parse_short"(
         const char *text, cuplug_signature **signature, uint32_t *position, cuplug_error *error
     )
-    int cuplug_parse_terms "cuplug_core->parse_terms"(
-        const cuplug_signature *scope, const char *text, const char *what, const char *own,
-        cuplug_signature **terms, uint32_t *position, cuplug_error *error
-    )
     void cuplug_free_signature "cuplug_core->free_signature"(cuplug_signature *signature)
     const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)
 

@@ -3,7 +3,13 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cuplug._engine.base.core cimport cuplug_error, cuplug_operator
-from cuplug._engine.base.core_call cimport cuplug_call, cuplug_entry, cuplug_reshape, cuplug_term
+from cuplug._engine.base.core_call cimport (
+    cuplug_call,
+    cuplug_entry,
+    cuplug_reshape,
+    cuplug_signature,
+    cuplug_term,
+)
 
 cdef extern from "runtime/jit.h" nogil:
     ctypedef struct cuplug_program:
@@ -146,4 +152,9 @@ cdef extern from "runtime/define.h" nogil:
     int cuplug_entry_number(
         const cuplug_call *call, const cuplug_term *term, const char *what, uint32_t type,
         int64_t *number
+    )
+
+    int cuplug_parse_terms(
+        const cuplug_signature *scope, const char *text, const char *what, const char *own,
+        cuplug_signature **terms, uint32_t *position, cuplug_error *error
     )
