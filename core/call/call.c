@@ -3,8 +3,8 @@
 #include "call/call.h"
 
 #include "arguments/bind.h"
-#include "arguments/element_ranges.h"
-#include "arguments/like.h"
+#include "arguments/scalars.h"
+#include "arguments/shapes.h"
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"

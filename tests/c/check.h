@@ -20,12 +20,12 @@ static int n_failed;
   } while (0)
 
 /* The text must hold each character of what is expected. */
-#define CHECK_TEXT(seen, wanted)                                                              \
-  do {                                                                                        \
-    if (strcmp(seen, wanted)) {                                                               \
+#define CHECK_TEXT(seen, wanted)                                                                \
+  do {                                                                                          \
+    if (strcmp(seen, wanted)) {                                                                 \
       fprintf(stderr, "%s:%d:\n  got   %s\n  expected %s\n", __FILE__, __LINE__, seen, wanted); \
-      n_failed++;                                                                             \
-    }                                                                                         \
+      n_failed++;                                                                               \
+    }                                                                                           \
   } while (0)
 
 #endif

@@ -258,9 +258,9 @@ def test_gpus_that_only_c_has_used_are_waited_for(run_streams):
 def test_out_of_device_memory(run_fake):
     body = """
     for _ in range(5):
-        with Raises(MemoryError, "expected 4000 bytes (0.00 GiB) on cuda:0, free "):
+        with Raises(MemoryError, "requested 4000 bytes (0.00 GiB) on cuda:0, free "):
             gpu.crash(x)
-        with Raises(MemoryError, "expected 1048576 bytes"):
+        with Raises(MemoryError, "requested 1048576 bytes"):
             cuplug.empty((1 << 20,), np.uint8, "cuda")
     d = cuplug.asarray(x)
     with Raises(MemoryError, "triple: out: out of device memory: requested 4000 bytes"):
