@@ -162,8 +162,8 @@ FUZZ_FLAGS = -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 fuzz: ## Fuzz the table reader, the signature parser and calls with clang's libFuzzer
 	@mkdir -p $(BUILD)/fuzz
 	for target in table signature bind; do \
-	  clang -std=c11 -D_GNU_SOURCE -g -O1 $(FUZZ_FLAGS) -Iinclude -Icore \
-	    tests/fuzz/fuzz_$$target.c core/*/*.c -ldl -o $(BUILD)/fuzz/$$target && mkdir -p $(BUILD)/fuzz/new_$$target && \
+	  clang -std=c11 -D_GNU_SOURCE -g -O1 $(FUZZ_FLAGS) -Iinclude -Icore -Iruntime \
+	    tests/fuzz/fuzz_$$target.c core/*/*.c runtime/base/core.c runtime/entry/define.c runtime/signature/terms.c -ldl -o $(BUILD)/fuzz/$$target && mkdir -p $(BUILD)/fuzz/new_$$target && \
 	  $(BUILD)/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) $(BUILD)/fuzz/new_$$target tests/fuzz/corpus/$$target || exit 1; done
 
 MINUTES ?= 60

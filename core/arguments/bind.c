@@ -4,7 +4,6 @@
  * no overload fits is the best one matched again with an error record to fill. */
 #include "arguments/bind.h"
 
-#include "arguments/apart.h"
 #include "arguments/lists.h"
 #include "arguments/match.h"
 #include "arguments/overlap.h"
@@ -16,7 +15,7 @@
 #include "base/status.h"
 #include "host/copies.h"
 #include "host/view.h"
-#include "registry/rows.h"
+#include "registry/operator.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -313,7 +312,23 @@ int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *ar
   return status ? name_overload(op, o, status, error) : finish(op, frame, m.most_bytes, row);
 }
 
-int cuplug__bind_shapes(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                        cuplug_frame *frame, cuplug_error *error) {
-  return bind(op, args, n_args, 0, frame, error);
+/* ---- Without a call -------------------------------------------------------------------------- */
+
+int cuplug_infer(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args, uint32_t *row,
+                 cuplug_tensor *outputs, int64_t (*sizes)[CUPLUG_MAX_NDIM], uint32_t *n_outputs,
+                 cuplug_error *error) {
+  cuplug_frame f;
+  const uint32_t room = *n_outputs;
+  const int status = bind(op, args, n_args, 0, &f, error);
+  if (status) return status;
+  *row = f.row;
+  *n_outputs = f.n_tensors - f.n_inputs;
+  for (uint32_t k = 0; k < *n_outputs && k < room; k++) {
+    outputs[k] = f.tensors[f.n_inputs + k];
+    outputs[k].shape = sizes[k];
+    outputs[k].strides = NULL;
+    memcpy(sizes[k], f.tensors[f.n_inputs + k].shape, (size_t)outputs[k].ndim * sizeof(int64_t));
+  }
+  cuplug_free_blocks(f.blocks);
+  return CUPLUG_OK;
 }

@@ -35,8 +35,4 @@ void cuplug__spread_inputs(cuplug_frame *frame);
  * them always. */
 void cuplug__write_strides(cuplug_frame *frame);
 
-/* As cuplug_bind, for arrays that may have no memory: the frame is not to be run. */
-int cuplug__bind_shapes(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                        cuplug_frame *frame, cuplug_error *error);
-
 #endif

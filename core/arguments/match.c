@@ -244,25 +244,17 @@ CUPLUG__COLD static int refuse_strides(cuplug__match *m, int32_t i, const cuplug
 /* What an in-out array must be, since it cannot be copied: contiguous or without shared elements,
  * aligned and writable. */
 static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, int contiguous) {
+  const char *wrong = NULL;
   if (a->flags & CUPLUG_READ_ONLY)
-    return cuplug__mismatch(
-        m, i, CUPLUG_ERROR_VALUE,
-        "got a read-only array, expected a writable one: it is changed in place");
-  if (a->flags & CUPLUG_MISALIGNED)
-    return cuplug__mismatch(
-        m, i, CUPLUG_ERROR_VALUE,
-        "got a misaligned array, expected an aligned one: it is changed in place");
-  if (!contiguous && !m->takes_strides)
-    return cuplug__mismatch(
-        m, i, CUPLUG_ERROR_VALUE,
-        "got an array that is not C-contiguous, expected a C-contiguous one: it is changed "
-        "in place");
-  if (!contiguous && cuplug__shares_elements(&a->tensor))
-    return cuplug__mismatch(
-        m, i, CUPLUG_ERROR_VALUE,
-        "got an array whose elements share memory, expected one with memory for "
-        "each: it is changed in place");
-  return CUPLUG_OK;
+    wrong = "a read-only array, expected a writable one";
+  else if (a->flags & CUPLUG_MISALIGNED)
+    wrong = "a misaligned array, expected an aligned one";
+  else if (!contiguous && !m->takes_strides)
+    wrong = "an array that is not C-contiguous, expected a C-contiguous one";
+  else if (!contiguous && cuplug__shares_elements(&a->tensor))
+    wrong = "an array whose elements share memory, expected one with memory for each";
+  if (!wrong) return CUPLUG_OK;
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s: it is changed in place", wrong);
 }
 
 CUPLUG__COLD static int refuse_guarantees(cuplug__match *m, int32_t i, const cuplug_tensor *t) {

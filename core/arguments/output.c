@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that the caller brings along. */
 #include "arguments/guarantees.h"
-#include "arguments/like.h"
 #include "arguments/overlap.h"
+#include "arguments/shapes.h"
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
@@ -10,10 +10,14 @@
 
 #include <string.h>
 
+/* Output k among the parameters. */
+static const cuplug_parameter *parameter_of(const cuplug_frame *f, uint32_t k) {
+  return &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
+}
+
 static int refuse(const cuplug_frame *f, uint32_t k, int status, const char *seen,
                   const char *wanted, cuplug_error *error) {
-  const cuplug_parameter *x = &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
-  const char *name = *x->name ? x->name : "out";
+  const char *name = *parameter_of(f, k)->name ? parameter_of(f, k)->name : "out";
   return cuplug__fail(error, status, "%s: %s: got %s, expected %s", f->signature->name, name, seen,
                       wanted);
 }
@@ -51,7 +55,7 @@ static int is_zero(const cuplug_frame *f, uint32_t k) {
 
 CUPLUG__COLD static int refuse_order(const cuplug_frame *f, uint32_t k, const cuplug_tensor *given,
                                      cuplug_error *error) {
-  const cuplug_parameter *x = &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
+  const cuplug_parameter *x = parameter_of(f, k);
   const cuplug_tensor *t = &f->tensors[f->n_inputs + k];
   int64_t in_order[CUPLUG_MAX_NDIM];
   cuplug__contiguous_strides(t->ndim, t->shape, in_order);
@@ -66,39 +70,37 @@ CUPLUG__COLD static int refuse_order(const cuplug_frame *f, uint32_t k, const cu
 /* Writable, aligned, contiguous unless strides are taken. */
 static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument *given,
                         cuplug_error *error) {
-  const uint32_t flags = f->op->overloads[f->row].row->flags;
-  const uint32_t wanted = f->home.type == CUPLUG_CUDA
-                              ? CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_CUDA_TAKES_STRIDES
-                              : CUPLUG_ROW_TAKES_STRIDES;
+  const cuplug_tensor *t = &given->tensor;
+  const cuplug_parameter *x = parameter_of(f, k);
+  const uint32_t on_gpu = f->home.type == CUPLUG_CUDA ? CUPLUG_ROW_CUDA_TAKES_STRIDES : 0;
+  const uint32_t strided =
+      f->op->overloads[f->row].row->flags & (CUPLUG_ROW_TAKES_STRIDES | on_gpu);
+  const char *got = NULL, *wanted = NULL;
   if (given->flags & CUPLUG_READ_ONLY)
-    return refuse(f, k, CUPLUG_ERROR_VALUE, "a read-only array", "a writable one", error);
-  if (given->flags & CUPLUG_MISALIGNED)
-    return refuse(f, k, CUPLUG_ERROR_VALUE, "a misaligned array", "an aligned one", error);
-  if (!(flags & wanted) && !cuplug__is_contiguous(&given->tensor))
-    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array that is not C-contiguous",
-                  "a C-contiguous one", error);
-  if (!cuplug__has_possible_strides(&given->tensor))
-    return refuse(f, k, CUPLUG_ERROR_VALUE,
-                  cuplug__describe_strides(given->tensor.strides, given->tensor.ndim).s,
+    got = "a read-only array", wanted = "a writable one";
+  else if (given->flags & CUPLUG_MISALIGNED)
+    got = "a misaligned array", wanted = "an aligned one";
+  else if (!strided && !cuplug__is_contiguous(t))
+    got = "an array that is not C-contiguous", wanted = "a C-contiguous one";
+  else if (!cuplug__has_possible_strides(t))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, cuplug__describe_strides(t->strides, t->ndim).s,
                   "strides that keep its elements within 2^62 bytes", error);
-  if (cuplug__shares_elements(&given->tensor))
-    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array whose elements share memory",
-                  "one with memory for each", error);
-  const cuplug_parameter *x = &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
-  if (cuplug__breaks_guarantees(x, &given->tensor)) {
-    const cuplug__guarantee_text text = cuplug__describe_broken(x, &given->tensor);
+  else if (cuplug__shares_elements(t))
+    got = "an array whose elements share memory", wanted = "one with memory for each";
+  if (got) return refuse(f, k, CUPLUG_ERROR_VALUE, got, wanted, error);
+  if (cuplug__breaks_guarantees(x, t)) {
+    const cuplug__guarantee_text text = cuplug__describe_broken(x, t);
     return refuse(f, k, CUPLUG_ERROR_VALUE, text.got, text.expected, error);
   }
-  if (x->like && !cuplug__has_layout_of(&given->tensor, &f->tensors[f->n_inputs + k]))
-    return refuse_order(f, k, &given->tensor, error);
-  const cuplug__span span = cuplug__span_of(&given->tensor);
-  if (is_zero(f, k) && span.high - span.low != (uintptr_t)cuplug__n_bytes(&given->tensor))
-    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array with gaps between its elements",
-                  "one without: it is cleared before the call", error);
-  if (!cuplug__first_element(&given->tensor) && cuplug__n_bytes(&given->tensor))
-    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array without memory (a null pointer)", "memory",
-                  error);
-  return CUPLUG_OK;
+  if (x->like && !cuplug__has_layout_of(t, &f->tensors[f->n_inputs + k]))
+    return refuse_order(f, k, t, error);
+  const cuplug__span span = cuplug__span_of(t);
+  if (is_zero(f, k) && span.high - span.low != (uintptr_t)cuplug__n_bytes(t))
+    got = "an array with gaps between its elements",
+    wanted = "one without: it is cleared before the call";
+  else if (!cuplug__first_element(t) && cuplug__n_bytes(t))
+    got = "an array without memory (a null pointer)", wanted = "memory";
+  return got ? refuse(f, k, CUPLUG_ERROR_VALUE, got, wanted, error) : CUPLUG_OK;
 }
 
 /* Of the arrays of lists that are not among the frame's tensors. */

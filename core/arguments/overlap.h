@@ -3,6 +3,7 @@
 #ifndef CUPLUG_CORE_ARGUMENTS_OVERLAP_H
 #define CUPLUG_CORE_ARGUMENTS_OVERLAP_H
 
+#include "arguments/match.h"
 #include "base/layout.h"
 
 /* 1 when some byte belongs to an element of both. Exact, unless deciding takes more than some
@@ -16,5 +17,11 @@ static inline const char *cuplug__overlap_verb(int overlap) {
 
 /* 1 when both have the same elements at the same addresses. */
 int cuplug__same_memory(const cuplug_tensor *a, const cuplug_tensor *b);
+
+/* ---- Lists of any length --------------------------------------------------------------------- */
+
+/* Refuses arrays that are changed in place and share memory with others: in O(n log n) for n
+ * arrays, but for those that interleave. */
+int cuplug__check_apart(cuplug__match *m);
 
 #endif

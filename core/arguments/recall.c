@@ -2,8 +2,48 @@
 #include "arguments/recall.h"
 
 #include "arguments/match.h"
+#include "base/dtype.h"
 
 #include <string.h>
+
+static uint64_t add_argument(uint64_t key, const cuplug_argument *a) {
+  const cuplug_tensor *t = &a->tensor;
+  key = key * 31 + a->kind;
+  if (a->kind == CUPLUG_ARGUMENT_DTYPE) return key * 31 + cuplug__id_of(a->scalar.dtype);
+  if (a->kind != CUPLUG_ARGUMENT_ARRAY) return key;
+  key = key * 31 + cuplug_type(t);
+  if (t->shape && t->ndim > 0 && t->ndim <= CUPLUG__KNOWN_DIMS)
+    key = (key * 31 + (uint64_t)t->shape[0]) * 31 + (uint64_t)t->shape[t->ndim - 1];
+  return key;
+}
+
+/* Of an operator and of its arrays' dtypes and first and last sizes, so that several operators, and
+ * shapes and dtypes that come in turn, are all known. Of a list the first item stands for all.
+ * Nothing of the arguments is checked yet. */
+static uint64_t key_of(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args) {
+  uint64_t key = op->number;
+  for (uint32_t i = 0; i < n_args && i < CUPLUG_MAX_ARGUMENTS; i++) {
+    const cuplug_argument *a = &args[i];
+    key = add_argument(key, a);
+    if (a->kind == CUPLUG_ARGUMENT_LIST && a->list.n && a->list.items)
+      key = add_argument(key * 31 + a->list.n, a->list.items);
+  }
+  return key * 0x9e3779b97f4a7c15;
+}
+
+/* The match of a key; NULL where none is kept. */
+static cuplug__known *match_of(cuplug__known_all *own, uint64_t key) {
+  cuplug__known_set *set = &own->sets[key >> 60];
+  for (uint32_t k = 0; k < CUPLUG__KNOWN_WAYS; k++)
+    if (set->of[k].key == key && set->of[k].number) return &set->of[k];
+  return NULL;
+}
+
+cuplug__known *cuplug__known_other(cuplug__known_all *own, const cuplug_operator *op,
+                                   const cuplug_argument *args, uint32_t n_args) {
+  cuplug__known *known = match_of(own, key_of(op, args, n_args));
+  return known == own->last[op->number % CUPLUG__KNOWN_LAST] ? NULL : known;
+}
 
 static cuplug__known_all *make_memory(void) {
   cuplug__own *own = cuplug__own_of(CUPLUG__OWN_MATCHES);
@@ -15,7 +55,7 @@ static cuplug__known_all *make_memory(void) {
  * that. */
 static cuplug__known *place_for(cuplug__known_all *own, uint64_t key) {
   cuplug__known_set *set = &own->sets[key >> 60];
-  cuplug__known *known = cuplug__known_of(own, key);
+  cuplug__known *known = match_of(own, key);
   if (!known) known = &set->of[set->next++ % CUPLUG__KNOWN_WAYS];
   cuplug__again *again = &own->again[key >> 60][known - set->of];
   if (again->state == CUPLUG__AGAIN_BUSY) return NULL;
@@ -82,7 +122,7 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
   if (!op->number || !can_be_kept(m)) return;
   cuplug__known_all *own = make_memory();
   if (!own) return;
-  const uint64_t key = cuplug__known_key(op, m->args, m->n_args);
+  const uint64_t key = key_of(op, m->args, m->n_args);
   cuplug__known *known = place_for(own, key);
   if (!known) return;
   own->last[op->number % CUPLUG__KNOWN_LAST] = known;

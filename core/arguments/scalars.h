@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments that are no arrays. */
+/* Arguments that are no arrays, and the ranges of elements. */
 #ifndef CUPLUG_CORE_ARGUMENTS_SCALARS_H
 #define CUPLUG_CORE_ARGUMENTS_SCALARS_H
 
 #include "arguments/match.h"
 #include "registry/operator.h"
 
+#include <internal/frame.h>
+
 /* Fits the scalars and lists of an overload whose arrays were matched, and checks its ranges. */
 int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o);
+
+/* ---- Ranges of elements ---------------------------------------------------------------------- */
+
+/* With CUPLUG_CHECK_ELEMENTS=1, checks the elements of arrays on the host. Returns ERROR_VALUE for
+ * one out of its range, and says where it is. */
+int cuplug__check_elements(const cuplug_frame *frame, cuplug_error *error);
 
 #endif

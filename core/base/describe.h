@@ -14,8 +14,6 @@ cuplug__text cuplug__describe_argument(const cuplug_argument *argument);
 /* "T[m, *row] with T: float32 | float64"; "int32"; "\"raise\", \"wrap\" or \"clip\"". */
 cuplug__text cuplug__describe_parameter(const cuplug_signature *signature,
                                         const cuplug_parameter *parameter);
-/* "float32 | float64", "integer" where it is all of them, or "any dtype". */
-cuplug__text cuplug__describe_dtypes(uint64_t bits);
 /* "float32". */
 cuplug__text cuplug__describe_dtype(uint32_t id);
 /* "(3, 4)", as Python writes a tuple; sizes of -1 as "?". */

@@ -5,10 +5,16 @@
 #include <string.h>
 
 uint64_t cuplug__hash(uint64_t hash, const void *bytes, size_t n) {
+  const uint64_t factor = 0x9e3779b97f4a7c15u;
   const unsigned char *c = bytes;
-  if (!hash) hash = 0xcbf29ce484222325u;
-  for (size_t k = 0; k < n; k++) hash = (hash ^ c[k]) * 0x100000001b3u;
-  return hash;
+  uint64_t word;
+  for (; n >= sizeof word; n -= sizeof word, c += sizeof word) {
+    memcpy(&word, c, sizeof word);
+    hash = (hash ^ word) * factor + 1;
+  }
+  for (word = n; n; n--) word = word << 8 | *c++;
+  hash = (hash ^ word) * factor;
+  return hash ^ hash >> 32; /* a product's low bits come of low bits alone */
 }
 
 uint64_t cuplug__hash_text(const char *text) { return cuplug__hash(0, text, strlen(text)); }

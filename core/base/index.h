@@ -18,7 +18,7 @@ typedef struct cuplug__index {
   size_t n;
 } cuplug__index;
 
-/* FNV-1a, which goes on from `hash`: 0 at first. */
+/* By products of words, which goes on from `hash`: 0 at first. */
 uint64_t cuplug__hash(uint64_t hash, const void *bytes, size_t n);
 uint64_t cuplug__hash_text(const char *text);
 

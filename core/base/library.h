@@ -4,6 +4,7 @@
 #define CUPLUG_CORE_BASE_LIBRARY_H
 
 #include <cuplug/host.h>
+#include <sys/types.h>
 
 /* What an address must be in cuplug__library_holds. */
 #define CUPLUG__DATA 0
@@ -45,5 +46,22 @@ int cuplug__library_read_names(void *library, cuplug__library_names *names);
 /* The file that holds an address, as the dynamic linker knows it, or "/proc/self/exe"; "" when none
  * does. Waits for no thread that loads a library. */
 const char *cuplug__library_of(const void *address);
+
+/* ---- Copies in memory ------------------------------------------------------------------------ */
+
+/* 1 if copies have names that the dynamic linker can open. */
+int cuplug__copy_is_possible(void);
+
+/* Copies the first bytes of an open file to memory that nobody can write any more; `name` is shown
+ * in /proc/self/maps. Returns a descriptor, or -1 with errno. */
+int cuplug__copy_to_memory(const char *name, int fd, off_t bytes);
+
+/* Returns a path of a copy, to be freed, that the dynamic linker has not seen before; NULL without
+ * memory. It leads to the copy in this process and in debuggers while the descriptor is open. */
+char *cuplug__copy_path(int copy);
+
+/* Returns another spelling of an absolute path, to be freed, that the dynamic linker has not seen
+ * before: it takes a name that it knows for the library that it has. NULL without memory. */
+char *cuplug__respell(const char *path);
 
 #endif

@@ -8,10 +8,7 @@
 #include "base/own.h"
 #include "base/status.h"
 #include "cuda/calls.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
@@ -19,6 +16,9 @@
 #include "host/copies.h"
 #include "host/team.h"
 #include "host/view.h"
+#include "registry/plugin.h"
+#include "signature/formula.h"
+#include "signature/names.h"
 
 #include <internal/functions.h>
 
@@ -53,7 +53,25 @@
   X(elements_still)          \
   X(view_array)              \
   X(view_is_transposed)      \
-  X(host_copy_whole)
+  X(host_copy_whole)         \
+  X(is_identifier)           \
+  X(flag_key)                \
+  X(row_read)                \
+  X(plugin_fill)             \
+  X(plugin_free)             \
+  X(work_out_integer)        \
+  X(describe_names)          \
+  X(parser_start)            \
+  X(parse_formula)           \
+  X(tie_formula)             \
+  X(keep_text)               \
+  X(expect)                  \
+  X(skip_space)              \
+  X(find_array)              \
+  X(find_scalar)             \
+  X(find_place)              \
+  X(scalar_member)           \
+  X(calls_begin)
 
 typedef struct cuplug__core {
   const cuplug__driver_table *driver;

@@ -3,7 +3,6 @@
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
-#include "base/structs.h"
 #include "call/call.h"
 #include "registry/operator.h"
 

@@ -5,10 +5,7 @@
 #include "cuda/calls.h"
 
 #include "base/status.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "cuda/origin.h"
 #include "cuda/stream.h"
@@ -332,16 +329,4 @@ int cuplug__calls_begin(const cuplug__names *names, int32_t device, void *stream
   *fault = &g->block->records[k];
   *origin = g->first + k;
   return CUPLUG_OK;
-}
-
-int cuplug_join_origins(int32_t device, void *stream, const uint64_t *origins, uint32_t n,
-                        uint64_t *origin, cuplug_error *error) {
-  static const cuplug__names unnamed; /* the record has no fault of its own */
-  cuplug_fault *unused;
-  *origin = n ? origins[0] : 0;
-  while (n && origins[n - 1] == *origin) n--;
-  if (!n) return CUPLUG_OK;
-  CUPLUG__ENTER_OR_RETURN(device, error);
-  return cuplug__calls_begin(&unnamed, device, CUPLUG__STREAM(stream), origins, n, &unused, origin,
-                             error);
 }

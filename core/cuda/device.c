@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public functions on devices: enter, do, leave. */
 #include "base/status.h"
-#include "base/structs.h"
 #include "cuda/calls.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"

@@ -37,11 +37,10 @@ static int find_functions(void *library, cuplug_error *error) {
     void *slot;
   } functions[] = {
 #define CUPLUG__X(function, symbol, parameters) {symbol, &cuplug__driver.function},
-      CUPLUG__DRIVER_LIST(CUPLUG__X) CUPLUG__LIBRARY_LIST(CUPLUG__X) CUPLUG__NEWER_LIST(CUPLUG__X)
-          CUPLUG__TEXTURE_LIST(CUPLUG__X)
+      CUPLUG__DRIVER_LIST(CUPLUG__X) CUPLUG__LOADING_LIST(CUPLUG__X)
 #undef CUPLUG__X
   };
-  const size_t n_needed = offsetof(cuplug__driver_table, cuLibraryLoadData) / sizeof(void *);
+  const size_t n_needed = offsetof(cuplug__driver_table, cuKernelGetFunction) / sizeof(void *);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     void *address = cuplug__library_symbol(library, functions[i].symbol);
     memcpy(functions[i].slot, &address, sizeof address);
@@ -89,4 +88,87 @@ int cuplug__driver_launch(void *kernel, const cuplug_grid *grid, void *stream, v
   }
   return (int)cuplug__driver.cuLaunchKernelEx((const CUlaunchConfig *)&config, kernel, arguments,
                                               NULL);
+}
+
+/* ---- Errors, with what to do about them ------------------------------------------------------ */
+
+/* Errors that "leave the process in an inconsistent state", by the driver's documentation. */
+static const int sticky_codes[] = {214, 220, 226, 700, 702, 709, 710, 714,
+                                   715, 716, 717, 718, 719, 721, 911};
+
+/* Launched last, and the other operator before: an error may show at the launch after it. Apart
+ * from what calls only read. */
+static _Alignas(128) const char *_Atomic last_launched;
+static const char *_Atomic launched_before;
+static _Alignas(128) _Atomic int sticky_code;
+static const char *_Atomic sticky_name;
+static const char *_Atomic sticky_before;
+
+static int is_sticky(int code) {
+  for (size_t i = 0; i < sizeof sticky_codes / sizeof *sticky_codes; i++)
+    if (code == sticky_codes[i]) return 1;
+  return 0;
+}
+
+/* Written when it changes: threads that call one operator write to no line that they share. */
+void cuplug__cuda_note_operator(const char *name) {
+  const char *last = atomic_load_explicit(&last_launched, memory_order_relaxed);
+  if (last == name) return;
+  atomic_store_explicit(&launched_before, last, memory_order_relaxed);
+  atomic_store_explicit(&last_launched, name, memory_order_release);
+}
+
+int cuplug__cuda_sticky(void) { return atomic_load_explicit(&sticky_code, memory_order_relaxed); }
+
+/* The first to be noted wins. */
+void cuplug__cuda_note_sticky(int code, const char *name) {
+  const char *nobody = NULL;
+  int none = 0;
+  if (!is_sticky(code)) return;
+  if (name && atomic_compare_exchange_strong(&sticky_name, &nobody, name))
+    atomic_store(&sticky_before, atomic_load(&launched_before));
+  atomic_compare_exchange_strong(&sticky_code, &none, code);
+}
+
+void cuplug__cuda_explain(cuplug_error *error, int code) {
+  if (code == CUPLUG__CU_INSUFFICIENT_DRIVER || code == CUPLUG__CU_UNSUPPORTED_PTX_VERSION)
+    cuplug__append(error,
+                   "; the plugin was built with a newer CUDA than the driver supports (%d.%d): "
+                   "update the driver, or build the plugin with an older toolkit",
+                   cuplug__driver_version / 1000, cuplug__driver_version % 1000 / 10);
+  if (code == CUPLUG__CU_NO_BINARY_FOR_GPU)
+    cuplug__append(error, "; the plugin has no code for this GPU: build it for its architecture");
+  if (code == CUPLUG__CU_CAPTURE_IMPLICIT)
+    cuplug__append(error, "; a CUDA graph is being captured, and the legacy default stream cannot "
+                          "be used meanwhile: give the captured stream with stream=");
+  else if (code >= CUPLUG__CU_CAPTURE_UNSUPPORTED && code <= CUPLUG__CU_CAPTURE_WRONG_THREAD)
+    cuplug__append(error, "; a CUDA graph is being captured, and this cannot be part of one");
+  if (!is_sticky(code)) return;
+  cuplug__cuda_note_sticky(code, atomic_load_explicit(&last_launched, memory_order_acquire));
+  const char *name = atomic_load(&sticky_name), *before = atomic_load(&sticky_before);
+  cuplug__append(error, "; CUDA cannot be used any more in this process%s%s%s%s: restart it",
+                 name ? ", first seen after operator " : "", name ? name : "",
+                 before ? ", before it " : "", before ? before : "");
+}
+
+int cuplug__cuda_report(cuplug_error *error, int code, const char *doing) {
+  const char *name = NULL, *text = NULL;
+  if (code == CUPLUG__CU_OUT_OF_MEMORY)
+    return cuplug__fail(error, CUPLUG_ERROR_MEMORY, "%s: CUDA ran out of memory", doing);
+  if (cuplug__driver.cuGetErrorName) cuplug__driver.cuGetErrorName((CUresult)code, &name);
+  if (cuplug__driver.cuGetErrorString) cuplug__driver.cuGetErrorString((CUresult)code, &text);
+  cuplug__fail(error, CUPLUG_ERROR_CUDA, "%s: CUDA error %d%s%s%s%s", doing, code, name ? ", " : "",
+               name ? name : "", text ? ": " : "", text ? text : "");
+  if (error) error->cuda_code = code;
+  return CUPLUG_ERROR_CUDA;
+}
+
+int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing) {
+  int status = cuplug__cuda_report(error, code, doing);
+  if (status == CUPLUG_ERROR_CUDA) cuplug__cuda_explain(error, code);
+  return status;
+}
+
+int cuplug__cuda_check(cuplug_error *error, int code, const char *doing) {
+  return code ? cuplug__cuda_fail(error, code, doing) : CUPLUG_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the core uses of the CUDA driver: functions found at run time, types and constants. No
- * header of the CUDA toolkit is needed; tests/c/test_driver_types.c compares this one with
- * cuda.h, whose own types are taken when it was included before. */
+ * header of the CUDA toolkit is needed; tests/cuda/test_driver_types.c compares this one with
+ * cuda.h, whose own types are taken when it was included before. Then errors of the driver and of
+ * CUDA's runtime, which become error records. */
 #ifndef CUPLUG_CORE_CUDA_DRIVER_H
 #define CUPLUG_CORE_CUDA_DRIVER_H
 
@@ -42,49 +43,6 @@ typedef struct cuplug__launch_config {
   uint32_t n_attributes;
 } cuplug__launch_config;
 
-/* The driver's CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY3D, CUDA_RESOURCE_DESC and CUDA_TEXTURE_DESC. */
-typedef struct cuplug__texels {
-  size_t width, height, depth; /* 0: no such dimension */
-  int32_t format;
-  uint32_t n_channels;
-  uint32_t flags;
-} cuplug__texels;
-
-typedef struct cuplug__copy_end {
-  size_t x_bytes, y, z, level;
-  int32_t memory_type;
-  const void *host;
-  unsigned long long device;
-  void *array;
-  void *reserved;
-  size_t pitch_bytes, height;
-} cuplug__copy_end;
-
-typedef struct cuplug__copy_3d {
-  cuplug__copy_end from, to;
-  size_t width_bytes, height, depth;
-} cuplug__copy_3d;
-
-typedef struct cuplug__resource {
-  int32_t type;
-  union {
-    void *array;
-    int32_t reserved[32];
-  } of;
-  uint32_t flags;
-} cuplug__resource;
-
-typedef struct cuplug__sampler {
-  int32_t addressing[3];
-  int32_t filter;
-  uint32_t flags;
-  uint32_t anisotropy;
-  int32_t mipmap_filter;
-  float mipmap[3];
-  float border[4];
-  int32_t reserved[12];
-} cuplug__sampler;
-
 #ifndef __cuda_cuda_h__
 typedef int CUresult;
 typedef int CUdevice;
@@ -103,20 +61,8 @@ typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
-typedef int CUjit_option;
-typedef int CUlibraryOption;
-typedef int CUfunction_attribute;
-typedef size_t (*CUoccupancyB2DSize)(int);
 typedef cuplug__pool_properties CUmemPoolProps;
 typedef cuplug__launch_config CUlaunchConfig;
-typedef struct CUarray_st *CUarray;
-typedef unsigned long long CUtexObject;
-typedef unsigned long long CUsurfObject;
-typedef cuplug__texels CUDA_ARRAY3D_DESCRIPTOR;
-typedef cuplug__copy_3d CUDA_MEMCPY3D;
-typedef cuplug__resource CUDA_RESOURCE_DESC;
-typedef cuplug__sampler CUDA_TEXTURE_DESC;
-typedef struct CUDA_RESOURCE_VIEW_DESC_st CUDA_RESOURCE_VIEW_DESC;
 #endif
 
 enum {
@@ -138,20 +84,10 @@ enum {
   CUPLUG__CU_CAPTURE_IMPLICIT = 906,
   CUPLUG__CU_CAPTURE_WRONG_THREAD = 908,
 
-  CUPLUG__MAX_BLOCK_DIM_X = 2, /* device attributes; y and z follow */
-  CUPLUG__MAX_GRID_DIM_X = 5,
   CUPLUG__N_MULTIPROCESSORS = 16,
-  CUPLUG__COOPERATIVE_LAUNCH = 95,
-  CUPLUG__MAX_SHARED_OPTIN = 97,
   CUPLUG__CAPABILITY_MAJOR = 75,
   CUPLUG__CAPABILITY_MINOR = 76,
   CUPLUG__MEMORY_POOLS_SUPPORTED = 115,
-  CUPLUG__KERNEL_MAX_THREADS = 0, /* kernel attributes */
-  CUPLUG__KERNEL_SHARED_BYTES = 1,
-  CUPLUG__KERNEL_CONSTANT_BYTES = 2,
-  CUPLUG__KERNEL_LOCAL_BYTES = 3,
-  CUPLUG__KERNEL_N_REGISTERS = 4,
-  CUPLUG__KERNEL_MAX_DYNAMIC_SHARED = 8,
   CUPLUG__POOL_RELEASE_THRESHOLD = 4, /* pool attributes */
   CUPLUG__POOL_RESERVED = 5,
   CUPLUG__POOL_USED = 7,
@@ -167,20 +103,11 @@ enum {
   CUPLUG__LAUNCH_COOPERATIVE = 2, /* launch attributes */
   CUPLUG__LAUNCH_CLUSTER = 4,
   CUPLUG__LAUNCH_OVERLAPPING = 6,
-  CUPLUG__JIT_ERROR_LOG = 5, /* options of the compiler of PTX */
-  CUPLUG__JIT_ERROR_LOG_BYTES = 6,
   CUPLUG__POINTER_MEMORY_TYPE = 2, /* pointer attributes */
   CUPLUG__POINTER_BUFFER_ID = 7,
   CUPLUG__POINTER_IS_MANAGED = 8,
   CUPLUG__POINTER_DEVICE = 9, /* the ordinal */
-  CUPLUG__MEMORY_TYPE_HOST = 1,
-  CUPLUG__ARRAY_SURFACE = 2, /* a flag of arrays: surfaces may write them */
-  CUPLUG__COPY_DEVICE = 2,   /* types of memory in copies */
-  CUPLUG__COPY_ARRAY = 3,
-  CUPLUG__RESOURCE_ARRAY = 0,
-  CUPLUG__ADDRESS_CLAMP = 1,
-  CUPLUG__READ_AS_INTEGER = 1, /* flags of textures */
-  CUPLUG__NORMALIZED = 2
+  CUPLUG__MEMORY_TYPE_HOST = 1
 };
 
 /* X(function, symbol, parameters). All return a CUresult. */
@@ -244,49 +171,18 @@ enum {
   X(cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **)) \
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))
 
-/* Of code that was compiled at run time, from CUDA 12.0 on: NULL where they are missing. */
-#define CUPLUG__LIBRARY_LIST(X)                                                                    \
-  X(cuLibraryLoadData, "cuLibraryLoadData",                                                        \
-    (CUlibrary *, const void *, CUjit_option *, void **, unsigned int, CUlibraryOption *, void **, \
-     unsigned int))                                                                                \
-  X(cuLibraryGetKernel, "cuLibraryGetKernel", (CUkernel *, CUlibrary, const char *))               \
-  X(cuLibraryGetGlobal, "cuLibraryGetGlobal", (CUdeviceptr *, size_t *, CUlibrary, const char *))  \
+/* To prepare operators, from CUDA 12.0 to 12.5 on: NULL where they are missing. */
+#define CUPLUG__LOADING_LIST(X)                                                                    \
   X(cuKernelGetFunction, "cuKernelGetFunction", (CUfunction *, CUkernel))                          \
-  X(cuKernelGetAttribute, "cuKernelGetAttribute",                                                  \
-    (int *, CUfunction_attribute, CUkernel, CUdevice))                                             \
-  X(cuKernelSetAttribute, "cuKernelSetAttribute", (CUfunction_attribute, int, CUkernel, CUdevice)) \
-  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor",    \
-    (int *, CUfunction, int, size_t))                                                              \
-  X(cuOccupancyMaxPotentialBlockSize, "cuOccupancyMaxPotentialBlockSize",                          \
-    (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int))
-
-/* From CUDA 12.4 or 12.5 on, likewise. */
-#define CUPLUG__NEWER_LIST(X)                                                                      \
-  X(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel, size_t, size_t *, size_t *))          \
   X(cuKernelGetLibrary, "cuKernelGetLibrary", (CUlibrary *, CUkernel))                             \
   X(cuLibraryGetKernelCount, "cuLibraryGetKernelCount", (unsigned int *, CUlibrary))               \
   X(cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", (CUkernel *, unsigned int, CUlibrary)) \
-  X(cuKernelGetName, "cuKernelGetName", (const char **, CUkernel))                                 \
   X(cuFuncLoad, "cuFuncLoad", (CUfunction))
-
-/* Of textures: NULL where a driver without them stands in for it. */
-#define CUPLUG__TEXTURE_LIST(X)                                                             \
-  X(cuArray3DCreate, "cuArray3DCreate_v2", (CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *))    \
-  X(cuArrayDestroy, "cuArrayDestroy", (CUarray))                                            \
-  X(cuMemcpy3DAsync, "cuMemcpy3DAsync_v2", (const CUDA_MEMCPY3D *, CUstream))               \
-  X(cuTexObjectCreate, "cuTexObjectCreate",                                                 \
-    (CUtexObject *, const CUDA_RESOURCE_DESC *, const CUDA_TEXTURE_DESC *,                  \
-     const CUDA_RESOURCE_VIEW_DESC *))                                                      \
-  X(cuTexObjectDestroy, "cuTexObjectDestroy", (CUtexObject))                                \
-  X(cuSurfObjectCreate, "cuSurfObjectCreate", (CUsurfObject *, const CUDA_RESOURCE_DESC *)) \
-  X(cuSurfObjectDestroy, "cuSurfObjectDestroy", (CUsurfObject))
 
 typedef struct cuplug__driver_table {
 #define CUPLUG__X(function, symbol, parameters) CUresult(*function) parameters;
   CUPLUG__DRIVER_LIST(CUPLUG__X)
-  CUPLUG__LIBRARY_LIST(CUPLUG__X)
-  CUPLUG__NEWER_LIST(CUPLUG__X)
-  CUPLUG__TEXTURE_LIST(CUPLUG__X)
+  CUPLUG__LOADING_LIST(CUPLUG__X)
 #undef CUPLUG__X
 } cuplug__driver_table;
 
@@ -300,5 +196,25 @@ int cuplug__driver_launch(void *kernel, const cuplug_grid *grid, void *stream, v
 
 /* Opens libcuda.so.1 and finds its functions. */
 int cuplug__driver_open(cuplug_error *error);
+
+/* ---- Errors, with what to do about them ------------------------------------------------------ */
+
+/* Fills the record from a driver or runtime error code: name, text and what to do about it; for a
+ * sticky error, that the process must be restarted, and after which operator it was seen first.
+ * Running out of memory is ERROR_MEMORY. Returns the status. */
+int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing);
+/* The same without what to do about it: for an entry, whose record gets that when it returns. */
+int cuplug__cuda_report(cuplug_error *error, int code, const char *doing);
+/* cuda_fail unless `code` is 0. */
+int cuplug__cuda_check(cuplug_error *error, int code, const char *doing);
+/* Appends what to do about `code` to the message that a plugin has already made of it. */
+void cuplug__cuda_explain(cuplug_error *error, int code);
+/* Remembers the operator launched last, to be named with a sticky error. */
+void cuplug__cuda_note_operator(const char *name);
+/* Remembers that `code`, seen after operator `name`, made the context unusable, if it is sticky:
+ * cuda_enter then refuses. Operator names are borrowed for ever. */
+void cuplug__cuda_note_sticky(int code, const char *name);
+/* The sticky error that was noted first: nothing works any more in this process. 0: none. */
+int cuplug__cuda_sticky(void);
 
 #endif

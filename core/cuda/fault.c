@@ -3,10 +3,9 @@
 #include "cuda/fault.h"
 
 #include "base/status.h"
-#include "cuda/capture.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
+#include "cuda/stream.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
 
 #include "base/status.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/fault.h"
 #include "cuda/gpus.h"
 

@@ -3,10 +3,7 @@
 #include "cuda/memory.h"
 
 #include "base/status.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "cuda/lane.h"
 #include "cuda/stream.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for streams, and their order. */
+/* Waiting for streams, their order, and what they do under capture. */
 #ifndef CUPLUG_CORE_CUDA_STREAM_H
 #define CUPLUG_CORE_CUDA_STREAM_H
 
@@ -14,8 +14,33 @@
  * they are. */
 int cuplug__stream_synchronize(void *stream, cuplug_error *error);
 int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_error *error);
-/* Orders them whether captured or not: a stream that waits for one that is captured takes part in
- * the capture from there on. */
-int cuplug__stream_order(int32_t device, void *waiting, void *stream, cuplug_error *error);
+/* ---- Streams under capture ------------------------------------------------------------------- */
+
+/* What allocates, loads or waits would spoil a graph capture under way in this process, unless this
+ * thread's mode is relaxed meanwhile. Declares the mode that is gone back to where the block ends:
+ *     CUPLUG__RELAXED mode = cuplug__capture_relax();
+ */
+#define CUPLUG__RELAXED __attribute__((unused, cleanup(cuplug__capture_restore))) int
+int cuplug__capture_relax(void);
+void cuplug__capture_restore(const int *mode);
+/* Whether work put on a stream becomes part of a graph. Return the driver's code: the legacy stream
+ * cannot be asked while a stream that it waits for is captured. */
+int cuplug__capture_query(void *stream, int *is_captured);
+/* ---- Second streams -------------------------------------------------------------------------- */
+
+/* Work beside a call's stream, after what was on it and before what comes next. The device has been
+ * entered in every call. */
+
+typedef struct cuplug__second {
+  void *stream;
+  int32_t device;
+  void *forked_from; /* the stream it was ordered after most recently */
+  struct cuplug__second *next;
+} cuplug__second;
+
+/* Orders *second after what is on `stream`. It is acquired from the device's pool if it is NULL. */
+int cuplug__second_fork(int32_t device, void *stream, cuplug__second **second, cuplug_error *error);
+/* Makes `stream` wait for it, and releases it: its work may still be queued. */
+int cuplug__second_join(cuplug__second *second, void *stream, cuplug_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "discovery/search.h"
 
+#include "base/index.h"
 #include "base/status.h"
 #include "discovery/owner.h"
 
@@ -192,22 +193,10 @@ static int counts(const char *variable) {
   return 0;
 }
 
-/* FNV-1a, by words. */
-static uint64_t hash_of(const char *text) {
-  uint64_t hash = 0xcbf29ce484222325u, word = 0;
-  size_t n = strlen(text);
-  for (; n >= sizeof(word); n -= sizeof(word), text += sizeof(word)) {
-    memcpy(&word, text, sizeof(word));
-    hash = (hash ^ word) * 0x100000001b3u;
-  }
-  for (; n; n--) hash = (hash ^ (unsigned char)*text++) * 0x100000001b3u;
-  return hash;
-}
-
 /* Once through all variables: getenv would go through them for each name. */
 uint64_t cuplug__search_fingerprint(void) {
   uint64_t sum = 0; /* in whatever order */
   for (char **variable = environ; variable && *variable; variable++)
-    if (counts(*variable)) sum += hash_of(*variable);
+    if (counts(*variable)) sum += cuplug__hash_text(*variable);
   return sum;
 }

@@ -2,7 +2,6 @@
 #include "discovery/table.h"
 
 #include "base/status.h"
-#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,15 +4,11 @@
 
 #include "base/rounding.h"
 #include "base/status.h"
-#include "cuda/error.h"
+#include "cuda/driver.h"
+#include "entry/prepare.h"
 #include "entry/run.h"
 #include "entry/services.h"
-#include "entry/state.h"
-#include "entry/zero.h"
 #include "registry/operator.h"
-#include "signature/names.h"
-
-#include <inttypes.h>
 
 int cuplug__finish_error(cuplug_error *error, const char *name, int status) {
   const char *word = cuplug_status_name(status);
@@ -117,34 +113,4 @@ int cuplug__call_entry(cuplug__run *run) {
   fill_call(run, &call);
   return end_entry(run,
                    run->overload->states ? call_with_state(run, &call) : call_entry(run, &call));
-}
-
-cuplug_error *cuplug_entry_error(const cuplug_call *call) { return cuplug__error_of(call); }
-
-/* The least and the greatest number of an integer type; of bool: 0 and 1. */
-static void limits_of(uint32_t type, int64_t *low, uint64_t *high) {
-  const uint32_t bits = type == CUPLUG_BOOL ? 1 : type >> 16 & 255;
-  const uint32_t is_signed = type >> 24 == 0;
-  *low = is_signed ? -1 - (int64_t)(UINT64_MAX >> (65 - bits)) : 0;
-  *high = UINT64_MAX >> (64 - bits + is_signed);
-}
-
-int cuplug_entry_number(const cuplug_call *call, const cuplug_term *term, const char *what,
-                        uint32_t type, int64_t *number) {
-  const cuplug__run *run = call->run;
-  const cuplug__values values = {.tensors = call->tensors, .scalars = call->scalars};
-  const char *wrong = cuplug__work_out_integer(&term->formula, &values, number);
-  int64_t low;
-  uint64_t high;
-  if (wrong) {
-    const cuplug__text names = cuplug__describe_names(run->frame->signature, term->text, &values);
-    return cuplug__fail(run->error, CUPLUG_ERROR_VALUE, *names.s ? "%s: %s: %s (%s)" : "%s: %s: %s",
-                        what, term->text, wrong, names.s);
-  }
-  limits_of(type, &low, &high);
-  if (*number >= low && (*number < 0 || (uint64_t)*number <= high)) return CUPLUG_OK;
-  return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
-                      "%s: %s: got %" PRId64 ", expected %" PRId64 " to %" PRIu64
-                      ", what the type of its parameter can hold",
-                      what, term->text, *number, low, high);
 }

@@ -6,8 +6,8 @@
 #include "base/describe.h"
 #include "base/rounding.h"
 #include "base/status.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
+#include "cuda/gpus.h"
+#include "cuda/stream.h"
 #include "entry/entry.h"
 #include "entry/services.h"
 

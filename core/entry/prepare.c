@@ -3,18 +3,20 @@
 #include "entry/prepare.h"
 
 #include "base/describe.h"
+#include "base/rounding.h"
 #include "base/status.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
+#include "cuda/stream.h"
 #include "entry/run.h"
-#include "entry/state.h"
+#include "entry/services.h"
 #include "registry/load.h"
 #include "registry/operator.h"
+#include "registry/registry.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 static int check_code(const cuplug_operator *op, int32_t device, cuplug_error *error) {
   const char *architectures = cuplug_operator_architectures(op);
@@ -99,4 +101,128 @@ int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error) {
   }
   CUPLUG__RELAXED mode = cuplug__capture_relax();
   return prepare_entered(op, device, error);
+}
+
+/* ---- States ---------------------------------------------------------------------------------- */
+
+/* A state is of an era: a forked child makes its own, as locks, threads and GPUs of its parent are
+ * not there. Lists and marks are guarded by the registry's lock, which a child finds open; the
+ * author's function runs without it. */
+
+static cuplug__state_slot *slot_of(cuplug__states *states, cuplug_device device) {
+  return &states->slots[device.type == CUPLUG_CUDA ? 1 + device.id : 0];
+}
+
+static int make_entered(const cuplug__states *states, const cuplug_call *call, cuplug_error *error,
+                        void **state) {
+  cuplug__run run = {.error = error, .device = call->device};
+  const cuplug_call asked = cuplug__bare_call(&run);
+  const cuplug__rounding before = cuplug__rounding_read();
+  int status = states->create(&asked, state);
+  if (cuplug__rounding_restore(before)) cuplug__rounding_note_change();
+  return status ? status : error->status; /* whatever was reported is an error */
+}
+
+static int make(const cuplug__states *states, const cuplug_call *call, cuplug_error *error,
+                void **state) {
+  if (call->device.type != CUPLUG_CUDA) return make_entered(states, call, error, state);
+  CUPLUG__RELAXED mode = cuplug__capture_relax(); /* it may allocate while a graph is captured */
+  return make_entered(states, call, error, state);
+}
+
+/* ---- One for all calls ----------------------------------------------------------------------- */
+
+/* Waits until no other thread makes it. 1: it is made; 0: this thread is to make it; -1: this
+ * thread is making it. */
+static int begin(cuplug__state_slot *slot, uint32_t era) {
+  const struct timespec pause = {.tv_nsec = 50000};
+  for (;; nanosleep(&pause, NULL)) {
+    cuplug__registry_lock();
+    const int is_made = atomic_load_explicit(&slot->era, memory_order_relaxed) == era;
+    const int is_busy = !is_made && slot->maker_era == era;
+    const int is_own = is_busy && pthread_equal(slot->maker, pthread_self());
+    if (!is_made && !is_busy) {
+      slot->maker_era = era;
+      slot->maker = pthread_self();
+    }
+    cuplug__registry_unlock();
+    if (!is_busy) return is_made;
+    if (is_own) return -1;
+  }
+}
+
+static void end(cuplug__state_slot *slot, uint32_t era, int status, void *state) {
+  cuplug__registry_lock();
+  slot->maker_era = 0;
+  if (!status) {
+    slot->shared = state;
+    atomic_store_explicit(&slot->era, era, memory_order_release);
+  }
+  cuplug__registry_unlock();
+}
+
+static int take_shared(cuplug__states *states, cuplug_call *call, cuplug_error *error) {
+  cuplug__state_slot *slot = slot_of(states, call->device);
+  const uint32_t era = cuplug__registry_era();
+  if (atomic_load_explicit(&slot->era, memory_order_acquire) != era) {
+    const int begun = begin(slot, era);
+    if (begun < 0)
+      return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                          "state: its function %s called the plugin, which needs the state",
+                          states->symbol);
+    if (!begun) {
+      void *state = NULL;
+      const int status = make(states, call, error, &state);
+      end(slot, era, status, state);
+      if (status) return status;
+    }
+  }
+  call->state = slot->shared;
+  return CUPLUG_OK;
+}
+
+/* ---- One for each call ----------------------------------------------------------------------- */
+
+static cuplug__held *take_idle(cuplug__state_slot *slot, uint32_t era) {
+  cuplug__registry_lock();
+  cuplug__held *held = slot->idle;
+  while (held && held->era != era) held = held->next; /* of a parent: left alone */
+  slot->idle = held ? held->next : NULL;
+  cuplug__registry_unlock();
+  return held;
+}
+
+static int take_exclusive(cuplug__states *states, cuplug_call *call, cuplug_error *error,
+                          cuplug__held **held) {
+  const uint32_t era = cuplug__registry_era();
+  *held = take_idle(slot_of(states, call->device), era);
+  if (!*held) {
+    cuplug__held *fresh = calloc(1, sizeof *fresh);
+    if (!fresh) return cuplug__no_memory(error, "making a state");
+    const int status = make(states, call, error, &fresh->state);
+    if (status) {
+      free(fresh);
+      return status;
+    }
+    fresh->era = era;
+    *held = fresh;
+  }
+  call->state = (*held)->state;
+  return CUPLUG_OK;
+}
+
+int cuplug__state_take(cuplug__states *states, cuplug_call *call, cuplug_error *error,
+                       cuplug__held **held) {
+  *held = NULL;
+  return states->is_exclusive ? take_exclusive(states, call, error, held)
+                              : take_shared(states, call, error);
+}
+
+void cuplug__state_give(cuplug__states *states, cuplug_device device, cuplug__held *held) {
+  if (!held) return;
+  cuplug__state_slot *slot = slot_of(states, device);
+  cuplug__registry_lock();
+  held->next = slot->idle;
+  slot->idle = held;
+  cuplug__registry_unlock();
 }

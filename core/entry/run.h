@@ -4,7 +4,7 @@
 #define CUPLUG_CORE_ENTRY_RUN_H
 
 #include "base/status.h"
-#include "cuda/second.h"
+#include "cuda/stream.h"
 #include "registry/operator.h"
 #include "registry/registry.h"
 

@@ -7,16 +7,15 @@
 #include "base/layout.h"
 #include "base/status.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/memory.h"
-#include "cuda/second.h"
+#include "cuda/stream.h"
 #include "entry/run.h"
-#include "entry/zero.h"
 #include "host/team.h"
 
 #include <internal/gpus.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <string.h>
 
 /* *pointer: what is freed after the call, *kept: what is not. */
 static int device_workspace(cuplug__run *run, uint64_t bytes, void **pointer, void **kept) {
@@ -67,6 +66,29 @@ void cuplug__free_workspaces(cuplug__run *run) {
     else
       cuplug_free_host(pointer);
   }
+}
+
+/* Clears tensor k where the entry sees it, on the run's stream on a GPU. It has no gaps. */
+static int zero_output(const cuplug__run *run, uint32_t k) {
+  const cuplug_tensor *x = &run->tensors[k];
+  if (x->ndim < 0 || !x->data) return CUPLUG_OK;
+  const cuplug__span span = cuplug__span_of(x);
+  const size_t bytes = span.high - span.low;
+  if (!bytes) return CUPLUG_OK;
+  if (run->device.type == CUPLUG_CUDA)
+    return cuplug__cuda_check(
+        run->error, cuplug__driver.cuMemsetD8Async((CUdeviceptr)span.low, 0, bytes, run->stream),
+        "clearing an output");
+  memset((void *)span.low, 0, bytes);
+  return CUPLUG_OK;
+}
+
+int cuplug__zero_outputs(const cuplug__run *run) {
+  const cuplug_frame *f = run->frame;
+  int status = CUPLUG_OK;
+  for (uint64_t left = f->signature->zero_outputs; left && !status; left &= left - 1)
+    status = zero_output(run, f->n_inputs + (uint32_t)__builtin_ctzll(left));
+  return status;
 }
 
 /* Takes the shape that the entry found, where the signature left it open. */
@@ -122,7 +144,7 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
   else
     status = cuplug__allocate_output(run, k, run->device);
   const int is_zero = f->signature->zero_outputs >> (k - f->n_inputs) & 1;
-  return status || !is_zero ? status : cuplug__zero_output(run, k);
+  return status || !is_zero ? status : zero_output(run, k);
 }
 
 static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid,

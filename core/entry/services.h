@@ -15,4 +15,7 @@ void cuplug__free_workspaces(cuplug__run *run);
 /* Memory from the caller for output k, whose size the entry has found. */
 int cuplug__allocate_output(const cuplug__run *run, uint32_t k, cuplug_device device);
 
+/* Clears the outputs that the signature says; those without memory so far are skipped. */
+int cuplug__zero_outputs(const cuplug__run *run);
+
 #endif

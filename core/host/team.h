@@ -24,4 +24,12 @@ int cuplug__team_threads(void);
 /* cuplug_parallel of <cuplug/parallel.h>. */
 int cuplug__team_run(int64_t n, int64_t grain, cuplug_body *body, void *context);
 
+/* Threads that are worth having, at least 1: the CPUs that the calling thread may run on, no more
+ * than OMP_NUM_THREADS, and than the control groups give time for. */
+int cuplug__count_cores(void);
+
+/* CPUs that control groups give the process time for, rounded up; 0: no limit. `membership` is
+ * /proc/self/cgroup, `mount` where the groups are, /sys/fs/cgroup. */
+int cuplug__cgroup_cores(const char *membership, const char *mount);
+
 #endif

@@ -3,7 +3,6 @@
  * of a loaded library crashes the process, and as what was checked is then what runs. */
 #include "registry/load.h"
 
-#include "base/copied.h"
 #include "base/library.h"
 #include "base/rounding_scan.h"
 #include "base/status.h"

@@ -2,6 +2,7 @@
 /* One operator: its rows, ready to be matched, and what is told of it. */
 #include "registry/operator.h"
 
+#include "base/dtype.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -75,4 +76,163 @@ void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *nam
     snprintf(text, CUPLUG__NAME_BYTES, "%s", *name ? name : "its output");
   else
     snprintf(text, CUPLUG__NAME_BYTES, "array %u", tensor);
+}
+
+/* ---- Which rows may take some arguments ------------------------------------------------------ */
+
+/* What an argument is: a kind behind the dtypes of arrays. Arrays have a rank as well. */
+enum {
+  N_KINDS = CUPLUG__N_DTYPES + CUPLUG_ARGUMENT_DTYPE + 1,
+  MAX_RANK = 7, /* and more */
+  N_CODES = N_KINDS + MAX_RANK + 1
+};
+
+struct cuplug__row_sets {
+  uint32_t n_words, n_parameters; /* of the row with most of them */
+  /* [parameter][code][word], then [number of arguments][word]: the rest may be left out. */
+  uint64_t words[];
+};
+
+static size_t place_of(const cuplug__row_sets *sets, uint32_t parameter, uint32_t code) {
+  return ((size_t)parameter * N_CODES + code) * sets->n_words;
+}
+
+static void add(cuplug__row_sets *sets, uint32_t parameter, uint32_t code, uint32_t row) {
+  sets->words[place_of(sets, parameter, code) + row / 64] |= 1ull << row % 64;
+}
+
+static void add_kind(cuplug__row_sets *sets, uint32_t parameter, int32_t kind, uint32_t row) {
+  add(sets, parameter, CUPLUG__N_DTYPES + (uint32_t)kind, row);
+}
+
+/* ---- Made ------------------------------------------------------------------------------------ */
+
+static void add_array(cuplug__row_sets *sets, uint32_t i, const cuplug_parameter *x,
+                      uint64_t dtypes, uint32_t row) {
+  int32_t n_groups = 0;
+  for (int32_t k = 0; k < x->n_dims; k++)
+    n_groups += x->dims[k].kind == CUPLUG_DIM_VARIADIC || x->dims[k].kind == CUPLUG_DIM_LOOP;
+  const int32_t least = x->n_dims - n_groups;
+  for (uint32_t k = 0; k < CUPLUG__N_DTYPES; k++)
+    if (dtypes >> k & 1) add(sets, i, k, row);
+  for (int32_t rank = 0; rank <= MAX_RANK; rank++)
+    if (rank == MAX_RANK || (n_groups ? rank >= least : rank == least))
+      add(sets, i, N_KINDS + (uint32_t)rank, row);
+}
+
+/* The kinds of numbers that are converted to one of the dtypes. */
+static void add_numbers(cuplug__row_sets *sets, uint32_t i, uint64_t dtypes, uint32_t row) {
+  const uint64_t booleans = cuplug__dtype_bits("bool"), complexes = cuplug__dtype_bits("complex");
+  const uint64_t integers = cuplug__dtype_bits("integer");
+  add_kind(sets, i, CUPLUG_ARGUMENT_BOOL, row);
+  if (!(dtypes & ~booleans)) return;
+  for (int32_t kind = CUPLUG_ARGUMENT_INT; kind <= CUPLUG_ARGUMENT_HUGE_INT; kind++)
+    add_kind(sets, i, kind, row);
+  if (dtypes & ~(booleans | integers)) add_kind(sets, i, CUPLUG_ARGUMENT_FLOAT, row);
+  if (dtypes & complexes) add_kind(sets, i, CUPLUG_ARGUMENT_COMPLEX, row);
+}
+
+static void add_parameter(cuplug__row_sets *sets, uint32_t i, const cuplug_signature *s,
+                          uint32_t row) {
+  const cuplug_parameter *x = &s->parameters[i];
+  const uint64_t dtypes = x->type_variable < 0 ? 0 : s->variables[x->type_variable].dtypes;
+  if (x->has_default) add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
+  if (x->default_kind == CUPLUG_ARGUMENT_NONE) add_kind(sets, i, CUPLUG_ARGUMENT_NONE, row);
+  switch (x->kind) {
+  case CUPLUG_PARAMETER_ARRAY:
+  case CUPLUG_PARAMETER_INOUT:
+    add_array(sets, i, x, dtypes, row);
+    break;
+  case CUPLUG_PARAMETER_SCALAR:
+    add_numbers(sets, i, dtypes, row);
+    break;
+  case CUPLUG_PARAMETER_LIST:
+    add_numbers(sets, i, dtypes, row);
+    add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
+    break;
+  case CUPLUG_PARAMETER_ARRAYS:
+    add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
+    break;
+  case CUPLUG_PARAMETER_HANDLE:
+    add_kind(sets, i, CUPLUG_ARGUMENT_HANDLE, row);
+    break;
+  default:
+    if (x->kind == CUPLUG_PARAMETER_DTYPE) add_kind(sets, i, CUPLUG_ARGUMENT_DTYPE, row);
+    add_kind(sets, i, CUPLUG_ARGUMENT_STRING, row);
+  }
+}
+
+static void add_row(cuplug__row_sets *sets, const cuplug_signature *s, uint32_t row) {
+  uint32_t needed = 0;
+  for (uint32_t i = 0; i < sets->n_parameters; i++) {
+    if (i >= (uint32_t)s->n_parameters) {
+      add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
+      continue;
+    }
+    add_parameter(sets, i, s, row);
+    if (!s->parameters[i].has_default) needed = i + 1;
+  }
+  for (uint32_t n = needed; n <= sets->n_parameters; n++)
+    sets->words[place_of(sets, sets->n_parameters, 0) + (size_t)n * sets->n_words + row / 64] |=
+        1ull << row % 64;
+}
+
+int cuplug__rows_make(cuplug_operator *op, cuplug_error *error) {
+  uint32_t n_parameters = 0;
+  if (op->n_overloads < 2) return CUPLUG_OK;
+  for (uint32_t k = 0; k < op->n_overloads; k++)
+    if ((uint32_t)op->overloads[k].signature->n_parameters > n_parameters)
+      n_parameters = (uint32_t)op->overloads[k].signature->n_parameters;
+  const uint32_t n_words = (op->n_overloads + 63) / 64;
+  const size_t n = ((size_t)n_parameters * N_CODES + n_parameters + 1) * n_words;
+  op->rows = calloc(1, sizeof *op->rows + n * sizeof *op->rows->words);
+  if (!op->rows) return cuplug__no_memory(error, "registering an operator");
+  op->rows->n_words = n_words;
+  op->rows->n_parameters = n_parameters;
+  for (uint32_t k = 0; k < op->n_overloads; k++) add_row(op->rows, op->overloads[k].signature, k);
+  return CUPLUG_OK;
+}
+
+/* ---- Asked ----------------------------------------------------------------------------------- */
+
+static uint32_t rank_of(const cuplug_argument *a) {
+  const int32_t ndim = a->tensor.ndim;
+  return N_KINDS + (ndim < 0 || ndim > MAX_RANK ? MAX_RANK : (uint32_t)ndim);
+}
+
+/* The sets that a row must be in, by their first words. Returns their number, 0: there is none. */
+static uint32_t choose_sets(const cuplug__row_sets *sets, const cuplug_argument *args,
+                            uint32_t n_args, const uint64_t *chosen[]) {
+  const uint64_t *words = sets->words;
+  uint32_t n = 0;
+  chosen[n++] = words + place_of(sets, sets->n_parameters, 0) + (size_t)n_args * sets->n_words;
+  for (uint32_t i = 0; i < n_args; i++) {
+    const cuplug_argument *a = &args[i];
+    uint32_t code = CUPLUG__N_DTYPES + a->kind;
+    if (a->kind == CUPLUG_ARGUMENT_ARRAY) {
+      const uint64_t bit = cuplug__dtype_bit(cuplug_type(&a->tensor));
+      if (!bit) return 0;
+      code = (uint32_t)__builtin_ctzll(bit);
+      chosen[n++] = words + place_of(sets, i, rank_of(a));
+    } else if (a->kind > CUPLUG_ARGUMENT_DTYPE) {
+      return 0;
+    }
+    chosen[n++] = words + place_of(sets, i, code);
+  }
+  return n;
+}
+
+uint32_t cuplug__rows_next(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                           uint32_t from) {
+  const cuplug__row_sets *sets = op->rows;
+  const uint64_t *chosen[2 * CUPLUG_MAX_ARGUMENTS + 1];
+  if (n_args > sets->n_parameters) return op->n_overloads;
+  const uint32_t n = choose_sets(sets, args, n_args, chosen);
+  uint64_t mask = ~0ull << from % 64;
+  for (uint32_t w = from / 64; n && w < sets->n_words; w++, mask = ~0ull) {
+    uint64_t rows = mask;
+    for (uint32_t k = 0; k < n && rows; k++) rows &= chosen[k][w];
+    if (rows) return w * 64 + (uint32_t)__builtin_ctzll(rows);
+  }
+  return op->n_overloads;
 }

@@ -6,7 +6,7 @@
 
 #include "discovery/table.h"
 
-#include <internal/define.h>
+#include <internal/frame.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -49,7 +49,7 @@ typedef struct cuplug__state_slot {
 
 typedef int cuplug__create_state(const cuplug_call *call, void **state);
 
-/* What an exported function makes, on the host and for each GPU: entry/state.h. */
+/* What an exported function makes, on the host and for each GPU: entry/prepare.h. */
 typedef struct cuplug__states {
   const char *symbol;
   cuplug__create_state *create; /* NULL before the code is loaded */
@@ -87,7 +87,7 @@ struct cuplug_operator {
   const char *name;
   uint32_t n_overloads;
   cuplug__overload *overloads;
-  cuplug__row_sets *rows; /* of an operator with several: registry/rows.h */
+  cuplug__row_sets *rows; /* of an operator with several: cuplug__rows_make */
   _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
   _Atomic uint64_t found; /* cuplug__registry_moment when its name alone led to it; 0: never */
   cuplug_operator *alike; /* found by name alone before, with the same hash of the name */
@@ -110,5 +110,18 @@ int cuplug__make_states(const cuplug__state_key *key, cuplug__states **states, c
 /* Makes an overload of a row whose signature is parsed: what matching and reports take from it.
  * `tensors` has room for a name of each parameter and output, and lives as long. */
 void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const char **tensors);
+
+/* ---- Which rows may take some arguments ------------------------------------------------------ */
+
+/* By kinds, dtypes and ranks: sets with a bit for each row, so that the first that fits is found
+ * among a thousand. */
+
+/* Makes the sets of an operator whose overloads are parsed; of one with a single row none. */
+int cuplug__rows_make(cuplug_operator *op, cuplug_error *error);
+
+/* The first row from `from` on that may take the arguments; op->n_overloads when there is none. An
+ * operator with a single row has no sets: it is not asked for. */
+uint32_t cuplug__rows_next(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                           uint32_t from);
 
 #endif

@@ -2,7 +2,7 @@
 #include "registry/plugin.h"
 
 #include "base/status.h"
-#include "registry/rows.h"
+#include "registry/operator.h"
 
 #include <stdlib.h>
 #include <string.h>

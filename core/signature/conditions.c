@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signature/conditions.h"
 
+#include "base/near.h"
 #include "base/status.h"
 #include "signature/formula.h"
 
@@ -105,4 +106,113 @@ int cuplug__check_conditions(cuplug__parser *p) {
     }
   }
   return CUPLUG_OK;
+}
+
+/* ---- Guarantees ------------------------------------------------------------------------------ */
+
+#define MAX_ALIGNMENT 16 /* bytes: all allocators align to at least this */
+
+/* The guarantees, then the functions of formulas, which begin conditions. */
+static const char *const functions[] = {"stride", "align", "len", "prod", "min", "max"};
+enum { STRIDE, ALIGN, N_GUARANTEES, N_FUNCTIONS = sizeof functions / sizeof *functions };
+
+/* The array parameter or output of a name; without brackets in short signatures. NULL: none. */
+static cuplug_parameter *find_array(const cuplug__parser *p, const char *name) {
+  for (int32_t k = 0; k < p->s->n_parameters + p->s->n_outputs; k++) {
+    cuplug_parameter *x = &p->s->parameters[k];
+    const int is_array = x->n_dims || (p->is_short && x->kind == CUPLUG_PARAMETER_SCALAR);
+    if (is_array && x->kind != CUPLUG_PARAMETER_ARRAYS && !strcmp(x->name, name)) return x;
+  }
+  return NULL;
+}
+
+int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output) {
+  static const char *const an_array = "an array parameter that is always given is expected";
+  const char *name;
+  if (!cuplug__take_word(p, "like")) return CUPLUG_OK;
+  cuplug__skip_space(p);
+  const char *at = p->at;
+  if (cuplug__parse_name(p, &name, an_array)) return CUPLUG_ERROR_VALUE;
+  const cuplug_parameter *x = find_array(p, name);
+  output->like = x ? (int32_t)(x - p->s->parameters) + 1 : 0;
+  if (x && output->like <= p->s->n_parameters && !x->has_default) return CUPLUG_OK;
+  return cuplug__parse_fail(p, at, an_array);
+}
+
+/* "(x". */
+static int parse_array(cuplug__parser *p, cuplug_parameter **x) {
+  static const char *const an_array = "an array with dimensions, and in no list, is expected";
+  const char *name;
+  if (cuplug__expect(p, "(", "'(' is expected")) return CUPLUG_ERROR_VALUE;
+  cuplug__skip_space(p);
+  const char *at = p->at;
+  if (cuplug__parse_name(p, &name, an_array)) return CUPLUG_ERROR_VALUE;
+  *x = find_array(p, name);
+  return *x ? CUPLUG_OK : cuplug__parse_fail(p, at, an_array);
+}
+
+/* A mark and an integer from `low` to `high`, of which one bit is set if it is above 0. */
+static int parse_integer(cuplug__parser *p, const char *mark, int64_t low, int64_t high,
+                         const char *wanted, int64_t *number) {
+  cuplug_scalar value;
+  uint32_t kind;
+  if (cuplug__expect(p, mark, wanted)) return CUPLUG_ERROR_VALUE;
+  cuplug__skip_space(p);
+  const char *at = p->at;
+  if (cuplug__parse_number(p, &kind, &value, wanted)) return CUPLUG_ERROR_VALUE;
+  *number = value.i;
+  if (kind == CUPLUG_ARGUMENT_INT && value.i >= low && value.i <= high &&
+      (value.i < 0 || !(value.i & (value.i - 1))))
+    return CUPLUG_OK;
+  return cuplug__parse_fail(p, at, wanted);
+}
+
+static int parse_stride(cuplug__parser *p) {
+  cuplug_parameter *x;
+  int64_t number;
+  if (parse_array(p, &x) ||
+      parse_integer(p, ",", -1, -1, "', -1' is expected: the last dimension", &number) ||
+      cuplug__expect(p, ")", "')' is expected") ||
+      parse_integer(p, "==", 1, 1, "'== 1' is expected: adjacent elements", &number))
+    return CUPLUG_ERROR_VALUE;
+  x->has_unit_stride = 1;
+  return CUPLUG_OK;
+}
+
+static int parse_align(cuplug__parser *p) {
+  cuplug_parameter *x;
+  int64_t number;
+  if (parse_array(p, &x) || cuplug__expect(p, ")", "')' is expected") ||
+      parse_integer(p, ">=", 1, MAX_ALIGNMENT, "'>=' and 1, 2, 4, 8 or 16 bytes are expected",
+                    &number))
+    return CUPLUG_ERROR_VALUE;
+  x->address_mask = (uint32_t)number - 1;
+  return CUPLUG_OK;
+}
+
+int cuplug__is_function(const char *name) {
+  int k = N_GUARANTEES;
+  while (k < N_FUNCTIONS && strcmp(functions[k], name)) k++;
+  return k < N_FUNCTIONS;
+}
+
+static int refuse_name(cuplug__parser *p, const char *name, const char *at) {
+  for (int k = 0; k < N_FUNCTIONS; k++)
+    if (cuplug__name_distance(name, functions[k]) >= 0) {
+      p->token = at;
+      return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
+                          "%s: byte %zu: got \"%s\" before a bracket; did you mean %s?", p->what,
+                          (size_t)(at - p->s->text), name, functions[k]);
+    }
+  return cuplug__parse_fail(p, at, "stride, align, len, prod, min or max is expected before '('");
+}
+
+int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at) {
+  const int is_stride = !strcmp(name, functions[STRIDE]);
+  if (!is_stride && strcmp(name, functions[ALIGN])) return refuse_name(p, name, at);
+  p->s->has_guarantees = 1;
+  if (is_stride ? parse_stride(p) : parse_align(p)) return CUPLUG_ERROR_VALUE;
+  at = p->at;
+  if (!cuplug__take_word(p, "or")) return CUPLUG_OK;
+  return cuplug__parse_fail(p, at, "',' is expected: a guarantee has no alternatives");
 }

@@ -2,7 +2,6 @@
 #include "signature/default.h"
 
 #include "base/dtype.h"
-#include "base/scalar.h"
 
 #include <string.h>
 

@@ -66,16 +66,6 @@ int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x) 
   return seen;
 }
 
-int cuplug__name_kind(const cuplug_signature *s, const char *text, size_t n) {
-  const cuplug_parameter *x;
-  if (cuplug__find_array(s, text, n, &x) >= 0) return CUPLUG__NAME_OTHER;
-  if (cuplug__find_scalar(s, text, n, &x) >= 0)
-    return x->kind == CUPLUG_PARAMETER_CHOICE || (cuplug__scalar_member(s, x) | 1) == 1
-               ? CUPLUG__NAME_NUMBER
-               : CUPLUG__NAME_OTHER;
-  return cuplug__find_place(s, text, n) ? CUPLUG__NAME_NUMBER : CUPLUG__NAME_UNKNOWN;
-}
-
 /* ---- Told ------------------------------------------------------------------------------------ */
 
 typedef struct description {

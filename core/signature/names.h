@@ -22,10 +22,6 @@ int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x);
 /* Whether the number of an array's dimensions is written. */
 int cuplug__has_rank(const cuplug_parameter *x);
 
-/* What a name of a signature is: an integer or a dimension, an array or another parameter. */
-enum { CUPLUG__NAME_UNKNOWN, CUPLUG__NAME_NUMBER, CUPLUG__NAME_OTHER };
-int cuplug__name_kind(const cuplug_signature *s, const char *text, size_t n);
-
 /* The values of the names in a text, for messages: "k = 5, n = 4". */
 cuplug__text cuplug__describe_names(const cuplug_signature *s, const char *text,
                                     const cuplug__values *values);

@@ -55,4 +55,13 @@ int cuplug__parse_number(cuplug__parser *p, uint32_t *kind, cuplug_scalar *value
 /* The text from `begin` to where the parser is, without space around it, kept. */
 const char *cuplug__keep_text(cuplug__parser *p, const char *begin);
 
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+/* "inout x: T[n]", "zero counts: int32[n]", "host sizes: int64[g]". */
+
+/* Sets `found` to the words before the next name or dtype, CUPLUG_WORD_ZERO ... A word that nothing
+ * follows is itself that name: outputs may be called "zero". Refuses words similar to an allowed
+ * one; others are left to the caller, as a name. */
+int cuplug__parse_words(cuplug__parser *p, uint32_t allowed, uint32_t *found);
+
 #endif

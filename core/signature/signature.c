@@ -14,16 +14,15 @@
  *   clause     = name ":" dtype {"|" dtype} | condition | guarantee
  *   default    = number | string | dtype | "True" | "False" | "None"
  *
- * Formulas, conditions, guarantees and words are those of the headers of these names.
+ * Formulas are those of formula.h, conditions and guarantees of conditions.h, words of parser.h.
  */
 #include "base/dtype.h"
 #include "base/status.h"
 #include "signature/conditions.h"
 #include "signature/default.h"
 #include "signature/formula.h"
-#include "signature/guarantees.h"
+#include "signature/parser.h"
 #include "signature/rules.h"
-#include "signature/words.h"
 
 #include <stdlib.h>
 #include <string.h>

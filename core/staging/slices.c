@@ -3,7 +3,6 @@
 
 #include "base/layout.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/fault.h"
 #include "cuda/lane.h"
 #include "cuda/memory.h"

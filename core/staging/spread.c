@@ -3,9 +3,8 @@
 
 #include "base/layout.h"
 #include "base/status.h"
-#include "cuda/capture.h"
-#include "cuda/context.h"
 #include "cuda/gpus.h"
+#include "cuda/stream.h"
 #include "entry/prepare.h"
 #include "host/watch.h"
 #include "staging/parcel.h"

@@ -21,6 +21,10 @@ typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cu
 typedef int cuplug_keep_scratch(void *user, const cuplug_frame *frame, uint32_t number,
                                 uint64_t bytes, void **pointer, cuplug_error *error);
 
+/* Gives the outputs of a bound frame the shapes that a signature cannot say: shrinks or drops
+ * dimensions of frame->tensors[n_inputs ...]. `error` may be NULL. Returns a status. */
+typedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error);
+
 #define CUPLUG_MAX_STORED 1024 /* words of shapes and strides that a call makes */
 #define CUPLUG_MAX_ITEMS 256   /* of lists of numbers of a call; further lists are in `blocks` */
 

@@ -5,7 +5,6 @@
 #define CUPLUG_INTERNAL_FUNCTIONS_H
 
 #include <internal/copies.h>
-#include <internal/define.h>
 #include <internal/files.h>
 #include <internal/frame.h>
 #include <internal/gpus.h>
@@ -29,12 +28,8 @@ CUPLUG__BEGIN_C
   X(n_rounding_changes)     \
   X(parse_signature)        \
   X(parse_short)            \
-  X(parse_terms)            \
   X(free_signature)         \
   X(copy_array)             \
-  X(define)                 \
-  X(entry_error)            \
-  X(entry_number)           \
   X(find_stock)             \
   X(find_loaded)            \
   X(check_owner)            \
@@ -42,8 +37,7 @@ CUPLUG__BEGIN_C
   X(used_gpus)              \
   X(query_attribute)        \
   X(release_device)         \
-  X(check_origin)           \
-  X(join_origins)
+  X(check_origin)
 
 typedef struct cuplug_functions {
   const struct cuplug__core *core; /* for the runtime: core/call/functions.h */

@@ -23,10 +23,5 @@ int cuplug_release_device(int32_t device, void *pointer, uint64_t bytes, void *s
  * 0: unknown. What the call wrote has been waited for. [thread-safe] */
 int cuplug_check_origin(uint64_t origin, cuplug_error *error);
 
-/* The origin of what work that is not a call, such as the launch of a kernel, has written after it
- * read arrays with these origins. The work was put on `stream` of the device. [thread-safe] */
-int cuplug_join_origins(int32_t device, void *stream, const uint64_t *origins, uint32_t n,
-                        uint64_t *origin, cuplug_error *error);
-
 CUPLUG__END_C
 #endif

@@ -149,14 +149,6 @@ int cuplug__parse_of_abi(const char *text, uint32_t abi_version, cuplug_signatur
  * [thread-safe] [no-cuda] */
 int cuplug_parse_short(const char *text, cuplug_signature **signature, uint32_t *position,
                        cuplug_error *error);
-/* Parses numbers and names with commas between, "x, n // 2, size(x, 0)": what a kernel with such a
- * signature is given. A name alone that is no integer, but an array, another parameter or one of
- * `own` (words with spaces between; NULL: all must be numbers), has no steps. Errors begin with
- * `what`. The terms are the conditions of *terms, of one side each, to be freed as a signature.
- * [thread-safe] [no-cuda] */
-int cuplug_parse_terms(const cuplug_signature *scope, const char *text, const char *what,
-                       const char *own, cuplug_signature **terms, uint32_t *position,
-                       cuplug_error *error);
 void cuplug_free_signature(cuplug_signature *signature);
 
 CUPLUG__END_C

@@ -4,7 +4,7 @@
 #ifndef CUPLUG_RUNTIME_EXPRESSIONS_H
 #define CUPLUG_RUNTIME_EXPRESSIONS_H
 
-#include <internal/define.h>
+#include <runtime/define.h>
 
 CUPLUG__BEGIN_C
 

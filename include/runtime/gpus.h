@@ -22,5 +22,10 @@ CUPLUG_API int cuplug_copy_peer(int32_t to_device, void *to, void *waiting, int3
                                 const void *from, void *stream, uint64_t bytes,
                                 cuplug_error *error);
 
+/* The origin of what work that is not a call, such as the launch of a kernel, has written after it
+ * read arrays with these origins. The work was put on `stream` of the device. [thread-safe] */
+CUPLUG_API int cuplug_join_origins(int32_t device, void *stream, const uint64_t *origins,
+                                   uint32_t n, uint64_t *origin, cuplug_error *error);
+
 CUPLUG__END_C
 #endif

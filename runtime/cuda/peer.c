@@ -70,3 +70,15 @@ int cuplug_copy_peer(int32_t to_device, void *to, void *waiting, int32_t from_de
   if (!status) status = copy(from_device, &context, to, from, stream, bytes, error);
   return status ? status : order(to_device, waiting, from_device, stream, error);
 }
+
+int cuplug_join_origins(int32_t device, void *stream, const uint64_t *origins, uint32_t n,
+                        uint64_t *origin, cuplug_error *error) {
+  static const cuplug__names unnamed; /* the record has no fault of its own */
+  cuplug_fault *unused;
+  *origin = n ? origins[0] : 0;
+  while (n && origins[n - 1] == *origin) n--;
+  if (!n) return CUPLUG_OK;
+  ENTER_OR_RETURN(device, error);
+  return core->calls_begin(&unnamed, device, CUPLUG__STREAM(stream), origins, n, &unused, origin,
+                           error);
+}

@@ -61,8 +61,7 @@ static inline int read_scalars(const cuplug_call *call, const cuplug_source *sou
   for (uint32_t k = 0; k < call->n_scalars; k++) numbers[k] = call->scalars[k];
   for (uint32_t k = 0; k < source->n_sizes; k++) {
     int64_t size;
-    int status =
-        cuplug_core->entry_number(call, &source->sizes[k], "expression", CUPLUG_INT64, &size);
+    int status = cuplug_entry_number(call, &source->sizes[k], "expression", CUPLUG_INT64, &size);
     if (status) return status;
     numbers[call->n_scalars + k].i = size;
   }

@@ -70,7 +70,7 @@ static int hold(const cuplug_call *call, const cuplug_pass *pass, value *to) {
   case CUPLUG_PASS_SCALAR:
     return hold_scalar(call, pass, to);
   default:
-    return cuplug_core->entry_number(call, &pass->number, "arguments", pass->type, &to->i64);
+    return cuplug_entry_number(call, &pass->number, "arguments", pass->type, &to->i64);
   }
 }
 
@@ -80,8 +80,8 @@ static int hold(const cuplug_call *call, const cuplug_pass *pass, value *to) {
 static int measure(const cuplug_call *call, const cuplug_term *term, const char *what,
                    uint32_t *size) {
   int64_t n = 1;
-  int status = term->formula.n_steps ? cuplug_core->entry_number(call, term, what, CUPLUG_INT64, &n)
-                                     : CUPLUG_OK;
+  int status =
+      term->formula.n_steps ? cuplug_entry_number(call, term, what, CUPLUG_INT64, &n) : CUPLUG_OK;
   if (!status && (n < 0 || n > INT32_MAX))
     return core->fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
                       "%s: %s: got %" PRId64 ", expected 0 to %d", what, term->text, n, INT32_MAX);
@@ -91,7 +91,7 @@ static int measure(const cuplug_call *call, const cuplug_term *term, const char 
 
 static int measure_threads(const cuplug_call *call, const cuplug_plan *plan, cuplug_grid *grid) {
   int64_t n;
-  int status = cuplug_core->entry_number(call, &plan->grid[0], "threads", CUPLUG_INT64, &n);
+  int status = cuplug_entry_number(call, &plan->grid[0], "threads", CUPLUG_INT64, &n);
   if (status) return status;
   const int64_t block = grid->threads[0] ? grid->threads[0] : 1;
   const int64_t n_blocks = n > 0 ? (n - 1) / block + 1 : 0;

@@ -3,6 +3,7 @@
 #include "kernels/image.h"
 
 #include "base/core.h"
+#include "kernels/driver.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -32,8 +33,8 @@ static int load_data(cuplug_image *image, void *code) {
   CUjit_option options[] = {CUPLUG__JIT_ERROR_LOG, CUPLUG__JIT_ERROR_LOG_BYTES};
   void *values[] = {image->log, (void *)(uintptr_t)sizeof image->log};
   RELAXED mode = core->capture_relax();
-  return (int)core->driver->cuLibraryLoadData(&image->library, code, options, values, 2, NULL, NULL,
-                                              0);
+  return (int)cuplug__kernel_driver()->cuLibraryLoadData(&image->library, code, options, values, 2,
+                                                         NULL, NULL, 0);
 }
 
 static cuplug_image *new_image(const char *name) {
@@ -56,7 +57,7 @@ int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplu
   *loaded = NULL;
   int status = core->cuda_start(error);
   if (status) return status;
-  if (!core->driver->cuLibraryLoadData)
+  if (!cuplug__kernel_driver()->cuLibraryLoadData)
     return core->fail(error, CUPLUG_ERROR_CUDA,
                       "%s: code compiled at run time wants an NVIDIA driver of CUDA 12.0 or newer",
                       name);
@@ -85,7 +86,7 @@ int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplu
 static int name_kernels(const CUkernel *kernels, const char **names, uint32_t n) {
   int code = 0;
   for (uint32_t k = 0; k < n && !code; k++)
-    code = (int)core->driver->cuKernelGetName(&names[k], kernels[k]);
+    code = (int)cuplug__kernel_driver()->cuKernelGetName(&names[k], kernels[k]);
   return code;
 }
 
@@ -93,7 +94,8 @@ int cuplug_list_kernels(cuplug_image *image, const char **names, uint32_t *n, cu
   const uint32_t room = *n;
   cuplug__clear(error);
   *n = 0;
-  if (!core->driver->cuKernelGetName || !core->driver->cuLibraryEnumerateKernels) return CUPLUG_OK;
+  if (!cuplug__kernel_driver()->cuKernelGetName || !core->driver->cuLibraryEnumerateKernels)
+    return CUPLUG_OK;
   RELAXED mode = core->capture_relax();
   int code = (int)core->driver->cuLibraryGetKernelCount(n, image->library);
   const uint32_t n_named = *n < room ? *n : room;
@@ -112,7 +114,7 @@ int cuplug_find_global(cuplug_image *image, const char *lowered, const char *nam
   size_t size = 0;
   ENTER_OR_RETURN(device, error);
   RELAXED mode = core->capture_relax();
-  int code = core->driver->cuLibraryGetGlobal(&address, &size, image->library, lowered);
+  int code = cuplug__kernel_driver()->cuLibraryGetGlobal(&address, &size, image->library, lowered);
   if (code == CUPLUG__CU_NOT_FOUND)
     return core->fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: there is no variable %s", image->name,
                       name);

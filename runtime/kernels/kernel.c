@@ -3,6 +3,7 @@
 #include "kernels/kernel.h"
 
 #include "base/core.h"
+#include "kernels/driver.h"
 #include "kernels/image.h"
 
 #include <pthread.h>
@@ -41,7 +42,7 @@ int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *nam
   cuplug__clear(error);
   *kernel = NULL;
   RELAXED mode = core->capture_relax();
-  int code = core->driver->cuLibraryGetKernel(&handle, image->library, lowered);
+  int code = cuplug__kernel_driver()->cuLibraryGetKernel(&handle, image->library, lowered);
   if (code == CUPLUG__CU_NOT_FOUND)
     return core->fail(error, CUPLUG_ERROR_NOT_FOUND,
                       "%s: there is no kernel %s: one in C++ goes by the name expression that it "
@@ -72,8 +73,8 @@ int cuplug__kernel_load(cuplug_kernel *kernel, int32_t device, CUfunction *funct
 
 static int attribute(const cuplug_kernel *kernel, int32_t device, int which, int32_t *value,
                      cuplug_error *error) {
-  int code =
-      core->driver->cuKernelGetAttribute(value, which, kernel->handle, core->gpus[device].handle);
+  int code = cuplug__kernel_driver()->cuKernelGetAttribute(value, which, kernel->handle,
+                                                           core->gpus[device].handle);
   return core->cuda_check(error, code, "asking for a kernel's attributes");
 }
 
@@ -118,7 +119,8 @@ static int read_layout(const cuplug_kernel *kernel, uint64_t *sizes, int32_t *n,
   size_t offset, bytes;
   const int32_t known = *n, most = known < 0 ? CUPLUG_MAX_KERNEL_PARAMETERS : known;
   for (int32_t k = 0; k < most; k++) {
-    int code = core->driver->cuKernelGetParamInfo(kernel->handle, (size_t)k, &offset, &bytes);
+    int code =
+        cuplug__kernel_driver()->cuKernelGetParamInfo(kernel->handle, (size_t)k, &offset, &bytes);
     if (code == CUPLUG__CU_INVALID_VALUE) return *n = k, CUPLUG_OK;
     if (code) return core->cuda_fail(error, code, "asking for a kernel's parameters");
     sizes[k] = bytes;
@@ -133,7 +135,7 @@ int cuplug_kernel_parameters(cuplug_kernel *kernel, int32_t device,
                              cuplug_error *error) {
   CUfunction function;
   cuplug__clear(error);
-  if (!core->driver->cuKernelGetParamInfo) return *n = -1, CUPLUG_OK;
+  if (!cuplug__kernel_driver()->cuKernelGetParamInfo) return *n = -1, CUPLUG_OK;
   ENTERED context = enter(kernel, device, &function, error);
   return context.status ? context.status : read_layout(kernel, sizes, n, error);
 }
@@ -159,8 +161,8 @@ int cuplug_max_active_blocks(cuplug_kernel *kernel, int32_t device, int32_t n_th
   *n_blocks = 0;
   ENTERED context = enter(kernel, device, &function, error);
   if (context.status) return context.status;
-  int code = core->driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(n_blocks, function,
-                                                                       n_threads, shared_bytes);
+  int code = cuplug__kernel_driver()->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+      n_blocks, function, n_threads, shared_bytes);
   return core->cuda_check(error, code, "asking for a kernel's occupancy");
 }
 
@@ -170,8 +172,8 @@ int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_
   *n_threads = *n_blocks = 0;
   ENTERED context = enter(kernel, device, &function, error);
   if (context.status) return context.status;
-  int code = core->driver->cuOccupancyMaxPotentialBlockSize(n_blocks, n_threads, function, NULL,
-                                                            shared_bytes, 0);
+  int code = cuplug__kernel_driver()->cuOccupancyMaxPotentialBlockSize(
+      n_blocks, n_threads, function, NULL, shared_bytes, 0);
   return core->cuda_check(error, code, "asking for a kernel's occupancy");
 }
 
@@ -241,7 +243,7 @@ static int check_cooperative(const cuplug_kernel *kernel, CUfunction function, i
   int status = limit(device, CUPLUG__COOPERATIVE_LAUNCH, &is_supported, error);
   if (!status) status = limit(device, CUPLUG__N_MULTIPROCESSORS, &n_processors, error);
   if (status) return status;
-  int code = core->driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+  int code = cuplug__kernel_driver()->cuOccupancyMaxActiveBlocksPerMultiprocessor(
       &n_each, function, (int)(block[0] * block[1] * block[2]), grid->shared_bytes);
   if (code) return core->cuda_fail(error, code, "asking for a kernel's occupancy");
   const uint64_t most = is_supported ? (uint64_t)n_each * (uint64_t)n_processors : 0;
@@ -257,8 +259,8 @@ static int opt_in(cuplug_kernel *kernel, int32_t device, uint32_t bytes, cuplug_
   int code = 0;
   pthread_mutex_lock(&lock);
   if (bytes > kernel->shared_bytes[device])
-    code = core->driver->cuKernelSetAttribute(CUPLUG__KERNEL_MAX_DYNAMIC_SHARED, (int)bytes,
-                                              kernel->handle, core->gpus[device].handle);
+    code = cuplug__kernel_driver()->cuKernelSetAttribute(
+        CUPLUG__KERNEL_MAX_DYNAMIC_SHARED, (int)bytes, kernel->handle, core->gpus[device].handle);
   if (!code && bytes > kernel->shared_bytes[device]) kernel->shared_bytes[device] = bytes;
   pthread_mutex_unlock(&lock);
   return core->cuda_check(error, code, "opting in to more shared memory");

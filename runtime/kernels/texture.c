@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Textures and surfaces: CUDA's arrays, and the objects by which kernels know them. */
 #include "base/core.h"
+#include "kernels/driver.h"
 
 #include <runtime/textures.h>
 #include <string.h>
@@ -20,17 +21,17 @@ static int make_objects(const cuplug_texture_form *form, cuplug_texture *texture
   };
   CUtexObject reader = 0;
   CUsurfObject writer = 0;
-  int code = (int)core->driver->cuTexObjectCreate(&reader, &resource, &sampler, NULL);
-  if (!code) code = (int)core->driver->cuSurfObjectCreate(&writer, &resource);
+  int code = (int)cuplug__kernel_driver()->cuTexObjectCreate(&reader, &resource, &sampler, NULL);
+  if (!code) code = (int)cuplug__kernel_driver()->cuSurfObjectCreate(&writer, &resource);
   texture->reader = reader;
   texture->writer = writer;
   return code;
 }
 
 static void destroy(const cuplug_texture *texture) {
-  if (texture->writer) core->driver->cuSurfObjectDestroy(texture->writer);
-  if (texture->reader) core->driver->cuTexObjectDestroy(texture->reader);
-  if (texture->array) core->driver->cuArrayDestroy(texture->array);
+  if (texture->writer) cuplug__kernel_driver()->cuSurfObjectDestroy(texture->writer);
+  if (texture->reader) cuplug__kernel_driver()->cuTexObjectDestroy(texture->reader);
+  if (texture->array) cuplug__kernel_driver()->cuArrayDestroy(texture->array);
 }
 
 int cuplug_make_texture(int32_t device, const cuplug_texture_form *form, cuplug_texture *texture,
@@ -47,9 +48,9 @@ int cuplug_make_texture(int32_t device, const cuplug_texture_form *form, cuplug_
       .flags = CUPLUG__ARRAY_SURFACE,
   };
   CUarray array = NULL;
-  if (!core->driver->cuArray3DCreate)
+  if (!cuplug__kernel_driver()->cuArray3DCreate)
     return core->fail(error, CUPLUG_ERROR_CUDA, "the driver has no textures");
-  int code = (int)core->driver->cuArray3DCreate(&array, &texels);
+  int code = (int)cuplug__kernel_driver()->cuArray3DCreate(&array, &texels);
   texture->array = array;
   if (!code) code = make_objects(form, texture);
   if (code) destroy(texture);
@@ -80,6 +81,6 @@ int cuplug_copy_texture(int32_t device, const cuplug_texture *texture,
                                 .width_bytes = row_bytes,
                                 .height = height,
                                 .depth = sizes[2] ? sizes[2] : 1};
-  return core->cuda_check(error, (int)core->driver->cuMemcpy3DAsync(&copy, stream),
+  return core->cuda_check(error, (int)cuplug__kernel_driver()->cuMemcpy3DAsync(&copy, stream),
                           "copying a texture");
 }

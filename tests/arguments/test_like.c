@@ -4,7 +4,7 @@
 #include "check.h"
 
 #include <cuplug/host.h>
-#include <internal/define.h>
+#include <runtime/define.h>
 #include <stdlib.h>
 #include <string.h>
 

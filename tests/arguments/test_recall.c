@@ -5,7 +5,6 @@
 #include "base/status.h"
 #include "check.h"
 #include "registry/operator.h"
-#include "registry/rows.h"
 
 #include <stdlib.h>
 

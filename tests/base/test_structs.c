@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Structures that grow: a program and a library of different versions read and write no further
  * than both know. */
-#include "base/structs.h"
+#include "base/status.h"
 #include "check.h"
 
 typedef struct first {

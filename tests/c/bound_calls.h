@@ -4,7 +4,7 @@
 #define BOUND_CALLS_H
 
 #include "check.h"
-#include "registry/rows.h"
+#include "registry/operator.h"
 
 #include <stdlib.h>
 

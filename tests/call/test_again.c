@@ -6,8 +6,8 @@
 #include "registry/operator.h"
 #include "registry/registry.h"
 
-#include <internal/define.h>
 #include <pthread.h>
+#include <runtime/define.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>

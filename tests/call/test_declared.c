@@ -3,7 +3,7 @@
 /* cuplug_invoke with dtypes as arguments, and with arrays that stay on the host. */
 #include "check.h"
 
-#include <internal/define.h>
+#include <runtime/define.h>
 #include <stdlib.h>
 
 static cuplug_error error;

@@ -4,7 +4,7 @@
  * of other versions; and what operators say of themselves. */
 #include "check.h"
 
-#include <internal/define.h>
+#include <runtime/define.h>
 #include <stdlib.h>
 
 #define CHECK_REFUSED(wanted, call, text) \

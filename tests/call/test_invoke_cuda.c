@@ -6,7 +6,7 @@
  * host and go through one, or are not there; and the place where a call without arrays runs. */
 #include "fake_operators.h"
 
-#include <internal/define.h>
+#include <runtime/define.h>
 #include <time.h>
 
 #define N 5

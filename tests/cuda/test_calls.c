@@ -4,8 +4,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on GPUs: who is told of a fault, how often, and what depends on it. */
 #include "cuda/calls.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
+#include "cuda/gpus.h"
 #include "raise_fault.h"
 #include "scenarios.h"
 

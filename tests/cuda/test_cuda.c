@@ -5,9 +5,7 @@
 /* Starting the driver, contexts, streams, errors. */
 #include "base/status.h"
 #include "cuda/calls.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
 #include "scenarios.h"

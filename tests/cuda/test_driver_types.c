@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What core/cuda/driver.h declares of the CUDA driver, against the toolkit's cuda.h where there is
- * one. Compiling is most of the test. */
+/* What core/cuda/driver.h and runtime/kernels/driver.h declare of the CUDA driver, against the
+ * toolkit's cuda.h where there is one. Compiling is most of the test. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,14 +18,20 @@ int main(void) {
 }
 #else
 #include "cuda/driver.h"
+#include "kernels/driver.h"
 
 /* Prototypes: the field of the table takes the toolkit's function. */
-#define CUPLUG__X(function, symbol, parameters)                                               \
-  _Static_assert(                                                                             \
-      __builtin_types_compatible_p(__typeof__(&function),                                     \
-                                   __typeof__(((struct cuplug__driver_table *)0)->function)), \
-      symbol);
+#define SAME_PROTOTYPE(table, function, symbol)                                           \
+  _Static_assert(__builtin_types_compatible_p(__typeof__(&function),                      \
+                                              __typeof__(((struct table *)0)->function)), \
+                 symbol);
+#define CUPLUG__X(function, symbol, parameters) \
+  SAME_PROTOTYPE(cuplug__driver_table, function, symbol)
 CUPLUG__DRIVER_LIST(CUPLUG__X)
+CUPLUG__LOADING_LIST(CUPLUG__X)
+#undef CUPLUG__X
+#define CUPLUG__X(function, symbol, parameters) \
+  SAME_PROTOTYPE(cuplug__kernel_functions, function, symbol)
 CUPLUG__LIBRARY_LIST(CUPLUG__X)
 CUPLUG__NEWER_LIST(CUPLUG__X)
 CUPLUG__TEXTURE_LIST(CUPLUG__X)
@@ -184,7 +190,8 @@ static const struct {
   const char *ours, *theirs;
 } symbols[] = {
 #define CUPLUG__X(function, symbol, parameters) {symbol, EXPANDED(function)},
-    CUPLUG__DRIVER_LIST(CUPLUG__X) CUPLUG__LIBRARY_LIST(CUPLUG__X) CUPLUG__NEWER_LIST(CUPLUG__X)
+    CUPLUG__DRIVER_LIST(CUPLUG__X) CUPLUG__LOADING_LIST(CUPLUG__X) CUPLUG__LIBRARY_LIST(CUPLUG__X)
+        CUPLUG__NEWER_LIST(CUPLUG__X)
 #undef CUPLUG__X
 };
 

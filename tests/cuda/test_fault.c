@@ -3,8 +3,8 @@
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fault records: what they say, many of them, from many threads. */
-#include "cuda/context.h"
 #include "cuda/fault.h"
+#include "cuda/gpus.h"
 #include "raise_fault.h"
 #include "scenarios.h"
 

@@ -4,8 +4,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Freed memory that is kept for the next that wants as many bytes. The GPU has 1 MiB, so that
  * blocks of up to 1 KiB are. */
-#include "cuda/context.h"
 #include "cuda/driver.h"
+#include "cuda/gpus.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "scenarios.h"

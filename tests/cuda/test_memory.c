@@ -3,9 +3,9 @@
 /* ldflags: -ldl -Wl,--wrap=calloc */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory and staging lanes. */
-#include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/fault.h"
+#include "cuda/gpus.h"
 #include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"

@@ -3,9 +3,7 @@
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on streams of the caller: which GPU a stream is of, captures, order, many threads. */
-#include "cuda/context.h"
 #include "cuda/driver.h"
-#include "cuda/error.h"
 #include "cuda/gpus.h"
 #include "fake_operators.h"
 

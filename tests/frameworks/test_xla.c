@@ -6,8 +6,8 @@
  * kinds and damaged ones, results, scalars that are operands, scratch memory of captured calls. */
 #include "fake_operators.h"
 
-#include "cuda/context.h"
 #include "cuda/driver.h"
+#include "cuda/gpus.h"
 #include "frameworks/xla.h"
 
 #include <runtime/xla.h>

@@ -4,7 +4,7 @@
 #ifndef BIND_ENTRY_H
 #define BIND_ENTRY_H
 
-#include <internal/define.h>
+#include <runtime/define.h>
 
 #include <stdio.h>
 #include <stdlib.h>

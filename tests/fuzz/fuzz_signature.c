@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a signature, one without brackets, or as terms: they are parsed, or refused with a
  * reason and a place inside the text. */
-#include <internal/signature.h>
+#include <runtime/define.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 /* Operators made in memory: used like those of plugins; a sentence for each wrong definition. */
 #include "check.h"
 
-#include <internal/define.h>
+#include <runtime/define.h>
 #include <string.h>
 
 static cuplug_error error;

@@ -5,7 +5,6 @@
 /* Whole calls on the fake driver: host arrays staged, device arrays, faults, errors, each driver
  * call failing in turn. The plugin is compiled in; its kernels run when they are waited for. */
 #include "cuda/calls.h"
-#include "cuda/context.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"

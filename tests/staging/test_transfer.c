@@ -4,8 +4,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies through pinned buffers. The fake driver is lazy: a copy is done when it is waited for, so
  * a pinned buffer that is used again too early shows as wrong data. */
-#include "cuda/context.h"
 #include "cuda/driver.h"
+#include "cuda/gpus.h"
 #include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "host/view.h"

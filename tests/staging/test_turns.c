@@ -1,7 +1,7 @@
 /* sanitizers: thread | address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns on a GPU: few threads at once, others wait, but none for ever. */
-#include "staging/turns.h"
+#include "staging/stage.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -15,14 +15,14 @@ from cuplug._engine.base.core cimport (
     cuplug_scalar,
     cuplug_tensor,
 )
-from cuplug._engine.base.core_call cimport (
-    cuplug_call,
+from cuplug._engine.base.core_call cimport cuplug_call, cuplug_term
+from cuplug._engine.base.runtime_jit cimport (
     cuplug_definition_row,
+    cuplug_entry_error,
     cuplug_entry_number,
-    cuplug_term,
 )
 from cuplug._engine.base.status cimport raise_later
-from cuplug._engine.call.operator cimport define
+from cuplug._engine.call.define cimport define
 from cuplug._engine.cuda.streams cimport order_streams, refuse_capture
 from cuplug._engine.signature.terms cimport allocate, set_term
 
@@ -42,8 +42,6 @@ cdef extern from "internal/core.h":
         int n_scalars
         uint64_t none_mask
         void *context
-
-    cuplug_error *cuplug_entry_error "cuplug_core->entry_error"(const cuplug_call *call)
 
 ON_DEFAULT = "expected another: the function launches on the default stream"
 

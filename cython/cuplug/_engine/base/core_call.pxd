@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of <internal/functions.h>: one call in two halves, operators made in memory, copies
-# on the host, look-ups, files. For this package alone: the headers are not installed.
+# Declarations of <internal/functions.h>: one call in two halves, copies on the
+# host, look-ups, files. For this package alone: the headers are not installed.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cuplug._engine.base.core cimport (
@@ -139,10 +139,6 @@ cdef extern from "internal/core.h" nogil:
     int cuplug_parse_short "cuplug_core->parse_short"(
         const char *text, cuplug_signature **signature, uint32_t *position, cuplug_error *error
     )
-    int cuplug_parse_terms "cuplug_core->parse_terms"(
-        const cuplug_signature *scope, const char *text, const char *what, const char *own,
-        cuplug_signature **terms, uint32_t *position, cuplug_error *error
-    )
     void cuplug_free_signature "cuplug_core->free_signature"(cuplug_signature *signature)
     const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)
 
@@ -222,38 +218,9 @@ cdef extern from "internal/core.h" nogil:
 
     ctypedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
 
-    ctypedef struct cuplug_definition_row:
-        const char *signature
-        cuplug_entry *host
-        cuplug_entry *cuda
-        void *context
-        cuplug_reshape *reshape
-        uint32_t flags
-        uint32_t implies_strides
-        uint32_t scans
-        uint32_t takes_handles
-        int (*close)(const cuplug_call *call, void *handle) noexcept
-
-    ctypedef struct cuplug_definition:
-        const char *plugin
-        const char *version
-        const char *origin
-        const char *doc
-        const cuplug_definition_row *rows
-        uint32_t n_rows
-
-    int cuplug_define "cuplug_core->define"(
-        const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
-    )
-
     ctypedef struct cuplug_term:
         cuplug_formula formula
         const char *text
-
-    int cuplug_entry_number "cuplug_core->entry_number"(
-        const cuplug_call *call, const cuplug_term *term, const char *what, uint32_t type,
-        int64_t *number
-    )
 
     int cuplug_copy_array "cuplug_core->copy_array"(
         const cuplug_tensor *to, const cuplug_tensor *source

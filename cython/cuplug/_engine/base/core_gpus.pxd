@@ -13,7 +13,3 @@ cdef extern from "internal/core.h" nogil:
         int32_t device, void *pointer, uint64_t n_bytes, void *stream
     )
     int cuplug_check_origin "cuplug_core->check_origin"(uint64_t origin, cuplug_error *error)
-    int cuplug_join_origins "cuplug_core->join_origins"(
-        int32_t device, void *stream, const uint64_t *origins, uint32_t n, uint64_t *origin,
-        cuplug_error *error
-    )

@@ -39,6 +39,11 @@ cdef extern from "runtime/gpus.h" nogil:
         void *stream, uint64_t n_bytes, cuplug_error *error
     )
 
+    int cuplug_join_origins(
+        int32_t device, void *stream, const uint64_t *origins, uint32_t n, uint64_t *origin,
+        cuplug_error *error
+    )
+
 cdef extern from "runtime/textures.h" nogil:
     ctypedef struct cuplug_texture_form:
         uint64_t sizes[3]

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of <runtime/jit.h>.
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+# Declarations of <runtime/jit.h> and <runtime/define.h>.
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from cuplug._engine.base.core cimport cuplug_error
+from cuplug._engine.base.core cimport cuplug_error, cuplug_operator
+from cuplug._engine.base.core_call cimport (
+    cuplug_call,
+    cuplug_entry,
+    cuplug_reshape,
+    cuplug_signature,
+    cuplug_term,
+)
 
 cdef extern from "runtime/jit.h" nogil:
     ctypedef struct cuplug_program:
@@ -115,4 +122,41 @@ cdef extern from "runtime/jit.h" nogil:
     )
     int cuplug_kernel_function(
         cuplug_kernel *kernel, int32_t device, void **function, cuplug_error *error
+    )
+
+cdef extern from "runtime/define.h" nogil:
+    ctypedef struct cuplug_definition_row:
+        const char *signature
+        cuplug_entry *host
+        cuplug_entry *cuda
+        void *context
+        cuplug_reshape *reshape
+        uint32_t flags
+        uint32_t implies_strides
+        uint32_t scans
+        uint32_t takes_handles
+        int (*close)(const cuplug_call *call, void *handle) noexcept
+
+    ctypedef struct cuplug_definition:
+        const char *plugin
+        const char *version
+        const char *origin
+        const char *doc
+        const cuplug_definition_row *rows
+        uint32_t n_rows
+
+    int cuplug_define(
+        const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
+    )
+
+    cuplug_error *cuplug_entry_error(const cuplug_call *call)
+
+    int cuplug_entry_number(
+        const cuplug_call *call, const cuplug_term *term, const char *what, uint32_t type,
+        int64_t *number
+    )
+
+    int cuplug_parse_terms(
+        const cuplug_signature *scope, const char *text, const char *what, const char *own,
+        cuplug_signature **terms, uint32_t *position, cuplug_error *error
     )

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 cimport cython
-from libc.stdint cimport uint32_t
 
 from cuplug._engine.base.core cimport cuplug_operator
-from cuplug._engine.base.core_call cimport cuplug_definition_row
 from cuplug._engine.base.vectorcall cimport vectorcallfunc
 from cuplug._engine.call.operator_base cimport Described
 
@@ -19,8 +17,3 @@ cdef class Operator(Described):
 
 
 cdef Operator wrap_operator(cuplug_operator *op, object made)
-# A new one without a plugin, for ever: its rows, what it is to say of itself, what makes it again.
-cdef Operator define(
-    const cuplug_definition_row *rows, uint32_t n_rows, str plugin, const char *version,
-    str origin, str doc, object made
-)

@@ -24,11 +24,6 @@ from cuplug._engine.base.core cimport (
     cuplug_operator_version,
     cuplug_reload,
 )
-from cuplug._engine.base.core_call cimport (
-    cuplug_define,
-    cuplug_definition,
-    cuplug_definition_row,
-)
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.base.vectorcall cimport (
     PyVectorcall_Call,
@@ -205,23 +200,6 @@ cdef Operator wrap_operator(cuplug_operator *op, object made):
     take_operator(self, op)
     living[<size_t><PyObject *>self] = self
     return self
-
-
-cdef Operator define(
-    const cuplug_definition_row *rows, uint32_t n_rows, str plugin, const char *version,
-    str origin, str doc, object made
-):
-    cdef cuplug_definition definition
-    cdef cuplug_operator *op = NULL
-    cdef cuplug_error error
-    cdef bytes plugin_text = plugin.encode(), origin_text = origin.encode()
-    cdef bytes doc_text = doc.encode()
-    definition.plugin, definition.version = plugin_text, version
-    definition.origin, definition.doc = origin_text, doc_text
-    definition.rows, definition.n_rows = rows, n_rows
-    if cuplug_define(&definition, &op, &error):
-        raise_error(&error)
-    return wrap_operator(op, made)
 
 
 cdef int take_operator(Operator self, cuplug_operator *op) except -1:

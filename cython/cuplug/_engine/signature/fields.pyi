@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Sequence
 from typing import Any
 
 from cuplug._engine.signature.steps import Condition
@@ -7,9 +6,6 @@ from cuplug._engine.signature.steps import Condition
 def parse_fields(
     text: str,
 ) -> tuple[str, Any, Any, Any, tuple[str, ...], tuple[Condition, ...], Any, tuple[int, ...]]: ...
-def parse_terms(
-    signature: str, text: str, what: str, own: Sequence[str] | None
-) -> list[tuple[tuple[tuple[int, int, int], ...], str]]: ...
 def parse_short(
     text: str,
 ) -> tuple[

@@ -28,7 +28,7 @@ def parse_fields(text):
 
     They are (name, parameters, outputs, variables, dim_names, conditions, made, each_names).
     """
-    cdef core_call.cuplug_signature *signature = _parse(text, core_call.cuplug_parse_signature)
+    cdef core_call.cuplug_signature *signature = parse(text, core_call.cuplug_parse_signature)
     try:
         return _fields(signature)
     finally:
@@ -41,7 +41,7 @@ def parse_short(text):
     Each is (kind, dtype, has_default, the end of its dtype in bytes). Then come the end of the
     parameters, the type variables, and whether there is a `where`.
     """
-    cdef core_call.cuplug_signature *s = _parse(text, core_call.cuplug_parse_short)
+    cdef core_call.cuplug_signature *s = parse(text, core_call.cuplug_parse_short)
     cdef int n = s.n_parameters
     try:
         parameters = [_short(s, &s.parameters[k]) for k in range(n)]
@@ -61,55 +61,21 @@ cdef tuple _short(const core_call.cuplug_signature *s, const core_call.cuplug_pa
     return _PARAMETER_KINDS[x.kind], dtype, bool(x.has_default), x.type_end
 
 
-def parse_terms(signature, text, what, own):
-    """Return the terms of a text that names the arguments of a signature: (steps, text) of each."""
-    cdef core_call.cuplug_signature *terms = NULL
-    cdef core.cuplug_error error
-    cdef uint32_t position = 0
-    cdef int status
-    encoded, prefix = _encode(text.translate(SPACES), what), what.encode()
-    names = b"" if own is None else " ".join(own).encode()
-    cdef const char *own_names = NULL if own is None else <const char *>names
-    cdef core_call.cuplug_signature *scope = _parse(signature, core_call.cuplug_parse_signature)
-    try:
-        status = core_call.cuplug_parse_terms(
-            scope, encoded, prefix, own_names, &terms, &position, &error
-        )
-        if status:
-            raise SignatureError(to_str(error.message), position, text)
-        return [_term(&terms.conditions[k]) for k in range(terms.n_conditions)]
-    finally:
-        core_call.cuplug_free_signature(terms)
-        core_call.cuplug_free_signature(scope)
-
-
-ctypedef int (*parser)(
-    const char *, core_call.cuplug_signature **, uint32_t *, core.cuplug_error *
-) noexcept nogil
-
-
-cdef core_call.cuplug_signature *_parse(str text, parser parse) except NULL:
+cdef core_call.cuplug_signature *parse(str text, parser parse_text) except NULL:
     cdef core_call.cuplug_signature *signature = NULL
     cdef core.cuplug_error error
     cdef uint32_t position = 0
-    encoded = _encode(text, "signature")
-    if parse(encoded, &signature, &position, &error):
+    encoded = encode(text, "signature")
+    if parse_text(encoded, &signature, &position, &error):
         raise SignatureError(to_str(error.message), position, text)
     return signature
 
 
-cdef bytes _encode(str text, str what):
+cdef bytes encode(str text, str what):
     encoded = text.encode()
     if b"\0" in encoded:  # where it would end for the core
         raise SignatureError(f"{what}: got a zero byte", encoded.index(b"\0"), text)
     return encoded
-
-
-cdef tuple _term(const core_call.cuplug_condition *x):
-    cdef const core_call.cuplug_formula *formula = &x.sides[0].formula
-    cdef const core_call.cuplug_step *steps = formula.steps
-    numbers = [(steps[k].kind, steps[k].operand, steps[k].value) for k in range(formula.n_steps)]
-    return tuple(numbers), x.text.decode()
 
 
 cdef tuple _fields(const core_call.cuplug_signature *s):

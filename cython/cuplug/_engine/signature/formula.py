@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cuplug._engine.signature.fields import parse_terms
 from cuplug._engine.signature.signature import Parameter, Signature
 from cuplug._engine.signature.steps import COUNT, SIZE
+from cuplug._engine.signature.terms import parse_terms
 
 
 class Term(NamedTuple):

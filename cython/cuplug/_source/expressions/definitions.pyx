@@ -13,15 +13,17 @@ from cuplug._engine.base.core cimport (
     CUPLUG_VERSION,
     cuplug_error,
 )
-from cuplug._engine.base.core_call cimport cuplug_definition_row, cuplug_entry, cuplug_term
+from cuplug._engine.base.core_call cimport cuplug_entry, cuplug_term
 from cuplug._engine.base.runtime_jit cimport (
+    cuplug_definition_row,
     cuplug_find_kernel,
     cuplug_image,
     cuplug_kernel,
     cuplug_kernel_function,
     cuplug_load_image,
 )
-from cuplug._engine.call.operator cimport Operator, define
+from cuplug._engine.call.define cimport define
+from cuplug._engine.call.operator cimport Operator
 from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.signature.terms cimport allocate, set_term
 

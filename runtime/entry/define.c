@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators made in memory: a plugin of one operator that no file and no list knows. */
-#include "base/status.h"
-#include "discovery/table.h"
-#include "registry/operator.h"
-#include "registry/registry.h"
+#include "base/core.h"
+#include "entry/run.h"
 
+#include <inttypes.h>
+#include <runtime/define.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void write_row(FILE *stream, const cuplug_definition_row *row, const char
   if (row->scans) fprintf(stream, "scans%c", 0);
   uint32_t flag;
   const char *key;
-  for (uint32_t at = 0; (key = cuplug__flag_key(at, &flag)); at++)
+  for (uint32_t at = 0; (key = core->flag_key(at, &flag)); at++)
     if (row->flags & flag) fprintf(stream, "%s%c", key, 0);
   fputc(0, stream);
 }
@@ -31,10 +31,10 @@ static void write_row(FILE *stream, const cuplug_definition_row *row, const char
 static int write_text(cuplug__table *table, const cuplug_definition *from, cuplug_error *error) {
   size_t n_bytes;
   FILE *stream = open_memstream(&table->made, &n_bytes);
-  if (!stream) return cuplug__no_memory(error, doing);
+  if (!stream) return core->no_memory(error, doing);
   fprintf(stream, "%s%c%s%c", from->plugin, 0, from->version ? from->version : "", 0);
   for (uint32_t k = 0; k < from->n_rows; k++) write_row(stream, &from->rows[k], from->doc);
-  return fclose(stream) ? cuplug__no_memory(error, doing) : CUPLUG_OK;
+  return fclose(stream) ? core->no_memory(error, doing) : CUPLUG_OK;
 }
 
 static int read_rows(cuplug__table *table, const char *text, const cuplug_definition_row *rows,
@@ -43,13 +43,13 @@ static int read_rows(cuplug__table *table, const char *text, const cuplug_defini
     const char *end = text;
     while (*end) end += strlen(end) + 1;
     cuplug_row *row = &table->rows[table->n_rows];
-    int status = cuplug__row_read(text, (uint32_t)(end - text), CUPLUG_ABI_VERSION, row, error);
+    int status = core->row_read(text, (uint32_t)(end - text), CUPLUG_ABI_VERSION, row, error);
     if (!status && row->parsed->n_handles && !rows[table->n_rows].takes_handles)
-      status = cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                            "got a handle, expected none; handles are of plugins and of adopted "
-                            "libraries");
+      status = core->fail(error, CUPLUG_ERROR_VALUE,
+                          "got a handle, expected none; handles are of plugins and of adopted "
+                          "libraries");
     if (status) {
-      cuplug__prefix(error, "row %u: ", table->n_rows);
+      core->prefix(error, "row %u: ", table->n_rows);
       return status;
     }
     text = end + 1;
@@ -58,14 +58,14 @@ static int read_rows(cuplug__table *table, const char *text, const cuplug_defini
 }
 
 static int take_table(const cuplug_definition *from, cuplug__table *table, cuplug_error *error) {
-  cuplug__table_start(table);
+  *table = (cuplug__table){.name = "", .version = "", .architectures = "", .state = {"", 0}};
   if (!from->plugin || strlen(from->plugin) >= CUPLUG_MAX_NAME ||
-      !cuplug__is_identifier(from->plugin))
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "plugin: \"%.80s\", an identifier is expected",
-                        from->plugin ? from->plugin : "");
-  if (!from->n_rows) return cuplug__fail(error, CUPLUG_ERROR_VALUE, "n_rows: 0, no operator");
+      !core->is_identifier(from->plugin))
+    return core->fail(error, CUPLUG_ERROR_VALUE, "plugin: \"%.80s\", an identifier is expected",
+                      from->plugin ? from->plugin : "");
+  if (!from->n_rows) return core->fail(error, CUPLUG_ERROR_VALUE, "n_rows: 0, no operator");
   table->rows = calloc(from->n_rows, sizeof(*table->rows));
-  if (!table->rows) return cuplug__no_memory(error, doing);
+  if (!table->rows) return core->no_memory(error, doing);
   int status = write_text(table, from, error);
   if (status) return status;
   table->name = table->made;
@@ -83,13 +83,13 @@ static void take_reshape(cuplug__overload *overload, cuplug_reshape *reshape) {
 /* The rows of one operator are filled in their order, so overload k has the entries of row k. */
 static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_error *error) {
   plugin->path = strdup(from->origin ? from->origin : "");
-  if (!plugin->path) return cuplug__no_memory(error, doing);
+  if (!plugin->path) return core->no_memory(error, doing);
   int status = take_table(from, &plugin->table, error);
   if (status) return status;
-  if ((status = cuplug__plugin_fill(plugin, error))) return status;
+  if ((status = core->plugin_fill(plugin, error))) return status;
   if (plugin->n_operators > 1)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "rows of %s and of %s, one operator is expected",
-                        plugin->operators[0].name, plugin->operators[1].name);
+    return core->fail(error, CUPLUG_ERROR_VALUE, "rows of %s and of %s, one operator is expected",
+                      plugin->operators[0].name, plugin->operators[1].name);
   for (uint32_t k = 0; k < from->n_rows; k++) {
     plugin->overloads[k].host = from->rows[k].host;
     plugin->overloads[k].cuda = from->rows[k].cuda;
@@ -106,14 +106,46 @@ int cuplug_define(const cuplug_definition *definition, cuplug_operator **op, cup
   *op = NULL;
   cuplug__clear(error);
   cuplug__plugin *plugin = calloc(1, sizeof(*plugin));
-  int status = plugin ? fill(plugin, definition, error) : cuplug__no_memory(error, doing);
+  int status = plugin ? fill(plugin, definition, error) : core->no_memory(error, doing);
   if (!status) {
     *op = &plugin->operators[0];
     return CUPLUG_OK;
   }
-  if (plugin) cuplug__plugin_free(plugin);
+  if (plugin) core->plugin_free(plugin);
   if (status == CUPLUG_ERROR_MEMORY) return status;
-  cuplug__prefix(error, "define: ");
+  core->prefix(error, "define: ");
   if (error) error->status = CUPLUG_ERROR_VALUE;
   return CUPLUG_ERROR_VALUE;
+}
+
+/* ---- For their entries ---------------------------------------------------------------------- */
+
+cuplug_error *cuplug_entry_error(const cuplug_call *call) { return cuplug__error_of(call); }
+
+/* The least and the greatest number of an integer type; of bool: 0 and 1. */
+static void limits_of(uint32_t type, int64_t *low, uint64_t *high) {
+  const uint32_t bits = type == CUPLUG_BOOL ? 1 : type >> 16 & 255;
+  const uint32_t is_signed = type >> 24 == 0;
+  *low = is_signed ? -1 - (int64_t)(UINT64_MAX >> (65 - bits)) : 0;
+  *high = UINT64_MAX >> (64 - bits + is_signed);
+}
+
+int cuplug_entry_number(const cuplug_call *call, const cuplug_term *term, const char *what,
+                        uint32_t type, int64_t *number) {
+  const cuplug__run *run = call->run;
+  const cuplug__values values = {.tensors = call->tensors, .scalars = call->scalars};
+  const char *wrong = core->work_out_integer(&term->formula, &values, number);
+  int64_t low;
+  uint64_t high;
+  if (wrong) {
+    const cuplug__text names = core->describe_names(run->frame->signature, term->text, &values);
+    return core->fail(run->error, CUPLUG_ERROR_VALUE, *names.s ? "%s: %s: %s (%s)" : "%s: %s: %s",
+                      what, term->text, wrong, names.s);
+  }
+  limits_of(type, &low, &high);
+  if (*number >= low && (*number < 0 || (uint64_t)*number <= high)) return CUPLUG_OK;
+  return core->fail(run->error, CUPLUG_ERROR_VALUE,
+                    "%s: %s: got %" PRId64 ", expected %" PRId64 " to %" PRIu64
+                    ", what the type of its parameter can hold",
+                    what, term->text, *number, low, high);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host API of operators made in memory. Not installed. */
-#ifndef CUPLUG_INTERNAL_DEFINE_H
-#define CUPLUG_INTERNAL_DEFINE_H
+/* Operators made in memory, and the numbers that they are given. Not installed. */
+#ifndef CUPLUG_RUNTIME_DEFINE_H
+#define CUPLUG_RUNTIME_DEFINE_H
 
 #include <internal/frame.h>
 
 CUPLUG__BEGIN_C
-
-/* Gives the outputs of a bound frame the shapes that a signature cannot say: shrinks or drops
- * dimensions of frame->tensors[n_inputs ...]. `error` may be NULL. Returns a status. */
-typedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error);
 
 /* One overload of an operator without a plugin. */
 typedef struct cuplug_definition_row {
@@ -41,17 +37,27 @@ typedef struct cuplug_definition {
  * one of a plugin but is found by this pointer alone, not by name. It lives until the process ends,
  * so whoever defines the same thing again and again keeps what the first time gave. Strings are
  * copied. ERROR_VALUE says what is wrong with a definition. [thread-safe] [no-cuda] */
-int cuplug_define(const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error);
+CUPLUG_API int cuplug_define(const cuplug_definition *definition, cuplug_operator **op,
+                             cuplug_error *error);
 
 /* The error record of the call, for an entry of such an operator: it may be filled instead of
  * cuplug_fail being called. */
-cuplug_error *cuplug_entry_error(const cuplug_call *call);
+CUPLUG_API cuplug_error *cuplug_entry_error(const cuplug_call *call);
 
 /* For such an entry: works out a number of the call, which must fit an integer type, a
  * cuplug_type_id. The error begins with `what`:
  * "arguments: n // k: it divides by zero (n = 4, k = 0)". Returns a status. */
-int cuplug_entry_number(const cuplug_call *call, const cuplug_term *term, const char *what,
-                        uint32_t type, int64_t *number);
+CUPLUG_API int cuplug_entry_number(const cuplug_call *call, const cuplug_term *term,
+                                   const char *what, uint32_t type, int64_t *number);
+
+/* Parses numbers and names with commas between, "x, n // 2, size(x, 0)": what a kernel with such a
+ * signature is given. A name alone that is no integer, but an array, another parameter or one of
+ * `own` (words with spaces between; NULL: all must be numbers), has no steps. Errors begin with
+ * `what`. The terms are the conditions of *terms, of one side each, to be freed as a signature.
+ * [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_parse_terms(const cuplug_signature *scope, const char *text, const char *what,
+                                  const char *own, cuplug_signature **terms, uint32_t *position,
+                                  cuplug_error *error);
 
 CUPLUG__END_C
 #endif
