@@ -52,6 +52,7 @@ def compile_module(
     c_file = folder / f"{name}.c"
     library = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
     cython = [sys.executable, "-m", "cython", "-3", "-Wextra", "-Werror"]
+    cython += ["-X", "freethreading_compatible=True"]  # else it would turn the GIL on
     paths = ["-I", str(search), "-I", str(folder)]
     compile_library([*cython, *paths, "--module-name", name, str(source), "-o", str(c_file)])
     include = [f"-I{sysconfig.get_paths()['include']}", f"-I{flags.get_include()}"]

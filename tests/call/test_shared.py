@@ -31,7 +31,6 @@ CUPLUG_HOST_OPERATOR(%(name)s_host, "%(name)s(x: float64[n]) -> float64[n]", "Pr
 CUPLUG_PLUGIN(%(name)s, "%(factor)s.0");
 """
 USER = """
-# cython: freethreading_compatible=True
 from {name}_typed cimport {name}, view
 
 def call(const double[::1] x, double[::1] out):

@@ -209,9 +209,8 @@ cdef int take_operator(Operator self, cuplug_operator *op) except -1:
 
 
 cdef list all_living():
-    """Other threads may make operators meanwhile, which iterating over the values would not bear."""
-    found = [reference() for reference in living.valuerefs()]
-    return [op for op in found if op is not None]
+    """Iterating over the values would fail if another thread made an operator meanwhile."""
+    return [op for reference in living.valuerefs() if (op := reference()) is not None]
 
 
 def reload_operators(set paths):
@@ -248,12 +247,7 @@ def reload_operators(set paths):
 
 def living_paths():
     """Return the files of all operators of plugins that Python knows."""
-    cdef Operator op
-    found = set()
-    for op in all_living():
-        if is_of_plugin(op):
-            found.add(op.path)
-    return found
+    return {op.path for op in all_living() if is_of_plugin(op)}
 
 
 cdef object call_operator(
