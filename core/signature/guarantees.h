@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of an array's memory: "stride(x, -1) == 1", "align(x) >= 16", "T[n] like x". */
+/* What is known of an array's memory: "stride(x, -1) == 1", "align(x) >= 16", "contiguous(x)",
+ * "T[n] like x". */
 #ifndef CUPLUG_CORE_SIGNATURE_GUARANTEES_H
 #define CUPLUG_CORE_SIGNATURE_GUARANTEES_H
 
 #include "signature/parser.h"
 
 /*   guarantee = "stride" "(" name "," "-1" ")" "==" "1" | "align" "(" name ")" ">=" number
+ *             | "contiguous" "(" name ")"
  *
  * The bracket comes next; the name before it begins at `at`. Other names are refused. */
 int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at);

@@ -332,6 +332,20 @@ class _fft(Operator):
 
 fft: _fft
 
+class _fft_backward(Operator):
+    def __call__(
+        self,
+        grad: _Array,
+        inverse: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of fft: the transform in the other direction."""
+
+fft_backward: _fft_backward
+
 class _gather(Operator):
     @overload
     def __call__(
@@ -623,6 +637,38 @@ class _index_put(Operator):
 
 index_put: _index_put
 
+class _index_put_backward_grad_x_grad_values(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_values: _Array
+
+class _index_put_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        indices: Sequence[Any],
+        values: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _index_put_backward_grad_x_grad_values[ndarray[Any, _Dtype]]:
+        """The gradients of index_put."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        indices: Sequence[Any],
+        values: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _index_put_backward_grad_x_grad_values[_Array]:
+        """The gradients of index_put."""
+
+index_put_backward: _index_put_backward
+
 class _integers(Operator):
     def __call__(
         self,
@@ -654,6 +700,20 @@ class _irfft(Operator):
         """What rfft transforms to x, n times, by cuFFT."""
 
 irfft: _irfft
+
+class _irfft_backward(Operator):
+    def __call__(
+        self,
+        grad: Any,
+        n: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """The gradient of irfft."""
+
+irfft_backward: _irfft_backward
 
 class _join(Operator):
     @overload
@@ -929,6 +989,75 @@ class _matmul(Operator):
 
 matmul: _matmul
 
+class _matmul_backward_grad_x_grad_y(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_y: _Array
+
+class _matmul_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        x: Any,
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _matmul_backward_grad_x_grad_y[ndarray[Any, _Dtype]]:
+        """The gradients of matmul."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _matmul_backward_grad_x_grad_y[_Array]:
+        """The gradients of matmul."""
+
+matmul_backward: _matmul_backward
+
+class _matmul_backward_backward_grad_grad_grad_x_grad_y(NamedTuple, Generic[_Array]):
+    grad_grad: _Array
+    grad_x: _Array
+    grad_y: _Array
+
+class _matmul_backward_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad_grad_x: ndarray[Any, _Dtype],
+        grad_grad_y: Any,
+        grad: Any,
+        x: Any,
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _matmul_backward_backward_grad_grad_grad_x_grad_y[ndarray[Any, _Dtype]]:
+        """The gradients of matmul_backward."""
+    @overload
+    def __call__(
+        self,
+        grad_grad_x: _Array,
+        grad_grad_y: Any,
+        grad: Any,
+        x: Any,
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _matmul_backward_backward_grad_grad_grad_x_grad_y[_Array]:
+        """The gradients of matmul_backward."""
+
+matmul_backward_backward: _matmul_backward_backward
+
 class _nonzero(Operator):
     def __call__(
         self,
@@ -1046,6 +1175,24 @@ class _put_along_axis(Operator):
 
 put_along_axis: _put_along_axis
 
+class _put_backward_grad_x_grad_values(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_values: _Array
+
+class _put_backward(Operator):
+    def __call__(
+        self,
+        grad: _Array,
+        indices: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _put_backward_grad_x_grad_values[_Array]:
+        """The gradients of put."""
+
+put_backward: _put_backward
+
 class _quantize_float8_values_scales(NamedTuple):
     values: Any
     scales: Any
@@ -1160,6 +1307,20 @@ class _rfft(Operator):
         """Fourier transforms of real numbers, by cuFFT."""
 
 rfft: _rfft
+
+class _rfft_backward(Operator):
+    def __call__(
+        self,
+        grad: Any,
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """The gradient of rfft."""
+
+rfft_backward: _rfft_backward
 
 class _rms_norm(Operator):
     def __call__(
