@@ -126,7 +126,7 @@ def test_arguments_are_made_by_functions():
     for arguments in drawn("f(x: int8[n], index: int64[n], k: int)", made={"k": k, "index": index}):
         n = arguments["x"].size
         assert (arguments["k"], arguments["index"]) == (n + 1, [n] * n)
-    with pytest.raises(ValueError, match=r"^arguments: made: z: no such parameter or dimension, w"):
+    with pytest.raises(ValueError, match=r"^arguments: made: z: no such parameter or dimension, e"):
         testing.arguments("f(x: int8[n])", made={"z": k})
 
 
