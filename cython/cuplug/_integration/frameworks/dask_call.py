@@ -55,7 +55,7 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
     """
     refuse_handles(operator, "a call with dask arrays", "call it on x.compute()")
     device = keywords.get("device")
-    wanted = {name: bool(keywords.get(name)) for name in operator.returns}
+    wanted: _Given = {name: bool(keywords.get(name)) for name in operator.returns}
     given: _Given = dict(enumerate(args))
     given.update((name, x) for name, x in keywords.items() if name not in wanted)
     for name in ("device", "out", "stream"):
