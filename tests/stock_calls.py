@@ -120,6 +120,7 @@ CALLS = {
     "histogram": (ops.histogram, [floats, edges], ()),
     "searchsorted": (ops.searchsorted, [edges, floats], ()),
     "put": (ops.put, [floats, places, whole_numbers], ()),
+    "put_backward": (ops.put_backward, [floats, places], ()),
     "put_along_axis": (ops.put_along_axis, [floats, places, whole_numbers], ()),
     "scatter": (ops.scatter, [floats, places, whole_numbers], ()),
     "scatter_add": (ops.scatter_add, [signs, indices, whole_numbers], ()),
@@ -163,8 +164,11 @@ DIFFERENCES = {"layer_norm", "add_layer_norm", "cross_entropy", "cross_entropy_b
 DIFFERENCES |= {"silu_and_mul_backward", "gelu_and_mul_backward", "rotary", "rotary_backward"}
 # A call that waits, for a size or a number of elements, cannot be captured.
 WAITS = {"nonzero", "select", "select_backward", "unique", "unique_values"}
-LISTS = {"index", "index_backward", "index_put"}  # of arrays, which the calls below do not make
-BY_LIBRARY = {"fft", "irfft", "matmul", "rfft"}  # which have no CPU entry: plugins/test_matmul.py
+# Those of lists of arrays, which the calls below do not make.
+LISTS = {"index", "index_backward", "index_put", "index_put_backward"}
+# They have no CPU entry: plugins/test_matmul.py, plugins/test_emulated_linalg.py.
+BY_LIBRARY = {"fft", "irfft", "matmul", "rfft", "matmul_backward_backward"}
+BY_LIBRARY |= {f"{name}_backward" for name in BY_LIBRARY if "_" not in name}
 on_each_operator = pytest.mark.parametrize("name", CALLS)
 
 

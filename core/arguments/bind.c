@@ -94,7 +94,8 @@ static int spread(cuplug__match *m, uint32_t k) {
         "got shape %s, expected %s, the broadcast shape: it is changed in place",
         cuplug__describe_shape(t->shape, t->ndim).s, cuplug__describe_shape(wanted, ndim).s);
   const int repeats_elements = ndim && (!t->ndim || t->shape[t->ndim - 1] != wanted[ndim - 1]);
-  if (m->takes_strides && !(m->s->parameters[i].has_unit_stride && repeats_elements))
+  const cuplug_parameter *x = &m->s->parameters[i];
+  if (m->takes_strides && !x->is_contiguous && !(x->has_unit_stride && repeats_elements))
     broadcast(f, t, wanted, ndim);
   else
     f->copy_mask |= 1ull << k;

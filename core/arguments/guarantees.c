@@ -29,7 +29,8 @@ static int has_other_rows(const cuplug_parameter *x, const cuplug_tensor *t) {
 
 int cuplug__breaks_guarantees(const cuplug_parameter *x, const cuplug_tensor *t) {
   if (has_other_address(x, t)) return 1;
-  return !cuplug__is_contiguous(t) && (has_other_elements(x, t) || has_other_rows(x, t));
+  return !cuplug__is_contiguous(t) &&
+         (x->is_contiguous || has_other_elements(x, t) || has_other_rows(x, t));
 }
 
 cuplug__guarantee_text cuplug__describe_broken(const cuplug_parameter *x, const cuplug_tensor *t) {
@@ -43,7 +44,9 @@ cuplug__guarantee_text cuplug__describe_broken(const cuplug_parameter *x, const 
   }
   snprintf(text.got, sizeof text.got, "strides %.60s",
            cuplug__describe_strides(t->strides, t->ndim).s);
-  if (has_other_elements(x, t))
+  if (x->is_contiguous)
+    snprintf(text.expected, sizeof text.expected, "those of a C-contiguous array");
+  else if (has_other_elements(x, t))
     snprintf(text.expected, sizeof text.expected, "1 in the last dimension");
   else
     snprintf(text.expected, sizeof text.expected, "multiples of %u bytes, and none below 0",

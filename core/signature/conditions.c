@@ -113,15 +113,17 @@ int cuplug__check_conditions(cuplug__parser *p) {
 #define MAX_ALIGNMENT 16 /* bytes: all allocators align to at least this */
 
 /* The guarantees, then the functions of formulas, which begin conditions. */
-static const char *const functions[] = {"stride", "align", "len", "prod", "min", "max"};
-enum { STRIDE, ALIGN, N_GUARANTEES, N_FUNCTIONS = sizeof functions / sizeof *functions };
+static const char *const functions[] = {"stride", "align", "contiguous", "len",
+                                        "prod",   "min",   "max"};
+enum { N_GUARANTEES = 3, N_FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* The array parameter or output of a name; without brackets in short signatures. NULL: none. */
+/* The array parameter or output of a name, or the list of arrays; without brackets in short
+ * signatures. NULL: none. */
 static cuplug_parameter *find_array(const cuplug__parser *p, const char *name) {
   for (int32_t k = 0; k < p->s->n_parameters + p->s->n_outputs; k++) {
     cuplug_parameter *x = &p->s->parameters[k];
     const int is_array = x->n_dims || (p->is_short && x->kind == CUPLUG_PARAMETER_SCALAR);
-    if (is_array && x->kind != CUPLUG_PARAMETER_ARRAYS && !strcmp(x->name, name)) return x;
+    if (is_array && !strcmp(x->name, name)) return x;
   }
   return NULL;
 }
@@ -135,13 +137,14 @@ int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output) {
   if (cuplug__parse_name(p, &name, an_array)) return CUPLUG_ERROR_VALUE;
   const cuplug_parameter *x = find_array(p, name);
   output->like = x ? (int32_t)(x - p->s->parameters) + 1 : 0;
-  if (x && output->like <= p->s->n_parameters && !x->has_default) return CUPLUG_OK;
+  const int is_one = x && x->kind != CUPLUG_PARAMETER_ARRAYS;
+  if (is_one && output->like <= p->s->n_parameters && !x->has_default) return CUPLUG_OK;
   return cuplug__parse_fail(p, at, an_array);
 }
 
 /* "(x". */
 static int parse_array(cuplug__parser *p, cuplug_parameter **x) {
-  static const char *const an_array = "an array with dimensions, and in no list, is expected";
+  static const char *const an_array = "an array with dimensions is expected";
   const char *name;
   if (cuplug__expect(p, "(", "'(' is expected")) return CUPLUG_ERROR_VALUE;
   cuplug__skip_space(p);
@@ -190,6 +193,13 @@ static int parse_align(cuplug__parser *p) {
   return CUPLUG_OK;
 }
 
+static int parse_contiguous(cuplug__parser *p) {
+  cuplug_parameter *x;
+  if (parse_array(p, &x) || cuplug__expect(p, ")", "')' is expected")) return CUPLUG_ERROR_VALUE;
+  x->is_contiguous = 1;
+  return CUPLUG_OK;
+}
+
 int cuplug__is_function(const char *name) {
   int k = N_GUARANTEES;
   while (k < N_FUNCTIONS && strcmp(functions[k], name)) k++;
@@ -204,14 +214,18 @@ static int refuse_name(cuplug__parser *p, const char *name, const char *at) {
                           "%s: byte %zu: got \"%s\" before a bracket; did you mean %s?", p->what,
                           (size_t)(at - p->s->text), name, functions[k]);
     }
-  return cuplug__parse_fail(p, at, "stride, align, len, prod, min or max is expected before '('");
+  return cuplug__parse_fail(
+      p, at, "stride, align, contiguous, len, prod, min or max is expected before '('");
 }
 
 int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at) {
-  const int is_stride = !strcmp(name, functions[STRIDE]);
-  if (!is_stride && strcmp(name, functions[ALIGN])) return refuse_name(p, name, at);
+  static int (*const parse[N_GUARANTEES])(cuplug__parser *) = {parse_stride, parse_align,
+                                                               parse_contiguous};
+  int k = 0;
+  while (k < N_GUARANTEES && strcmp(name, functions[k])) k++;
+  if (k == N_GUARANTEES) return refuse_name(p, name, at);
   p->s->has_guarantees = 1;
-  if (is_stride ? parse_stride(p) : parse_align(p)) return CUPLUG_ERROR_VALUE;
+  if (parse[k](p)) return CUPLUG_ERROR_VALUE;
   at = p->at;
   if (!cuplug__take_word(p, "or")) return CUPLUG_OK;
   return cuplug__parse_fail(p, at, "',' is expected: a guarantee has no alternatives");

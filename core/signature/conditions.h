@@ -22,6 +22,7 @@ uint64_t cuplug__optional_scalars(const cuplug_signature *s, const cuplug_formul
 /* What is known of an array's memory: "stride(x, -1) == 1", "align(x) >= 16", "T[n] like x". */
 
 /*   guarantee = "stride" "(" name "," "-1" ")" "==" "1" | "align" "(" name ")" ">=" number
+ *             | "contiguous" "(" name ")"
  *
  * The bracket comes next; the name before it begins at `at`. Other names are refused. */
 int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at);

@@ -271,7 +271,7 @@ static int check_like(const cuplug_signature *s, const cuplug_parameter *x, cupl
                         "signature: %s: got other dimensions than those of %s, expected as many: "
                         "it is like %s",
                         name, like->name, like->name);
-  if (!like->has_unit_stride && !like->address_mask) return CUPLUG_OK;
+  if (!like->has_unit_stride && !like->address_mask && !like->is_contiguous) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                       "signature: %s: got guarantees of %s, expected none: where they do not hold, "
                       "a copy in C order is passed, which the output cannot be like",

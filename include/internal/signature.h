@@ -58,6 +58,7 @@ typedef struct cuplug_parameter {
   uint32_t words;             /* CUPLUG_WORD_INOUT ... */
   uint32_t address_mask;      /* bits that are 0 in its address: align(x) - 1 */
   uint32_t has_unit_stride;   /* 1: elements along its last dimension are adjacent */
+  uint32_t is_contiguous;     /* 1: it is C-contiguous, also if the overload takes strides */
   int32_t like;               /* of an output: the parameter whose order of strides it has, counted
                                  from 1; 0: C order */
   uint32_t type_at, type_end; /* where the name of its dtype is in the text; of a choice: 0 */

@@ -6,18 +6,22 @@
  * index_put(x, indices, values): x[indices[0][i], ...] = values[i], in place
  *   values T[*v]: as many elements as index would give, or one for all
  * index_backward(grad, indices, x): the gradient of index: zeros, to which grad is added
+ * index_put_backward(grad, indices, values): the gradient of index_put: grad, 0 where something was
+ *   put; and grad there, for one of the values of each place, or their sum if one is for all
  *
  * I: int32 or int64; -size <= position < size, negative ones count from the end, others are an
  * IndexError: on the host before anything is written, on a GPU in a later call, and what they stand
  * for is left out. Of values for one place one stays, on the host the last one. Bytes moved:
  * positions and values once, a line of memory for each row; numbers of rows once each way. */
 #include "indexing/index.h"
+#include "indexing/joins.h"
 #include "indexing/scatter.h"
 #include "vectors.h"
 
 CUPLUG_ENTRY int index_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int index_put_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int index_backward_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int index_put_backward_cuda(const cuplug_call *call);
 
 #define BLOCK 1024      /* numbers that stay in the nearest cache */
 #define LEAST (1 << 14) /* numbers that are worth a thread */
@@ -96,6 +100,7 @@ static int check_positions(void *context, int64_t begin, int64_t end) {
 /* All positions are good before a value is moved. */
 static int find_numbers(numbering *j, places *p) {
   const index_axes *a = &j->axes;
+  if (a->n == 0) return *p = index_places(a, a->indices[0], a->type), CUPLUG_OK;
   if (a->n_axes == 1) {
     *p = index_places(a, a->indices[0], a->type);
     return cuplug_parallel(j->call, a->n, LEAST, check_positions, j);
@@ -138,6 +143,23 @@ CUPLUG_ENTRY int index_backward_host(const cuplug_call *call) {
   return move_values(call, &call->tensors[1], call->outputs[0].data, &call->tensors[0], add);
 }
 
+CUPLUG_ENTRY int index_put_backward_host(const cuplug_call *call) {
+  const cuplug_tensor *grad = &call->tensors[0], *out = &call->outputs[1];
+  numbering j = {.call = call};
+  job moving = {.call = call, .element_bytes = cuplug_element_bytes(grad)};
+  int status = index_axes_of(call, grad, &call->tensors[1], 1, &j.axes);
+  if (!status) status = find_numbers(&j, &moving.places);
+  if (status) return status;
+  const int64_t n = moving.places.n, bytes = n * moving.element_bytes;
+  const int is_one_for_all = cuplug_n_elements(out) != n;
+  moving.values =
+      is_one_for_all ? cuplug_workspace(call, (uint64_t)(bytes ? bytes : 1)) : out->data;
+  if (is_one_for_all && !moving.values) return CUPLUG_ERROR_MEMORY;
+  status = find_gradients(&moving);
+  if (!status && is_one_for_all) sum_columns(moving.values, n, 1, out->data, cuplug_type(out));
+  return status;
+}
+
 #define POSITIONS "I: int32 | int64, 0 < len(indices), len(indices) <= len(s)"
 
 CUPLUG_OPERATOR(index_cuda, index_host,
@@ -149,7 +171,13 @@ CUPLUG_OPERATOR(index_cuda, index_host,
 CUPLUG_OPERATOR(index_put_cuda, index_put_host,
                 "index_put(inout x: T[*s], indices: I[*n][], values: T[*v]) "
                 "where T: any, " POSITIONS,
-                "Writes rows to positions along the first axes, in place." CUPLUG_NEVER_WAITS);
+                "Writes rows to positions along the first axes, in place." CUPLUG_NEVER_WAITS
+                    CUPLUG_GRADIENT(index_put_backward) CUPLUG_LINEAR(x, values));
+CUPLUG_OPERATOR(index_put_backward_cuda, index_put_backward_host,
+                "index_put_backward(grad: T[*s], indices: I[*n][], values: T[*v]) "
+                "-> (grad_x: T[*s], grad_values: T[*v]) where T: floating | complex, " POSITIONS,
+                "The gradients of index_put." CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(index_put)
+                    CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(index_backward_cuda, index_backward_host,
                 "index_backward(grad: T[*g], indices: I[*n][], x: T[*s]) -> T[*s] "
                 "where T: floating | complex, " POSITIONS,

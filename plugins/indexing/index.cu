@@ -125,14 +125,34 @@ CUPLUG_ENTRY int index_put_cuda(const cuplug_call *c) {
   return move<true>(c, c->tensors[0], c->tensors[1]);
 }
 
-/* What adds finds bad numbers, too, but a call has one record, which tells of the position. */
-CUPLUG_ENTRY int index_backward_cuda(const cuplug_call *c) {
-  const cuplug::call call(c);
-  const cuplug_tensor &grad = c->tensors[0], &out = c->outputs[0];
-  index_axes a;
-  if (int status = index_axes_of(c, &out, &grad, 0, &a)) return status;
+/* What moves finds bad numbers, too, but a call has one record, which reports the position. */
+static int find_numbers(cuplug::call call, const index_axes &a, places *p) {
   int64_t *numbers = call.workspace<int64_t>(a.n ? a.n : 1);
   if (!numbers) return CUPLUG_ERROR_MEMORY;
-  const int status = number(call, a, numbers);
-  return status ? status : scatter_add(c, index_places(&a, numbers, CUPLUG_INT64), grad.data);
+  *p = index_places(&a, numbers, CUPLUG_INT64);
+  return a.n ? number(call, a, numbers) : CUPLUG_OK;
+}
+
+CUPLUG_ENTRY int index_backward_cuda(const cuplug_call *c) {
+  const cuplug_tensor &grad = c->tensors[0], &out = c->outputs[0];
+  index_axes a;
+  places p;
+  int status = index_axes_of(c, &out, &grad, 0, &a);
+  if (!status) status = find_numbers(c, a, &p);
+  return status ? status : scatter_add(c, p, grad.data);
+}
+
+CUPLUG_ENTRY int index_put_backward_cuda(const cuplug_call *c) {
+  const cuplug::call call(c);
+  const cuplug_tensor &grad = c->tensors[0], &values = c->tensors[1], &out = c->outputs[1];
+  index_axes a;
+  places p;
+  int status = index_axes_of(c, &grad, &values, 1, &a);
+  if (!status) status = find_numbers(c, a, &p);
+  if (status || cuplug_n_elements(&values) == p.n)
+    return status ? status : scatter_gradients(c, p, out.data);
+  char *each = call.workspace<char>(p.n ? p.n * cuplug_element_bytes(&out) : 1);
+  if (!each) return CUPLUG_ERROR_MEMORY;
+  status = scatter_gradients(c, p, each);
+  return status ? status : sum_all(c, each, p.n, out.data, cuplug_type(&out));
 }

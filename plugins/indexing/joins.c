@@ -222,52 +222,47 @@ CUPLUG_OPERATOR(repeat_cuda, repeat_host,
 
 #define LEAST (1 << 14) /* elements to sum that are worth a thread */
 
-#define SUMS(name, type, computed, load, store)                                    \
-  static int sums_##name(void *context, int64_t begin, int64_t end) {              \
-    const cuplug_call *call = context;                                             \
-    const int64_t w = call->outputs[0].shape[1], size = call->tensors[0].shape[1]; \
-    for (int64_t i = begin; i < end; i++) {                                        \
-      const type *from = (const type *)call->tensors[0].data + i * size;           \
-      type *to = (type *)call->outputs[0].data + i * w;                            \
-      for (int64_t j = 0; j < w; j++) {                                            \
-        computed sum = 0;                                                          \
-        for (int64_t at = j; at < size; at += w) sum += load(from[at]);            \
-        to[j] = store(sum);                                                        \
-      }                                                                            \
-    }                                                                              \
-    return CUPLUG_OK;                                                              \
-  }
-#define SAME(x) (x)
+#define SUMS(T, computed, load, store)                                        \
+  for (int64_t j = 0; j < w; j++) {                                           \
+    computed sum = 0;                                                         \
+    for (int64_t at = j; at < n; at += w) sum += load(((const T *)from)[at]); \
+    ((T *)to)[j] = store(sum);                                                \
+  }                                                                           \
+  return;
 #define HALF_OF(x) cuplug_float16_store((float)(x))
 #define BRAIN_OF(x) cuplug_bfloat16_store((float)(x))
 
-SUMS(float16, uint16_t, double, cuplug_float16_load, HALF_OF)
-SUMS(bfloat16, uint16_t, double, cuplug_bfloat16_load, BRAIN_OF)
-SUMS(float32, float, double, SAME, (float))
-SUMS(float64, double, double, SAME, SAME)
-SUMS(complex64, float complex, double complex, SAME, (float complex))
-SUMS(complex128, double complex, double complex, SAME, SAME)
-
-static cuplug_body *body_of(const cuplug_tensor *x) {
-  switch (cuplug_type(x)) {
+void sum_columns(const void *from, int64_t n, int64_t w, void *to, uint32_t type) {
+  switch (type) {
   case CUPLUG_FLOAT16:
-    return sums_float16;
+    SUMS(uint16_t, double, cuplug_float16_load, HALF_OF)
   case CUPLUG_BFLOAT16:
-    return sums_bfloat16;
+    SUMS(uint16_t, double, cuplug_bfloat16_load, BRAIN_OF)
   case CUPLUG_FLOAT32:
-    return sums_float32;
+    SUMS(float, double, , (float))
   case CUPLUG_FLOAT64:
-    return sums_float64;
+    SUMS(double, double, , )
   case CUPLUG_COMPLEX64:
-    return sums_complex64;
+    SUMS(float complex, double complex, , (float complex))
+  default:
+    SUMS(double complex, double complex, , )
   }
-  return sums_complex128;
+}
+
+static int sum_rows(void *context, int64_t begin, int64_t end) {
+  const cuplug_call *call = context;
+  const cuplug_tensor *grad = &call->tensors[0], *out = &call->outputs[0];
+  const int64_t w = out->shape[1], size = grad->shape[1], bytes = cuplug_element_bytes(out);
+  for (int64_t i = begin; i < end; i++)
+    sum_columns((const char *)grad->data + i * size * bytes, size, w,
+                (char *)out->data + i * w * bytes, cuplug_type(out));
+  return CUPLUG_OK;
 }
 
 CUPLUG_ENTRY int repeat_backward_host(const cuplug_call *call) {
   const cuplug_tensor *grad = &call->tensors[0], *out = &call->outputs[0];
   const int64_t row = grad->shape[1] + out->shape[1] + 1;
-  return cuplug_parallel(call, out->shape[0], 1 + LEAST / row, body_of(grad), (void *)call);
+  return cuplug_parallel(call, out->shape[0], 1 + LEAST / row, sum_rows, (void *)call);
 }
 
 CUPLUG_OPERATOR(repeat_backward_cuda, repeat_backward_host,

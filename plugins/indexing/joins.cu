@@ -160,26 +160,42 @@ template <typename R> struct alignas(2 * sizeof(R)) pair {
   __host__ __device__ pair operator+(const pair &b) const { return {real + b.real, imag + b.imag}; }
 };
 
-template <typename T, typename C>
+/* n sums of every w-th element of rows of `size`. */
+template <typename C, typename T, typename OUT>
 __global__ void __launch_bounds__(cuplug::THREADS)
-    repeat_backward_kernel(const T *__restrict__ grad, T *__restrict__ out, int64_t n, int64_t w,
-                           int64_t size) {
+    sum_kernel(const T *__restrict__ rows, OUT *__restrict__ out, int64_t n, int64_t w,
+               int64_t size) {
   const int64_t at = (int64_t)blockIdx.x * cuplug::THREADS + threadIdx.x;
   if (at >= n) return;
-  const T *from = grad + at / w * size;
+  const T *from = rows + at / w * size;
   C sum(0);
   for (int64_t j = at % w; j < size; j += w) sum = sum + static_cast<C>(from[j]);
-  out[at] = static_cast<T>(sum);
+  out[at] = static_cast<OUT>(sum);
+}
+
+template <typename C, typename T, typename OUT>
+int sum(cuplug::call call, const T *rows, OUT *out, int64_t n, int64_t w, int64_t size) {
+  if (n == 0) return CUPLUG_OK;
+  return call.launch<sum_kernel<C, T, OUT>>({cuplug::blocks(n, cuplug::THREADS), cuplug::THREADS},
+                                            rows, out, n, w, size);
 }
 
 template <typename T, typename C = T> int backward(cuplug::call call) {
   const cuplug_call *c = call;
   const cuplug_tensor *grad = &c->tensors[0], *out = &c->outputs[0];
-  const int64_t n = cuplug_n_elements(out);
-  if (n == 0) return CUPLUG_OK;
-  return call.launch<repeat_backward_kernel<T, C>>(
-      {cuplug::blocks(n, cuplug::THREADS), cuplug::THREADS}, (const T *)grad->data, (T *)out->data,
-      n, out->shape[1], grad->shape[1]);
+  return sum<C>(call, (const T *)grad->data, (T *)out->data, cuplug_n_elements(out), out->shape[1],
+                grad->shape[1]);
+}
+
+/* In three steps: each thread sums n / MANY, then MANY / FEW, then FEW numbers. */
+template <typename T, typename C = T>
+int sum_to_one(cuplug::call call, const void *from, int64_t n, void *to) {
+  constexpr int64_t MANY = 16384, FEW = 128;
+  C *many = call.workspace<C>(MANY + FEW), *few = many + MANY;
+  if (!many) return CUPLUG_ERROR_MEMORY;
+  int status = sum<C>(call, (const T *)from, many, MANY, MANY, n);
+  if (!status) status = sum<C>(call, (const C *)many, few, FEW, FEW, MANY);
+  return status ? status : sum<C>(call, (const C *)few, (T *)to, 1, 1, FEW);
 }
 
 } // namespace
@@ -198,18 +214,26 @@ CUPLUG_ENTRY int join_backward_cuda(const cuplug_call *call) {
 }
 CUPLUG_ENTRY int repeat_cuda(const cuplug_call *call) { return join_cuda(call); }
 
+/* Calls a function of a type of numbers and of the type that their sums are computed in. */
+#define BY_TYPE(type, F, ...)                    \
+  switch (type) {                                \
+  case CUPLUG_FLOAT16:                           \
+    return F<__half, float>(__VA_ARGS__);        \
+  case CUPLUG_BFLOAT16:                          \
+    return F<__nv_bfloat16, float>(__VA_ARGS__); \
+  case CUPLUG_FLOAT32:                           \
+    return F<float>(__VA_ARGS__);                \
+  case CUPLUG_FLOAT64:                           \
+    return F<double>(__VA_ARGS__);               \
+  case CUPLUG_COMPLEX64:                         \
+    return F<pair<float>>(__VA_ARGS__);          \
+  }                                              \
+  return F<pair<double>>(__VA_ARGS__);
+
 CUPLUG_ENTRY int repeat_backward_cuda(const cuplug_call *call) {
-  switch (cuplug_type(&call->tensors[0])) {
-  case CUPLUG_FLOAT16:
-    return backward<__half, float>(call);
-  case CUPLUG_BFLOAT16:
-    return backward<__nv_bfloat16, float>(call);
-  case CUPLUG_FLOAT32:
-    return backward<float>(call);
-  case CUPLUG_FLOAT64:
-    return backward<double>(call);
-  case CUPLUG_COMPLEX64:
-    return backward<pair<float>>(call);
-  }
-  return backward<pair<double>>(call);
+  BY_TYPE(cuplug_type(&call->tensors[0]), backward, call)
+}
+
+int sum_all(const cuplug_call *call, const void *from, int64_t n, void *to, uint32_t type) {
+  BY_TYPE(type, sum_to_one, call, from, n, to)
 }

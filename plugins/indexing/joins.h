@@ -83,4 +83,8 @@ static inline joins_rows joins_part_of(const cuplug_call *call, int k, int64_t b
   return rows;
 }
 
+/* On the host: to[j] = from[j] + from[j + w] + from[j + 2 w] + ... of n floating or complex
+ * numbers, for each j below w, in double precision. */
+void sum_columns(const void *from, int64_t n, int64_t w, void *to, uint32_t type);
+
 #endif

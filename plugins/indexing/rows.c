@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are long rows: each is copied whole, or filled, to its place or from there. */
+/* Values that are long rows: each is copied whole, or filled, to its place or from there; and whole
+ * outputs. */
 #include "indexing/scatter.h"
 
 #include <string.h>
@@ -7,6 +8,7 @@
 #define LONG 64         /* bytes of a row */
 #define LEAST (1 << 16) /* bytes that are worth a thread */
 #define N_PARTS 2       /* of x for each thread */
+#define SLAB (1 << 18)  /* bytes of an output that one thread fills */
 
 #define REPEAT(T)                                       \
   {                                                     \
@@ -68,4 +70,29 @@ int move_rows(const job *given) {
   const int64_t n_parts = n_rows * bytes < 2 * LEAST || n_most == N_PARTS ? 1 : n_most;
   j.n_each = (j.places.x.m + n_parts - 1) / n_parts;
   return cuplug_parallel(j.call, n_parts, 1, move_to_parts, &j);
+}
+
+/* ---- Outputs that begin as zeros or as a copy ---- */
+
+/* The bytes of an output; without `from` they are zeros. */
+typedef struct filling {
+  char *to;
+  const char *from;
+  int64_t n;
+} filling;
+
+static int fill_slabs(void *context, int64_t begin, int64_t end) {
+  const filling *f = context;
+  const int64_t first = begin * SLAB, last = end * SLAB < f->n ? end * SLAB : f->n;
+  if (f->from)
+    memcpy(f->to + first, f->from + first, (size_t)(last - first));
+  else
+    memset(f->to + first, 0, (size_t)(last - first));
+  return CUPLUG_OK;
+}
+
+int fill(const cuplug_call *call, const void *from) {
+  const cuplug_tensor *out = &call->outputs[0];
+  filling f = {out->data, from, cuplug_n_elements(out) * cuplug_element_bytes(out)};
+  return f.n ? cuplug_parallel(call, (f.n + SLAB - 1) / SLAB, 1, fill_slabs, &f) : CUPLUG_OK;
 }

@@ -14,6 +14,7 @@
  * scatter_add_backward(grad, indices, axis): its gradient: grad; and grad where indices say
  * put(x, indices, values): x[indices[i]] = values[i], rows of x, in place
  *                                              x T[m, *row], indices I[n], values T[n, *row]
+ * put_backward(grad, indices): the gradient of put, as scatter_backward
  *
  * Values for one place are all added: on the host in their order, on a GPU in any. Of those that
  * are put there one stays: on the host the last one. (On a GPU, gradients may be those of another
@@ -36,10 +37,10 @@ CUPLUG_ENTRY int scatter_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int scatter_add_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int scatter_add_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int put_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int put_backward_cuda(const cuplug_call *call);
 
 #define WIDE 16         /* elements of a row, which vectors take side by side */
 #define LEAST (1 << 14) /* values that are worth a thread */
-#define SLAB (1 << 18)  /* bytes that one thread copies */
 
 #define TAKE(T) \
   for (int64_t k = 0; k < n; k++) ((T *)j->values)[first + k] = ((const T *)j->x)[at[k]];
@@ -261,32 +262,6 @@ static job job_of(const cuplug_call *call, const cuplug_tensor *x, void *data, v
                .element_bytes = cuplug_element_bytes(x)};
 }
 
-static int64_t n_bytes(const cuplug_tensor *x) {
-  return cuplug_n_elements(x) * cuplug_element_bytes(x);
-}
-
-/* The bytes of an output; without `from` they are zeros. */
-typedef struct filling {
-  char *to;
-  const char *from;
-  int64_t n;
-} filling;
-
-static int fill_slabs(void *context, int64_t begin, int64_t end) {
-  const filling *f = context;
-  const int64_t first = begin * SLAB, last = end * SLAB < f->n ? end * SLAB : f->n;
-  if (f->from)
-    memcpy(f->to + first, f->from + first, (size_t)(last - first));
-  else
-    memset(f->to + first, 0, (size_t)(last - first));
-  return CUPLUG_OK;
-}
-
-int fill(const cuplug_call *call, const void *from) {
-  filling f = {call->outputs[0].data, from, n_bytes(&call->outputs[0])};
-  return f.n ? cuplug_parallel(call, (f.n + SLAB - 1) / SLAB, 1, fill_slabs, &f) : CUPLUG_OK;
-}
-
 /* Checks the indices, which must have the sizes of x but along the axis. */
 static int check(const cuplug_call *call, const cuplug_tensor *x) {
   return elements_check_beside(call, "indices", &call->tensors[1], x, call->scalars[0].i);
@@ -344,15 +319,29 @@ CUPLUG_ENTRY int scatter_add_backward_host(const cuplug_call *call) {
   return change_copy(call, &j, take);
 }
 
+int find_gradients(job *j) {
+  const cuplug_tensor *grad = &j->call->tensors[0];
+  j->last = cuplug_workspace(j->call, (uint64_t)(cuplug_n_elements(grad) + 1) * sizeof *j->last);
+  if (!j->last) return CUPLUG_ERROR_MEMORY;
+  job clearing = *j; /* the numbers of the values matter alone */
+  clearing.x = j->call->outputs[0].data, clearing.values = NULL;
+  int status = fill(j->call, grad->data);
+  if (!status) status = move_all(&clearing, clear);
+  j->x = grad->data;
+  return status ? status : move_all(j, take_last);
+}
+
 CUPLUG_ENTRY int scatter_backward_host(const cuplug_call *call) {
   const cuplug_tensor *grad = &call->tensors[0];
-  job j = job_of(call, grad, call->outputs[0].data, NULL, call->scalars[0].i, 0);
-  j.last = cuplug_workspace(call, (uint64_t)cuplug_n_elements(grad) * sizeof *j.last);
-  if (!j.last) return CUPLUG_ERROR_MEMORY;
-  const int status = change_copy(call, &j, clear);
-  j.x = grad->data;
-  j.values = call->outputs[1].data;
-  return status ? status : move_all(&j, take_last);
+  job j = job_of(call, grad, NULL, call->outputs[1].data, call->scalars[0].i, 0);
+  const int status = check(call, grad);
+  return status ? status : find_gradients(&j);
+}
+
+CUPLUG_ENTRY int put_backward_host(const cuplug_call *call) {
+  job j = job_of(call, &call->tensors[0], NULL, call->outputs[1].data, 0, 1);
+  j.places.has_rows = j.places.x.width > 1; /* rows of one element are one line */
+  return find_gradients(&j);
 }
 
 #define AXIS "axis: int = -1"
@@ -395,5 +384,11 @@ CUPLUG_OPERATOR(put_cuda, put_host,
                 "put(inout x: T[m, *row], indices: I[n], values: T[n, *row]) "
                 "where T: any, I: int32 | int64",
                 "Writes rows to positions along the first axis, in place." CUPLUG_NEVER_WAITS
-                    CUPLUG_LINEAR(x, values));
+                    CUPLUG_GRADIENT(put_backward) CUPLUG_LINEAR(x, values));
+CUPLUG_OPERATOR(put_backward_cuda, put_backward_host,
+                "put_backward(grad: T[m, *row], indices: I[n]) "
+                "-> (grad_x: T[m, *row], grad_values: T[n, *row]) "
+                "where T: floating | complex, I: int32 | int64",
+                "The gradients of put." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(put)
+                    CUPLUG_LINEAR(grad));
 CUPLUG_PLUGIN(indexing, "1.0.0");

@@ -312,16 +312,23 @@ CUPLUG_ENTRY int scatter_add_backward_cuda(const cuplug_call *c) {
 }
 
 CUPLUG_ENTRY int scatter_backward_cuda(const cuplug_call *c) {
+  places p;
+  const int status = find(c, c->tensors[0], &p);
+  return status ? status : scatter_gradients(c, p, c->outputs[1].data);
+}
+
+CUPLUG_ENTRY int put_backward_cuda(const cuplug_call *c) {
+  return scatter_gradients(c, places_of(&c->tensors[1], &c->tensors[0], 0, 1), c->outputs[1].data);
+}
+
+int scatter_gradients(const cuplug_call *c, const places &p, void *grad_values) {
   const cuplug::call call(c);
   const cuplug_tensor &grad = c->tensors[0];
-  void *grad_x = c->outputs[0].data, *grad_values = c->outputs[1].data;
-  const int64_t width = cuplug_element_bytes(&grad);
-  places p;
-  int status = find(c, grad, &p);
-  if (status) return status;
-  int64_t *last = call.workspace<int64_t>(cuplug_n_elements(&grad));
+  void *grad_x = c->outputs[0].data;
+  const int64_t width = cuplug_element_bytes(&grad), n = cuplug_n_elements(&grad);
+  int64_t *last = call.workspace<int64_t>(n ? n : 1);
   if (!last) return CUPLUG_ERROR_MEMORY;
-  status = copy(call, c->outputs[0], grad);
+  int status = copy(call, c->outputs[0], grad);
   if (!status) status = run<move::clear>(call, p, grad_x, nullptr, width, last);
   return status ? status : run<move::take_last>(call, p, grad.data, grad_values, width, last);
 }

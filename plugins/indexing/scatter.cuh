@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are added up on a GPU, for whoever has found their places. */
+/* Values that are added up or replaced on a GPU, at places that the caller has found. */
 #ifndef CUPLUG_PLUGINS_INDEXING_SCATTER_CUH
 #define CUPLUG_PLUGINS_INDEXING_SCATTER_CUH
 
@@ -8,5 +8,12 @@
 /* The first output becomes zeros, to which values are added. What stands at a bad place is left
  * alone. */
 int scatter_add(const cuplug_call *call, const places &p, void *values);
+
+/* The first output becomes the first array, 0 at the places; grad_values the elements there, each
+ * for one of the values whose place it is, 0 for the others. */
+int scatter_gradients(const cuplug_call *call, const places &p, void *grad_values);
+
+/* The sum of n floating or complex numbers: of zeros if there are none. */
+int sum_all(const cuplug_call *call, const void *from, int64_t n, void *to, uint32_t type);
 
 #endif

@@ -37,6 +37,10 @@ move put_one;        /* the same value to x everywhere, of up to PUT_ONE_BYTES, 
 /* Moves all values, on as many threads as that is worth. */
 int move_all(job *j, move *m);
 
+/* The gradient of what `put` does, by the first array of the call: the first output becomes it, 0
+ * at the places; the values become its elements there, for the last value of each place, else 0. */
+int find_gradients(job *j);
+
 /* Writes a value of so many bytes n times. */
 void repeat_value(void *to, const void *value, int64_t n, int64_t bytes);
 

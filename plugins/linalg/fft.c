@@ -4,9 +4,14 @@
  *   fft(x, inverse)   out[..., k] = sum_j x[..., j] exp(-2 pi i j k / n), or +2 with `inverse`
  *   rfft(x)           of real numbers: its elements 0 to n // 2
  *   irfft(x, n)       n real numbers, with `inverse`, whose transform begins with x
+ *   fft_backward(grad, inverse)   the gradients: the transforms in the other direction, in which
+ * the rfft_backward(grad, x)        elements that stand for two of a real number's transform count
+ *   irfft_backward(grad, n)       half as much, or twice
  *
  * float32 and complex64, or float64 and complex128. Plans are kept for each type, size and batch; a
  * call's workspace is the library's. */
+#include "linalg/spectrum.h"
+
 #include "linalg/library.h"
 
 #include <cuplug/format.h>
@@ -25,7 +30,7 @@ enum {
 }; /* cufftType */
 enum { FORWARD = -1, INVERSE = 1 };
 
-/* The functions of the library, which return 0 on success, and one of the driver. */
+/* The functions of the library, which return 0 on success. */
 typedef struct cufft {
   int (*create)(int *plan);
   int (*destroy)(int plan);
@@ -72,23 +77,18 @@ typedef struct plan {
 /* The state of a GPU. */
 typedef struct transforms {
   cufft functions;
-  int (*copy)(uint64_t to, uint64_t from, size_t bytes, void *stream); /* cuMemcpyDtoDAsync */
-  pthread_mutex_t lock;                                                /* of the plans */
+  pthread_mutex_t lock; /* of the plans */
   plan plans[MAX_PLANS];
   int n_plans, oldest;
 } transforms;
 
 CUPLUG_ENTRY int make_transforms(const cuplug_call *call, void **state) {
-  static const library driver = {
-      "libcuda", "the driver", {"libcuda.so.1"}, {"cuMemcpyDtoDAsync_v2"}};
-  void *addresses[CUPLUG_MAX_FUNCTIONS], *copy;
-  int status = library_open(call, &driver, &copy);
-  if (!status) status = library_open(call, &cufft_library, addresses);
+  void *addresses[CUPLUG_MAX_FUNCTIONS];
+  const int status = library_open(call, &cufft_library, addresses);
   if (status) return status;
   transforms *new = calloc(1, sizeof *new);
   if (!new) return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "got no memory for plans of cuFFT");
   memcpy(&new->functions, addresses, sizeof new->functions);
-  memcpy(&new->copy, &copy, sizeof copy);
   pthread_mutex_init(&new->lock, NULL);
   *state = new;
   return CUPLUG_OK;
@@ -139,15 +139,13 @@ static int run(const cufft *f, const plan *p, void *in, void *out, int direction
 }
 
 /* The library writes to the input of transforms to real numbers. */
-static int copy_input(const cuplug_call *call, const transforms *t, void **in) {
+static int copy_input(const cuplug_call *call, int64_t n, double weight, void **in) {
   const cuplug_tensor *x = &call->tensors[0];
-  const uint64_t bytes = (uint64_t)(cuplug_n_elements(x) * cuplug_element_bytes(x));
-  void *copy = cuplug_workspace(call, bytes);
+  void *copy = cuplug_workspace(call, (uint64_t)(cuplug_n_elements(x) * cuplug_element_bytes(x)));
   if (!copy) return CUPLUG_ERROR_MEMORY;
-  if (t->copy((uint64_t)(uintptr_t)copy, (uint64_t)(uintptr_t)*in, bytes, call->stream))
-    return cuplug_fail(call, CUPLUG_ERROR_CUDA, "copying x failed");
+  const int status = spectrum_weigh(call, x, *in, copy, n, weight);
   *in = copy;
-  return CUPLUG_OK;
+  return status;
 }
 
 static int transform_locked(const cuplug_call *call, transforms *t, int type, int64_t n,
@@ -167,7 +165,9 @@ static int transform_locked(const cuplug_call *call, transforms *t, int type, in
                       (long long)batch, (long long)n);
 }
 
-static int transform(const cuplug_call *call, int kind, int64_t n, int direction) {
+/* The inputs of transforms to real numbers that stand for two elements are multiplied by `weight`.
+ */
+static int transform(const cuplug_call *call, int kind, int64_t n, int direction, double weight) {
   const cuplug_tensor *x = &call->tensors[0], *out = &call->outputs[0];
   const cuplug_tensor *whole = kind == COMPLEX_TO_REAL ? out : x;
   const int64_t n_elements = cuplug_n_elements(whole);
@@ -175,7 +175,7 @@ static int transform(const cuplug_call *call, int kind, int64_t n, int direction
   const int type = kind | (of == CUPLUG_FLOAT64 || of == CUPLUG_COMPLEX128 ? DOUBLE : 0);
   void *in = x->data;
   if (!n_elements) return CUPLUG_OK;
-  int status = kind == COMPLEX_TO_REAL ? copy_input(call, call->state, &in) : CUPLUG_OK;
+  int status = kind == COMPLEX_TO_REAL ? copy_input(call, n, weight, &in) : CUPLUG_OK;
   if (status) return status;
   transforms *t = call->state;
   pthread_mutex_lock(&t->lock);
@@ -186,17 +186,35 @@ static int transform(const cuplug_call *call, int kind, int64_t n, int direction
 
 static int64_t last_size(const cuplug_tensor *x) { return x->shape[x->ndim - 1]; }
 
+static int transform_complex(const cuplug_call *call, int is_inverse) {
+  const int64_t n = last_size(&call->tensors[0]);
+  return transform(call, COMPLEX, n, is_inverse ? INVERSE : FORWARD, 1);
+}
+
+static int transform_to_real(const cuplug_call *call, double weight) {
+  return transform(call, COMPLEX_TO_REAL, last_size(&call->outputs[0]), INVERSE, weight);
+}
+
 CUPLUG_ENTRY int fft_cuda(const cuplug_call *call) {
-  const int direction = call->scalars[0].i ? INVERSE : FORWARD;
-  return transform(call, COMPLEX, last_size(&call->tensors[0]), direction);
+  return transform_complex(call, call->scalars[0].i != 0);
+}
+CUPLUG_ENTRY int fft_backward_cuda(const cuplug_call *call) {
+  return transform_complex(call, call->scalars[0].i == 0);
+}
+
+CUPLUG_ENTRY int irfft_cuda(const cuplug_call *call) { return transform_to_real(call, 1); }
+CUPLUG_ENTRY int rfft_backward_cuda(const cuplug_call *call) {
+  return transform_to_real(call, 0.5);
 }
 
 CUPLUG_ENTRY int rfft_cuda(const cuplug_call *call) {
-  return transform(call, REAL_TO_COMPLEX, last_size(&call->tensors[0]), FORWARD);
+  return transform(call, REAL_TO_COMPLEX, last_size(&call->tensors[0]), FORWARD, 1);
 }
-
-CUPLUG_ENTRY int irfft_cuda(const cuplug_call *call) {
-  return transform(call, COMPLEX_TO_REAL, last_size(&call->outputs[0]), INVERSE);
+CUPLUG_ENTRY int irfft_backward_cuda(const cuplug_call *call) {
+  const cuplug_tensor *out = &call->outputs[0];
+  const int status = rfft_cuda(call);
+  if (status || !cuplug_n_elements(out)) return status;
+  return spectrum_weigh(call, out, out->data, out->data, last_size(&call->tensors[0]), 2);
 }
 
 #define PROPERTIES CUPLUG_STATE(make_transforms)
@@ -204,18 +222,33 @@ CUPLUG_ENTRY int irfft_cuda(const cuplug_call *call) {
 CUPLUG_CUDA_OPERATOR(fft_cuda,
                      "fft(x: T[..., n], inverse: bool = False) -> T[..., n] "
                      "where T: complex64 | complex128, n > 0",
-                     "Fourier transforms along the last dimension, by cuFFT." PROPERTIES);
-CUPLUG_CUDA_OPERATOR(rfft_cuda,
-                     "rfft(x: float32[..., n]) -> complex64[..., n // 2 + 1] where n > 0",
-                     "Fourier transforms of real numbers, by cuFFT." PROPERTIES);
-CUPLUG_CUDA_OPERATOR(rfft_cuda,
-                     "rfft(x: float64[..., n]) -> complex128[..., n // 2 + 1] where n > 0",
-                     "Fourier transforms of real numbers, by cuFFT." PROPERTIES);
-CUPLUG_CUDA_OPERATOR(irfft_cuda,
-                     "irfft(x: complex64[..., m], n: int) -> float32[..., n] "
-                     "where n > 0, m == n // 2 + 1",
-                     "What rfft transforms to x, n times, by cuFFT." PROPERTIES);
-CUPLUG_CUDA_OPERATOR(irfft_cuda,
-                     "irfft(x: complex128[..., m], n: int) -> float64[..., n] "
-                     "where n > 0, m == n // 2 + 1",
-                     "What rfft transforms to x, n times, by cuFFT." PROPERTIES);
+                     "Fourier transforms along the last dimension, by cuFFT." PROPERTIES
+                         CUPLUG_GRADIENT(fft_backward) CUPLUG_LINEAR(x));
+CUPLUG_CUDA_OPERATOR(
+    fft_backward_cuda,
+    "fft_backward(grad: T[..., n], inverse: bool = False) -> T[..., n] "
+    "where T: complex64 | complex128, n > 0",
+    "The gradient of fft: the transform in the other direction." PROPERTIES CUPLUG_GRADIENT(fft)
+        CUPLUG_LINEAR(grad));
+#define REAL(real, complex)                                                                        \
+  CUPLUG_CUDA_OPERATOR(                                                                            \
+      rfft_cuda, "rfft(x: " real "[..., n]) -> " complex "[..., n // 2 + 1] where n > 0",          \
+      "Fourier transforms of real numbers, by cuFFT." PROPERTIES CUPLUG_GRADIENT(rfft_backward)    \
+          CUPLUG_LINEAR(x));                                                                       \
+  CUPLUG_CUDA_OPERATOR(rfft_backward_cuda,                                                         \
+                       "rfft_backward(grad: " complex "[..., n // 2 + 1], x: " real                \
+                       "[..., n]) -> " real "[..., n] where n > 0",                                \
+                       "The gradient of rfft." PROPERTIES CUPLUG_GRADIENT(rfft)                    \
+                           CUPLUG_LINEAR(grad));                                                   \
+  CUPLUG_CUDA_OPERATOR(irfft_cuda,                                                                 \
+                       "irfft(x: " complex "[..., m], n: int) -> " real "[..., n] "                \
+                       "where n > 0, m == n // 2 + 1",                                             \
+                       "What rfft transforms to x, n times, by cuFFT." PROPERTIES CUPLUG_GRADIENT( \
+                           irfft_backward) CUPLUG_LINEAR(x));                                      \
+  CUPLUG_CUDA_OPERATOR(irfft_backward_cuda,                                                        \
+                       "irfft_backward(grad: " real "[..., n], n: int) -> " complex                \
+                       "[..., n // 2 + 1] where n > 0",                                            \
+                       "The gradient of irfft." PROPERTIES CUPLUG_GRADIENT(irfft)                  \
+                           CUPLUG_LINEAR(grad))
+REAL("float32", "complex64");
+REAL("float64", "complex128");

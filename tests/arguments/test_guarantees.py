@@ -119,6 +119,48 @@ def test_elements_in_blocks(ops):
     np.testing.assert_array_equal(ops.add(x[1:], y[1:]), (x + y)[1:])
 
 
+def test_contiguous_arrays(ops):
+    """Other layouts are copied, and so is what broadcasting would repeat; out= is rejected."""
+    x = at(0).reshape(8, 8)
+    for given, seen in ((x, 0), (x[:, :4], 0), (x.T, 0), (at(4, 16).reshape(2, 8), 4)):
+        sums, found = ops.whole(given, given)
+        np.testing.assert_array_equal(sums, given.sum(1))
+        assert found.tolist() == [seen, given.shape[1]]
+    assert ops.whole(at(0, 8)[None], x).seen[1] == 8
+    assert ops.whole(x, x, out=(at(4, 8), None)).seen[1] == 8
+    message = r"whole: sums: got strides \(2,\), expected those of a C-contiguous array"
+    with pytest.raises(ValueError, match=message):
+        ops.whole(x, x, out=(at(0, 16)[::2], None))
+
+
+@pytest.mark.parametrize("n", [3, 70])
+def test_lists(ops, n):
+    """Items that do not fit are copied; also of more than 64, which lie apart."""
+    square = at(0).reshape(8, 8)
+    fitting = [square[:, 4:]] * n
+    assert ops.items(fitting).addresses.tolist() == [0] * n
+    assert ops.items(fitting).strides.tolist() == [8] * n
+    for wrong in (square[:, 1:5], square.T[:, :4], at(4, 32).reshape(8, 4), square[::-1, :4]):
+        addresses, strides = ops.items([*fitting[1:], wrong])
+        assert addresses.tolist() == [0] * n
+        assert strides[-1] == 4
+        assert {*strides.tolist()} <= {4, 8}
+
+
+def test_lists_of_sizes_of_their_own(ops):
+    """Copies are made of what is read alone: in-out arrays keep their strides, or are rejected."""
+    ys = [at(0).reshape(8, 8)[:, 2:4], at(0).reshape(8, 8)[:4, :3], at(8, 6).reshape(2, 3)]
+    xs = [at(0).reshape(8, 8)[:, :2], at(4, 12).reshape(4, 3), at(0, 6).reshape(2, 3)]
+    addresses, strides = ops.each(ys, xs)
+    assert addresses.tolist() == [0, 0, 0]
+    assert strides.tolist() == [2, 3, 3]
+    assert [y.flat[0] for y in ys] == [-1, -1, -1]
+    ys[2] = at(4, 6).reshape(2, 3)
+    message = r"^each: ys: item 2: got the address 0x\w+, expected a multiple of 8: it is changed"
+    with pytest.raises(ValueError, match=message):
+        ops.each(ys, xs)
+
+
 VIEWS = """
 square = np.arange(4096, dtype=np.float32).reshape(64, 64)
 views = [lambda x: x, lambda x: x.T, lambda x: x[:, 1:], lambda x: x[::-1]]
@@ -155,11 +197,16 @@ def test_arrays_of_a_gpu(run_emulated, guarantees_file):
         ("strid(x, -1) == 1", 'got "strid" before a bracket; did you mean stride?', 0),
         ("algin (x) >= 16", 'got "algin" before a bracket; did you mean align?', 0),
         ("lne(s) > 1", 'got "lne" before a bracket; did you mean len?', 0),
-        ("rank(x) > 1", "stride, align, len, prod, min or max is expected before '('", 0),
-        ("stride(y, -1) == 1", "an array with dimensions, and in no list, is expected", 7),
-        ("stride(n, -1) == 1", "an array with dimensions, and in no list, is expected", 7),
-        ("align(xs) >= 16", "an array with dimensions, and in no list, is expected", 6),
-        ("align(z) >= 16", "an array with dimensions, and in no list, is expected", 6),
+        (
+            "rank(x) > 1",
+            "stride, align, contiguous, len, prod, min or max is expected before '('",
+            0,
+        ),
+        ("stride(y, -1) == 1", "an array with dimensions is expected", 7),
+        ("stride(n, -1) == 1", "an array with dimensions is expected", 7),
+        ("contiguous(n)", "an array with dimensions is expected", 11),
+        ("contiguous(x) >= 16", "the signature's end is expected", 14),
+        ("align(z) >= 16", "an array with dimensions is expected", 6),
         ("stride(x, 0) == 1", "', -1' is expected: the last dimension", 10),
         ("stride(x) == 1", "', -1' is expected: the last dimension", 8),
         ("stride(x, -1) == 2", "'== 1' is expected: adjacent elements", 17),

@@ -52,10 +52,19 @@ def test_operators_leave_them_out_of_tensors_too(ops):
     assert isinstance(y, torch.Tensor)
 
 
-def test_dask_arrays_are_refused(ops):
+def test_dask_arrays_compute_what_was_asked_for(ops):
     da = pytest.importorskip("dask.array")
-    with pytest.raises(TypeError, match="^center: got dask arrays, expected others: it has option"):
-        ops.center(da.ones((3, 4), dtype="float32"))
+    x = da.arange(12, chunks=4).reshape(3, 4).rechunk((1, 4)).astype("float32")
+    y, mean, most = ops.center(x)
+    assert (mean, most) == (None, None)
+    assert y.numblocks == (3, 1)
+    found = ops.center(x, return_most=True)
+    assert found.mean is None
+    assert found.most.compute().tolist() == [3, 7, 11]
+    found = ops.center(x, return_most=False, return_mean=True)
+    assert found.most is None
+    assert found.mean.compute().tolist() == [1.5, 5.5, 9.5]
+    assert found.y.compute().tolist() == [[-1.5, -0.5, 0.5, 1.5]] * 3
 
 
 def test_functions_of_jax_compute_all_outputs(ops):

@@ -12,14 +12,20 @@ from cuplug.torch import (  # noqa: E402
     Function,
     cumulative_prod,
     cumulative_sum,
+    fft,
     gather,
     index,
+    index_put,
+    irfft,
     join,
     leaky_relu,
+    matmul,
     piecewise_scale,
+    put,
     put_along_axis,
     relu,
     repeat,
+    rfft,
     scale,
     scatter,
     scatter_add,
@@ -56,9 +62,21 @@ def scaled(x):
     return y
 
 
-def put(x):
+def put_along(x):
     y = x.clone()
     put_along_axis(y, places(x), x[:, :2] * 3)
+    return y
+
+
+def put_rows(x):
+    y = x.clone()
+    put(y, torch.tensor([2, 0, 2], device=x.device), x * 3)
+    return y
+
+
+def put_at(x, values):
+    y = x.clone()
+    index_put(y, list(torch.tensor([[2, 0, 2], [1, 2, 1]], device=x.device)), values)
     return y
 
 
@@ -82,7 +100,10 @@ STOCK = {
     "sort": lambda x: sort(x * x, 0),
     "scatter": lambda x: scatter(x, places(x), x[:, :2] * 3),
     "scatter_add": lambda x: scatter_add(x, places(x), x[:, 2:] * 3),
-    "put": put,
+    "put_along_axis": put_along,
+    "put": put_rows,
+    "index_put": lambda x: put_at(x, x[1, :3] ** 2),
+    "index_put_of_one": lambda x: put_at(x, x[1, 2:3] ** 2),
     "take": lambda x: take_along_axis(x, places(x)),
     "index": lambda x: index(x, list(torch.tensor(INDEX, device=x.device))),
     "select": lambda x: select(x, x < 1),
@@ -123,6 +144,59 @@ def test_cumulative_products(device, axis, initial):
         narrow = x.detach().to(dtype).requires_grad_()
         (seen,) = torch.autograd.grad(product(narrow), narrow, grad.to(dtype))
         torch.testing.assert_close(seen.double(), wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_rows_that_are_put(dtype):
+    """Of values for one place the last one has the gradient; positions may be none."""
+    x, values = torch.randn(4, 3, dtype=dtype), torch.randn(2, 3, dtype=dtype)
+    for positions in (torch.tensor([1, -1]), torch.tensor([2, 2], dtype=torch.int32)):
+
+        def change(x, values, positions=positions, by=put, at=None):
+            y = x.clone()
+            by(y, at or positions, values)
+            return y
+
+        given = x.requires_grad_(), values.requires_grad_()
+        assert gradcheck(change, given)
+        assert gradgradcheck(change, given)
+        assert gradcheck(partial(change, by=index_put, at=[positions]), given)
+        one = torch.randn(1, dtype=dtype, requires_grad=True)
+        assert gradcheck(partial(change, by=index_put, at=[positions]), (x, one))
+    none, one = torch.zeros(0, dtype=torch.int64), torch.ones(1, dtype=dtype, requires_grad=True)
+    change(x, one, by=index_put, at=[none]).abs().sum().backward()
+    assert one.grad.tolist() == [0]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize(
+    ("of_x", "of_y"),
+    [((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((2, 1, 2, 3), (3, 3, 1))],
+    ids=str,
+)
+def test_products(dtype, of_x, of_y):
+    x = torch.randn(of_x, dtype=dtype, device="cuda", requires_grad=True)
+    y = torch.randn(of_y, dtype=dtype, device="cuda", requires_grad=True)
+    turned = y.detach().mT.contiguous().requires_grad_()
+    for function, given in ((matmul, (x, y)), (lambda x, y: matmul(x, y.mT), (x, turned))):
+        assert gradcheck(function, given)
+        assert gradgradcheck(function, given)
+    found = torch.autograd.grad(matmul(x, y).sum(-2).sum().abs(), (x, y))  # strides of 0
+    wanted = torch.autograd.grad((x @ y).sum(-2).sum().abs(), (x, y))
+    torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [1, 5, 8])
+def test_transforms(n):
+    x = torch.randn(2, n, dtype=torch.float64, device="cuda", requires_grad=True)
+    z = torch.randn(2, n // 2 + 1, dtype=torch.complex128, device="cuda", requires_grad=True)
+    for function in (rfft, lambda x: fft(torch.complex(x, x.flip(1)), True)):
+        assert gradcheck(function, (x,))
+        assert gradgradcheck(function, (x,))
+    assert gradcheck(lambda z: irfft(z, n), (z,))
+    assert gradgradcheck(lambda z: irfft(z, n), (z,))
 
 
 def test_the_cumulative_product_of_one_element():

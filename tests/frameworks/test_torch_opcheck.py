@@ -101,6 +101,7 @@ SAMPLES = {
     "index": [(rows(4, 3, grad=True), [at(1, 0), at(2, -1)]), (rows(4, 3), [at([1], [0])])],
     "index_backward": [(rows(2), [at(1, 0), at(2, -1)], rows(4, 3))],
     "index_put": [(rows(4, 3), [at(1, 0)], rows(2, 3))],
+    "index_put_backward": [(rows(4, 3), [at(1, 0)], rows(2, 3)), (rows(4), [at(1)], rows(1))],
     "integers": [(torch.empty(5, dtype=torch.int32), 1, 2, 0, 10, 90)],
     "join": [
         (rows(4, 3, grad=True), rows(4, 2, grad=True)),
@@ -120,6 +121,7 @@ SAMPLES = {
     "piecewise_scale": [(rows(5, grad=True),)],
     "piecewise_scale_backward": [(rows(5), rows(5))],
     "put": [(rows(4, 3), at(1, 0), rows(2, 3))],
+    "put_backward": [(rows(4, 3), at(1, 0))],
     "put_along_axis": [(rows(4, 3), LINES, rows(4, 2))],
     "quantize_float8": [(rows(4, 3),)],
     "quantize_int8": [(rows(4, 3),)],

@@ -104,23 +104,6 @@ class _bincount(Operator):
 
 bincount: _bincount
 
-class _cholesky_factors_info(NamedTuple, Generic[_Array]):
-    factors: _Array
-    info: Any
-
-class _cholesky(Operator):
-    def __call__(
-        self,
-        x: _Array,
-        *,
-        out: Any = None,
-        device: Any = None,
-        stream: Any = None,
-    ) -> _cholesky_factors_info[_Array]:
-        """Cholesky factors of Hermitian matrices, by cuSOLVER."""
-
-cholesky: _cholesky
-
 class _cross_entropy(Operator):
     def __call__(
         self,
@@ -317,53 +300,6 @@ class _cumulative_sum_backward(Operator):
 
 cumulative_sum_backward: _cumulative_sum_backward
 
-class _eigh_values_vectors_info(NamedTuple, Generic[_Array]):
-    values: _Array
-    vectors: _Array
-    info: Any
-
-class _eigh_values_vectors_info_2(NamedTuple, Generic[_Array]):
-    values: Any
-    vectors: _Array
-    info: Any
-
-class _eigh(Operator):
-    @overload
-    def __call__(
-        self,
-        x: ndarray[Any, _Dtype],
-        has_vectors: bool = True,
-        *,
-        out: Any = None,
-        device: Any = None,
-        stream: Any = None,
-    ) -> _eigh_values_vectors_info[ndarray[Any, _Dtype]]:
-        """Eigenvalues of Hermitian matrices, by cuSOLVER."""
-    @overload
-    def __call__(
-        self,
-        x: _Array,
-        has_vectors: bool = True,
-        *,
-        out: Any = None,
-        device: Any = None,
-        stream: Any = None,
-    ) -> _eigh_values_vectors_info[_Array]:
-        """Eigenvalues of Hermitian matrices, by cuSOLVER."""
-    @overload
-    def __call__(
-        self,
-        x: _Array,
-        has_vectors: bool = True,
-        *,
-        out: Any = None,
-        device: Any = None,
-        stream: Any = None,
-    ) -> _eigh_values_vectors_info_2[_Array]:
-        """Eigenvalues of Hermitian matrices, by cuSOLVER."""
-
-eigh: _eigh
-
 class _exponential(Operator):
     def __call__(
         self,
@@ -395,6 +331,20 @@ class _fft(Operator):
         """Fourier transforms along the last dimension, by cuFFT."""
 
 fft: _fft
+
+class _fft_backward(Operator):
+    def __call__(
+        self,
+        grad: _Array,
+        inverse: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of fft: the transform in the other direction."""
+
+fft_backward: _fft_backward
 
 class _gather(Operator):
     @overload
@@ -687,6 +637,38 @@ class _index_put(Operator):
 
 index_put: _index_put
 
+class _index_put_backward_grad_x_grad_values(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_values: _Array
+
+class _index_put_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        indices: Sequence[Any],
+        values: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _index_put_backward_grad_x_grad_values[ndarray[Any, _Dtype]]:
+        """The gradients of index_put."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        indices: Sequence[Any],
+        values: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _index_put_backward_grad_x_grad_values[_Array]:
+        """The gradients of index_put."""
+
+index_put_backward: _index_put_backward
+
 class _integers(Operator):
     def __call__(
         self,
@@ -718,6 +700,20 @@ class _irfft(Operator):
         """What rfft transforms to x, n times, by cuFFT."""
 
 irfft: _irfft
+
+class _irfft_backward(Operator):
+    def __call__(
+        self,
+        grad: Any,
+        n: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """The gradient of irfft."""
+
+irfft_backward: _irfft_backward
 
 class _join(Operator):
     @overload
@@ -967,24 +963,6 @@ class _lognormal(Operator):
 
 lognormal: _lognormal
 
-class _lu_factors_pivots_info(NamedTuple, Generic[_Array]):
-    factors: _Array
-    pivots: Any
-    info: Any
-
-class _lu(Operator):
-    def __call__(
-        self,
-        x: _Array,
-        *,
-        out: Any = None,
-        device: Any = None,
-        stream: Any = None,
-    ) -> _lu_factors_pivots_info[_Array]:
-        """LU factors of transposed matrices, by cuSOLVER."""
-
-lu: _lu
-
 class _matmul(Operator):
     @overload
     def __call__(
@@ -1010,6 +988,75 @@ class _matmul(Operator):
         """The product of matrices, by cuBLASLt."""
 
 matmul: _matmul
+
+class _matmul_backward_grad_x_grad_y(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_y: _Array
+
+class _matmul_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        x: Any,
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _matmul_backward_grad_x_grad_y[ndarray[Any, _Dtype]]:
+        """The gradients of matmul."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _matmul_backward_grad_x_grad_y[_Array]:
+        """The gradients of matmul."""
+
+matmul_backward: _matmul_backward
+
+class _matmul_backward_backward_grad_grad_grad_x_grad_y(NamedTuple, Generic[_Array]):
+    grad_grad: _Array
+    grad_x: _Array
+    grad_y: _Array
+
+class _matmul_backward_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad_grad_x: ndarray[Any, _Dtype],
+        grad_grad_y: Any,
+        grad: Any,
+        x: Any,
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _matmul_backward_backward_grad_grad_grad_x_grad_y[ndarray[Any, _Dtype]]:
+        """The gradients of matmul_backward."""
+    @overload
+    def __call__(
+        self,
+        grad_grad_x: _Array,
+        grad_grad_y: Any,
+        grad: Any,
+        x: Any,
+        y: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _matmul_backward_backward_grad_grad_grad_x_grad_y[_Array]:
+        """The gradients of matmul_backward."""
+
+matmul_backward_backward: _matmul_backward_backward
 
 class _nonzero(Operator):
     def __call__(
@@ -1128,23 +1175,23 @@ class _put_along_axis(Operator):
 
 put_along_axis: _put_along_axis
 
-class _qr_factors_vectors(NamedTuple, Generic[_Array]):
-    factors: _Array
-    vectors: _Array
+class _put_backward_grad_x_grad_values(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_values: _Array
 
-class _qr(Operator):
+class _put_backward(Operator):
     def __call__(
         self,
-        x: _Array,
-        q: int,
+        grad: _Array,
+        indices: Any,
         *,
         out: Any = None,
         device: Any = None,
         stream: Any = None,
-    ) -> _qr_factors_vectors[_Array]:
-        """QR factors of transposed matrices, by cuSOLVER."""
+    ) -> _put_backward_grad_x_grad_values[_Array]:
+        """The gradients of put."""
 
-qr: _qr
+put_backward: _put_backward
 
 class _quantize_float8_values_scales(NamedTuple):
     values: Any
@@ -1260,6 +1307,20 @@ class _rfft(Operator):
         """Fourier transforms of real numbers, by cuFFT."""
 
 rfft: _rfft
+
+class _rfft_backward(Operator):
+    def __call__(
+        self,
+        grad: Any,
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """The gradient of rfft."""
+
+rfft_backward: _rfft_backward
 
 class _rms_norm(Operator):
     def __call__(
@@ -1615,38 +1676,6 @@ class _softmax_backward(Operator):
 
 softmax_backward: _softmax_backward
 
-class _solve_x_info(NamedTuple, Generic[_Array]):
-    x: _Array
-    info: Any
-
-class _solve(Operator):
-    @overload
-    def __call__(
-        self,
-        a: ndarray[Any, _Dtype],
-        b: Any,
-        transposed: bool = False,
-        *,
-        out: Any = None,
-        device: Any = None,
-        stream: Any = None,
-    ) -> _solve_x_info[ndarray[Any, _Dtype]]:
-        """x with x @ a = b, or x @ a^T = b, by cuSOLVER."""
-    @overload
-    def __call__(
-        self,
-        a: _Array,
-        b: Any,
-        transposed: bool = False,
-        *,
-        out: Any = None,
-        device: Any = None,
-        stream: Any = None,
-    ) -> _solve_x_info[_Array]:
-        """x with x @ a = b, or x @ a^T = b, by cuSOLVER."""
-
-solve: _solve
-
 class _sort(Operator):
     def __call__(
         self,
@@ -1693,55 +1722,6 @@ class _sort_by(Operator):
         """The elements of source in the order of x."""
 
 sort_by: _sort_by
-
-class _svd_u_s_vh_info(NamedTuple, Generic[_Array]):
-    u: _Array
-    s: _Array
-    vh: _Array
-    info: Any
-
-class _svd_u_s_vh_info_2(NamedTuple, Generic[_Array]):
-    u: _Array
-    s: Any
-    vh: _Array
-    info: Any
-
-class _svd(Operator):
-    @overload
-    def __call__(
-        self,
-        x: ndarray[Any, _Dtype],
-        k: int,
-        *,
-        out: Any = None,
-        device: Any = None,
-        stream: Any = None,
-    ) -> _svd_u_s_vh_info[ndarray[Any, _Dtype]]:
-        """Singular value decompositions, by cuSOLVER."""
-    @overload
-    def __call__(
-        self,
-        x: _Array,
-        k: int,
-        *,
-        out: Any = None,
-        device: Any = None,
-        stream: Any = None,
-    ) -> _svd_u_s_vh_info[_Array]:
-        """Singular value decompositions, by cuSOLVER."""
-    @overload
-    def __call__(
-        self,
-        x: _Array,
-        k: int,
-        *,
-        out: Any = None,
-        device: Any = None,
-        stream: Any = None,
-    ) -> _svd_u_s_vh_info_2[_Array]:
-        """Singular value decompositions, by cuSOLVER."""
-
-svd: _svd
 
 class _take_along_axis(Operator):
     @overload

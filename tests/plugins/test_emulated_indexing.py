@@ -28,6 +28,7 @@ for shape, axis, n in (((2100,), 0, 2049), ((3, 500), 1, 401), ((130, 7), 0, 33)
 for row in ((), (1,), (3, 5), (0,)):
     index = random.permutation(1500)[:1030]
     same(ops.put, np.zeros((1500, *row)), index, random.random((1030, *row)))
+    same(ops.put_backward, random.random((1500, *row)), index)
 x, index = np.zeros((3, 1500)), np.zeros((3, 1500), int)
 index[1, 3] = 1500
 text = fails(IndexError, ops.take_along_axis, x, index)
@@ -58,6 +59,8 @@ for shape, n_axes, n in (((40, 30), 2, (1100,)), ((4, 5, 6), 2, (3, 5)), ((9,), 
             same(lambda x, v, *k: ops.index_put(x, list(k), v), x, np.array(7, dtype), *key)
             if dtype != "int8":
                 same(lambda x, v, *k: ops.index_backward(v, list(k), x), x, values, *key)
+                for given in (values, np.ones(1, dtype)):
+                    same(lambda x, v, *k: ops.index_put_backward(x, list(k), v), x, given, *key)
 x, key = np.zeros((3, 4)), [np.zeros(1500, int), np.zeros(1500, int)]
 key[1][1234] = 4
 for call in (lambda x, *k: ops.index(x, list(k)),

@@ -5,7 +5,7 @@ import cuplug
 import numpy as np
 import pytest
 from backends import COMPLEX, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
-from cuplug.ops import index, index_backward, index_put, put
+from cuplug.ops import index, index_backward, index_put, index_put_backward, put, put_backward
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,6 +40,34 @@ def check(backend, x, indices):
         added = np.zeros_like(x)
         added[key] = values
         assert_same(backend(index_backward, values, indices, x), added)
+        check_gradients(backend, x, indices, values)
+
+
+def check_gradients(backend, grad, indices, values):
+    """That of x is 0 where something was put, those of the values are what stands there."""
+    key, rest = tuple(indices), grad.copy()
+    rest[key] = 0
+    found = backend(index_put_backward, grad, indices, values)
+    assert_same(found[0], rest)
+    assert_same(found[1], grad[key])
+    found = backend(index_put_backward, grad, indices, values.ravel()[:1])
+    assert_same(found[0], rest)
+    if values.size:
+        assert_same(found[1], grad[key].sum(dtype=grad.dtype).reshape(1))
+    if len(indices) == 1 and indices[0].ndim == 1:
+        found = backend(put_backward, grad, indices[0])
+        assert_same(found[0], rest)
+        assert_same(found[1], grad[key])
+
+
+def test_the_gradient_of_one_value_for_many(backend):
+    """Each place counts once; sums of halves are rounded once."""
+    grad, at = np.ones(5000, "float16"), np.arange(5000) // 2
+    found = backend(index_put_backward, grad, [at], np.ones(1, "float16"))
+    assert_same(found[1], np.full(1, 2500, "float16"))
+    found = backend(index_put_backward, grad, [at[:0]], np.ones(1, "float16"))
+    assert_same(found[1], np.zeros(1, "float16"))
+    assert_same(found[0], grad)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -17,7 +17,7 @@ print(json.dumps({
 
 
 def test_all_operators_run_on_both_sides(run_python, place):
-    # linalg has no kernels: libraries of the GPU do its work.
+    # linalg has no CPU entries: libraries of the GPU do its work.
     stock = [x for x in cuplug.plugins() if x.origin == "stock" and x.name != "linalg"]
     if not all(x.architectures for x in stock):
         pytest.skip("they were built without CUDA")

@@ -5,7 +5,7 @@ import sys
 
 from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from cuplug._engine.arguments.inputs cimport empty_numpy, read_argument
 from cuplug._engine.array.array cimport Array, empty_like_tensor
@@ -28,6 +28,7 @@ from cuplug._engine.base.core_call cimport (
     CUPLUG_PARAMETER_ARRAYS,
     cuplug_copy_input,
     cuplug_frame,
+    cuplug_parameter,
     cuplug_wanted_shape,
 )
 from cuplug._engine.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
@@ -221,19 +222,24 @@ cdef int copy_argument(reading *r, const cuplug_frame *frame, uint32_t k) except
 
 
 cdef int copy_items(reading *r, const cuplug_frame *frame) except -1:
-    """Copy what needs it of lists that are apart from the frame's tensors."""
+    """Copy what needs it of lists that are apart from the frame's tensors, and only read."""
     cdef uint32_t i, k
+    cdef uint64_t address
     cdef cuplug_argument *a
+    cdef const cuplug_parameter *x
     cdef PyObject **items
     for i in range(<uint32_t>frame.signature.n_parameters):
-        if frame.signature.parameters[i].kind != CUPLUG_PARAMETER_ARRAYS:
+        x = &frame.signature.parameters[i]
+        if x.kind != CUPLUG_PARAMETER_ARRAYS or x.is_inout:
             continue
         if r.args[i].kind != CUPLUG_ARGUMENT_LIST:
             continue
         items = items_of(&r.args[i])
         for k in range(r.args[i].list.n):
             a = &(<cuplug_argument *>r.args[i].list.items)[k]
-            if not a.flags & CUPLUG_MISALIGNED and is_contiguous(&a.tensor):
+            address = <uint64_t>a.tensor.data + a.tensor.byte_offset
+            is_aligned = not (a.flags & CUPLUG_MISALIGNED or address & x.address_mask)
+            if is_aligned and is_contiguous(&a.tensor):
                 continue
             copy = copy_array(<object>items[k], shape_of(&a.tensor))
             if copy is not None:

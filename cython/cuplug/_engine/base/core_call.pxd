@@ -86,6 +86,7 @@ cdef extern from "internal/core.h" nogil:
         const char *tag
         int32_t is_inout
         int32_t is_each
+        uint32_t address_mask
         uint32_t words
         int32_t like
         uint32_t type_at

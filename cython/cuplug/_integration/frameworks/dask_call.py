@@ -54,14 +54,10 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
         The operator does not take the arguments, or an array is cut where it must not be.
     """
     refuse_handles(operator, "a call with dask arrays", "call it on x.compute()")
-    if operator.returns:
-        raise TypeError(
-            f"{operator.name}: got dask arrays, expected others: it has optional outputs; call it "
-            "on x.compute()"
-        )
     device = keywords.get("device")
+    wanted: _Given = {name: bool(keywords.get(name)) for name in operator.returns}
     given: _Given = dict(enumerate(args))
-    given.update(keywords)
+    given.update((name, x) for name, x in keywords.items() if name not in wanted)
     for name in ("device", "out", "stream"):
         if given.pop(name, None) is not None and name != "device":
             raise TypeError(f"{operator.name}: {name}: got with dask arrays, whose blocks are new")
@@ -70,8 +66,9 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
     _refuse_changes(call.signature, inputs)
     _label(call, inputs)
     _check_blocks(call, inputs)
-    block = _block(operator, given, inputs, device)
-    return _outputs(call, inputs, block)
+    block = _block(operator, given | wanted, inputs, device)
+    left_out = {number for name, number in operator.returns.items() if not wanted[name]}
+    return _outputs(call, inputs, block, left_out)
 
 
 # ---- Arguments -----------------------------------------------------------------------------------
@@ -216,18 +213,19 @@ def _block(operator: Operator, given: _Given, inputs: list[_Input], device: Any)
     return Block(pickle.dumps(operator), args, keywords, places, whole)
 
 
-def _outputs(call: Call, inputs: list[_Input], block: Block) -> Any:
+def _outputs(call: Call, inputs: list[_Input], block: Block, left_out: set[int]) -> Any:
     signature = call.signature
     pairs = [part for x in inputs for part in (x.array, x.labels)]
     if len(signature.outputs) == 1:
-        return _output(call, 0, pairs, block)
+        return None if left_out else _output(call, 0, pairs, block)
     loop = tuple(dict.fromkeys(label for x in inputs for label in x.labels if label[0]))
     meta = np.empty((0,) * len(loop), dtype=object)
     # One task for all outputs, whose blocks are tuples.
     together = da.blockwise(block, loop, *pairs, token=signature.name, dtype=object, meta=meta)
     first = [inputs[0].array, ()] if inputs else []
     outputs = tuple(
-        _output(call, k, [together, loop], Item(k), first) for k in range(len(signature.outputs))
+        None if k in left_out else _output(call, k, [together, loop], Item(k), first)
+        for k in range(len(signature.outputs))
     )
     names = tuple(x.name for x in signature.outputs)
     return named_outputs(signature.name, names, outputs) if all(names) else outputs

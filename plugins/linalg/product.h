@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices, in the last two dimensions of arrays, on a GPU. */
+#ifndef CUPLUG_PLUGINS_LINALG_PRODUCT_H
+#define CUPLUG_PLUGINS_LINALG_PRODUCT_H
+
+#include <cuplug/plugin.h>
+
+/* A factor: with is_adjoint the transposed matrices, and of complex numbers the conjugate ones. */
+typedef struct factor {
+  const cuplug_tensor *x;
+  const char *name;
+  int is_adjoint;
+} factor;
+
+/* out = x @ y, or out + x @ y if it is added. The dimensions before the last two broadcast. Where
+ * the output has fewer of them, or sizes of 1, products are summed; it is contiguous then.
+ *
+ * Rows or columns of a factor are contiguous, and rows of the output; rows of what becomes the
+ * conjugate. The operators that call this have the state of make_blas. */
+int product(const cuplug_call *call, factor x, factor y, const cuplug_tensor *out, int is_added);
+
+#define BLAS_STATE CUPLUG_STATE(make_blas)
+
+#endif
