@@ -104,6 +104,23 @@ class _bincount(Operator):
 
 bincount: _bincount
 
+class _cholesky_factors_info(NamedTuple, Generic[_Array]):
+    factors: _Array
+    info: Any
+
+class _cholesky(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _cholesky_factors_info[_Array]:
+        """Cholesky factors of Hermitian matrices, by cuSOLVER."""
+
+cholesky: _cholesky
+
 class _cross_entropy(Operator):
     def __call__(
         self,
@@ -299,6 +316,53 @@ class _cumulative_sum_backward(Operator):
         """The same of an element without dimensions."""
 
 cumulative_sum_backward: _cumulative_sum_backward
+
+class _eigh_values_vectors_info(NamedTuple, Generic[_Array]):
+    values: _Array
+    vectors: _Array
+    info: Any
+
+class _eigh_values_vectors_info_2(NamedTuple, Generic[_Array]):
+    values: Any
+    vectors: _Array
+    info: Any
+
+class _eigh(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        has_vectors: bool = True,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _eigh_values_vectors_info[ndarray[Any, _Dtype]]:
+        """Eigenvalues of Hermitian matrices, by cuSOLVER."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        has_vectors: bool = True,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _eigh_values_vectors_info[_Array]:
+        """Eigenvalues of Hermitian matrices, by cuSOLVER."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        has_vectors: bool = True,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _eigh_values_vectors_info_2[_Array]:
+        """Eigenvalues of Hermitian matrices, by cuSOLVER."""
+
+eigh: _eigh
 
 class _exponential(Operator):
     def __call__(
@@ -963,6 +1027,24 @@ class _lognormal(Operator):
 
 lognormal: _lognormal
 
+class _lu_factors_pivots_info(NamedTuple, Generic[_Array]):
+    factors: _Array
+    pivots: Any
+    info: Any
+
+class _lu(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _lu_factors_pivots_info[_Array]:
+        """LU factors of transposed matrices, by cuSOLVER."""
+
+lu: _lu
+
 class _matmul(Operator):
     @overload
     def __call__(
@@ -1192,6 +1274,24 @@ class _put_backward(Operator):
         """The gradients of put."""
 
 put_backward: _put_backward
+
+class _qr_factors_vectors(NamedTuple, Generic[_Array]):
+    factors: _Array
+    vectors: _Array
+
+class _qr(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        q: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _qr_factors_vectors[_Array]:
+        """QR factors of transposed matrices, by cuSOLVER."""
+
+qr: _qr
 
 class _quantize_float8_values_scales(NamedTuple):
     values: Any
@@ -1676,6 +1776,38 @@ class _softmax_backward(Operator):
 
 softmax_backward: _softmax_backward
 
+class _solve_x_info(NamedTuple, Generic[_Array]):
+    x: _Array
+    info: Any
+
+class _solve(Operator):
+    @overload
+    def __call__(
+        self,
+        a: ndarray[Any, _Dtype],
+        b: Any,
+        transposed: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _solve_x_info[ndarray[Any, _Dtype]]:
+        """x with x @ a = b, or x @ a^T = b, by cuSOLVER."""
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        b: Any,
+        transposed: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _solve_x_info[_Array]:
+        """x with x @ a = b, or x @ a^T = b, by cuSOLVER."""
+
+solve: _solve
+
 class _sort(Operator):
     def __call__(
         self,
@@ -1722,6 +1854,55 @@ class _sort_by(Operator):
         """The elements of source in the order of x."""
 
 sort_by: _sort_by
+
+class _svd_u_s_vh_info(NamedTuple, Generic[_Array]):
+    u: _Array
+    s: _Array
+    vh: _Array
+    info: Any
+
+class _svd_u_s_vh_info_2(NamedTuple, Generic[_Array]):
+    u: _Array
+    s: Any
+    vh: _Array
+    info: Any
+
+class _svd(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        k: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _svd_u_s_vh_info[ndarray[Any, _Dtype]]:
+        """Singular value decompositions, by cuSOLVER."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        k: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _svd_u_s_vh_info[_Array]:
+        """Singular value decompositions, by cuSOLVER."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        k: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _svd_u_s_vh_info_2[_Array]:
+        """Singular value decompositions, by cuSOLVER."""
+
+svd: _svd
 
 class _take_along_axis(Operator):
     @overload
