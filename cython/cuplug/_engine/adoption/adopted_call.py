@@ -38,12 +38,13 @@ class AdoptedCall(Adopted):
         kept = [self._copy(addresses, at, arrays[at][1]) for at in self.copied if addresses[at]]
         sources = {"scalar": scalars, "number": numbers, "stream": [stream], "constant": self.kept}
         left = iter(numbers[self.n_arguments :])
-        sources["scratch"] = self._make_scratch(left)
         sources["handle"], sources["array"] = scalars, addresses
-        kept.append(self._fill_scratch(sources))
+        if self.scratch:
+            sources["scratch"] = self._make_scratch(left)
+            kept.append(self._fill_scratch(sources))
         if self.made:
             sources["made"] = [self._make_place()]
-        with self.lock, watching():
+        with self.lock, watching:
             for row in self._rows(addresses, arrays):
                 with self._in_columns(row, arrays) as addresses:
                     sources["array"] = addresses
@@ -72,7 +73,7 @@ class AdoptedCall(Adopted):
                 destroy(given)
 
         uses = [x for x in sources["scalar"] if isinstance(x, Opaque)]
-        kept += [sources["scratch"], place]
+        kept += [sources.get("scratch"), place]
         return Opaque(pointer, self.library, close, kept, uses)
 
     def _output(
@@ -204,9 +205,9 @@ class AdoptedCall(Adopted):
         result = self.functions[self.function](*values)
         errno = self.ffi.errno
         raise_pending()
-        for (source, _), value in zip(self.given, values, strict=True):
-            if source == "status":
-                return self._check_result(self._number(value[0]), errno)
+        if ("status", 0) in self.given:
+            status = values[self.given.index(("status", 0))]
+            return self._check_result(self._number(status[0]), errno)
         if self.value is None:
             return self._check_result(self._number(result), errno)
         self._keep_result(result, *self.value, sources)

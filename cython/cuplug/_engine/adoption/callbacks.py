@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from cuplug._engine import provider
@@ -33,14 +32,17 @@ class _Pending(threading.local):
 _pending = _Pending()  # what a callback has raised, until the library's function returns
 
 
-@contextmanager
-def watching() -> Iterator[None]:
-    """Let exceptions of callbacks on this thread wait for `raise_pending`."""
-    _pending.depth += 1
-    try:
-        yield
-    finally:
+class _Watching:
+    """Lets exceptions of callbacks on this thread wait for `raise_pending`."""
+
+    def __enter__(self) -> None:
+        _pending.depth += 1
+
+    def __exit__(self, *exception: object) -> None:
         _pending.depth -= 1
+
+
+watching = _Watching()
 
 
 def raise_pending() -> None:
