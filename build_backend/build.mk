@@ -114,7 +114,7 @@ $(RUNTIME): $(RUNTIME_PARTS) $(BUILD)/link.config | $(LIBRARY)
 # ---- The plugins: <name>.c with host entries and the table, <name>.cu with CUDA entries
 
 ARCH_LIST := $(subst $(space),$(comma),$(strip $(ARCHS:%=%0)))
-SIDES      = $(if $(filter $(BUILD)/plugins/$*.cu.o,$(CUDA_SIDES)),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
+SIDES      = $(if $(filter $(BUILD)/plugins/$(*D)/%,$(CUDA_SIDES)),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
 
 # Machine code for all GPUs is 20 times smaller compressed; nvcc before 12.8 cannot.
 COMPRESS  := $(if $(ARCHS),$(shell $(NVCC) --help | grep -q compress-mode && echo -compress-mode=size))

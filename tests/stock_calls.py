@@ -120,7 +120,6 @@ CALLS = {
     "histogram": (ops.histogram, [floats, edges], ()),
     "searchsorted": (ops.searchsorted, [edges, floats], ()),
     "put": (ops.put, [floats, places, whole_numbers], ()),
-    "put_backward": (ops.put_backward, [floats, places], ()),
     "put_along_axis": (ops.put_along_axis, [floats, places, whole_numbers], ()),
     "scatter": (ops.scatter, [floats, places, whole_numbers], ()),
     "scatter_add": (ops.scatter_add, [signs, indices, whole_numbers], ()),

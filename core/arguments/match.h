@@ -56,7 +56,7 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a);
 /* Records that argument i does not fit, when there is a record to fill. Returns `status`. */
 CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__mismatch(cuplug__match *m, int32_t i, int status,
                                                        const char *format, ...);
-/* "seen ..., wanted ...": for an argument of another kind, dtype or rank. */
+/* "got ..., expected ...": for an argument of another kind, dtype or rank. */
 CUPLUG__COLD int cuplug__unwanted(cuplug__match *m, int32_t i, int status);
 
 #endif

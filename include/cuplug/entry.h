@@ -8,7 +8,7 @@
 
 CUPLUG__BEGIN_C
 
-/** Reports an error: `return cuplug_fail(call, CUPLUG_ERROR_VALUE, "x: seen 0, wanted ...")`. The
+/** Reports an error: `return cuplug_fail(call, CUPLUG_ERROR_VALUE, "x: got 0, expected ...")`. The
  * text, which is copied, names the argument, what was seen and what was wanted; the host puts the
  * operator's name before it. Whatever the entry returns then, the call has failed. Returns
  * `status`. <cuplug/format.h> has cuplug_failf, which formats. [thread-safe] [no-cuda] */

@@ -15,7 +15,7 @@
 #define CUPLUG__PRINTF
 #endif
 
-/** `return cuplug_failf(call, CUPLUG_ERROR_VALUE, "x: seen %g, wanted ...", x)`: cuplug_fail with
+/** `return cuplug_failf(call, CUPLUG_ERROR_VALUE, "x: got %g, expected ...", x)`: cuplug_fail with
  * what printf makes of the arguments; of more than 1,023 bytes it ends with "...". [thread-safe]
  * [no-cuda] */
 CUPLUG__MUST_USE CUPLUG__PRINTF static inline int cuplug_failf(const cuplug_call *call, int status,

@@ -129,7 +129,7 @@ public:
   call(const cuplug_call *c) : call_(c) {}
   operator const cuplug_call *() const { return call_; }
 
-  /* Reports an error: `return call.fail(CUPLUG_ERROR_VALUE, "k: seen 0, wanted ...")`. */
+  /* Reports an error: `return call.fail(CUPLUG_ERROR_VALUE, "k: got 0, expected ...")`. */
   CUPLUG__MUST_USE int fail(int status, const char *text) const {
     return cuplug_fail(call_, status, text);
   }

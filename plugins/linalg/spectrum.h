@@ -12,8 +12,18 @@ extern "C" {
 /* Copies the elements of x, lines of n // 2 + 1 of a transform of n real numbers; those that stand
  * for two, which are all but number 0 and, of an even n, the last, are multiplied by `weight`.
  * `from` may be `to`. */
+#ifdef CUPLUG_HOST_ONLY
+static inline int spectrum_weigh(const cuplug_call *call, const cuplug_tensor *x, const void *from,
+                                 void *to, int64_t n, double weight) {
+  (void)x, (void)from, (void)to, (void)n, (void)weight;
+  return cuplug_failf(call, CUPLUG_ERROR_PLUGIN,
+                      "got a build without nvcc, expected one with it; install the CUDA toolkit "
+                      "and build again");
+}
+#else
 int spectrum_weigh(const cuplug_call *call, const cuplug_tensor *x, const void *from, void *to,
                    int64_t n, double weight);
+#endif
 
 #ifdef __cplusplus
 }

@@ -55,7 +55,7 @@ template <typename T, bool IS_LAYER> struct backward {
   moments *of_row; /* of rows that registers do not hold */
   float eps;
   template <typename Part> __device__ void run(const Part &p) const {
-    const moments m = run_on(p, p.fetch(p.at(x)), p.fetch(p.at(grad)), p.stream(weight),
+    const moments m = run_on(p, p.fetch(p.at(x)), p.stream(p.at(grad)), p.stream(weight),
                              [](const auto &, float) {});
     if (p.is_first()) of_row[p.row] = m;
   }
@@ -146,16 +146,20 @@ __global__ void __launch_bounds__(rows::MOST_THREADS)
 
 constexpr int COLUMNS = 32, TOGETHER = 32; /* threads of a block */
 
-/* The sum over threads of a column, in each of them. */
-__device__ inline float sum_of_column(float value) {
-  __shared__ float shared[TOGETHER][COLUMNS];
-  shared[threadIdx.y][threadIdx.x] = value;
-  __syncthreads();
-  float sum = 0;
+/* Calls f(k, sum) for each of W values: their sums over the threads of a column, one thread each.
+ */
+template <int W, typename F> __device__ void sum_columns(const float (&values)[W], F f) {
+  __shared__ float shared[W][TOGETHER][COLUMNS];
 #pragma unroll
-  for (int k = 0; k < TOGETHER; k++) sum += shared[k][threadIdx.x];
+  for (int k = 0; k < W; k++) shared[k][threadIdx.y][threadIdx.x] = values[k];
   __syncthreads();
-  return sum;
+  if (threadIdx.y < W) {
+    float sum = 0;
+#pragma unroll
+    for (int y = 0; y < TOGETHER; y++) sum += shared[threadIdx.y][y][threadIdx.x];
+    f(threadIdx.y, sum);
+  }
+  __syncthreads();
 }
 
 /* The same sums of rows that are longer, for groups of rows: W columns for each thread. */
@@ -180,14 +184,13 @@ __global__ void __launch_bounds__(COLUMNS *TOGETHER)
         if constexpr (IS_LAYER) bias[k] += of_grad[k];
       }
     }
-  float *const to = partial + 2 * (int64_t)blockIdx.y * n + j;
-#pragma unroll
-  for (int k = 0; k < W; k++) {
-    const float sum = sum_of_column(weight[k]), plain = IS_LAYER ? sum_of_column(bias[k]) : 0;
-    if (threadIdx.y != 0 || j >= n) continue;
-    to[k] = sum;
-    if constexpr (IS_LAYER) to[n + k] = plain;
-  }
+  float *to = partial + 2 * (int64_t)blockIdx.y * n + j;
+  const auto put = [&](int k, float sum) {
+    if (j < n) to[k] = sum;
+  };
+  sum_columns(weight, put);
+  to += n;
+  if constexpr (IS_LAYER) sum_columns(bias, put);
 }
 
 template <typename T, bool IS_LAYER>
@@ -202,11 +205,13 @@ __global__ void __launch_bounds__(COLUMNS *TOGETHER)
       weight += partial[2 * k * n + j];
       if constexpr (IS_LAYER) bias += partial[(2 * k + 1) * n + j];
     }
-  weight = sum_of_column(weight);
-  bias = IS_LAYER ? sum_of_column(bias) : 0;
-  if (threadIdx.y != 0 || j >= n) return;
-  grad_weight[j] = (T)weight;
-  if constexpr (IS_LAYER) grad_bias[j] = (T)bias;
+  const auto put = [&](int k, float sum) {
+    if (j < n) (k ? grad_bias : grad_weight)[j] = (T)sum;
+  };
+  if constexpr (IS_LAYER)
+    sum_columns({weight, bias}, put);
+  else
+    sum_columns({weight}, put);
 }
 
 template <bool IS_LAYER, bool IS_ADDED> int run_forward(const cuplug_call *call) {
@@ -262,46 +267,64 @@ int run_held(columns<T> &c, const backward<T, IS_LAYER> &op) {
 }
 
 template <typename T, bool IS_LAYER, int W, int PACKS>
-int run_again(columns<T> &c, backward<T, IS_LAYER> op, bool is_aligned) {
-  const int64_t n_groups = c.n_rows < 2048 ? (c.n_rows + 31) / 32 : 64;
+int run_again(columns<T> &c, backward<T, IS_LAYER> op) {
+  const int64_t n_groups = c.n_rows < 8192 ? (c.n_rows + 255) / 256 : 32;
   op.of_row = c.call.template workspace<moments>(c.n_rows);
   if (!op.of_row || !c.reserve(n_groups)) return CUPLUG_ERROR_MEMORY;
-  int status = rows::with_part<W, PACKS>(is_aligned, [&](auto part) {
-    return rows::launch_rows<typename decltype(part)::of>(c.call, {c.n_rows, c.n},
-                                                          rows::threads_of(c.n, W), op);
-  });
-  const auto sums = [&](auto width) {
-    return c.call.template launch<columns_kernel<T, IS_LAYER, width>>(
-        c.grid(n_groups, width), op.grad, op.x, op.of_row, c.partial, c.n_rows, c.n);
-  };
-  if (!status) status = is_aligned ? sums(rows::number<W>()) : sums(rows::number<1>());
+  int status = rows::launch_rows<rows::part<W, PACKS, true>>(c.call, {c.n_rows, c.n},
+                                                             rows::threads_of(c.n, W), op);
+  if (!status)
+    status = c.call.template launch<columns_kernel<T, IS_LAYER, W>>(
+        c.grid(n_groups, W), op.grad, op.x, op.of_row, c.partial, c.n_rows, c.n);
   return status ? status : c.template add_up<IS_LAYER>();
+}
+
+template <typename T, bool IS_LAYER>
+int run_aligned(columns<T> &c, const backward<T, IS_LAYER> &op) {
+  return rows::by_width<T>(c.n, [&](auto width) {
+    constexpr int W = width;
+    if (c.n <= 32 * W) return run_held<T, IS_LAYER, W, 1>(c, op);
+    if constexpr (W == 4)
+      if (c.n <= 8 * rows::MOST_THREADS) return run_held<T, IS_LAYER, W, 8 / W>(c, op);
+    if (c.n <= 16 * rows::MOST_THREADS) return run_held<T, IS_LAYER, W, 16 / W>(c, op);
+    if (c.n <= 32 * rows::MOST_THREADS) return run_again<T, IS_LAYER, W, 32 / W>(c, op);
+    return run_again<T, IS_LAYER, W, 0>(c, op);
+  });
+}
+
+/* Makes x a copy that is aligned, where it is not and packs are moved. */
+template <typename T> int align(const cuplug::call &call, const T *&x, int64_t n, bool has_packs) {
+  if (!has_packs || rows::are_aligned(x)) return CUPLUG_OK;
+  T *const copy = call.workspace<T>(n);
+  if (!copy) return CUPLUG_ERROR_MEMORY;
+  const int status =
+      call.check(cudaMemcpyAsync(copy, x, n * sizeof(T), cudaMemcpyDeviceToDevice, call.stream()));
+  x = copy;
+  return status;
 }
 
 template <typename T, bool IS_LAYER>
 int run_backward_of(const cuplug::call &call, const cuplug_tensor *t, float eps) {
   columns<T> c = {call, t, rows::count(t), rows::length(t)};
+  const int64_t n_elements = c.n_rows * c.n;
+  const bool has_packs = c.n % (int64_t)(16 / sizeof(T)) == 0;
   if (c.n == 0) return CUPLUG_OK;
   if (c.n_rows == 0) return c.reserve(0) ? c.template add_up<IS_LAYER>() : CUPLUG_ERROR_MEMORY;
-  const backward<T, IS_LAYER> op = {(const T *)t[0].data,
-                                    (const T *)t[1].data,
-                                    (const T *)t[2].data,
-                                    (T *)t[3].data,
-                                    nullptr,
-                                    eps};
-  const bool is_aligned = rows::are_aligned(op.grad, op.x, op.weight, op.grad_x);
-  return rows::by_width<T>(c.n, [&](auto width) {
-    constexpr int W = width;
-    if (W == 1 || is_aligned) {
-      if (c.n <= 32 * W) return run_held<T, IS_LAYER, W, 1>(c, op);
-      if constexpr (W == 4)
-        if (c.n <= 8 * rows::MOST_THREADS) return run_held<T, IS_LAYER, W, 8 / W>(c, op);
-      if (c.n <= 16 * rows::MOST_THREADS) return run_held<T, IS_LAYER, W, 16 / W>(c, op);
-      if (c.n <= 32 * rows::MOST_THREADS)
-        return run_again<T, IS_LAYER, W, 32 / W>(c, op, is_aligned);
-    }
-    return run_again<T, IS_LAYER, W, 0>(c, op, is_aligned);
-  });
+  backward<T, IS_LAYER> op = {(const T *)t[0].data,
+                              (const T *)t[1].data,
+                              (const T *)t[2].data,
+                              (T *)t[3].data,
+                              nullptr,
+                              eps};
+  int status = align(call, op.grad, n_elements, has_packs);
+  if (!status) status = align(call, op.x, n_elements, has_packs);
+  if (!status) status = align(call, op.weight, c.n, has_packs);
+  const bool is_aligned = !has_packs || rows::are_aligned(op.grad_x);
+  if (!is_aligned && !(op.grad_x = call.workspace<T>(n_elements))) return CUPLUG_ERROR_MEMORY;
+  if (!status) status = run_aligned(c, op);
+  if (status || is_aligned) return status;
+  return call.check(cudaMemcpyAsync(t[3].data, op.grad_x, n_elements * sizeof(T),
+                                    cudaMemcpyDeviceToDevice, call.stream()));
 }
 
 template <bool IS_LAYER> int run_backward(const cuplug_call *call) {

@@ -73,7 +73,7 @@ def test_memory_is_reused():
 
 def test_out_of_memory_says_sizes():
     n = 1 << 50
-    wanted = rf"expected {n} bytes \(1048576\.00 GiB\) on cuda:0, free .* of .* GiB"
+    wanted = rf"requested {n} bytes \(1048576\.00 GiB\) on cuda:0, free .* of .* GiB"
     for _ in range(3):
         with pytest.raises(MemoryError, match=wanted):
             cuplug.empty((n,), np.uint8, "cuda")
