@@ -5,6 +5,8 @@
 
 #include "linalg/library.h"
 
+#include <cuplug/format.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
