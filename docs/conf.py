@@ -66,6 +66,7 @@ BORROWED = {
     "reference/contributing": "CONTRIBUTING.md",
     "reference/instructions": f"{RESULTS}/instructions-x86-64.md",
     "reference/measured": f"{RESULTS}/nvidia-h100-80gb-hbm3-16-cores.md",
+    "reference/measured-model": f"{RESULTS}/model-nvidia-h200-16-cores.md",
     "reference/measured-on-an-h200": f"{RESULTS}/nvidia-h200-16-cores.md",
     "reference/measured-on-several-gpus": (
         f"{RESULTS}/several-gpus-2-x-nvidia-h100-80gb-hbm3-32-cores.md"
