@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import cache
 from threading import Lock
 from types import SimpleNamespace
@@ -120,7 +121,7 @@ def _adopt(
     if declared.source:
         opened = opened._replace(name=f"{opened.name}: {declared.source}")
     library = _open(prototypes, path, opened, declared)
-    found = {x: _find(library, x, name) for x in _wanted(name, items)}
+    found = {x: _find(prototypes, library, x, name) for x in _wanted(name, items)}
     op, adopted = _define(path, declared, name, items)
     adopted.functions, adopted.library = found, opened.name
     return op
@@ -212,7 +213,7 @@ def _open(
 
 
 @cache
-def _dlopen(prototypes: Prototypes, name: str, handle: int = 0) -> Any:
+def _dlopen(prototypes: Prototypes, name: str | None, handle: int = 0) -> Any:
     """Load a library; it is never closed, as functions of it are in use."""
     ffi = prototypes.ffi
     return ffi.dlopen(ffi.cast("void *", handle) if handle else name)
@@ -226,11 +227,19 @@ def _compile(path: str, declared: Declared) -> int:
     return int(compiler.compile_library(declared.source, library, declared.options))
 
 
-def _find(library: Any, function: str, name: str) -> Any:
+def _find(prototypes: Prototypes, library: Any, function: str, name: str) -> Any:
+    """Find a function; one of the C library's, such as `free`, as the whole process calls it.
+
+    There it may be another's, of LD_PRELOAD, from which the library has its memory.
+    """
     try:
-        return getattr(library, function)
+        found = getattr(library, function)
     except AttributeError as error:
         raise PluginError(f"{name}: {function}: {error}") from None
+    with suppress(OSError, AttributeError):  # other C libraries, and functions of others
+        if getattr(_dlopen(prototypes, "libc.so.6"), function) == found:
+            return getattr(_dlopen(prototypes, None), function)
+    return found
 
 
 def reload_adopted(paths: Collection[str] | None) -> tuple[set[str], list[Exception]]:
@@ -272,7 +281,7 @@ def _rebind(path: str, opened: Opened) -> bool:
     found = []
     for names, x in stale:
         library = _open(x.prototypes, path, opened)
-        found.append({name: _find(library, name, x.name) for name in names})
+        found.append({name: _find(x.prototypes, library, name, x.name) for name in names})
     for (_, x), functions in zip(stale, found, strict=True):
         x.functions, x.library = functions, opened.name
     return bool(stale)
