@@ -143,9 +143,10 @@ def test_cplusplus(capsys):
     assert "regex: the function returned NULL" in capsys.readouterr().out
 
 
-def test_rust(capsys, tmp_path):
+def test_rust(capsys, tmp_path, monkeypatch):
     if shutil.which("rustc") is None:
         pytest.skip("no rustc")
+    monkeypatch.delenv("LD_PRELOAD", raising=False)  # sanitizers, with which rustc does not run
     names = example("rust")
     rust = names["build"](tmp_path)
     x = np.random.default_rng(3).integers(0, 5, 1000)
