@@ -22,7 +22,7 @@ ALONG = {"axis": -1, "keepdims": True}
 
 @dataclass(frozen=True)
 class Case:
-    """One function of rows: what each library calls, and what is moved, in bytes."""
+    """One row operator: the call of each library, and the bytes that must be read and written."""
 
     title: str
     n_bytes: int
@@ -42,7 +42,7 @@ def layer_norm(x: Any, weight: Any, bias: Any) -> Any:
 
 
 def cases(dtype: str, n: int) -> Iterator[Case]:
-    """Yield what is measured on rows of n elements."""
+    """Yield the operators to measure on rows of n elements."""
     import cuplug
     import torch
     from cuplug import ops

@@ -292,7 +292,7 @@ int run_aligned(columns<T> &c, const backward<T, IS_LAYER> &op) {
   });
 }
 
-/* Makes x a copy that is aligned, where it is not and packs are moved. */
+/* Replaces x by an aligned copy if it is misaligned and read in packs. */
 template <typename T> int align(const cuplug::call &call, const T *&x, int64_t n, bool has_packs) {
   if (!has_packs || rows::are_aligned(x)) return CUPLUG_OK;
   T *const copy = call.workspace<T>(n);

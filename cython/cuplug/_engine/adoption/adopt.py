@@ -228,9 +228,10 @@ def _compile(path: str, declared: Declared) -> int:
 
 
 def _find(prototypes: Prototypes, library: Any, function: str, name: str) -> Any:
-    """Find a function; one of the C library's, such as `free`, as the whole process calls it.
+    """Find a function of a library.
 
-    There it may be another's, of LD_PRELOAD, from which the library has its memory.
+    Functions of the C library, such as `free`, are looked up in the whole process: LD_PRELOAD may
+    replace them, and memory must go back to the allocator that it came from.
     """
     try:
         found = getattr(library, function)

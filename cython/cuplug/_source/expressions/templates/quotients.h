@@ -12,19 +12,19 @@ __device__ inline cuplug_row_divisor cuplug_row_divisor_of(float by) {
   return found;
 }
 
-/* For results that are rounded to fewer digits. */
+/* For results that are then rounded to float16 or bfloat16. */
 __device__ inline float cuplug_near_quotient(float x, const cuplug_row_divisor d) {
   return x * d.inverse * d.scale;
 }
 
-/* On GPUs a division takes a dozen instructions. One step of Newton's method gives its result but
- * for rare cases next to the middle between two numbers. What it has no remainder for, as infinity,
- * is right before it; the step would lose the sign of zeros. */
+/* A division takes a dozen instructions on a GPU. A product and one Newton step round as it does,
+ * except for rare quotients close to a tie. Where the step is NaN (operands or quotients that are
+ * infinite, divisors of 0), the product is the result; copysignf keeps the sign of zeros. */
 __device__ inline float cuplug_quotient(float x, const cuplug_row_divisor d) {
 #ifdef __CUDA_ARCH__
   const float near = x * d.inverse, rest = fmaf(-d.scaled, near, x);
   const float better = copysignf(fmaf(rest, d.inverse, near), near);
-  return (rest == rest ? better : near) * d.scale;
+  return (better == better ? better : near) * d.scale;
 #else
   return x / d.by;
 #endif
