@@ -220,6 +220,21 @@ def reductions(table: Table, theme: Theme) -> Figure:
     return figure
 
 
+def rows(table: Table, theme: Theme) -> Figure:
+    """Stock operators of rows, each dot a length of rows, relative to a device copy."""
+    figure, panels = new_figure(theme, 2, 3.2)
+    for panel, dtype in zip(panels, ("bfloat16", "float32"), strict=True):
+        found: dict[str, dict[str, list[float]]] = {}
+        for c in (c for c in table.all("rows_cuda", "") if c["title"].endswith(dtype)):
+            ratios = found.setdefault(c["title"].split(",")[0], {})
+            for who, ratio in beside(COPY, c).items():
+                ratios.setdefault(who, []).extend(ratio)
+        dots(panel, found, theme, 1 / 16, 2)
+        title(panel, f"Rows of {dtype} on an H200, each dot a length", theme, SPEED)
+    legend_below(panels[0], theme)
+    return figure
+
+
 def host_functions(table: Table, theme: Theme) -> Figure:
     """Reductions and expressions on the CPU, beside the fastest of the peers."""
     figure, panels = new_figure(theme, 2, 5)
@@ -263,6 +278,7 @@ FIGURES: dict[str, Callable[[Table, Theme], Figure]] = {
     "kernels": kernels,
     "first-use": first_use,
     "reductions": reductions,
+    "rows": rows,
     "expressions": expressions,
     "host-functions": host_functions,
     "arrays": arrays,

@@ -27,7 +27,8 @@ KNOWN    = $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch))
 PRESENT  = $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -x '[0-9.]*' | sort -uV))
 NATIVE   = $(filter $(foreach gpu,$(PRESENT),$(or $(filter $(gpu),$(KNOWN)),$(lastword $(KNOWN)))),$(KNOWN))
 ALL      = $(firstword $(KNOWN))-virtual $(filter $(KNOWN),80 90 120)
-WANTED  := $(if $(NVCC),$(if $(filter all,$(CUDA_ARCHS)),$(ALL),$(or $(filter-out native,$(CUDA_ARCHS)),$(NATIVE))))
+CHOSEN  := $(or $(strip $(CUDA_ARCHS)),$(file <$(BUILD)/archs),native)
+WANTED  := $(if $(NVCC),$(if $(filter all,$(CHOSEN)),$(ALL),$(or $(filter-out native,$(CHOSEN)),$(NATIVE))))
 MACHINE := $(filter-out %-virtual,$(WANTED))
 # PTX of 90a or 100f would not run on GPUs that are newer.
 PTX     := $(or $(patsubst %-virtual,%,$(filter %-virtual,$(WANTED))),$(lastword $(filter-out %a %f,$(MACHINE))))
@@ -53,6 +54,7 @@ settle = $(if $(subst <$(strip $2)>,,<$(file <$1)>),$(shell mkdir -p $(dir $1))$
 SETTLED := $(call settle,$(BUILD)/core.config,$(CC) $(ALL_CFLAGS))
 SETTLED += $(call settle,$(BUILD)/link.config,$(CORE) $(RUNTIME_PARTS) $(LINKER) $(ALL_LDFLAGS))
 SETTLED += $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED))
+SETTLED += $(call settle,$(BUILD)/archs,$(CHOSEN))
 SETTLED += $(if $(call settle,$(BUILD)/cuda.config,nvcc: $(NVCC) $(NVCCFLAGS) $(GENCODE)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
 
 .PHONY: all core runtime demo importable plugins python stale

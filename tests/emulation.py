@@ -81,10 +81,12 @@ def install_modules() -> None:
     jit.compile_program, linking.link_program = emulate, link
 
 
-def build_plugin(name: str, cuda: Sequence[str | Path] = ()) -> None:
+def build_plugin(
+    name: str, cuda: Sequence[str | Path] = (), has_clusters: bool = False
+) -> None:
     """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED.
 
-    `cuda` are its files of CUDA code, if not all. Other processes may build it at the same time, or
+    `cuda` are its files of CUDA code, if not all. With `has_clusters`, blocks run at once. Other processes may build it at the same time, or
     have it loaded: what is there is not replaced.
     """
     path, folder = Path(os.environ["EMULATED"], f"lib{name}.so"), ROOT / "plugins" / name
@@ -95,6 +97,7 @@ def build_plugin(name: str, cuda: Sequence[str | Path] = ()) -> None:
     include += [f"-I{FIXTURES}", f"-I{Path(toolkit.find_nvcc()).resolve().parents[1] / 'include'}"]
     host = ["-x", "c", "-std=gnu11", "-O1", "-w", "-fPIC", "-DCUPLUG_ARCHITECTURES=900"]
     device = ["-x", "c++", "-fpermissive", "-include", "emulated_plugin.h"]
+    device += ["-DEMULATED_BLOCKS=1"] if has_clusters else []
     commands = [[COMPILER[0], *host, each] for each in sorted(folder.rglob("*.c"))]
     sources = [folder / f"{each}.cu" for each in cuda] or sorted(folder.rglob("*.cu"))
     commands += [[*COMPILER, *device, each] for each in sources]

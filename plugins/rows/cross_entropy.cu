@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of cross_entropy.c. */
-#include "rows/rows.cuh"
+#include "rows/launch.cuh"
 
 namespace {
 
@@ -26,25 +26,50 @@ struct targets {
   }
 };
 
+/* The sum of the powers of e of elements, over that of the greatest. */
+struct powers {
+  float most, sum;
+};
+template <typename T> struct add_powers {
+  __device__ static float over(const powers &p, float most) {
+    return p.most == most ? p.sum : p.sum * rows::exponential<T>(p.most - most);
+  }
+  __device__ powers operator()(const powers &a, const powers &b) const {
+    const float most = fmaxf(a.most, b.most);
+    return {most, over(a, most) + over(b, most)};
+  }
+  template <int W> __device__ powers operator()(const powers &a, const float (&values)[W]) const {
+    float most = a.most;
+#pragma unroll
+    for (int k = 0; k < W; k++) most = fmaxf(most, values[k]);
+    const float from = most == -INFINITY ? 0 : most; /* elements that are masked have no power */
+    float sum = over(a, most);
+#pragma unroll
+    for (int k = 0; k < W; k++) sum += rows::exponential<T>(values[k] - from);
+    return {most, sum};
+  }
+};
+
 template <typename T> struct forward {
   const T *x;
   float *loss;
   targets target;
   template <typename Part> __device__ void run(const Part &p) const {
-    const auto own = p.keep(p.at(x));
+    const add_powers<T> add;
     const int64_t t = p.n ? target.of(p.row) : 0;
     const float chosen = t >= 0 && t < p.n ? (float)p.at(x)[t] : 0;
-    float most = -INFINITY, powers = 0, elements = 0;
-    p.each([&](float v) { most = fmaxf(most, v); }, own);
-    most = p.greatest(most);
-    p.each([&](float v) { powers += rows::exponential<T>(v - most); }, own);
-    powers = p.sum(powers);
+    powers found = {-INFINITY, 0};
+    const auto own = p.fetch(p.at(x));
+    p.each_pack([&](const auto &values) { found = add(found, values); }, own);
+    found = p.reduce(found, powers{-INFINITY, 0}, add);
+    const float most = found.most;
+    float elements = 0;
     if (target.smoothing != 0) {
       p.each([&](float v) { elements += v - most; }, own);
       elements = p.sum(elements) / (float)p.length;
     }
     if (!p.is_first()) return;
-    const float own_loss = logf(powers) - (1 - target.smoothing) * (chosen - most);
+    const float own_loss = logf(found.sum) - (1 - target.smoothing) * (chosen - most);
     loss[p.row] = !target.counts(p.row, t) ? 0
                   : target.smoothing != 0  ? own_loss - target.smoothing * elements
                                            : own_loss;
@@ -105,7 +130,7 @@ CUPLUG_ENTRY int cross_entropy_cuda(const cuplug_call *call) {
   return rows::by_dtype(x, [=](auto zero) {
     using T = decltype(zero);
     const forward<T> op = {(const T *)x->data, (float *)call->tensors[2].data, targets_of(call, 0)};
-    return rows::launch<T>(call, rows::count(x), rows::length(x), op, op.x);
+    return rows::launch<T, false>(call, rows::count(x), rows::length(x), op, op.x);
   });
 }
 

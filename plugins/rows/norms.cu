@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of norms.c. Gradients of weight and bias are sums over rows: a
  * block adds up the columns of its rows, and a last kernel adds up the blocks. */
-#include "rows/rows.cuh"
+#include "rows/launch.cuh"
 
 namespace {
 
@@ -266,13 +266,13 @@ int run_held(columns<T> &c, const backward<T, IS_LAYER> &op) {
   return status ? status : c.template add_up<IS_LAYER>();
 }
 
-template <typename T, bool IS_LAYER, int W, int PACKS>
-int run_again(columns<T> &c, backward<T, IS_LAYER> op) {
+template <typename T, bool IS_LAYER, int W> int run_again(columns<T> &c, backward<T, IS_LAYER> op) {
   const int64_t n_groups = c.n_rows < 8192 ? (c.n_rows + 255) / 256 : 32;
   op.of_row = c.call.template workspace<moments>(c.n_rows);
   if (!op.of_row || !c.reserve(n_groups)) return CUPLUG_ERROR_MEMORY;
-  int status = rows::launch_rows<rows::part<W, PACKS, true>>(c.call, {c.n_rows, c.n},
-                                                             rows::threads_of(c.n, W), op);
+  int status = rows::divide_by<W>(c.call, c.n, true, [&](auto part, const rows::division &d) {
+    return rows::launch_rows<typename decltype(part)::of>(c.call, {c.n_rows, c.n}, d, op);
+  });
   if (!status)
     status = c.call.template launch<columns_kernel<T, IS_LAYER, W>>(
         c.grid(n_groups, W), op.grad, op.x, op.of_row, c.partial, c.n_rows, c.n);
@@ -287,8 +287,7 @@ int run_aligned(columns<T> &c, const backward<T, IS_LAYER> &op) {
     if constexpr (W == 4)
       if (c.n <= 8 * rows::MOST_THREADS) return run_held<T, IS_LAYER, W, 8 / W>(c, op);
     if (c.n <= 16 * rows::MOST_THREADS) return run_held<T, IS_LAYER, W, 16 / W>(c, op);
-    if (c.n <= 32 * rows::MOST_THREADS) return run_again<T, IS_LAYER, W, 32 / W>(c, op);
-    return run_again<T, IS_LAYER, W, 0>(c, op);
+    return run_again<T, IS_LAYER, W>(c, op);
   });
 }
 

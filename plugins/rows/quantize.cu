@@ -2,7 +2,7 @@
 /* The specification is at the top of quantize.c. */
 #include <cuda_fp8.h>
 
-#include "rows/rows.cuh"
+#include "rows/launch.cuh"
 
 namespace {
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of rotary.c. A block rotates the heads of a token; threads take W
  * pairs side by side, moved at once where they are adjacent and aligned. */
+#include "rows/launch.cuh"
 #include "rows/rotary.h"
-#include "rows/rows.cuh"
 
 namespace {
 

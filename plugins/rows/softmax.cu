@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of softmax.c. */
-#include "rows/rows.cuh"
+#include "rows/launch.cuh"
 
 namespace {
 

@@ -126,6 +126,15 @@ def test_cuda_code_is_for_the_gpus_that_are_here(gpus, settings, wanted, tmp_pat
     assert ("CUDA code is left out" in out) == (not wanted)
 
 
+def test_architectures_that_were_chosen_remain(tmp_path):
+    def compiled(*settings: str) -> list[str]:
+        return sorted(set(re.findall(r"code=sm_(\d+)", cuda_commands(tmp_path, "8.0\n", *settings))))
+
+    assert compiled() == ["80"]
+    assert compiled("CUDA_ARCHS=90") == compiled() == ["90"]
+    assert compiled("CUDA_ARCHS=native") == compiled() == ["80"]
+
+
 @pytest.mark.parametrize("setting", ["CUDA_ARCHS=all", "CUDA_ARCHS=75-virtual 80 90"])
 def test_code_for_all_gpus_is_machine_code_of_generations_and_the_oldest_ptx(setting, tmp_path):
     known = "compute_75\ncompute_80\ncompute_86\ncompute_90\n"

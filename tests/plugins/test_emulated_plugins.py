@@ -278,11 +278,14 @@ for dtype in ("uint8", "float32", "complex128"):
 """)
 
 
-def test_rows(run_plugins):
-    """Rows for a warp, for several, and beyond registers; with addresses that are unaligned."""
-    run_plugins("""
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_rows(run_plugins, dtype):
+    """Rows for a warp, a block and a cluster, and beyond registers; with unaligned addresses."""
+    run_plugins(f"""
 import ml_dtypes
-build_plugin("rows")
+dtype = np.dtype("{dtype}")
+""" + """
+build_plugin("rows", has_clusters=True)
 
 
 def near(operator, *arrays, **keywords):
@@ -315,43 +318,46 @@ def results(found, inputs):
     return [np.array(x if isinstance(x, np.ndarray) else x.numpy()) for x in (*found, *inputs)]
 
 
-for dtype in ("float16", ml_dtypes.bfloat16, "float32"):
-    for shape in ((1, 1), (9, 7), (5, 64), (3, 300), (2, 2050), (3, 4104), (2, 12_296), (1, 16_512),
-                  (0, 4), (4, 0)):
-        x, grad = (random.standard_normal(shape).astype(dtype) for _ in "xg")
-        for name in ("softmax", "log_softmax"):
-            near(getattr(ops, name), x)
-            near(getattr(ops, name + "_backward"), grad, getattr(ops, name)(x))
-        weight, bias = (random.standard_normal(shape[1]).astype(dtype) for _ in "wb")
-        near(ops.rms_norm, x, weight, eps=0.1)
-        near(ops.layer_norm, x, weight, bias, eps=0.1)
-        near(ops.add_rms_norm, x, grad, weight, eps=0.1)
-        near(ops.add_layer_norm, x, grad, weight, bias, eps=0.1)
-        near(ops.rms_norm_backward, grad, x, weight, eps=0.1)
-        near(ops.layer_norm_backward, grad, x, weight, eps=0.1)
-        twice = random.standard_normal((shape[0], 2 * shape[1])).astype(dtype)
-        for name, how in (("silu_and_mul", {}), ("gelu_and_mul", {"approximate": "none"}),
-                          ("gelu_and_mul", {"approximate": "tanh"})):
-            near(getattr(ops, name), twice, **how)
-            near(getattr(ops, name + "_backward"), grad, twice, **how)
-        if shape[1]:
-            target = random.integers(0, shape[1], shape[0]).astype(random.choice(["i4", "i8"]))
-            target[1::3] = -100
-            for smoothing in (0, 0.25):
-                near(ops.cross_entropy, x, target, label_smoothing=smoothing)
-                own = random.standard_normal(shape[0]).astype("f4")
-                near(ops.cross_entropy_backward, own, x, target, label_smoothing=smoothing)
-        near(ops.topk_softmax, x, k=min(3, shape[1]), renormalize=True)
-        for name in ("quantize_int8", "quantize_float8"):
-            got = getattr(ops, name)(cuplug.asarray(x, device="cuda"))
-            for each, wanted in zip(got, getattr(ops, name)(x)):
-                steps = each.numpy().view("u1").astype("i8") - wanted.view("u1")
-                assert (steps != 0).sum() <= 0.01 * steps.size, (name, dtype, shape)
-    for r, interleaved in ((4, False), (4, True), (3, False), (3, True)):
-        q = random.standard_normal((5, 2, 8)).astype(dtype)
-        k = random.standard_normal((5, 3, 8)).astype(dtype)
-        cos, sin = (random.standard_normal((6, r)).astype("f4") for _ in "cs")
-        positions = random.integers(0, 6, 5).astype(random.choice(["i4", "i8"]))
-        near(ops.rotary, q, cos, sin, positions, k, interleaved=interleaved)
-        near(ops.rotary_backward, q, cos, sin, positions, interleaved=interleaved)
+long = [(1, 65_544), (1, 131_080)] if dtype == "float32" else []
+for shape in ((1, 1), (9, 7), (5, 64), (3, 300), (2, 2050), (3, 4104), (2, 12_296), (3, 16_512),
+              (0, 4), (4, 0), *long):
+    x, grad = (random.standard_normal(shape).astype(dtype) for _ in "xg")
+    for name in ("softmax", "log_softmax"):
+        near(getattr(ops, name), x)
+        near(getattr(ops, name + "_backward"), grad, getattr(ops, name)(x))
+    weight, bias = (random.standard_normal(shape[1]).astype(dtype) for _ in "wb")
+    near(ops.rms_norm, x, weight, eps=0.1)
+    near(ops.layer_norm, x, weight, bias, eps=0.1)
+    near(ops.add_rms_norm, x, grad, weight, eps=0.1)
+    near(ops.add_layer_norm, x, grad, weight, bias, eps=0.1)
+    near(ops.rms_norm_backward, grad, x, weight, eps=0.1)
+    near(ops.layer_norm_backward, grad, x, weight, eps=0.1)
+    twice = random.standard_normal((shape[0], 2 * shape[1])).astype(dtype)
+    for name, how in (("silu_and_mul", {}), ("gelu_and_mul", {"approximate": "none"}),
+                      ("gelu_and_mul", {"approximate": "tanh"})):
+        near(getattr(ops, name), twice, **how)
+        near(getattr(ops, name + "_backward"), grad, twice, **how)
+    if shape[1]:
+        target = random.integers(0, shape[1], shape[0]).astype(random.choice(["i4", "i8"]))
+        target[1::3] = -100
+        masked = np.where(np.arange(shape[1]) % 40 < 33, -np.inf, x).astype(dtype)
+        masked[:, 0], zeros = 1, np.zeros(shape[0], "i4")
+        near(ops.cross_entropy, masked, zeros)
+        for smoothing in (0, 0.25):
+            near(ops.cross_entropy, x, target, label_smoothing=smoothing)
+            own = random.standard_normal(shape[0]).astype("f4")
+            near(ops.cross_entropy_backward, own, x, target, label_smoothing=smoothing)
+    near(ops.topk_softmax, x, k=min(3, shape[1]), renormalize=True)
+    for name in ("quantize_int8", "quantize_float8"):
+        got = getattr(ops, name)(cuplug.asarray(x, device="cuda"))
+        for each, wanted in zip(got, getattr(ops, name)(x)):
+            steps = each.numpy().view("u1").astype("i8") - wanted.view("u1")
+            assert (steps != 0).sum() <= 0.01 * steps.size, (name, dtype, shape)
+for r, interleaved in ((4, False), (4, True), (3, False), (3, True)):
+    q = random.standard_normal((5, 2, 8)).astype(dtype)
+    k = random.standard_normal((5, 3, 8)).astype(dtype)
+    cos, sin = (random.standard_normal((6, r)).astype("f4") for _ in "cs")
+    positions = random.integers(0, 6, 5).astype(random.choice(["i4", "i8"]))
+    near(ops.rotary, q, cos, sin, positions, k, interleaved=interleaved)
+    near(ops.rotary_backward, q, cos, sin, positions, interleaved=interleaved)
 """)

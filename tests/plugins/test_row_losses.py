@@ -64,6 +64,23 @@ def test_cross_entropy(backend, dtype, shape, smoothing):
     np.testing.assert_allclose(found.astype(np.float64), wanted, rtol=0, atol=bound)
 
 
+@with_dtypes
+@pytest.mark.parametrize("n", [7, 64, 4096, 65_536])
+def test_cross_entropy_of_masked_elements(backend, dtype, n):
+    """Of elements that are -inf none has a probability, wherever they are."""
+    skip_unless_supported(backend, dtype)
+    x, target = draw((3, n), dtype), np.zeros(3, np.int64)
+    x[:, 1 : n - 1] = -np.inf
+    x[2] = -np.inf
+    wide = x[:2].astype(np.float64)
+    wanted = np.log(np.exp(wide).sum(-1)) - wide[:, 0]
+    found = backend(cross_entropy, x, target)
+    np.testing.assert_allclose(found[:2], wanted, rtol=3e-6, atol=3e-6)
+    assert np.isnan(found[2])
+    x[1, n // 2] = np.nan
+    assert np.isnan(backend(cross_entropy, x, target)[1])
+
+
 def test_cross_entropy_ignores_what_it_is_told_to(backend):
     x, target = draw((4, 3), "float32"), np.array([0, 2, 1, 2], np.int32)
     whole = backend(cross_entropy, x, target)

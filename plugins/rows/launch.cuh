@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How rows are divided among threads, by their length and dtype, and launches of their kernels. */
+#ifndef CUPLUG_PLUGINS_ROWS_LAUNCH_CUH
+#define CUPLUG_PLUGINS_ROWS_LAUNCH_CUH
+
+#include "rows/rows.cuh"
+
+namespace rows {
+
+template <int n> using number = std::integral_constant<int, n>;
+template <typename T> struct type { using of = T; };
+
+/* Threads of a row of which each has at most `most` elements at once; whole warps or a power of
+ * two, at least `least`. */
+inline int64_t threads_of(int64_t n, int64_t most, int64_t least = 1) {
+  int64_t threads = least;
+  while (threads < 32 && threads * most < n) threads *= 2;
+  if (n > 32 * most) threads = (n + 32 * most - 1) / (32 * most) * 32;
+  return threads < MOST_THREADS ? threads : MOST_THREADS;
+}
+
+/* How a row is divided: among the threads of each of its blocks. */
+struct division {
+  int64_t threads, blocks;
+};
+
+/* Calls f(part's type) for rows of n elements whose thread has PACKS packs: of 16 bytes if these
+ * divide a row. Where arrays are not aligned, packs are not held, with the same bits. */
+template <int W, int PACKS, bool IS_SPREAD = false, typename F>
+int with_part(bool is_aligned, F f) {
+  if constexpr (W > 1)
+    if (!is_aligned) return f(type<part<W, 0, false, IS_SPREAD>>());
+  return f(type<part<W, PACKS, true, IS_SPREAD>>());
+}
+
+/* Whether the blocks of a cluster can share rows: from compute capability 9.0 on. */
+inline bool has_clusters(const cuplug::call &call) {
+  int64_t major;
+  return cuplug_device_attribute(call, 75, &major) == CUPLUG_OK && major >= 9;
+}
+
+/* The way in which rows of n elements are divided, by n, the dtype and the kind of GPU alone: calls
+ * f(part's type, division). Registers hold a row, and with MAY_SPREAD those of a cluster a longer
+ * one. */
+template <int W, bool MAY_SPREAD = true, typename F>
+int divide_by(const cuplug::call &call, int64_t n, bool is_aligned, F f) {
+  const auto with = [&](auto packs, int64_t most, int64_t least) {
+    return with_part<W, packs>(is_aligned, [&](auto part) {
+      return f(part, division{threads_of(n, most, least), 1});
+    });
+  };
+  const auto spread = [&](auto packs, int64_t most) {
+    int64_t blocks = 2;
+    while (blocks * MOST_THREADS * most < n) blocks *= 2;
+    return with_part<W, packs, true>(is_aligned, [&](auto part) {
+      return f(part, division{threads_of((n + blocks - 1) / blocks, most, 32), blocks});
+    });
+  };
+  constexpr int MANY = W > 1 ? 4 * W : 16, MORE = W == 4 ? 2 * MANY : MANY;
+  if (n <= 32 * W) return with(number<1>(), W, 1);
+  if (n <= MANY * MOST_THREADS) return with(number<MANY / W>(), MANY, 32);
+  if constexpr (MAY_SPREAD)
+    if (n <= MORE * MOST_THREADS * MOST_BLOCKS && has_clusters(call)) {
+      if (n <= MANY * MOST_THREADS * MOST_BLOCKS) return spread(number<MANY / W>(), MANY);
+      return spread(number<MORE / W>(), MORE);
+    }
+  if (n <= MORE * MOST_THREADS) return with(number<MORE / W>(), MORE, 32);
+  return with(number<0>(), 1, 32);
+}
+
+/* Calls f(number of elements of a pack). */
+template <typename T, typename F> int by_width(int64_t n, F f) {
+  constexpr int WIDEST = 16 / sizeof(T);
+  return n % WIDEST == 0 ? f(number<WIDEST>()) : f(number<1>());
+}
+
+/* Blocks that share n_rows rows, `threads` for each. */
+inline cuplug::grid grid_of(int64_t n_rows, int64_t threads) {
+  const int64_t together = threads < LEAST_THREADS ? LEAST_THREADS / threads : 1;
+  return {{cuplug::blocks(n_rows, together)}, {threads, together}};
+}
+
+template <typename... P> bool are_aligned(const P *...arrays) {
+  return ((uint64_t)arrays | ... | 0) % 16 == 0;
+}
+
+template <typename Part, typename Op>
+int launch_rows(const cuplug::call &call, const extents &e, const division &d, const Op &op) {
+  cuplug::grid grid = grid_of(e.n_rows, d.threads);
+  if constexpr (Part::IS_SPREAD) {
+    const int64_t most = INT32_MAX / d.blocks, n = e.n_rows < most ? e.n_rows : most;
+    grid = cuplug::grid(n * d.blocks, d.threads).in_clusters(d.blocks);
+  }
+  return call.launch<rows_kernel<Part, Op>>(grid, e, op);
+}
+
+/* Runs op for each row of n elements. The arrays are those that it moves by packs. MAY_SPREAD as
+ * for divide_by: what reads elements once gains nothing by it. */
+template <typename T, bool MAY_SPREAD = true, typename Op, typename... P>
+int launch(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op, const P *...arrays) {
+  if (n_rows == 0 || n == 0) return CUPLUG_OK;
+  return by_width<T>(n, [&](auto width) {
+    const auto run = [&](auto part, const division &d) {
+      return launch_rows<typename decltype(part)::of>(call, {n_rows, n}, d, op);
+    };
+    return divide_by<width, MAY_SPREAD>(call, n, are_aligned(arrays...), run);
+  });
+}
+
+/* The same for an op that uses each element once. */
+template <typename T, typename Op, typename... P>
+int launch_map(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op,
+               const P *...arrays) {
+  if (n_rows == 0 || n == 0) return CUPLUG_OK;
+  return by_width<T>(n, [&](auto width) {
+    return with_part<width, 0>(are_aligned(arrays...), [&](auto part) {
+      return launch_rows<typename decltype(part)::of>(call, {n_rows, n}, {threads_of(n, width), 1},
+                                                      op);
+    });
+  });
+}
+
+/* run(T()) by the dtype of an array. */
+template <typename Run> int by_dtype(const cuplug_tensor *x, Run run) {
+  switch (cuplug_type(x)) {
+  case CUPLUG_FLOAT16:
+    return run(__half());
+  case CUPLUG_BFLOAT16:
+    return run(__nv_bfloat16());
+  }
+  return run(float());
+}
+
+inline int64_t length(const cuplug_tensor *x) { return x->shape[x->ndim - 1]; }
+inline int64_t count(const cuplug_tensor *x) {
+  const int64_t n = length(x);
+  return n ? cuplug_n_elements(x) / n : 0;
+}
+
+} // namespace rows
+
+#endif
