@@ -133,7 +133,7 @@ static int shape_new(cuplug__match *m, const cuplug_parameter *x, uint32_t k) {
   int status = output_shape(m, x, t);
   if (status) return status;
   const int64_t n_bytes = f->n_bytes[k] = cuplug__n_bytes(t);
-  if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
+  if (n_bytes > m->largest_bytes) m->largest_bytes = n_bytes;
   if (n_bytes >= 0 || cuplug__has_unknown(t)) return CUPLUG_OK;
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
                       "%s: the output's shape %s needs 2^63 bytes or more", m->s->name,
@@ -303,7 +303,7 @@ void cuplug_keep_layout(cuplug_frame *f) {
   const cuplug__overload *o = &f->op->overloads[f->row];
   const cuplug_signature *s = f->signature;
   if (o->row->flags & CUPLUG_ROW_KEEPS_WHOLE || o->reshape || s->n_lists || s->has_guarantees ||
-      f->odd_mask)
+      f->unaligned_stride_mask)
     return;
   const cuplug_tensor *like = find_layout(f);
   if (!like) return;

@@ -9,7 +9,7 @@
 #include "discovery/candidate.h"
 #include "discovery/elf.h"
 #include "discovery/note.h"
-#include "discovery/owner.h"
+#include "discovery/permissions.h"
 #include "discovery/trust.h"
 #include "registry/claims.h"
 #include "registry/registry.h"

@@ -75,7 +75,7 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
   const size_t variables = reserve(&bytes, n_parts, sizeof(cuplug_type_variable));
   const size_t dims = reserve(&bytes, n_dims, sizeof(cuplug_dim));
   const size_t dim_names = reserve(&bytes, n_dims, sizeof(char *));
-  const size_t places = reserve(&bytes, n_dims, sizeof(cuplug_place));
+  const size_t places = reserve(&bytes, n_dims, sizeof(cuplug_dim_source));
   const size_t conditions = reserve(&bytes, n_parts, sizeof(cuplug_condition));
   const size_t sides = reserve(&bytes, n_parts + 2 * seen[RELATION], sizeof(cuplug_side));
   const size_t choices = reserve(&bytes, seen[QUOTE] / 2 + 1, sizeof(char *));
@@ -92,7 +92,7 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
   p->s->parameters = (cuplug_parameter *)(block + parameters);
   p->s->variables = (cuplug_type_variable *)(block + variables);
   p->s->dim_names = (const char **)(block + dim_names);
-  p->s->places = (cuplug_place *)(block + places);
+  p->s->places = (cuplug_dim_source *)(block + places);
   p->s->conditions = (cuplug_condition *)(block + conditions);
   p->dims = (cuplug_dim *)(block + dims);
   p->sides = (cuplug_side *)(block + sides);

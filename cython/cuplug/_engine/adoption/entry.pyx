@@ -162,7 +162,7 @@ def define_adopted(object adopted, str plugin, str path, str doc, object made):
     row.context = <void *><PyObject *>adopted
     row.reshape = NULL
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
-    row.implies_strides = 0
+    row.null_strides_when_contiguous = 0
     row.scans = 0
     row.takes_handles = 1
     row.close = NULL

@@ -107,10 +107,10 @@ cdef extern from "internal/core.h" nogil:
         uint32_t at
         int32_t array
 
-    ctypedef struct cuplug_place:
+    ctypedef struct cuplug_dim_source:
         int32_t array
         int32_t n_before
-        int32_t n_behind
+        int32_t n_after
         int32_t is_group
 
     ctypedef struct cuplug_signature:
@@ -131,7 +131,7 @@ cdef extern from "internal/core.h" nogil:
         const cuplug_parameter *made
         cuplug_type_variable *variables
         const char **dim_names
-        cuplug_place *places
+        cuplug_dim_source *places
         cuplug_condition *conditions
 
     int cuplug_parse_signature "cuplug_core->parse_signature"(
@@ -148,7 +148,7 @@ cdef extern from "internal/core.h" nogil:
         void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
     ) noexcept
 
-    ctypedef int cuplug_keep_scratch(
+    ctypedef int cuplug_keep_workspace(
         void *user, const cuplug_frame *frame, uint32_t number, uint64_t n_bytes, void **pointer,
         cuplug_error *error
     ) noexcept
@@ -161,15 +161,15 @@ cdef extern from "internal/core.h" nogil:
         uint32_t n_inputs
         uint32_t n_scalars
         uint64_t copy_mask
-        uint32_t is_brief
-        uint64_t odd_mask
+        uint32_t runs_with_gil
+        uint64_t unaligned_stride_mask
         cuplug_device home
         cuplug_device device
         void *stream
         cuplug_handle **made
         cuplug_allocate *allocate
         cuplug_progress *progress
-        cuplug_keep_scratch *keep_scratch
+        cuplug_keep_workspace *keep_scratch
         void *user
         void *blocks
         const uint64_t *origins
@@ -193,7 +193,7 @@ cdef extern from "internal/core.h" nogil:
         cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_args,
         uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched, cuplug_error *error
     )
-    int32_t cuplug_wanted_shape "cuplug_core->wanted_shape"(
+    int32_t cuplug_required_shape "cuplug_core->required_shape"(
         const cuplug_frame *frame, uint32_t k, int64_t *shape
     )
     void cuplug_copy_input "cuplug_core->copy_input"(
@@ -205,8 +205,8 @@ cdef extern from "internal/core.h" nogil:
     void cuplug_free_blocks "cuplug_core->free_blocks"(void *blocks)
     void cuplug_leave_out(cuplug_frame *frame, uint32_t k)
     void cuplug_keep_layout "cuplug_core->keep_layout"(cuplug_frame *frame) nogil
-    uint64_t cuplug_wanted_copies "cuplug_core->wanted_copies"(const cuplug_frame *frame)
-    int cuplug_check_place "cuplug_core->check_place"(
+    uint64_t cuplug_required_copies "cuplug_core->required_copies"(const cuplug_frame *frame)
+    int cuplug_check_device "cuplug_core->check_device"(
         const cuplug_frame *frame, cuplug_error *error
     )
     int cuplug_run "cuplug_core->run"(cuplug_frame *frame, cuplug_error *error)

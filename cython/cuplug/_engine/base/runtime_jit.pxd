@@ -132,7 +132,7 @@ cdef extern from "runtime/define.h" nogil:
         void *context
         cuplug_reshape *reshape
         uint32_t flags
-        uint32_t implies_strides
+        uint32_t null_strides_when_contiguous
         uint32_t scans
         uint32_t takes_handles
         int (*close)(const cuplug_call *call, void *handle) noexcept

@@ -247,7 +247,7 @@ def define_described(
     row.context = function
     row.reshape = NULL
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
-    row.implies_strides = 0
+    row.null_strides_when_contiguous = 0
     row.scans = 0
     row.takes_handles = 0
     row.close = NULL

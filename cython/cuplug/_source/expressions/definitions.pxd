@@ -41,7 +41,7 @@ cdef extern from "runtime/expressions.h" nogil:
         uint32_t in_order
         uint32_t accumulator_bytes
         uint32_t has_identity
-        uint32_t columns_below
+        uint32_t strided_below
         uint32_t n_outputs
         uint64_t raw
         uint32_t work
@@ -61,7 +61,7 @@ cdef extern from "runtime/expressions.h" nogil:
     enum:
         CUPLUG_MAX_PASSES
 
-    ctypedef struct cuplug_pass:
+    ctypedef struct cuplug_kernel_argument:
         int32_t kind
         int32_t operand
         uint32_t type
@@ -69,11 +69,11 @@ cdef extern from "runtime/expressions.h" nogil:
         uint16_t unit_alignment
         cuplug_term number
 
-    ctypedef struct cuplug_plan:
+    ctypedef struct cuplug_launch_plan:
         cuplug_term grid[3]
         cuplug_term block[3]
         cuplug_term shared_bytes
-        const cuplug_pass *passes
+        const cuplug_kernel_argument *passes
         uint32_t n_passes
         uint32_t per_thread
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Atomic additions whose result nobody wants. They are written as reductions: in a kernel that may
  * record faults, whose threads go on in another branch, atomicAdd waits for an answer. */
-#ifndef CUPLUG_PLUGINS_ADDITIONS_CUH
-#define CUPLUG_PLUGINS_ADDITIONS_CUH
+#ifndef CUPLUG_PLUGINS_ATOMIC_ADD_CUH
+#define CUPLUG_PLUGINS_ATOMIC_ADD_CUH
 
 namespace {
 

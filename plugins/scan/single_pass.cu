@@ -13,7 +13,7 @@
 #include <type_traits>
 
 #include "scan/chunks.cuh"
-#include "scan/said.cuh"
+#include "scan/tile_state.cuh"
 #include "scan/values.cuh"
 
 namespace {
@@ -107,12 +107,12 @@ __device__ inline void join_windows(const uint64_t *said, int64_t n, unsigned at
     from[i] = (int64_t)at * WINDOW + i * THREADS + threadIdx.x;
     is_there[i] = from[i] < k;
   }
-  hear<Op>(said, n, from, is_there, values);
+  wait_for_tiles<Op>(said, n, from, is_there, values);
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     C sum = values[half * EACH];
     for (int i = 1; i < EACH; i++) sum = Op()(sum, values[half * EACH + i]);
-    sum = join_lanes<Op>(sum);
+    sum = warp_aggregate<Op>(sum);
     if (lane == 0) m.parts[half][warp] = sum;
   }
   __syncthreads();
@@ -175,7 +175,7 @@ __device__ inline void fetch(const job<T> &j, unsigned t, rows<T> &to) {
 
 /* Puts a warp's part of tile t in the line's order, as it came from memory. */
 template <layout L, typename T>
-__device__ inline void straighten(const job<T> &j, unsigned t, rows<T> &items) {
+__device__ inline void copy_contiguous(const job<T> &j, unsigned t, rows<T> &items) {
   const int lane = threadIdx.x % WARP;
   const segment<T, L> s(j, t);
   const bool is_back = j.lines.step < 0;
@@ -206,7 +206,7 @@ __device__ inline scan_computed_t<T> join_rows(const rows<T> &items) {
   }
 #pragma unroll
   for (int r = 1; r < ROWS; r++) sums[0] = Op()(sums[0], sums[r]);
-  return join_lanes<Op>(sums[0]);
+  return warp_aggregate<Op>(sums[0]);
 }
 
 /* A warp's items become what stands in their places, if `before` comes before them. */
@@ -227,12 +227,12 @@ __device__ inline void scan_rows(const rows<T> &items, C before, chunk<T> (&resu
   for (int step = 1; step < WARP; step *= 2)
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-      const C below = of_lane(up[r], lane - step);
+      const C below = warp_shuffle(up[r], lane - step);
       if (lane >= step) up[r] = Op()(below, up[r]);
     }
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
-    const C below = of_lane(up[r], lane - 1), all = of_lane(up[r], WARP - 1);
+    const C below = warp_shuffle(up[r], lane - 1), all = warp_shuffle(up[r], WARP - 1);
     const C own = lane ? Op()(before, below) : before;
 #pragma unroll
     for (int e = 0; e < N; e++) results[r].of[e] = static_cast<T>(Op()(own, here[r][e]));
@@ -272,7 +272,7 @@ __device__ inline scan_computed_t<T> begin_tile(const job<T> &j, unsigned t, row
                                                 shared_memory<T> &m) {
   using C = scan_computed_t<T>;
   const int warp = threadIdx.x / WARP;
-  if constexpr (L == layout::ANY) straighten<L>(j, t, items);
+  if constexpr (L == layout::ANY) copy_contiguous<L>(j, t, items);
   const C sum = join_rows<Op, T>(items);
   if (threadIdx.x % WARP == 0) m.sums[warp] = sum;
   __syncthreads();
@@ -283,7 +283,7 @@ __device__ inline scan_computed_t<T> begin_tile(const job<T> &j, unsigned t, row
     all = Op()(all, m.sums[w]);
   }
   if (threadIdx.x == 0 && t < j.n_tiles)
-    say(j.words + TICKETS, (int64_t)j.n_tiles, (int64_t)t, all);
+    publish_tile(j.words + TICKETS, (int64_t)j.n_tiles, (int64_t)t, all);
   return before;
 }
 

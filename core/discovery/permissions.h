@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may write a file, and each directory of the real path that leads to it. */
-#ifndef CUPLUG_CORE_DISCOVERY_OWNER_H
-#define CUPLUG_CORE_DISCOVERY_OWNER_H
+#ifndef CUPLUG_CORE_DISCOVERY_PERMISSIONS_H
+#define CUPLUG_CORE_DISCOVERY_PERMISSIONS_H
 
 #include <cuplug/host.h>
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ typedef struct cuplug__rules {
 void cuplug__rules_trust(cuplug__rules *rules, const char *owners);
 
 /* The real folder that the core's own file lies in, "" where it is not known. */
-const char *cuplug__own_folder(void);
+const char *cuplug__install_directory(void);
 
 /* 1 for a path in the folder of the stock plugins. */
 int cuplug__is_stock(const char *path);

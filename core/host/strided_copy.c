@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/move.h"
+#include "host/strided_copy.h"
 
 #include "base/layout.h"
 
@@ -189,11 +189,11 @@ void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step
                              int64_t n_rows, int64_t n_blocks) {                             \
     const int64_t block = sizeof(type);                                                      \
     for (int64_t i = 0; i < n_blocks; i += N) {                                              \
-      const int64_t first = cuplug__least(i, n_blocks - N);                                  \
+      const int64_t first = cuplug__min(i, n_blocks - N);                                    \
       const char *column = from + first * stride;                                            \
       for (int k = 0; k < N; k++) __builtin_prefetch(column + k * stride + BELOW);           \
       for (int64_t r = 0; r < n_rows; r += N) {                                              \
-        const int64_t row = cuplug__least(r, n_rows - N);                                    \
+        const int64_t row = cuplug__min(r, n_rows - N);                                      \
         square_of_##T(to + row * to_stride + first * block, to_stride, column + row * block, \
                       stride);                                                               \
       }                                                                                      \
@@ -271,11 +271,11 @@ void cuplug__move_tiles(char *to, int64_t to_stride, const char *from, int64_t r
     to_stride = -to_stride, row_stride = -row_stride;
   }
   for (int64_t i = 0; i < n_blocks; i += TILE_ROW) {
-    const int64_t column = cuplug__least(i, n_blocks - least);
-    const int64_t width = cuplug__least(TILE_ROW, n_blocks - column);
+    const int64_t column = cuplug__min(i, n_blocks - least);
+    const int64_t width = cuplug__min(TILE_ROW, n_blocks - column);
     for (int64_t r = 0; r < n_rows; r += tile_rows) {
-      const int64_t row = cuplug__least(r, n_rows - least);
-      const int64_t height = cuplug__least(tile_rows, n_rows - row);
+      const int64_t row = cuplug__min(r, n_rows - least);
+      const int64_t height = cuplug__min(tile_rows, n_rows - row);
       const char *source = from + row * row_stride + column * stride;
       char *target = to + row * to_stride + column * block;
       char *at = is_direct ? target : tile;

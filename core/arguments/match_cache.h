@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The matches that each thread made last, of several operators and shapes. Most calls come with
  * arrays of the dtypes and shapes of a call before, and what matching those would find is known. */
-#ifndef CUPLUG_CORE_ARGUMENTS_RECALL_H
-#define CUPLUG_CORE_ARGUMENTS_RECALL_H
+#ifndef CUPLUG_CORE_ARGUMENTS_MATCH_CACHE_H
+#define CUPLUG_CORE_ARGUMENTS_MATCH_CACHE_H
 
 #include "arguments/match.h"
 #include "base/layout.h"
-#include "base/own.h"
 #include "base/status.h"
+#include "base/thread_buffers.h"
 #include "registry/operator.h"
 
 #include <internal/frame.h>
@@ -47,14 +47,15 @@ typedef struct cuplug__again {
   cuplug_error error; /* empty between calls */
 } cuplug__again;
 
-typedef struct cuplug__known {
+typedef struct cuplug__cached_match {
   uint64_t number; /* of the operator */
   uint32_t n_args, n_tensors, n_inputs;
   uint32_t n_others;          /* arguments that are no arrays, of operators with several rows */
   uint32_t n_single, n_lists; /* arrays that are in no list; lists of arrays */
   uint32_t row;
-  uint32_t is_settled; /* 1: there are no scalars, and no in-out arrays, which may overlap others */
-  int64_t most_bytes;  /* of one array */
+  uint32_t needs_no_scalar_match; /* 1: there are no scalars, and no in-out arrays, which may
+                                     overlap others */
+  int64_t largest_bytes;          /* of one array */
   cuplug__again *again;
   uint64_t key; /* of the operator and what its arrays are */
   const cuplug_signature *signature;
@@ -68,24 +69,24 @@ typedef struct cuplug__known {
   int64_t loop_shape[CUPLUG__KNOWN_DIMS];
   uint8_t parameter[CUPLUG__KNOWN_ARRAYS];          /* as in the frame */
   cuplug__known_array arrays[CUPLUG__KNOWN_ARRAYS]; /* inputs, then outputs */
-} cuplug__known;
+} cuplug__cached_match;
 
 /* One set of matches, of operators and shapes that share it. */
 typedef struct cuplug__known_set {
-  cuplug__known of[CUPLUG__KNOWN_WAYS];
+  cuplug__cached_match of[CUPLUG__KNOWN_WAYS];
   uint32_t next; /* the one to be replaced */
 } cuplug__known_set;
 
 /* What a thread keeps: allocated by its first match. */
 typedef struct cuplug__known_all {
-  cuplug__known *last[CUPLUG__KNOWN_LAST]; /* of operators of these numbers */
+  cuplug__cached_match *last[CUPLUG__KNOWN_LAST]; /* of operators of these numbers */
   cuplug__known_set sets[CUPLUG__KNOWN_SETS];
   cuplug__again again[CUPLUG__KNOWN_SETS][CUPLUG__KNOWN_WAYS]; /* of these matches */
 } cuplug__known_all;
 
 /* The match of arguments that have its key, and that the thread did not use last; else NULL. */
-cuplug__known *cuplug__known_other(cuplug__known_all *own, const cuplug_operator *op,
-                                   const cuplug_argument *args, uint32_t n_args);
+cuplug__cached_match *cuplug__known_other(cuplug__known_all *own, const cuplug_operator *op,
+                                          const cuplug_argument *args, uint32_t n_args);
 
 /* Whether kind, flags, device, number of dimensions and dtype differ: not 0. */
 static inline uint64_t cuplug__differs(const cuplug_argument *a, const cuplug_argument *b) {
@@ -108,7 +109,8 @@ static inline int cuplug__is_alike(const cuplug_argument *a, const cuplug__known
 }
 
 /* Whether the arguments that are no arrays are of the kinds, and lists as long, as in a match. */
-static inline int cuplug__has_kinds(const cuplug__known *known, const cuplug_argument *args) {
+static inline int cuplug__has_kinds(const cuplug__cached_match *known,
+                                    const cuplug_argument *args) {
   for (uint32_t k = 0; k < known->n_others; k++)
     if (args[known->others[k]].kind != known->kinds[k]) return 0;
   for (uint32_t k = 0; k < known->n_lists; k++) {
@@ -120,22 +122,23 @@ static inline int cuplug__has_kinds(const cuplug__known *known, const cuplug_arg
 
 /* Compares the arrays with those of a match, and restores what is to be restored; 0: they differ.
  */
-typedef int cuplug__restore(const cuplug__known *known, const cuplug_argument *args, void *to);
+typedef int cuplug__restore(const cuplug__cached_match *known, const cuplug_argument *args,
+                            void *to);
 
 /* The match whose arguments are like these, restored; else NULL. */
-static inline __attribute__((always_inline)) const cuplug__known *
+static inline __attribute__((always_inline)) const cuplug__cached_match *
 cuplug__find_known(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                    cuplug__restore *restore, void *to) {
-  cuplug__known_all *own = cuplug__own_of(CUPLUG__OWN_MATCHES)->memory;
+  cuplug__known_all *own = cuplug__thread_buffer_of(CUPLUG__BUFFER_MATCHES)->memory;
   if (!own || !op->number) return NULL;
-  cuplug__known **last = &own->last[op->number % CUPLUG__KNOWN_LAST], *known = *last;
+  cuplug__cached_match **last = &own->last[op->number % CUPLUG__KNOWN_LAST], *known = *last;
   for (int is_found = 0;; is_found = 1) {
     if (known && known->number == op->number && known->n_args == n_args &&
         (!(known->n_others | known->n_lists) || cuplug__has_kinds(known, args)) &&
         restore(known, args, to))
       return known;
     if (is_found) return NULL;
-    cuplug__known *other = cuplug__known_other(own, op, args, n_args);
+    cuplug__cached_match *other = cuplug__known_other(own, op, args, n_args);
     if (!other) return NULL;
     *last = known = other;
   }
@@ -145,16 +148,17 @@ cuplug__find_known(const cuplug_operator *op, const cuplug_argument *args, uint3
  * and not broadcast; of outputs the shapes that they have before they are reshaped. Where
  * rows before it might have taken arguments of these kinds, no other values are to be among them,
  * for which those rows would be looked at again. */
-void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
-                      int is_first);
+void cuplug__match_cache_store(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
+                               int is_first);
 
 /* When the arguments are like those of a match that this thread has kept for an operator: what it
  * found, but for the scalars, as the frame has it. Else NULL. Valid until the thread's next
  * match. */
-const cuplug__known *cuplug__recall(const cuplug_operator *op, const cuplug_argument *args,
-                                    uint32_t n_args, cuplug_frame *f);
+const cuplug__cached_match *cuplug__match_cache_find(const cuplug_operator *op,
+                                                     const cuplug_argument *args, uint32_t n_args,
+                                                     cuplug_frame *f);
 
 /* The same for the match that goes on with the scalars and in-out arrays. */
-void cuplug__recall_types(const cuplug__known *known, cuplug__match *m);
+void cuplug__match_cache_load_types(const cuplug__cached_match *known, cuplug__match *m);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What blocks say of their tiles, and how others hear it. */
-#ifndef CUPLUG_PLUGINS_SCAN_SAID_CUH
-#define CUPLUG_PLUGINS_SCAN_SAID_CUH
+#ifndef CUPLUG_PLUGINS_SCAN_TILE_STATE_CUH
+#define CUPLUG_PLUGINS_SCAN_TILE_STATE_CUH
 
 #include <stdint.h>
 #include <string.h>
@@ -12,7 +12,7 @@ constexpr int WARP = 32;
  * other. */
 template <typename C> constexpr int WORDS = (int)sizeof(C) / 4;
 
-template <typename C> __device__ inline C of_lane(const C &value, int lane) {
+template <typename C> __device__ inline C warp_shuffle(const C &value, int lane) {
   unsigned parts[WORDS<C>];
   C there;
   memcpy(parts, &value, sizeof value);
@@ -23,15 +23,16 @@ template <typename C> __device__ inline C of_lane(const C &value, int lane) {
 }
 
 /* What the values of a warp come to, in lane 0. */
-template <typename Op, typename C> __device__ inline C join_lanes(C value) {
+template <typename Op, typename C> __device__ inline C warp_aggregate(C value) {
   const int lane = threadIdx.x % WARP;
 #pragma unroll
-  for (int step = 1; step < WARP; step *= 2) value = Op()(value, of_lane(value, lane ^ step));
+  for (int step = 1; step < WARP; step *= 2) value = Op()(value, warp_shuffle(value, lane ^ step));
   return value;
 }
 
 template <typename C>
-__device__ inline void say(volatile uint64_t *said, int64_t n, int64_t at, const C &value) {
+__device__ inline void publish_tile(volatile uint64_t *said, int64_t n, int64_t at,
+                                    const C &value) {
   unsigned parts[WORDS<C>];
   memcpy(parts, &value, sizeof value);
 #pragma unroll
@@ -41,8 +42,9 @@ __device__ inline void say(volatile uint64_t *said, int64_t n, int64_t at, const
 /* What some tiles come to, of which `there` have to be asked: all at once, then until each has
  * said it. Of the others: the identity. */
 template <typename Op, typename C, int N>
-__device__ inline void hear(const volatile uint64_t *said, int64_t n, const int64_t (&at)[N],
-                            const bool (&is_there)[N], C (&values)[N]) {
+__device__ inline void wait_for_tiles(const volatile uint64_t *said, int64_t n,
+                                      const int64_t (&at)[N], const bool (&is_there)[N],
+                                      C (&values)[N]) {
   uint64_t words[N][WORDS<C>];
 #pragma unroll
   for (int k = 0; k < N; k++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements moved between places at equal distances, along one dimension or two. */
-#ifndef CUPLUG_CORE_HOST_MOVE_H
-#define CUPLUG_CORE_HOST_MOVE_H
+#ifndef CUPLUG_CORE_HOST_STRIDED_COPY_H
+#define CUPLUG_CORE_HOST_STRIDED_COPY_H
 
 #include <stdint.h>
 

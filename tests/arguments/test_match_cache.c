@@ -49,7 +49,7 @@ static void make_operators(void) {
       static const char *tensors[N_OPERATORS][2][2 * CUPLUG_MAX_ARGUMENTS];
       rows[i][k].host_entry = rows[i][k].cuda_entry = "";
       cuplug__make_overload(o, &rows[i][k], tensors[i][k]);
-      o->brief_bytes = 64;
+      o->inline_call_bytes = 64;
     }
     CHECK(!cuplug__rows_make(&operators[i], &error));
   }
@@ -140,13 +140,13 @@ static int same_scalar(const cuplug_frame *a, const cuplug_frame *b, uint32_t k)
 }
 
 static int same_frame(const cuplug_frame *a, const cuplug_frame *b) {
-  int same = a->op == b->op && a->signature == b->signature && a->row == b->row &&
-             a->n_tensors == b->n_tensors && a->n_inputs == b->n_inputs &&
-             a->n_scalars == b->n_scalars && a->copy_mask == b->copy_mask &&
-             a->odd_mask == b->odd_mask && !memcmp(&a->home, &b->home, sizeof a->home) &&
-             !memcmp(&a->device, &b->device, sizeof a->device) && a->is_brief == b->is_brief &&
-             a->loop_ndim == b->loop_ndim &&
-             same_numbers(a->loop_shape, b->loop_shape, a->loop_ndim);
+  int same =
+      a->op == b->op && a->signature == b->signature && a->row == b->row &&
+      a->n_tensors == b->n_tensors && a->n_inputs == b->n_inputs && a->n_scalars == b->n_scalars &&
+      a->copy_mask == b->copy_mask && a->unaligned_stride_mask == b->unaligned_stride_mask &&
+      !memcmp(&a->home, &b->home, sizeof a->home) &&
+      !memcmp(&a->device, &b->device, sizeof a->device) && a->runs_with_gil == b->runs_with_gil &&
+      a->loop_ndim == b->loop_ndim && same_numbers(a->loop_shape, b->loop_shape, a->loop_ndim);
   for (uint32_t k = 0; same && k < a->n_tensors; k++)
     same = a->parameter[k] == b->parameter[k] && same_tensor(&a->tensors[k], &b->tensors[k]) &&
            (a->tensors[k].strides || a->n_bytes[k] == b->n_bytes[k]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/watch.h"
+#include "host/progress.h"
 
 #include "host/wait.h"
 
@@ -7,14 +7,15 @@
  * Python does, holds the transfer up less often. */
 #define PERIOD_NS 100000000
 
-void cuplug__watch_start(cuplug__watch *watch, cuplug_progress *progress, void *user,
-                         uint64_t total_bytes) {
-  *watch = (cuplug__watch){.progress = progress, .user = user, .total_bytes = total_bytes};
-  if (progress) watch->next_ns = cuplug__now_ns() + PERIOD_NS;
+void cuplug__progress_tracker_start(cuplug__progress_tracker *tracker, cuplug_progress *progress,
+                                    void *user, uint64_t total_bytes) {
+  *tracker =
+      (cuplug__progress_tracker){.progress = progress, .user = user, .total_bytes = total_bytes};
+  if (progress) tracker->next_ns = cuplug__now_ns() + PERIOD_NS;
 }
 
 /* Bytes that travel again, after memory had run out, count once. */
-int cuplug__watch_add(cuplug__watch *w, uint64_t bytes, cuplug_error *error) {
+int cuplug__progress_tracker_add(cuplug__progress_tracker *w, uint64_t bytes, cuplug_error *error) {
   if (!w || !w->progress) return CUPLUG_OK;
   const uint64_t left = w->total_bytes - w->done_bytes;
   w->done_bytes += bytes < left ? bytes : left;
@@ -25,6 +26,6 @@ int cuplug__watch_add(cuplug__watch *w, uint64_t bytes, cuplug_error *error) {
   return w->progress(w->user, w->done_bytes, w->total_bytes, error);
 }
 
-int cuplug__watch_end(cuplug__watch *w, cuplug_error *error) {
+int cuplug__progress_tracker_end(cuplug__progress_tracker *w, cuplug_error *error) {
   return w->reported ? w->progress(w->user, w->total_bytes, w->total_bytes, error) : CUPLUG_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/team.h"
+#include "host/thread_pool.h"
 
 #include "host/wait.h"
 
@@ -33,7 +33,7 @@
 #define STACK_BYTES ((size_t)1 << 20)
 
 /* A thread that cannot be made is tried again when it was wanted so often. */
-#define N_WISHES 64
+#define MAX_CREATE_RETRIES 64
 
 #define MOST_THREADS CPU_SETSIZE
 
@@ -146,10 +146,10 @@ static _Alignas(CUPLUG_LINE_BYTES) _Atomic int n_callers;
 /* Of the team: at work, looking for it, or called and about to be awake. */
 static _Alignas(CUPLUG_LINE_BYTES) _Atomic int n_awake;
 static _Atomic uint64_t asleep[MOST_THREADS / 64]; /* bits of threads that can be called */
-static _Atomic uint32_t beds[MOST_THREADS];        /* 1: sleep; where each of them does */
+static _Atomic uint32_t sleep_words[MOST_THREADS]; /* 1: sleep; where each of them does */
 
 /* The child has none of the threads, and the lock may be held by one of them. */
-static void forget_team(void) {
+static void reset_pool_after_fork(void) {
   pthread_mutex_init(&lock, NULL);
   cuplug__jobs_forget();
   for (int k = 0; k < MOST_THREADS / 64; k++) atomic_store(&asleep[k], 0);
@@ -163,7 +163,7 @@ static void forget_team(void) {
 
 /* A process that cannot have its children forget the team has none. */
 static void watch_forks(void) {
-  if (pthread_atfork(NULL, NULL, forget_team)) n_threads = 1;
+  if (pthread_atfork(NULL, NULL, reset_pool_after_fork)) n_threads = 1;
 }
 
 static int least(int a, int b) { return a < b ? a : b; }
@@ -210,7 +210,7 @@ static int make_thread(int number) {
 }
 
 static int add_thread(void) {
-  if (n_refusals && n_refusals++ < N_WISHES) return 0;
+  if (n_refusals && n_refusals++ < MAX_CREATE_RETRIES) return 0;
   pthread_mutex_lock(&lock);
   const int is_room = n_made + 1 < n_threads, is_made = is_room && make_thread(n_made + 1);
   n_made += is_made;
@@ -233,8 +233,8 @@ static int call_thread(void) {
       const int number = k * 64 + __builtin_ctzll(mask);
       if (!take_out(number)) continue;
       n_awake++;
-      atomic_store(&beds[number], 0);
-      cuplug__wake(&beds[number]);
+      atomic_store(&sleep_words[number], 0);
+      cuplug__wake(&sleep_words[number]);
       return 1;
     }
   return 0;
@@ -273,11 +273,12 @@ static void get_up(void) { n_awake += take_out(own_number); }
 /* 1 with a chunk, of a job that came before anybody could call this thread; 0 when it was called,
  * or woke by itself. */
 static int sleep_until_called(cuplug__taken *taken) {
-  atomic_store(&beds[own_number], 1);
+  atomic_store(&sleep_words[own_number], 1);
   n_awake--;
   atomic_fetch_or(&asleep[own_number / 64], (uint64_t)1 << own_number % 64);
   const int has_work = cuplug__jobs_join(own_number, 1, taken);
-  while (!has_work && atomic_load(&beds[own_number])) cuplug__sleep(&beds[own_number]);
+  while (!has_work && atomic_load(&sleep_words[own_number]))
+    cuplug__sleep(&sleep_words[own_number]);
   get_up();
   return has_work;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "discovery/owner.h"
+#include "discovery/permissions.h"
 
 #include "base/library.h"
 #include "base/status.h"
@@ -18,12 +18,12 @@
  * library, the dynamic linker cannot be asked any more. */
 static char own_folder[4096];
 __attribute__((constructor)) static void find_own_folder(void) {
-  if (!realpath(cuplug__library_of(cuplug__own_folder), own_folder)) *own_folder = 0;
+  if (!realpath(cuplug__library_of(cuplug__install_directory), own_folder)) *own_folder = 0;
   char *slash = strrchr(own_folder, '/');
   if (slash) *slash = 0;
 }
 
-const char *cuplug__own_folder(void) { return own_folder; }
+const char *cuplug__install_directory(void) { return own_folder; }
 
 /* The stock plugins, by a path that does not leave their folder: whoever may write there may write
  * the core itself. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of joins.c. Threads side by side store 16 bytes each side by
  * side, whichever rows and parts these are of: so each sector is written once. */
-#include "indexing/joins.h"
+#include "indexing/concat.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -9,7 +9,7 @@
 #include <cuplug/walk.cuh>
 
 #include "elements.h"
-#include "indexing/together.cuh"
+#include "indexing/unaligned_packs.cuh"
 
 namespace {
 

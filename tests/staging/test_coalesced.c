@@ -18,7 +18,7 @@ static void received_never(void) {
   for (int i = 0; i < 4; i++) CHECK(x[i] == (float)i + 1 && out[i] == 7);
   const long n_waits = fake_counts().n_synchronizations;
   CHECK(!invoke_on(gpu0, find("advance"), args, 3, &error));
-  CHECK(fake_counts().n_synchronizations - n_waits <= 2); /* for the results, and for the lane */
+  CHECK(fake_counts().n_synchronizations - n_waits <= 2); /* for the results, and for the channel */
   for (int i = 0; i < 4; i++) CHECK(x[i] == (float)i + 1.5f && out[i] == (float)i + 1);
   check_all_given_back();
 }
@@ -51,7 +51,7 @@ static void pinned(void) {
   check_all_given_back();
 }
 
-/* A lane keeps the memory of the largest small call, which others have in turn. */
+/* A channel keeps the memory of the largest small call, which others have in turn. */
 static void one_block(void) {
   static const int64_t sizes[] = {0, 10, 100000, 5, 0, 20000, 100000};
   for (int k = 0; k < 7; k++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as unsigned keys of the same order: what sorts and searches needs code for the widths of
  * keys alone, not for each dtype. NaN is larger than all numbers. For host and CUDA entries. */
-#ifndef CUPLUG_PLUGINS_ORDER_H
-#define CUPLUG_PLUGINS_ORDER_H
+#ifndef CUPLUG_PLUGINS_SORT_KEYS_H
+#define CUPLUG_PLUGINS_SORT_KEYS_H
 
 #include "elements.h"
 

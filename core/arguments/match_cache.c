@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arguments/recall.h"
+#include "arguments/match_cache.h"
 
 #include "arguments/match.h"
 #include "base/dtype.h"
@@ -32,30 +32,30 @@ static uint64_t key_of(const cuplug_operator *op, const cuplug_argument *args, u
 }
 
 /* The match of a key; NULL where none is kept. */
-static cuplug__known *match_of(cuplug__known_all *own, uint64_t key) {
+static cuplug__cached_match *match_of(cuplug__known_all *own, uint64_t key) {
   cuplug__known_set *set = &own->sets[key >> 60];
   for (uint32_t k = 0; k < CUPLUG__KNOWN_WAYS; k++)
     if (set->of[k].key == key && set->of[k].number) return &set->of[k];
   return NULL;
 }
 
-cuplug__known *cuplug__known_other(cuplug__known_all *own, const cuplug_operator *op,
-                                   const cuplug_argument *args, uint32_t n_args) {
-  cuplug__known *known = match_of(own, key_of(op, args, n_args));
+cuplug__cached_match *cuplug__known_other(cuplug__known_all *own, const cuplug_operator *op,
+                                          const cuplug_argument *args, uint32_t n_args) {
+  cuplug__cached_match *known = match_of(own, key_of(op, args, n_args));
   return known == own->last[op->number % CUPLUG__KNOWN_LAST] ? NULL : known;
 }
 
 static cuplug__known_all *make_memory(void) {
-  cuplug__own *own = cuplug__own_of(CUPLUG__OWN_MATCHES);
-  if (!own->memory) cuplug__own_grow(own, sizeof(cuplug__known_all));
+  cuplug__thread_buffer *own = cuplug__thread_buffer_of(CUPLUG__BUFFER_MATCHES);
+  if (!own->memory) cuplug__thread_buffer_grow(own, sizeof(cuplug__known_all));
   return own->memory;
 }
 
 /* Where the match of a key is to be kept, in place of another; NULL where a call under way uses
  * that. */
-static cuplug__known *place_for(cuplug__known_all *own, uint64_t key) {
+static cuplug__cached_match *place_for(cuplug__known_all *own, uint64_t key) {
   cuplug__known_set *set = &own->sets[key >> 60];
-  cuplug__known *known = match_of(own, key);
+  cuplug__cached_match *known = match_of(own, key);
   if (!known) known = &set->of[set->next++ % CUPLUG__KNOWN_WAYS];
   cuplug__again *again = &own->again[key >> 60][known - set->of];
   if (again->state == CUPLUG__AGAIN_BUSY) return NULL;
@@ -66,7 +66,7 @@ static cuplug__known *place_for(cuplug__known_all *own, uint64_t key) {
 
 /* Which row is the first candidate follows from the kinds of all arguments. */
 static int keep_kinds(const cuplug__match *m, const cuplug_operator *op, int is_first,
-                      cuplug__known *known) {
+                      cuplug__cached_match *known) {
   known->n_others = 0;
   for (uint32_t i = 0; op->rows && i < m->n_args; i++) {
     if (m->args[i].kind == CUPLUG_ARGUMENT_ARRAY) continue;
@@ -78,7 +78,7 @@ static int keep_kinds(const cuplug__match *m, const cuplug_operator *op, int is_
 }
 
 /* Lists that are None are rare: not kept. */
-static int keep_lists(const cuplug__match *m, cuplug__known *known) {
+static int keep_lists(const cuplug__match *m, cuplug__cached_match *known) {
   const cuplug_signature *s = m->s;
   known->n_single = (uint32_t)(s->n_parameters - s->n_scalars);
   known->n_lists = 0;
@@ -94,8 +94,8 @@ static int keep_lists(const cuplug__match *m, cuplug__known *known) {
 }
 
 /* The argument that input k of a match was, where the lists are as long. */
-static inline const cuplug_argument *input(const cuplug__known *known, const cuplug_argument *args,
-                                           uint32_t k) {
+static inline const cuplug_argument *input(const cuplug__cached_match *known,
+                                           const cuplug_argument *args, uint32_t k) {
   if (k < known->n_single) return &args[known->parameter[k]];
   k -= known->n_single;
   uint32_t list = 0;
@@ -116,14 +116,14 @@ static int can_be_kept(const cuplug__match *m) {
   return 1;
 }
 
-void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
-                      int is_first) {
+void cuplug__match_cache_store(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
+                               int is_first) {
   const cuplug_frame *f = m->frame;
   if (!op->number || !can_be_kept(m)) return;
   cuplug__known_all *own = make_memory();
   if (!own) return;
   const uint64_t key = key_of(op, m->args, m->n_args);
-  cuplug__known *known = place_for(own, key);
+  cuplug__cached_match *known = place_for(own, key);
   if (!known) return;
   own->last[op->number % CUPLUG__KNOWN_LAST] = known;
   known->number = 0; /* for the case that it cannot be kept */
@@ -132,8 +132,8 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
   known->number = op->number;
   known->signature = m->s;
   known->row = row;
-  known->most_bytes = m->most_bytes;
-  known->is_settled = !m->s->n_scalars && !m->inout_mask;
+  known->largest_bytes = m->largest_bytes;
+  known->needs_no_scalar_match = !m->s->n_scalars && !m->inout_mask;
   known->n_args = m->n_args;
   known->n_tensors = f->n_tensors;
   known->n_inputs = f->n_inputs;
@@ -158,7 +158,7 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
 }
 
 static inline __attribute__((always_inline)) int
-restore_inputs(const cuplug__known *known, const cuplug_argument *args, cuplug_frame *f) {
+restore_inputs(const cuplug__cached_match *known, const cuplug_argument *args, cuplug_frame *f) {
   for (uint32_t k = 0; k < known->n_inputs; k++) {
     const cuplug_argument *a = input(known, args, k);
     if (!cuplug__is_alike(a, &known->arrays[k])) return 0;
@@ -169,7 +169,7 @@ restore_inputs(const cuplug__known *known, const cuplug_argument *args, cuplug_f
   return 1;
 }
 
-static inline void restore_outputs(const cuplug__known *known, cuplug_frame *f) {
+static inline void restore_outputs(const cuplug__cached_match *known, cuplug_frame *f) {
   for (uint32_t k = known->n_inputs; k < known->n_tensors; k++) {
     const cuplug__known_array *x = &known->arrays[k];
     cuplug_tensor *t = &f->tensors[k];
@@ -182,7 +182,7 @@ static inline void restore_outputs(const cuplug__known *known, cuplug_frame *f) 
   }
 }
 
-static inline __attribute__((always_inline)) int restore(const cuplug__known *known,
+static inline __attribute__((always_inline)) int restore(const cuplug__cached_match *known,
                                                          const cuplug_argument *args, void *to) {
   cuplug_frame *f = to;
   if (!restore_inputs(known, args, f)) return 0;
@@ -190,7 +190,7 @@ static inline __attribute__((always_inline)) int restore(const cuplug__known *kn
   memcpy(f->parameter, known->parameter, sizeof known->parameter);
   f->n_tensors = known->n_tensors;
   f->n_inputs = known->n_inputs;
-  f->copy_mask = f->odd_mask = f->none_mask = f->supplied_mask = 0;
+  f->copy_mask = f->unaligned_stride_mask = f->none_mask = f->supplied_mask = 0;
   f->n_scalars = f->n_stored = f->n_items = 0;
   f->home = known->home;
   f->loop_ndim = known->loop_ndim;
@@ -199,7 +199,7 @@ static inline __attribute__((always_inline)) int restore(const cuplug__known *kn
   return 1;
 }
 
-void cuplug__recall_types(const cuplug__known *known, cuplug__match *m) {
+void cuplug__match_cache_load_types(const cuplug__cached_match *known, cuplug__match *m) {
   m->s = known->signature;
   m->n_matched = (int32_t)known->n_inputs;
   m->inout_mask = known->inout_mask;
@@ -208,7 +208,8 @@ void cuplug__recall_types(const cuplug__known *known, cuplug__match *m) {
   if (known->known_types) memcpy(m->types, known->types, sizeof known->types);
 }
 
-const cuplug__known *cuplug__recall(const cuplug_operator *op, const cuplug_argument *args,
-                                    uint32_t n_args, cuplug_frame *f) {
+const cuplug__cached_match *cuplug__match_cache_find(const cuplug_operator *op,
+                                                     const cuplug_argument *args, uint32_t n_args,
+                                                     cuplug_frame *f) {
   return cuplug__find_known(op, args, n_args, restore, f);
 }

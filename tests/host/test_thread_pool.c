@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The team of threads. Each check has a process of its own, forked before there are threads, with
  * as many CPUs as it says, whatever the machine has. */
-#include "host/team.h"
+#include "host/thread_pool.h"
 
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "staging/parcel.h"
+#include "staging/staged_call.h"
 
 #include "base/layout.h"
 #include "base/status.h"
@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-cuplug__shipment *cuplug__shipment_new(cuplug__run *run) {
+cuplug__staged_call *cuplug__staged_call_new(cuplug__run *run) {
   const uint32_t n = run->frame->n_tensors;
-  cuplug__shipment *new = malloc(sizeof *new + n * sizeof *new->parcels);
+  cuplug__staged_call *new = malloc(sizeof *new + n * sizeof *new->arrays);
   if (!new) {
-    cuplug__named(run, cuplug__no_memory(run->error, "describing a call's arrays"));
+    cuplug__prefix_operator_name(run, cuplug__no_memory(run->error, "describing a call's arrays"));
     return NULL;
   }
   new->run = run;
   new->is_share = 0;
   new->first_row = 0;
-  new->n_parcels = n;
+  new->n_arrays = n;
   return new;
 }
 
@@ -39,15 +39,15 @@ uint64_t cuplug__staged_bytes(const cuplug__run *run) {
   return bytes;
 }
 
-static int takes_strides(const cuplug__shipment *s) {
+static int takes_strides(const cuplug__staged_call *s) {
   return (s->run->overload->row->flags & CUPLUG_ROW_TAKES_STRIDES) != 0;
 }
 
 /* What holds for array k however it travels. */
-static cuplug__parcel *begin(cuplug__shipment *s, uint32_t k) {
+static cuplug__staged_array *begin(cuplug__staged_call *s, uint32_t k) {
   const cuplug_frame *f = s->run->frame;
   cuplug_tensor *t = &s->tensors[k];
-  cuplug__parcel *p = &s->parcels[k];
+  cuplug__staged_array *p = &s->arrays[k];
   *t = f->tensors[k];
   p->is_known = t->ndim >= 0 && !cuplug__has_unknown(t) && !is_on_host(f, k);
   if (!is_on_host(f, k)) {
@@ -64,7 +64,7 @@ static cuplug__parcel *begin(cuplug__shipment *s, uint32_t k) {
 /* ---- Whole ----------------------------------------------------------------------------------- */
 
 /* As it lies, gaps and all. */
-static void take_span(cuplug__parcel *p, const cuplug_tensor *x, cuplug__span span) {
+static void take_span(cuplug__staged_array *p, const cuplug_tensor *x, cuplug__span span) {
   p->bytes = (uint64_t)(span.high - span.low);
   p->offset = (uint64_t)((uintptr_t)x->data - span.low);
   cuplug__view_bytes(&p->view, (void *)span.low, p->bytes);
@@ -72,7 +72,7 @@ static void take_span(cuplug__parcel *p, const cuplug_tensor *x, cuplug__span sp
 
 /* Without the gaps: its elements in the order of their addresses. Those that a stride of 0 repeats
  * travel once. */
-static void take_elements(cuplug__parcel *p, const cuplug_tensor *x, cuplug__span span) {
+static void take_elements(cuplug__staged_array *p, const cuplug_tensor *x, cuplug__span span) {
   const int64_t element = cuplug_element_bytes(x);
   int32_t dims[CUPLUG_MAX_NDIM];
   int64_t n = 1; /* elements so far, from the narrowest dimension on */
@@ -92,9 +92,9 @@ static void take_elements(cuplug__parcel *p, const cuplug_tensor *x, cuplug__spa
 
 /* Where the entry takes strides, nothing is put into another order on the host. What lies between
  * the elements of an array that comes back is somebody else's. */
-static void describe_whole(cuplug__shipment *s, uint32_t k) {
+static void describe_whole(cuplug__staged_call *s, uint32_t k) {
   const cuplug_tensor *x = &s->run->frame->tensors[k];
-  cuplug__parcel *p = begin(s, k);
+  cuplug__staged_array *p = begin(s, k);
   if (!p->is_known) return;
   const uint64_t bytes = (uint64_t)cuplug__n_bytes(x);
   const cuplug__span span = cuplug__span_of(x);
@@ -111,9 +111,9 @@ static void describe_whole(cuplug__shipment *s, uint32_t k) {
   }
 }
 
-void cuplug__shipment_whole(cuplug__shipment *s) {
+void cuplug__staged_call_whole(cuplug__staged_call *s) {
   s->n_rows = 1;
-  for (uint32_t k = 0; k < s->n_parcels; k++) describe_whole(s, k);
+  for (uint32_t k = 0; k < s->n_arrays; k++) describe_whole(s, k);
 }
 
 /* ---- In rows --------------------------------------------------------------------------------- */
@@ -156,15 +156,15 @@ static int varies(const cuplug_frame *f, const cuplug_tensor *x) {
 }
 
 /* One dimension of rows, then its own. */
-static void describe_rows(cuplug__shipment *s, uint32_t k) {
+static void describe_rows(cuplug__staged_call *s, uint32_t k) {
   const cuplug_frame *f = s->run->frame;
   const cuplug_tensor *x = &f->tensors[k];
   const int32_t has_loop = loop_place(f, k) != NO_LOOP, skipped = has_loop ? f->loop_ndim : 0;
   cuplug_tensor *t = &s->tensors[k];
-  cuplug__parcel *p = begin(s, k);
+  cuplug__staged_array *p = begin(s, k);
   if (!p->is_known) return;
   if (has_loop)
-    p->rows = varies(f, x)       ? CUPLUG__OWN_ROWS
+    p->rows = varies(f, x)       ? CUPLUG__DISTINCT_ROWS
               : takes_strides(s) ? CUPLUG__ONE_ROW
                                  : CUPLUG__SAME_ROWS;
   t->ndim = x->ndim - skipped + has_loop;
@@ -175,30 +175,30 @@ static void describe_rows(cuplug__shipment *s, uint32_t k) {
   cuplug__contiguous_strides(t->ndim, p->shape, p->strides);
   p->bytes = (uint64_t)cuplug__n_bytes(t);
   if (p->rows == CUPLUG__ONE_ROW) p->strides[0] = 0;
-  if (p->rows == CUPLUG__OWN_ROWS) s->row_bytes += p->bytes;
+  if (p->rows == CUPLUG__DISTINCT_ROWS) s->row_bytes += p->bytes;
   cuplug__view_array(&p->view, x);
 }
 
-int cuplug__shipment_rows(cuplug__shipment *s) {
+int cuplug__staged_call_rows(cuplug__staged_call *s) {
   const cuplug__run *run = s->run;
   uint64_t n_rows;
   if (run->overload->row->flags & CUPLUG_ROW_KEEPS_WHOLE || !count_rows(run->frame, &n_rows))
     return 0;
-  for (uint32_t k = 0; k < s->n_parcels; k++)
+  for (uint32_t k = 0; k < s->n_arrays; k++)
     if (obstacle_of(run, k)) return 0;
   s->row_bytes = 0;
-  for (uint32_t k = 0; k < s->n_parcels; k++) describe_rows(s, k);
+  for (uint32_t k = 0; k < s->n_arrays; k++) describe_rows(s, k);
   if (s->row_bytes) s->n_rows = n_rows;
   return s->row_bytes > 0;
 }
 
-int cuplug__shipment_explain(const cuplug__shipment *s, cuplug_error *error) {
+int cuplug__staged_call_explain(const cuplug__staged_call *s, cuplug_error *error) {
   const cuplug__run *run = s->run;
   const cuplug_frame *f = run->frame;
   int n_cut = 0;
   if (run->overload->row->flags & CUPLUG_ROW_KEEPS_WHOLE)
     return cuplug__append(error, "its entry is to see its arrays whole"), 1;
-  for (uint32_t k = 0; k < s->n_parcels; k++) {
+  for (uint32_t k = 0; k < s->n_arrays; k++) {
     const char *obstacle = obstacle_of(run, k);
     const char *name = f->signature->parameters[f->parameter[k]].name;
     if (obstacle) return cuplug__append(error, "%s: %s", *name ? name : "out", obstacle), 1;
@@ -210,9 +210,9 @@ int cuplug__shipment_explain(const cuplug__shipment *s, cuplug_error *error) {
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-void cuplug__shipment_show(cuplug__shipment *s, uint64_t n, void *const *addresses) {
-  for (uint32_t k = 0; k < s->n_parcels; k++) {
-    const cuplug__parcel *p = &s->parcels[k];
+void cuplug__staged_call_bind_rows(cuplug__staged_call *s, uint64_t n, void *const *addresses) {
+  for (uint32_t k = 0; k < s->n_arrays; k++) {
+    const cuplug__staged_array *p = &s->arrays[k];
     if (!p->is_known) continue;
     s->tensors[k].data = (char *)addresses[k] + p->offset;
     if (p->rows) s->tensors[k].shape[0] = (int64_t)n;
@@ -220,10 +220,11 @@ void cuplug__shipment_show(cuplug__shipment *s, uint64_t n, void *const *address
   s->run->tensors = s->tensors;
 }
 
-void cuplug__shipment_shift(const cuplug__shipment *s, cuplug_fault *fault, uint64_t first_row) {
+void cuplug__staged_call_offset_fault(const cuplug__staged_call *s, cuplug_fault *fault,
+                                      uint64_t first_row) {
   if (!__atomic_load_n(&fault->status, __ATOMIC_ACQUIRE)) return;
   const uint32_t k = fault->tensor;
-  if (k >= s->n_parcels || !s->parcels[k].rows) return;
+  if (k >= s->n_arrays || !s->arrays[k].rows) return;
   const uint64_t element = (uint64_t)cuplug_element_bytes(&s->tensors[k]);
-  fault->position += (int64_t)(first_row * (s->parcels[k].bytes / element));
+  fault->position += (int64_t)(first_row * (s->arrays[k].bytes / element));
 }

@@ -2,11 +2,11 @@
 /* Small calls: all arrays behind each other in one block, so that there is one copy to the device,
  * one back, and one wait, which cost more than the bytes. Pinned arrays have copies of their own.
  */
-#ifndef CUPLUG_CORE_STAGING_PACKED_H
-#define CUPLUG_CORE_STAGING_PACKED_H
+#ifndef CUPLUG_CORE_STAGING_COALESCED_H
+#define CUPLUG_CORE_STAGING_COALESCED_H
 
-#include "host/watch.h"
-#include "staging/parcel.h"
+#include "host/progress.h"
+#include "staging/staged_call.h"
 
 /* Bytes of all arrays, at most, where some need buffers, and where all are pinned: slices of more
  * win more by copying at once than they cost. */
@@ -17,6 +17,7 @@
  * of outputs are known only after the run, or memory is not to be had: then nothing has been run,
  * and no error is left. After an error in-out arrays are as they were. The device has been
  * entered. */
-int cuplug__run_packed(cuplug__shipment *shipment, cuplug__watch *watch, int *fits);
+int cuplug__run_coalesced(cuplug__staged_call *staged, cuplug__progress_tracker *tracker,
+                          int *fits);
 
 #endif

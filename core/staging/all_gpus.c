@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "staging/spread.h"
+#include "staging/all_gpus.h"
 
 #include "base/layout.h"
 #include "base/status.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
 #include "entry/prepare.h"
-#include "host/watch.h"
-#include "staging/parcel.h"
+#include "host/progress.h"
 #include "staging/stage.h"
+#include "staging/staged_call.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -44,8 +44,8 @@ static int report_all(spread *s, cuplug_error *error) {
   uint64_t bytes = 0;
   for (uint32_t k = 0; k < s->n_shares; k++) bytes += s->shares[k].done_bytes;
   s->is_reported = 1;
-  int status = s->frame->progress(s->frame->user, cuplug__least(bytes, s->total_bytes),
-                                  s->total_bytes, error);
+  int status =
+      s->frame->progress(s->frame->user, cuplug__min(bytes, s->total_bytes), s->total_bytes, error);
   if (status) s->is_ended = 1;
   return status;
 }
@@ -63,8 +63,8 @@ static int report(void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_
 
 static int run_rows(cuplug__run *run, uint64_t first_row, uint64_t n_rows) {
   CUPLUG__ENTERED context = cuplug__cuda_enter(run->device.id, run->error);
-  if (context.status) return cuplug__named(run, context.status);
-  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  if (context.status) return cuplug__prefix_operator_name(run, context.status);
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   int status = cuplug__ready_run(run);
   return status ? status : cuplug__run_staged(run, first_row, n_rows);
 }
@@ -88,7 +88,7 @@ static void prepare_share(spread *s, const cuplug__run *run, uint32_t k, uint64_
   mine->run.error = &mine->error;
   mine->run.device = (cuplug_device){CUPLUG_CUDA, (int32_t)k};
   mine->run.tensors = mine->frame.tensors;
-  mine->first_row = n_rows / s->n_shares * k + cuplug__least(k, n_rows % s->n_shares);
+  mine->first_row = n_rows / s->n_shares * k + cuplug__min(k, n_rows % s->n_shares);
   mine->n_rows = n_rows / s->n_shares + (k < n_rows % s->n_shares);
 }
 
@@ -124,7 +124,9 @@ static int take_error(const spread *s, cuplug_error *error) {
 
 static int run_spread(const cuplug__run *run, uint32_t n_shares, uint64_t n_rows) {
   spread *s = calloc(1, sizeof *s + n_shares * sizeof *s->shares);
-  if (!s) return cuplug__named(run, cuplug__no_memory(run->error, "describing a call's arrays"));
+  if (!s)
+    return cuplug__prefix_operator_name(
+        run, cuplug__no_memory(run->error, "describing a call's arrays"));
   s->frame = run->frame;
   s->n_shares = n_shares;
   s->total_bytes = cuplug__staged_bytes(run);
@@ -140,18 +142,18 @@ static int run_spread(const cuplug__run *run, uint32_t n_shares, uint64_t n_rows
 
 /* Says so where it cannot be cut, however small it is. */
 static int count_shares(cuplug__run *run, uint32_t *n_shares, uint64_t *n_rows) {
-  const uint64_t n_wanted = cuplug__staged_bytes(run) / CUPLUG__SHARE_BYTES;
-  cuplug__shipment *shipment = cuplug__shipment_new(run);
-  if (!shipment) return CUPLUG_ERROR_MEMORY;
+  const uint64_t n_wanted = cuplug__staged_bytes(run) / CUPLUG__SHARD_BYTES;
+  cuplug__staged_call *staged = cuplug__staged_call_new(run);
+  if (!staged) return CUPLUG_ERROR_MEMORY;
   int status = cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
                             "%s: device: got cuda:*, expected one GPU: ", run->frame->op->name);
-  if (!cuplug__shipment_explain(shipment, run->error)) {
+  if (!cuplug__staged_call_explain(staged, run->error)) {
     cuplug__clear(run->error);
     status = CUPLUG_OK;
-    *n_rows = cuplug__shipment_rows(shipment) ? shipment->n_rows : 1;
-    *n_shares = (uint32_t)cuplug__least(cuplug__least(n_wanted, *n_rows), (uint64_t)cuplug__n_gpus);
+    *n_rows = cuplug__staged_call_rows(staged) ? staged->n_rows : 1;
+    *n_shares = (uint32_t)cuplug__min(cuplug__min(n_wanted, *n_rows), (uint64_t)cuplug__n_gpus);
   }
-  free(shipment);
+  free(staged);
   return status;
 }
 
@@ -159,7 +161,7 @@ int cuplug__run_on_all(cuplug__run *run) {
   uint32_t n_shares = 1;
   uint64_t n_rows;
   int status = cuplug__cuda_start(run->error);
-  if (status) return cuplug__named(run, status);
+  if (status) return cuplug__prefix_operator_name(run, status);
   status = count_shares(run, &n_shares, &n_rows);
   if (status) return status;
   if (n_shares > 1) return run_spread(run, n_shares, n_rows);

@@ -5,8 +5,8 @@
  * sleep. Whoever has work takes part in it, and never waits for a thread that has not begun:
  * without any thread, all is done all the same. Several loops are under way at once, bodies may
  * have loops of their own, and a forked child has a team of its own. */
-#ifndef CUPLUG_CORE_HOST_TEAM_H
-#define CUPLUG_CORE_HOST_TEAM_H
+#ifndef CUPLUG_CORE_HOST_THREAD_POOL_H
+#define CUPLUG_CORE_HOST_THREAD_POOL_H
 
 #include "host/jobs.h"
 

@@ -10,7 +10,7 @@
  *
  * Any dtype; elements are moved as bytes. Inputs may have any strides: columns that are put beside
  * each other are rows of one element. Bytes moved: each input once, out once. */
-#include "indexing/joins.h"
+#include "indexing/concat.h"
 
 #include "elements.h"
 #include "indexing/blocks.h"
@@ -56,7 +56,7 @@ static inline const joins_part *part_at(const joins_rows *rows, int64_t at, int6
     const joins_part *part = part_at(rows, own, &begin), *last = rows->parts + rows->n_parts;    \
     for (int64_t m; n > 0; to += m, n -= m) {                                                    \
       const T *from = (const T *)part->data + row * part->row_step + (own - begin) * part->step; \
-      m = blocks_least(n, is_one ? rows->size - at : part->end - own);                           \
+      m = blocks_min(n, is_one ? rows->size - at : part->end - own);                             \
       copy_##T(to, from, is_one ? 0 : part->step, m);                                            \
       at += m, own = begin = part->end;                                                          \
       if (++part == last) part = rows->parts, own = begin = 0;                                   \
@@ -109,7 +109,7 @@ COLUMNS(uint8_t) COLUMNS(uint16_t) COLUMNS(uint32_t) COLUMNS(uint64_t) COLUMNS(t
 #define AGAIN(T)                                                                           \
   VECTORS static void again_##T(T *restrict to, const T *from, int64_t size, int64_t step, \
                                 int64_t n) {                                               \
-    const int64_t n_last = blocks_least(n, (FEW + size - 1) / size);                       \
+    const int64_t n_last = blocks_min(n, (FEW + size - 1) / size);                         \
     for (int64_t i = 0; i < n - n_last; i++, to += size)                                   \
       for (int k = 0; k < FEW; k++) to[k] = from[i * step];                                \
     for (int64_t i = n - n_last; i < n; i++, to += size)                                   \
@@ -139,7 +139,7 @@ COLUMNS(uint8_t) COLUMNS(uint16_t) COLUMNS(uint32_t) COLUMNS(uint64_t) COLUMNS(t
 static void fill_short(const void *context, char *to, int64_t first, int64_t n) {
   const job *j = context;
   const int64_t size = j->rows.size, bytes = j->rows.element_bytes;
-  const int64_t lead = blocks_least((size - first % size) % size, n), n_rows = (n - lead) / size;
+  const int64_t lead = blocks_min((size - first % size) % size, n), n_rows = (n - lead) / size;
   const int64_t done = lead + n_rows * size;
   fill_parts(&j->rows, to, first, lead);
   fill_columns(j, to + lead * bytes, (first + lead) / size, n_rows);
