@@ -73,7 +73,8 @@ typedef struct cuplug__span {
   uintptr_t low, high;
 } cuplug__span;
 
-/* The numbers of the dimensions, from the narrowest stride to the widest. */
+/* The numbers of the dimensions, from the outermost to the innermost: by their strides, in C order
+ * where these say nothing. */
 void cuplug__sort_dims(const cuplug_tensor *x, int32_t *dims);
 
 /* 1 when elements share memory, or interleave as only strides made by hand do: when a dimension's

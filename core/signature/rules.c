@@ -5,7 +5,6 @@
 #include "base/near.h"
 #include "base/status.h"
 #include "signature/conditions.h"
-#include "signature/default.h"
 #include "signature/formula.h"
 
 #include <string.h>

@@ -78,7 +78,7 @@ static void take_elements(cuplug__staged_array *p, const cuplug_tensor *x, cuplu
   int64_t n = 1; /* elements so far, from the narrowest dimension on */
   cuplug__sort_dims(x, dims);
   cuplug__view_bytes(&p->view, (void *)span.low, (uint64_t)element);
-  for (int32_t k = 0; k < x->ndim; k++) {
+  for (int32_t k = x->ndim - 1; k >= 0; k--) {
     const int32_t d = dims[k];
     const int64_t stride = x->strides[d];
     p->strides[d] = stride < 0 ? -n : stride ? n : 0;
