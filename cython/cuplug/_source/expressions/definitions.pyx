@@ -14,8 +14,26 @@ from cuplug._engine.base.core cimport (
     cuplug_error,
 )
 from cuplug._engine.base.core_call cimport cuplug_entry, cuplug_term
-from cuplug._engine.base.runtime_jit cimport (
+from cuplug._engine.base.runtime cimport (
+    CUPLUG_MAX_PASSES,
+    cuplug_code,
+    cuplug_compile,
     cuplug_definition_row,
+    cuplug_elementwise_cuda,
+    cuplug_elementwise_host,
+    cuplug_function_host,
+    cuplug_kernel_argument,
+    cuplug_kernel_cuda,
+    cuplug_launch_plan,
+    cuplug_reduction_cuda,
+    cuplug_reduction_host,
+    cuplug_reduction_reshape,
+    cuplug_rows_cuda,
+    cuplug_rows_host,
+    cuplug_scan_cuda,
+    cuplug_scan_host,
+    cuplug_source,
+    cuplug_variant,
     cuplug_find_kernel,
     cuplug_image,
     cuplug_kernel,
