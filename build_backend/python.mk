@@ -8,6 +8,8 @@ STAGED  := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PAC
   $(CMAKE_FILES:core/%=$(PACKAGE)/lib/cmake/cuplug/%) $(patsubst %,$(PACKAGE)/%,$(wildcard docs/*.md))
 PYX     := $(wildcard $(ROOMS:%=%/*.pyx))
 PXD     := $(filter %.pxd,$(SOURCES))
+# What our headers declare, for Cython.
+DECLARED := $(BUILD)/declared
 # The environment's Python, or the one that will make it.
 EXT_SUFFIX := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))' 2>/dev/null)
 SUFFIX  := $(if $(CROSS),$(subst -$(shell uname -m)-,-$(CROSS)-,$(EXT_SUFFIX)),$(EXT_SUFFIX))
@@ -49,10 +51,15 @@ stale:
 	@rm -rf $(STALE) $(GONE)
 	@test ! -d $(PACKAGE) || find $(PACKAGE) -xtype l -delete
 
+# Files that are as they were keep their time: modules are translated again only for others.
+$(DECLARED): $(HEADERS) $(INTERNAL) build_backend/declarations.py
+	$(call say,declare the headers)$(or $(wildcard $(PY)),$(PYTHON)) build_backend/declarations.py $(PACKAGE)/_engine/base $(CC)
+	@touch $@
+
 # One run of Cython for all modules, as most of its time is its start.
 TRANSLATED := $(BUILD)/cython/translated
 SETTLED += $(call settle,$(BUILD)/translated.config,$(PYX))
-$(TRANSLATED): $(PYX) $(PXD) build_backend/translate.py $(INSTALLED)/build $(BUILD)/translated.config
+$(TRANSLATED): $(PYX) $(PXD) $(DECLARED) build_backend/translate.py $(INSTALLED)/build $(BUILD)/translated.config
 	@mkdir -p $(@D)
 	$(call say,translate the Cython modules to C)$(PY) build_backend/translate.py $(BUILD) $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),$(CPUS)) $(WERROR)
 	@touch $@

@@ -53,6 +53,7 @@ def translate(modules: list[str], build: Path, n_processes: int) -> None:
             modules,
             build_dir=folder,
             nthreads=n_processes,
+            include_path=[str(build / "python")],  # declarations.py writes there
             depfile=True,
             force=True,
             quiet=True,

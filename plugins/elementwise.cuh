@@ -180,7 +180,7 @@ constexpr int FEW = 3;
 
 template <int WIDTH, int NDIM, class CODE>
 __global__ void __launch_bounds__(cuplug::THREADS)
-    lines_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_cut cut,
+    lines_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_loop_split cut,
                  const __grid_constant__ layout<CODE::N, NDIM> own) {
   using index = typename index_of<NDIM>::type;
   constexpr int KNOWN = NDIM == ANY ? 0 : NDIM;
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(cuplug::THREADS)
 /* With one input, which goes through the tile. */
 template <int SIDE, int WIDTH, class CODE>
 __global__ void __launch_bounds__(cuplug::THREADS, cuplug::walks::TILE_BLOCKS<WIDTH>)
-    tiles_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_cut cut,
+    tiles_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_loop_split cut,
                  const __grid_constant__ layout<CODE::N, ANY> own) {
   cuplug::walks::in_tiles<SIDE, WIDTH, 1, 0>(code, n, cut, own.sizes, own.steps);
 }
@@ -213,7 +213,7 @@ template <int N> struct plan {
   cuplug_walk_kind kind = CUPLUG_WALK_PACKS;
   int64_t n;
   int width; /* of packs, in lines */
-  cuplug_cut cut;
+  cuplug_loop_split cut;
   cuplug_loop loop;
   long long strides[ANY + 1][CUPLUG_MAX_LOOP_ARRAYS];
 };

@@ -6,8 +6,8 @@
 
 #include "arguments/lists.h"
 #include "arguments/match.h"
+#include "arguments/match_cache.h"
 #include "arguments/overlap.h"
-#include "arguments/recall.h"
 #include "arguments/scalars.h"
 #include "arguments/shapes.h"
 #include "base/describe.h"
@@ -54,12 +54,12 @@ static void broadcast(cuplug_frame *f, cuplug_tensor *t, const int64_t *wanted, 
   broadcast_to(t, shape, ndim, strides);
 }
 
-void cuplug__spread_inputs(cuplug_frame *f) {
+void cuplug__broadcast_inputs(cuplug_frame *f) {
   int64_t wanted[CUPLUG_MAX_NDIM];
   for (uint32_t k = 0; k < f->n_inputs; k++) {
     cuplug_tensor *t = &f->tensors[k];
     if (!(f->copy_mask >> k & 1)) continue;
-    int32_t ndim = cuplug_wanted_shape(f, k, wanted);
+    int32_t ndim = cuplug_required_shape(f, k, wanted);
     if (ndim != t->ndim || !cuplug__same_sizes(wanted, t->shape, ndim))
       broadcast(f, t, wanted, ndim);
   }
@@ -70,7 +70,7 @@ void cuplug_copy_input(const cuplug_frame *f, uint32_t k, void *to) {
   int64_t wanted[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
   cuplug_tensor x = f->tensors[k];
   cuplug__view view;
-  const int32_t ndim = cuplug_wanted_shape(f, k, wanted);
+  const int32_t ndim = cuplug_required_shape(f, k, wanted);
   broadcast_to(&x, wanted, ndim, strides);
   cuplug__view_array(&view, &x);
   cuplug__host_copy_whole(&view, (uint64_t)cuplug__n_bytes(&x), to);
@@ -82,7 +82,7 @@ static int spread(cuplug__match *m, uint32_t k) {
   cuplug_tensor *t = &f->tensors[k];
   int32_t i = f->parameter[k];
   int64_t wanted[CUPLUG_MAX_NDIM];
-  int32_t ndim = cuplug_wanted_shape(f, k, wanted);
+  int32_t ndim = cuplug_required_shape(f, k, wanted);
   if (ndim > CUPLUG_MAX_NDIM)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                             "got %d dimensions after broadcasting, expected <= %d", (int)ndim,
@@ -133,12 +133,12 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   int status = CUPLUG_OK;
   m->takes_strides = takes_strides(m, o->row->flags);
   m->like = o->like;
-  m->most_bytes = 0;
+  m->largest_bytes = 0;
   m->n_matched = 0;
   m->item = -1;
   m->inout_mask = m->loop_mask = m->known_types = m->known_sizes = 0;
   m->broadcasts = m->has_formulas = m->n_items = 0;
-  f->copy_mask = f->odd_mask = f->none_mask = f->supplied_mask = 0;
+  f->copy_mask = f->unaligned_stride_mask = f->none_mask = f->supplied_mask = 0;
   f->n_tensors = f->n_scalars = f->n_stored = f->n_items = 0;
   f->home = (cuplug_device){0, 0};
   f->signature = s;
@@ -181,7 +181,8 @@ static int check_inout(cuplug__match *m) {
     const uint32_t k = (uint32_t)__builtin_ctzll(left);
     const cuplug__span changed = span_of(m, k);
     for (uint32_t other = 0; other < f->n_inputs; other++) {
-      if (other == k || !f->tensors[other].data || !cuplug__meet(changed, span_of(m, other)))
+      if (other == k || !f->tensors[other].data ||
+          !cuplug__spans_overlap(changed, span_of(m, other)))
         continue;
       const int overlap = cuplug__overlap(&f->tensors[k], &f->tensors[other]);
       if (overlap)
@@ -199,11 +200,12 @@ static uint32_t row_from(const cuplug_operator *op, const cuplug__match *m, uint
   return op->rows ? cuplug__rows_next(op, m->args, m->n_args, row) : row;
 }
 
-static inline int finish(cuplug_operator *op, cuplug_frame *f, int64_t most_bytes, uint32_t row) {
+static inline int finish(cuplug_operator *op, cuplug_frame *f, int64_t largest_bytes,
+                         uint32_t row) {
   f->row = row;
   f->device = f->home.type == CUPLUG_CUDA ? f->home : (cuplug_device){0, 0};
-  f->is_brief = !f->device.type && most_bytes <= op->overloads[row].brief_bytes &&
-                atomic_load_explicit(&op->loaded, memory_order_relaxed);
+  f->runs_with_gil = !f->device.type && largest_bytes <= op->overloads[row].inline_call_bytes &&
+                     atomic_load_explicit(&op->loaded, memory_order_relaxed);
   return CUPLUG_OK;
 }
 
@@ -234,7 +236,7 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
   if (!status) status = check_inout(m);
   if (!status) status = reshape(m, o);
   if (!status)
-    return finish(op, m->frame, m->most_bytes, best); /* the arguments have changed meanwhile */
+    return finish(op, m->frame, m->largest_bytes, best); /* the arguments have changed meanwhile */
   cuplug__forget_lists(m->frame);
   return name_overload(op, o, status, error);
 }
@@ -242,13 +244,13 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
 /* Apart, as match_rows: the state of matching takes room on the stack. */
 __attribute__((noinline)) int cuplug__fits_too(const cuplug_operator *op,
                                                const cuplug_argument *args, uint32_t n_args,
-                                               cuplug_frame *f, const cuplug__known *known) {
+                                               cuplug_frame *f, const cuplug__cached_match *known) {
   cuplug__match m; /* not zeroed: every call with scalars passes here */
   m.args = args;
   m.n_args = n_args;
   m.frame = f;
   m.error = NULL;
-  cuplug__recall_types(known, &m);
+  cuplug__match_cache_load_types(known, &m);
   const cuplug__overload *o = &op->overloads[known->row];
   if (m.s->n_scalars && cuplug__match_scalars(&m, o)) return 0;
   return !reshape(&m, o) && (!m.inout_mask || !check_inout(&m));
@@ -272,9 +274,9 @@ static __attribute__((noinline)) int match_rows(cuplug_operator *op, const cuplu
       by_memory = 1;
       continue;
     }
-    if (!by_memory) cuplug__remember(&m, op, row, row == first);
+    if (!by_memory) cuplug__match_cache_store(&m, op, row, row == first);
     if (reshape(&m, &op->overloads[row])) continue;
-    return finish(op, f, m.most_bytes, row);
+    return finish(op, f, m.largest_bytes, row);
   }
   return report(op, &m, error);
 }
@@ -285,9 +287,9 @@ static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
                                                       cuplug_error *error) {
   cuplug__clear(error);
   cuplug__start_frame(op, frame);
-  const cuplug__known *known = cuplug__recall(op, args, n_args, frame);
-  if (known && (known->is_settled || cuplug__fits_too(op, args, n_args, frame, known)))
-    return finish(op, frame, known->most_bytes, known->row);
+  const cuplug__cached_match *known = cuplug__match_cache_find(op, args, n_args, frame);
+  if (known && (known->needs_no_scalar_match || cuplug__fits_too(op, args, n_args, frame, known)))
+    return finish(op, frame, known->largest_bytes, known->row);
   return match_rows(op, args, n_args, needs_memory, frame, error);
 }
 
@@ -310,7 +312,7 @@ int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *ar
   if (!status) status = reshape(&m, o);
   *n_matched = m.n_matched;
   if (status) cuplug__forget_lists(frame);
-  return status ? name_overload(op, o, status, error) : finish(op, frame, m.most_bytes, row);
+  return status ? name_overload(op, o, status, error) : finish(op, frame, m.largest_bytes, row);
 }
 
 /* ---- Without a call -------------------------------------------------------------------------- */

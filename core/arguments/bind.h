@@ -4,7 +4,7 @@
 #ifndef CUPLUG_CORE_ARGUMENTS_BIND_H
 #define CUPLUG_CORE_ARGUMENTS_BIND_H
 
-#include "arguments/recall.h"
+#include "arguments/match_cache.h"
 
 /* What matching does not set. */
 static inline void cuplug__start_frame(cuplug_operator *op, cuplug_frame *frame) {
@@ -26,10 +26,10 @@ static inline void cuplug__start_frame(cuplug_operator *op, cuplug_frame *frame)
 /* Whether the scalars and in-out arrays fit as well where the other arrays are like those of a
  * match that was kept: the frame that it was restored to receives the scalars. */
 int cuplug__fits_too(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                     cuplug_frame *frame, const cuplug__known *known);
+                     cuplug_frame *frame, const cuplug__cached_match *known);
 
 /* Broadcasts the inputs of copy_mask by strides of 0, and clears it. */
-void cuplug__spread_inputs(cuplug_frame *frame);
+void cuplug__broadcast_inputs(cuplug_frame *frame);
 
 /* Strides of C order for all tensors that have none: entries of rows that take strides are given
  * them always. */

@@ -93,7 +93,7 @@ static int count(cuplug__match *m, uint64_t *n, uint64_t *n_dims) {
     const int may_be_none = x->default_kind == CUPLUG_ARGUMENT_NONE;
     if (may_be_none && (a->kind == CUPLUG_ARGUMENT_ABSENT || a->kind == CUPLUG_ARGUMENT_NONE))
       continue;
-    if (a->kind != CUPLUG_ARGUMENT_LIST) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+    if (a->kind != CUPLUG_ARGUMENT_LIST) return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
     if (check_lengths(m, i, &first)) return CUPLUG_ERROR_VALUE;
     *n += a->list.n;
     for (uint32_t k = 0; k < a->list.n && m->takes_strides; k++)
@@ -147,7 +147,7 @@ static int match_item(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
   f->n_tensors = k;
   all->n_bytes += (uint64_t)f->n_bytes[k];
   if (f->copy_mask & bit) f->copy_mask = (f->copy_mask & ~bit) | CUPLUG_COPY_ITEMS;
-  f->odd_mask &= ~bit;
+  f->unaligned_stride_mask &= ~bit;
   if (m->inout_mask & bit) m->inout_mask = (m->inout_mask & ~bit) | CUPLUG__INOUT_ITEMS;
   *to = f->tensors[k];
   if (m->takes_strides && !to->strides) write_strides(to, &all->words);
@@ -209,7 +209,7 @@ static int match_apart(cuplug__match *m, uint64_t n, uint64_t n_dims) {
     if (a) next += a->list.n;
   }
   const int status = match_all(m, to, &all);
-  if ((int64_t)all.n_bytes > m->most_bytes) m->most_bytes = (int64_t)all.n_bytes;
+  if ((int64_t)all.n_bytes > m->largest_bytes) m->largest_bytes = (int64_t)all.n_bytes;
   return status;
 }
 

@@ -30,7 +30,7 @@ static const cuplug_argument *seen(const cuplug__match *m, int32_t i) {
   return m->item < 0 ? a : &a->list.items[m->item];
 }
 
-int cuplug__unwanted(cuplug__match *m, int32_t i, int status) {
+int cuplug__report_mismatch(cuplug__match *m, int32_t i, int status) {
   if (!m->error) return status;
   const cuplug_parameter *x = &m->s->parameters[i];
   const int is_list = x->kind == CUPLUG_PARAMETER_ARRAYS && m->item < 0;
@@ -55,7 +55,7 @@ CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, int32_t v) {
                             cuplug__describe_argument(a).s,
                             cuplug__describe_parameter(m->s, &m->s->parameters[i]).s);
   int is_named = *m->s->variables[v].name && m->known_types >> v & 1;
-  if (!is_named || !m->error) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  if (!is_named || !m->error) return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s as in %s (%s)",
                           cuplug__describe_argument(seen(m, i)).s,
                           cuplug__describe_dtype(m->types[v]).s,
@@ -145,7 +145,7 @@ static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
     n_groups += d->kind == CUPLUG_DIM_VARIADIC || d->kind == CUPLUG_DIM_LOOP;
   int32_t group_ndim = t->ndim - (x->n_dims - n_groups);
   if (t->ndim > CUPLUG_MAX_NDIM || group_ndim < 0 || (group_ndim > 0 && !n_groups))
-    return cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
+    return cuplug__report_mismatch(m, i, CUPLUG_ERROR_VALUE);
   for (const cuplug_dim *d = x->dims; d < end; d++) {
     int status = CUPLUG_OK, n = 1;
     if (d->kind == CUPLUG_DIM_NAMED) {
@@ -158,7 +158,7 @@ static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
     } else if (d->kind == CUPLUG_DIM_FORMULA) {
       m->has_formulas = 1; /* it is worked out when all names are known */
     } else if (*shape != d->value) {
-      status = cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
+      status = cuplug__report_mismatch(m, i, CUPLUG_ERROR_VALUE);
     }
     if (status) return status;
     shape += n;
@@ -167,7 +167,7 @@ static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
 }
 
 /* The host, or the GPU, that an array's memory belongs to; type 0: neither. */
-static cuplug_device home_of(cuplug_device device) {
+static cuplug_device memory_space_of(cuplug_device device) {
   if (cuplug__is_cuda(device)) return (cuplug_device){CUPLUG_CUDA, device.id};
   return (cuplug_device){cuplug__is_host(device) ? CUPLUG_CPU : 0, 0};
 }
@@ -178,10 +178,10 @@ CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
                             "got an array on %s, expected the host or a CUDA device",
                             cuplug__describe_device(device).s);
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "it is on %s but %s is on %s; move one to the other",
-                          cuplug__describe_device(home_of(device)).s,
-                          m->s->parameters[m->home_from].name, cuplug__describe_device(f->home).s);
+  return cuplug__mismatch(
+      m, i, CUPLUG_ERROR_VALUE, "it is on %s but %s is on %s; move one to the other",
+      cuplug__describe_device(memory_space_of(device)).s,
+      m->s->parameters[m->memory_space_from].name, cuplug__describe_device(f->home).s);
 }
 
 CUPLUG__COLD static int refuse_memory_space(cuplug__match *m, int32_t i, cuplug_device device) {
@@ -196,10 +196,10 @@ static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
   cuplug_frame *f = m->frame;
   if (m->s->parameters[i].words & CUPLUG_WORD_HOST)
     return cuplug__is_host(device) ? CUPLUG_OK : refuse_memory_space(m, i, device);
-  cuplug_device home = home_of(device);
+  cuplug_device home = memory_space_of(device);
   if (home.type && !f->home.type) {
     f->home = home;
-    m->home_from = (int8_t)i;
+    m->memory_space_from = (int8_t)i;
   }
   if (home.type && f->home.type == home.type && f->home.id == home.id) return CUPLUG_OK;
   return refuse_device(m, i, device);
@@ -224,7 +224,7 @@ CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_
 static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   int64_t n_bytes = cuplug__n_bytes(t);
   m->frame->n_bytes[m->frame->n_tensors] = n_bytes;
-  if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
+  if (n_bytes > m->largest_bytes) m->largest_bytes = n_bytes;
   const int lacks_memory = n_bytes && !t->data && m->needs_memory;
   return n_bytes < 0 || lacks_memory ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
 }
@@ -289,7 +289,7 @@ static int leave_out(cuplug__match *m, int32_t i, uint32_t kind) {
   cuplug_frame *f = m->frame;
   int left_out = kind == CUPLUG_ARGUMENT_ABSENT || kind == CUPLUG_ARGUMENT_NONE;
   if (!left_out || m->item >= 0 || m->s->parameters[i].default_kind != CUPLUG_ARGUMENT_NONE)
-    return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+    return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
   f->n_bytes[f->n_tensors] = 0;
   f->tensors[f->n_tensors++] = (cuplug_tensor){.ndim = -1};
   return CUPLUG_OK;
@@ -327,14 +327,14 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
     if (is_broken) return refuse_guarantees(m, i, t);
   } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides) || is_broken) {
     f->copy_mask |= 1ull << k;
-    if (a->flags & CUPLUG_ODD_STRIDES) f->odd_mask |= 1ull << k;
+    if (a->flags & CUPLUG_ODD_STRIDES) f->unaligned_stride_mask |= 1ull << k;
   }
   if (contiguous) t->strides = NULL;
   f->n_tensors = k + 1;
   return CUPLUG_OK;
 }
 
-int32_t cuplug_wanted_shape(const cuplug_frame *f, uint32_t k, int64_t shape[CUPLUG_MAX_NDIM]) {
+int32_t cuplug_required_shape(const cuplug_frame *f, uint32_t k, int64_t shape[CUPLUG_MAX_NDIM]) {
   const cuplug_tensor *t = &f->tensors[k];
   const cuplug_parameter *x = &f->signature->parameters[f->parameter[k]];
   int32_t before = 0;

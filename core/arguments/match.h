@@ -20,7 +20,7 @@ typedef struct cuplug__match {
   uint32_t needs_memory; /* 0: arrays stand for others, of which sizes are asked */
   uint32_t has_formulas; /* 1: an input has a size that is worked out */
   const uint8_t *like;   /* of the overload */
-  int64_t most_bytes;    /* of one array */
+  int64_t largest_bytes; /* of one array */
   uint32_t broadcasts;   /* 1: their loop dimensions differ */
   uint64_t inout_mask;   /* tensors that are changed in place */
   uint64_t loop_mask;    /* tensors with loop dimensions */
@@ -32,7 +32,7 @@ typedef struct cuplug__match {
   int64_t sizes[CUPLUG_MAX_ARGUMENTS];
   const int64_t *groups[CUPLUG_MAX_ARGUMENTS];
   int8_t size_from[CUPLUG_MAX_ARGUMENTS];
-  int8_t home_from;
+  int8_t memory_space_from;
   uint32_t n_items;        /* arrays in lists */
   uint32_t reserved_words; /* of the frame, for the shapes and strides of many inputs */
   int64_t item;            /* of the list that is matched; -1: it is no list */
@@ -57,6 +57,6 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a);
 CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__mismatch(cuplug__match *m, int32_t i, int status,
                                                        const char *format, ...);
 /* "got ..., expected ...": for an argument of another kind, dtype or rank. */
-CUPLUG__COLD int cuplug__unwanted(cuplug__match *m, int32_t i, int status);
+CUPLUG__COLD int cuplug__report_mismatch(cuplug__match *m, int32_t i, int status);
 
 #endif

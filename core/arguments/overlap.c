@@ -59,7 +59,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
 static int can_be(sum *s, int k, uint64_t value) {
   if (k == s->n || value > s->most[k] || value % s->divisor[k]) return !value;
   const uint64_t step = s->step[k], rest = s->most[k + 1];
-  const uint64_t high = cuplug__least(s->bound[k], value / step);
+  const uint64_t high = cuplug__min(s->bound[k], value / step);
   const uint64_t low = value > rest ? (value - rest + step - 1) / step : 0;
   for (uint64_t x = high + 1; x-- > low;) {
     if (++s->n_tried > MAX_STEPS) return 1;
@@ -71,7 +71,7 @@ static int can_be(sum *s, int k, uint64_t value) {
 int cuplug__overlap(const cuplug_tensor *a, const cuplug_tensor *b) {
   const cuplug__span x = cuplug__span_of(a), y = cuplug__span_of(b);
   sum s;
-  if (!cuplug__meet(x, y)) return 0;
+  if (!cuplug__spans_overlap(x, y)) return 0;
   if (cuplug__is_contiguous(a) && cuplug__is_contiguous(b)) return 1;
   s.n = s.n_tried = 0;
   add_terms(&s, a);

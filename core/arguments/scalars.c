@@ -30,12 +30,12 @@ static inline int match_string(cuplug__match *m, int32_t i, const cuplug_argumen
     *to = x->default_value;
     return CUPLUG_OK;
   }
-  if (a->kind != CUPLUG_ARGUMENT_STRING) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  if (a->kind != CUPLUG_ARGUMENT_STRING) return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
   *to = a->scalar;
   if (x->kind == CUPLUG_PARAMETER_STRING) return CUPLUG_OK;
   for (to->i = 0; to->i < x->n_choices; to->i++)
     if (!strcmp(a->scalar.s, x->choices[to->i])) return CUPLUG_OK;
-  return cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
+  return cuplug__report_mismatch(m, i, CUPLUG_ERROR_VALUE);
 }
 
 CUPLUG__COLD static int refuse_scalar(cuplug__match *m, int32_t i, const cuplug_argument *a,
@@ -75,7 +75,7 @@ static int match_list(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
     alone = cuplug_list_argument(a, 1);
     a = &alone;
   }
-  if (a->kind != CUPLUG_ARGUMENT_LIST) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  if (a->kind != CUPLUG_ARGUMENT_LIST) return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
   const int has_room = a->list.n <= CUPLUG_MAX_ITEMS - f->n_items;
   int64_t *items = has_room ? f->items + f->n_items : cuplug__frame_memory(m, a->list.n * 8ull);
   if (!items) return CUPLUG_ERROR_MEMORY;
@@ -126,7 +126,7 @@ static int is_of_library(const cuplug_operator *a, const cuplug_operator *b) {
 static int match_handle(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
   const cuplug_handle *given = a->scalar.handle;
   if (a->kind != CUPLUG_ARGUMENT_HANDLE || a->flags & CUPLUG_NEW_HANDLE || !given)
-    return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+    return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
   const char *tag = m->s->parameters[i].tag;
   const cuplug_parameter *made = given->overload->signature->made;
   *to = a->scalar;

@@ -133,37 +133,11 @@ static int shape_new(cuplug__match *m, const cuplug_parameter *x, uint32_t k) {
   int status = output_shape(m, x, t);
   if (status) return status;
   const int64_t n_bytes = f->n_bytes[k] = cuplug__n_bytes(t);
-  if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
+  if (n_bytes > m->largest_bytes) m->largest_bytes = n_bytes;
   if (n_bytes >= 0 || cuplug__has_unknown(t)) return CUPLUG_OK;
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
                       "%s: the output's shape %s needs 2^63 bytes or more", m->s->name,
                       cuplug__describe_shape(t->shape, t->ndim).s);
-}
-
-static uint64_t magnitude(int64_t x) { return x < 0 ? -(uint64_t)x : (uint64_t)x; }
-
-/* Returns 1 if dimension `a` is inside dimension b, -1 if it is outside, 0 if either order will do:
- * a stride of 0 says nothing. Of equal strides, that of a size of 1 is inside. */
-static int compare(const cuplug_tensor *x, int32_t a, int32_t b) {
-  const uint64_t first = magnitude(x->strides[a]), second = magnitude(x->strides[b]);
-  if (!first || !second) return 0;
-  if (first != second) return first < second ? 1 : -1;
-  return (x->shape[a] == 1) - (x->shape[b] == 1);
-}
-
-/* Writes the dimensions from the outermost to the innermost, those of C order where nothing says
- * otherwise. By insertion: comparisons that decide nothing are passed over. */
-static void sort_dims(const cuplug_tensor *x, int32_t *dims) {
-  for (int32_t n = 0; n < x->ndim; n++) {
-    dims[n] = n;
-    for (int32_t k = n - 1, at = n; x->strides && k >= 0; k--) {
-      const int order = compare(x, dims[k], dims[at]);
-      if (order < 0) break;
-      if (!order) continue;
-      const int32_t moved = dims[at];
-      dims[at] = dims[k], dims[k] = moved, at = k;
-    }
-  }
 }
 
 /* Sets the strides of output tensor k, whose shape is known, in the order of those of the input
@@ -176,7 +150,7 @@ static void lay_out_like(cuplug__match *m, const cuplug_parameter *x, uint32_t k
   while (f->parameter[from] + 1 != x->like) from++;
   const cuplug_tensor *like = &f->tensors[from];
   if (!m->takes_strides || !like->strides || like->ndim != t->ndim) return;
-  sort_dims(like, dims);
+  cuplug__sort_dims(like, dims);
   uint64_t stride = 1;
   t->strides = f->storage + f->n_stored; /* cuplug__write_strides would store them otherwise */
   for (int32_t d = t->ndim - 1; d >= 0; d--) {
@@ -303,7 +277,7 @@ void cuplug_keep_layout(cuplug_frame *f) {
   const cuplug__overload *o = &f->op->overloads[f->row];
   const cuplug_signature *s = f->signature;
   if (o->row->flags & CUPLUG_ROW_KEEPS_WHOLE || o->reshape || s->n_lists || s->has_guarantees ||
-      f->odd_mask)
+      f->unaligned_stride_mask)
     return;
   const cuplug_tensor *like = find_layout(f);
   if (!like) return;

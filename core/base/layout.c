@@ -47,14 +47,26 @@ cuplug__span cuplug__strided_span(const cuplug_tensor *x) {
                         data + (uintptr_t)((last + 1) * element)};
 }
 
-/* Insertion: the dimensions are nearly always in order. */
+/* Returns 1 if dimension `a` is inside dimension b, -1 if it is outside, 0 if either order will do:
+ * a stride of 0 says nothing. Of equal strides, that of a size of 1 is inside. */
+static int compare(const cuplug_tensor *x, int32_t a, int32_t b) {
+  const uint64_t first = magnitude(x->strides[a]), second = magnitude(x->strides[b]);
+  if (!first || !second) return 0;
+  if (first != second) return first < second ? 1 : -1;
+  return (x->shape[a] == 1) - (x->shape[b] == 1);
+}
+
+/* By insertion: comparisons that decide nothing are passed over. */
 void cuplug__sort_dims(const cuplug_tensor *x, int32_t *dims) {
   for (int32_t n = 0; n < x->ndim; n++) {
-    const int32_t d = x->ndim - 1 - n;
-    int32_t at = n;
-    for (; at && magnitude(x->strides[dims[at - 1]]) > magnitude(x->strides[d]); at--)
-      dims[at] = dims[at - 1];
-    dims[at] = d;
+    dims[n] = n;
+    for (int32_t k = n - 1, at = n; x->strides && k >= 0; k--) {
+      const int order = compare(x, dims[k], dims[at]);
+      if (order < 0) break;
+      if (!order) continue;
+      const int32_t moved = dims[at];
+      dims[at] = dims[k], dims[k] = moved, at = k;
+    }
   }
 }
 
@@ -63,7 +75,7 @@ int cuplug__shares_elements(const cuplug_tensor *x) {
   uint64_t reach = 0;
   if (!x->strides || is_empty(x)) return 0;
   cuplug__sort_dims(x, dims);
-  for (int32_t k = 0; k < x->ndim; k++) {
+  for (int32_t k = x->ndim - 1; k >= 0; k--) {
     const uint64_t stride = magnitude(x->strides[dims[k]]), n = (uint64_t)x->shape[dims[k]];
     if (n > 1 && stride <= reach) return 1;
     reach += (n - 1) * stride;

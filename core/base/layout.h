@@ -11,7 +11,7 @@
 _Static_assert(CUPLUG__TYPE_BYTES == sizeof(cuplug_device) + sizeof(int32_t) + sizeof(cuplug_dtype),
                "there are no gaps");
 
-static inline uint64_t cuplug__least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t cuplug__min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* Bytes of a C-contiguous array; -1 when they pass 2^63 - 1 or a size is negative. */
 static inline int64_t cuplug__n_bytes(const cuplug_tensor *x) {
@@ -73,7 +73,8 @@ typedef struct cuplug__span {
   uintptr_t low, high;
 } cuplug__span;
 
-/* The numbers of the dimensions, from the narrowest stride to the widest. */
+/* The numbers of the dimensions, from the outermost to the innermost: by their strides, in C order
+ * where these say nothing. */
 void cuplug__sort_dims(const cuplug_tensor *x, int32_t *dims);
 
 /* 1 when elements share memory, or interleave as only strides made by hand do: when a dimension's
@@ -89,7 +90,7 @@ static inline cuplug__span cuplug__span_of(const cuplug_tensor *x) {
 }
 
 /* 1 when two arrays may share a byte. */
-static inline int cuplug__meet(cuplug__span a, cuplug__span b) {
+static inline int cuplug__spans_overlap(cuplug__span a, cuplug__span b) {
   return a.low < b.high && b.low < a.high && a.low < a.high && b.low < b.high;
 }
 

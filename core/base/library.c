@@ -173,30 +173,126 @@ void cuplug__library_visit_notes(void *library, cuplug__visit_segment *visit, vo
   visit_all(library, (segment_visit){.type = PT_NOTE, .visit = visit, .data = data});
 }
 
-void cuplug__library_visit_code(void *library, cuplug__visit_segment *visit, void *data) {
-  visit_all(library, (segment_visit){.type = PT_LOAD, .flags = PF_X, .visit = visit, .data = data});
-}
+/* ---- Code that changes how its thread computes ----------------------------------------------- */
+
+#define MAX_NEEDED 64
+
+/* The names in the dynamic section of a library: of the libraries that it needs and of symbols. */
+typedef struct needed_names {
+  const char *strings; /* one after the other, each ended by a zero */
+  uint64_t n_bytes;
+  uint64_t needed[MAX_NEEDED]; /* where names of libraries begin */
+  uint32_t n_needed;
+} needed_names;
 
 /* glibc has made addresses of most machines absolute. */
 static const char *address_of(const identity *library, uintptr_t value) {
   return (const char *)(value < library->base ? library->base + value : value);
 }
 
-int cuplug__library_read_names(void *library, cuplug__library_names *names) {
+/* 0 if there are none, or too many. They stay where they are. */
+static int read_names(void *library, needed_names *names) {
   identity of;
-  *names = (cuplug__library_names){0};
+  *names = (needed_names){0};
   if (!find_identity(library, &of)) return 0;
   for (const ElfW(Dyn) *d = of.dynamic; d->d_tag != DT_NULL; d++) {
     if (d->d_tag == DT_STRTAB) names->strings = address_of(&of, d->d_un.d_ptr);
     if (d->d_tag == DT_STRSZ) names->n_bytes = d->d_un.d_val;
     if (d->d_tag != DT_NEEDED) continue;
-    if (names->n_needed == CUPLUG__MAX_NEEDED) return 0;
+    if (names->n_needed == MAX_NEEDED) return 0;
     names->needed[names->n_needed++] = d->d_un.d_val;
   }
   const char *strings = names->strings;
   return strings && names->n_bytes &&
          cuplug__library_holds(library, strings, names->n_bytes, CUPLUG__DATA) &&
          !strings[names->n_bytes - 1];
+}
+
+#define MAX_CODE_BYTES (16u << 20) /* what is read in some milliseconds */
+
+/* Whether an instruction that writes the control register may begin in some code; bytes of other
+ * instructions may look like one. */
+#if defined(__x86_64__)
+/* ldmxcsr, fxrstor and xrstor: 0F AE /2, /1 and /5 of an address; C5 xx AE /2. Not fldcw: compilers
+ * emit it around conversions of long doubles, and write the old value again. */
+static int writes_control(const unsigned char *code, size_t n) {
+  const unsigned char *end = code + n;
+  for (const unsigned char *at = code; (at = memchr(at, 0xae, (size_t)(end - at))); at++) {
+    if (at + 1 == end) return 0;
+    const unsigned mode = at[1] >> 6, operation = at[1] >> 3 & 7;
+    const int is_escaped = at > code && (at[-1] == 0x0f || (at > code + 1 && at[-2] == 0xc5));
+    if (is_escaped && mode != 3 && (operation == 2 || operation == 1 || operation == 5)) return 1;
+  }
+  return 0;
+}
+#elif defined(__aarch64__)
+/* msr fpcr, x<n> */
+static int writes_control(const unsigned char *code, size_t n) {
+  for (size_t k = 0; k + 4 <= n; k += 4) {
+    uint32_t word;
+    memcpy(&word, code + k, sizeof word);
+    if ((word & 0xffffffe0u) == 0xd51b4400u) return 1;
+  }
+  return 0;
+}
+#else
+static int writes_control(const unsigned char *code, size_t n) {
+  (void)code;
+  return n > 0;
+}
+#endif
+
+typedef struct scan {
+  size_t n_bytes;
+  int writes;
+} scan;
+
+static void scan_code(const char *bytes, uint64_t n, uint64_t alignment, void *data) {
+  (void)alignment;
+  scan *s = data;
+  s->n_bytes += n;
+  if (s->n_bytes > MAX_CODE_BYTES)
+    s->writes = 1;
+  else
+    s->writes |= writes_control((const unsigned char *)bytes, n);
+}
+
+/* Libraries whose functions change nothing, but those whose names begin so. */
+static int is_known(const char *library) {
+  static const char *const known[] = {"libc.so.",       "libm.so.",  "libdl.so.",
+                                      "libpthread.so.", "librt.so.", "libstdc++.so.",
+                                      "libgcc_s.so.",   "ld-linux"};
+  for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+    if (!strncmp(library, known[k], strlen(known[k]))) return 1;
+  return 0;
+}
+
+/* Functions that change it, or that find others which may. */
+static int is_setter(const char *name) {
+  static const char *const setters[] = {
+      "fesetround",     "fesetenv",        "fesetmode",  "feupdateenv", "feholdexcept",
+      "feenableexcept", "fedisableexcept", "setcontext", "swapcontext", "dlsym",
+      "dlvsym",         "dlopen",          "dlmopen"};
+  for (size_t k = 0; k < sizeof setters / sizeof *setters; k++)
+    if (!strcmp(name, setters[k])) return 1;
+  return 0;
+}
+
+static int can_only_be_kept(const needed_names *names) {
+  for (uint32_t k = 0; k < names->n_needed; k++)
+    if (!is_known(names->strings + names->needed[k])) return 0;
+  for (uint64_t at = 0; at < names->n_bytes; at += strlen(names->strings + at) + 1)
+    if (is_setter(names->strings + at)) return 0;
+  return 1;
+}
+
+int cuplug__library_keeps_rounding(void *library) {
+  needed_names names;
+  scan s = {0};
+  if (!read_names(library, &names) || !can_only_be_kept(&names)) return 0;
+  visit_all(library,
+            (segment_visit){.type = PT_LOAD, .flags = PF_X, .visit = scan_code, .data = &s});
+  return s.n_bytes && !s.writes;
 }
 
 /* ---- Copies in memory ------------------------------------------------------------------------ */

@@ -24,28 +24,19 @@ void *cuplug__library_symbol(void *library, const char *symbol);
 /* 1 when `bytes` bytes at `address` lie within one segment of this very library. */
 int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind);
 
-/* Shows the segments of notes, or of code, of a library that lie in memory that can be read. */
+/* Shows the segments of notes of a library that lie in memory that can be read. */
 typedef void cuplug__visit_segment(const char *bytes, uint64_t n_bytes, uint64_t alignment,
                                    void *data);
 void cuplug__library_visit_notes(void *library, cuplug__visit_segment *visit, void *data);
-void cuplug__library_visit_code(void *library, cuplug__visit_segment *visit, void *data);
-
-#define CUPLUG__MAX_NEEDED 64
-
-/* The names in the dynamic section of a library: of the libraries that it needs and of symbols. */
-typedef struct cuplug__library_names {
-  const char *strings; /* one after the other, each ended by a zero */
-  uint64_t n_bytes;
-  uint64_t needed[CUPLUG__MAX_NEEDED]; /* where names of libraries begin */
-  uint32_t n_needed;
-} cuplug__library_names;
-
-/* 0 if there are none, or too many. They stay where they are. */
-int cuplug__library_read_names(void *library, cuplug__library_names *names);
 
 /* The file that holds an address, as the dynamic linker knows it, or "/proc/self/exe"; "" when none
  * does. Waits for no thread that loads a library. */
 const char *cuplug__library_of(const void *address);
+
+/* 1 if no code of a library can change how its thread computes (base/rounding.h): there is no
+ * instruction that does, and it calls functions of the C and C++ libraries alone, none of which
+ * does. Reading the register takes 5 ns on some CPUs, which calls of such libraries are spared. */
+int cuplug__library_keeps_rounding(void *library);
 
 /* ---- Copies in memory ------------------------------------------------------------------------ */
 

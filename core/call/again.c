@@ -16,7 +16,7 @@ static const cuplug_error not_called = {.status = CUPLUG_NOT_CALLED};
 
 /* 1 where calls differ in nothing but addresses and scalars: on the host, and without what is made
  * for each of them. */
-static int can_be_kept(const cuplug__known *known, const cuplug__overload *o) {
+static int can_be_kept(const cuplug__cached_match *known, const cuplug__overload *o) {
   const cuplug_signature *s = known->signature;
   if (known->home.type != CUPLUG_CPU || !o->prefers_host || !o->host || o->states || o->reshape ||
       o->row->flags & (CUPLUG_ROW_HANDLES | CUPLUG_ROW_ELEMENT_RANGES) || s->n_lists ||
@@ -31,15 +31,15 @@ static int can_be_kept(const cuplug__known *known, const cuplug__overload *o) {
 
 /* Fills what later calls find: the frame as cuplug_run leaves it, and the call. Returns 0 where the
  * arguments are not like those of the match. */
-static __attribute__((noinline)) int keep(const cuplug__known *known, const cuplug_argument *args,
-                                          cuplug_operator *op) {
+static __attribute__((noinline)) int keep(const cuplug__cached_match *known,
+                                          const cuplug_argument *args, cuplug_operator *op) {
   cuplug__again *again = known->again;
   kept_call *kept = (kept_call *)again->call;
   cuplug_frame *f = &again->frame;
   cuplug__overload *o = &op->overloads[known->row];
   if (!atomic_load_explicit(&op->loaded, memory_order_acquire)) return 1;
   if (!can_be_kept(known, o)) return again->state = CUPLUG__AGAIN_NEVER, 1;
-  if (cuplug__recall(op, args, known->n_args, f) != known) return 0;
+  if (cuplug__match_cache_find(op, args, known->n_args, f) != known) return 0;
   for (uint32_t k = 0; k < known->n_inputs; k++)
     f->tensors[k].shape = (int64_t *)known->arrays[k].shape; /* the caller's ends with the call */
   cuplug__start_frame(op, f);
@@ -47,7 +47,8 @@ static __attribute__((noinline)) int keep(const cuplug__known *known, const cupl
   f->device = f->home;
   f->n_scalars = o->n_scalars;
   f->supplied_mask = (1ull << (f->n_tensors - f->n_inputs)) - 1;
-  if (o->row->flags & CUPLUG_ROW_TAKES_STRIDES && !o->implies_strides) cuplug__write_strides(f);
+  if (o->row->flags & CUPLUG_ROW_TAKES_STRIDES && !o->null_strides_when_contiguous)
+    cuplug__write_strides(f);
   kept->run = (cuplug__run){
       .frame = f, .overload = o, .error = &again->error, .device = f->home, .tensors = f->tensors};
   cuplug__fill_call(&kept->run, &kept->call);
@@ -57,7 +58,8 @@ static __attribute__((noinline)) int keep(const cuplug__known *known, const cupl
 }
 
 /* A match that is not ready is found no less: there is no other. */
-static inline int restore(const cuplug__known *known, const cuplug_argument *args, void *op) {
+static inline int restore(const cuplug__cached_match *known, const cuplug_argument *args,
+                          void *op) {
   const uint32_t n = known->n_inputs;
   cuplug__again *again = known->again;
   if (again->state != CUPLUG__AGAIN_READY)
@@ -84,7 +86,7 @@ static inline int is_apart(const cuplug_frame *f, uint32_t k, const cuplug_tenso
   return 1;
 }
 
-static inline int take_outputs(const cuplug__known *known, const cuplug_argument *given) {
+static inline int take_outputs(const cuplug__cached_match *known, const cuplug_argument *given) {
   cuplug_frame *f = &known->again->frame;
   for (uint32_t k = known->n_inputs; k < known->n_tensors; k++, given++) {
     if (!cuplug__is_alike(given, &known->arrays[k]) || !is_apart(f, k, &given->tensor)) return 0;
@@ -93,7 +95,7 @@ static inline int take_outputs(const cuplug__known *known, const cuplug_argument
   return 1;
 }
 
-static __attribute__((noinline)) int take_scalars(const cuplug__known *known,
+static __attribute__((noinline)) int take_scalars(const cuplug__cached_match *known,
                                                   const cuplug_argument *args) {
   kept_call *kept = (kept_call *)known->again->call;
   cuplug_frame *f = &known->again->frame;
@@ -114,12 +116,12 @@ static __attribute__((noinline)) const cuplug_error *end(cuplug__again *again, i
 const cuplug_error *cuplug_call_again(cuplug_operator *op, uint32_t row,
                                       const cuplug_argument *args, uint32_t n_parameters,
                                       uint32_t n_outputs) {
-  const cuplug__known *known = cuplug__find_known(op, args, n_parameters, restore, op);
+  const cuplug__cached_match *known = cuplug__find_known(op, args, n_parameters, restore, op);
   if (!known || known->again->state != CUPLUG__AGAIN_READY ||
       (known->row != row && row != CUPLUG_ANY_ROW) ||
       known->n_inputs + n_outputs != known->n_tensors ||
       (n_outputs && !take_outputs(known, args + n_parameters)) ||
-      (!known->is_settled && !take_scalars(known, args)))
+      (!known->needs_no_scalar_match && !take_scalars(known, args)))
     return &not_called;
   cuplug__again *again = known->again;
   kept_call *kept = (kept_call *)again->call;

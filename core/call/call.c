@@ -18,7 +18,7 @@
 #include "entry/prepare.h"
 #include "entry/run.h"
 #include "registry/operator.h"
-#include "staging/spread.h"
+#include "staging/all_gpus.h"
 #include "staging/stage.h"
 
 #include <string.h>
@@ -27,13 +27,13 @@ static int run_prepared(cuplug__run *run) {
   cuplug_frame *f = run->frame;
   cuplug__cuda_note_operator(f->op->name);
   if (f->home.type == CUPLUG_CPU) {
-    cuplug__spread_inputs(f);
+    cuplug__broadcast_inputs(f);
     return cuplug__run_staged(run, 0, 0);
   }
   run->stream = CUPLUG__STREAM(f->stream);
   int status = cuplug__calls_begin(&run->overload->names, run->device.id, run->stream, f->origins,
                                    f->n_origins, &run->fault, &f->origin, run->error);
-  if (status) return cuplug__named(run, status);
+  if (status) return cuplug__prefix_operator_name(run, status);
   status = cuplug__call_entry(run);
   if (status || f->home.type || f->stream) return status;
   /* Without arrays and a stream there is nothing that later work could be ordered by: wait. */
@@ -43,7 +43,7 @@ static int run_prepared(cuplug__run *run) {
 
 /* The first run, which pins memory and loads code, and those that wait. */
 static int run_relaxed(cuplug__run *run) {
-  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   int status = cuplug__ready_run(run);
   return status ? status : run_prepared(run);
 }
@@ -64,7 +64,7 @@ static int refuse_lists(const cuplug__run *run) {
 
 static int run_on_all(cuplug__run *run) {
   cuplug__cuda_note_operator(run->frame->op->name);
-  cuplug__spread_inputs(run->frame);
+  cuplug__broadcast_inputs(run->frame);
   int status = cuplug__run_on_all(run);
   run->frame->device = run->device;
   return status;
@@ -81,7 +81,7 @@ static __attribute__((noinline)) int run_cuda(cuplug__run *run) {
   if ((status = cuplug__calls_check(run->error))) return status;
   if (run->device.id == CUPLUG_ALL_GPUS) return run_on_all(run);
   CUPLUG__ENTERED context = cuplug__cuda_enter(run->device.id, run->error);
-  return context.status ? cuplug__named(run, context.status) : run_entered(run);
+  return context.status ? cuplug__prefix_operator_name(run, context.status) : run_entered(run);
 }
 
 static int run_host(cuplug__run *run) {
@@ -102,15 +102,16 @@ cuplug_device cuplug__default_place(const cuplug_frame *f) {
   return (cuplug_device){on_host ? CUPLUG_CPU : CUPLUG_CUDA, 0};
 }
 
-uint64_t cuplug_wanted_copies(const cuplug_frame *f) {
+uint64_t cuplug_required_copies(const cuplug_frame *f) {
   if (!f->copy_mask || f->home.type != CUPLUG_CPU) return f->copy_mask;
   const int takes_strides = (f->op->overloads[f->row].row->flags & CUPLUG_ROW_TAKES_STRIDES) != 0;
   if (cuplug__where(f).type == CUPLUG_CUDA)
-    return takes_strides ? f->copy_mask : f->odd_mask | (f->copy_mask & f->signature->host_arrays);
-  return cuplug__takes_blocks(f) ? 0 : f->copy_mask;
+    return takes_strides ? f->copy_mask
+                         : f->unaligned_stride_mask | (f->copy_mask & f->signature->host_arrays);
+  return cuplug__can_run_in_blocks(f) ? 0 : f->copy_mask;
 }
 
-int cuplug_check_place(const cuplug_frame *f, cuplug_error *error) {
+int cuplug_check_device(const cuplug_frame *f, cuplug_error *error) {
   if (f->home.type || f->device.type != CUPLUG_CUDA || f->device.id != CUPLUG_ALL_GPUS)
     return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
@@ -122,7 +123,7 @@ int cuplug_check_place(const cuplug_frame *f, cuplug_error *error) {
  * call, whose stack need not have room for its texts then. */
 static __attribute__((noinline)) int check_frame(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_parameter *parameters = f->signature->parameters;
-  const uint64_t copy_mask = cuplug_wanted_copies(f);
+  const uint64_t copy_mask = cuplug_required_copies(f);
   if (copy_mask & CUPLUG_COPY_ITEMS)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: got a list with strided or misaligned arrays, expected C-contiguous "
@@ -162,7 +163,7 @@ static inline int is_ready(const cuplug_frame *f) {
 static inline int wants_strides(const cuplug__run *run) {
   const cuplug__overload *o = run->overload;
   if (!(o->row->flags & CUPLUG_ROW_TAKES_STRIDES)) return 0;
-  return !o->implies_strides || run->device.type != run->frame->home.type;
+  return !o->null_strides_when_contiguous || run->device.type != run->frame->home.type;
 }
 
 static int run_where(cuplug__run *run) {

@@ -5,8 +5,8 @@
 
 #include "arguments/bind.h"
 #include "base/library.h"
-#include "base/own.h"
 #include "base/status.h"
+#include "base/thread_buffers.h"
 #include "cuda/calls.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
@@ -14,7 +14,7 @@
 #include "cuda/stream.h"
 #include "entry/elements.h"
 #include "host/copies.h"
-#include "host/team.h"
+#include "host/thread_pool.h"
 #include "host/view.h"
 #include "registry/plugin.h"
 #include "signature/formula.h"
@@ -27,14 +27,14 @@
   X(fail)                    \
   X(no_memory)               \
   X(prefix)                  \
-  X(own_for)                 \
-  X(own_grow)                \
+  X(thread_buffer_for)       \
+  X(thread_buffer_grow)      \
   X(library_of)              \
   X(library_open)            \
   X(library_symbol)          \
   X(write_strides)           \
   X(capture_query)           \
-  X(capture_relax)           \
+  X(capture_allow_unsafe)    \
   X(capture_restore)         \
   X(cuda_start)              \
   X(cuda_enter)              \
@@ -50,7 +50,7 @@
   X(stream_synchronize)      \
   X(team_run)                \
   X(elements_run)            \
-  X(elements_still)          \
+  X(row_constant_inputs)     \
   X(view_array)              \
   X(view_is_transposed)      \
   X(host_copy_whole)         \

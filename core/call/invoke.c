@@ -151,7 +151,7 @@ static void set_options(cuplug_frame *f, cuplug_options *options) {
 static int run_bound(cuplug_frame *f, const cuplug_argument *outputs, uint32_t n,
                      cuplug_error *error) {
   uint32_t n_missing;
-  int status = cuplug_check_place(f, error);
+  int status = cuplug_check_device(f, error);
   if (status) return status;
   status = take_outputs(f, outputs, n, &n_missing, error);
   if (!status && n_missing) status = allocate_outputs(f, outputs, n, error);

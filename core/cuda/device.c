@@ -81,7 +81,7 @@ int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *
 int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
   uint64_t freed;
   CUPLUG__ENTER_OR_RETURN(device, error);
-  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   return cuplug__memory_trim(device, freed_bytes ? freed_bytes : &freed, error);
 }
 

@@ -17,7 +17,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cuplug_fault *unused; /* under the lock; the next one's address is in `position` */
 
 static int allocate_pinned(void **pinned) {
-  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   return cuplug__driver.cuMemHostAlloc(pinned, sizeof(cuplug__fault_block),
                                        CUPLUG__HOST_PORTABLE | CUPLUG__HOST_MAPPED);
 }

@@ -3,9 +3,9 @@
 #include "cuda/memory.h"
 
 #include "base/status.h"
+#include "cuda/channel.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
-#include "cuda/lane.h"
 #include "cuda/stream.h"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ static CUmemoryPool _Atomic pools[CUPLUG__MAX_GPUS];
 static cuplug_reclaim *_Atomic reclaim_others;
 
 static int create_pool(int32_t device, CUmemoryPool *pool) {
-  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   const cuplug__gpu *gpu = &cuplug__gpus[device];
   cuplug__pool_properties properties = {.allocation_type = CUPLUG__ALLOCATION_PINNED,
                                         .location_type = CUPLUG__LOCATION_DEVICE,
@@ -187,7 +187,7 @@ static int give_back(int32_t device, CUmemoryPool pool, void *stream) {
     if (free_kept(device)) cuplug__driver.cuStreamSynchronize(CUPLUG__STREAM(NULL));
     cuplug__driver.cuStreamSynchronize(stream);
   }
-  cuplug__lanes_trim(device);
+  cuplug__channels_trim(device);
   return cuplug__driver.cuMemPoolTrimTo(pool, 0);
 }
 
@@ -195,7 +195,7 @@ static int give_back(int32_t device, CUmemoryPool pool, void *stream) {
 static int allocate_again(int32_t device, size_t bytes, CUmemoryPool pool, void *stream,
                           CUdeviceptr *address, char *held) {
   cuplug_reclaim *reclaim = atomic_load(&reclaim_others);
-  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   give_back(device, pool, stream);
   int code = cuplug__driver.cuMemAllocFromPoolAsync(address, bytes, pool, stream);
   if (code == CUPLUG__CU_OUT_OF_MEMORY && reclaim) {
@@ -258,7 +258,7 @@ int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error 
                                .reserved_bytes = pool_attribute(pool, CUPLUG__POOL_RESERVED),
                                .used_bytes = used_bytes(device, pool),
                                .most_used_bytes = pool_attribute(pool, CUPLUG__POOL_MOST_USED),
-                               .pinned_bytes = cuplug__lanes_pinned(device)};
+                               .pinned_bytes = cuplug__channels_pinned(device)};
   return CUPLUG_OK;
 }
 

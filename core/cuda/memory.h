@@ -17,7 +17,7 @@ int cuplug__device_release(int32_t device, void *pointer, uint64_t bytes, void *
                            cuplug_error *error);
 
 int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error *error);
-/* Gives back what nobody uses: of the pool, and the free lanes. Waits for the default stream. */
+/* Gives back what nobody uses: of the pool, and the free channels. Waits for the default stream. */
 int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error);
 
 /* 1 when all these bytes of the host are pinned, allocated or registered as one block, whoever did

@@ -16,7 +16,7 @@ static int exchange(CUstreamCaptureMode mode) {
   return (int)mode;
 }
 
-int cuplug__capture_relax(void) { return exchange(CUPLUG__CAPTURE_RELAXED); }
+int cuplug__capture_allow_unsafe(void) { return exchange(CUPLUG__CAPTURE_RELAXED); }
 
 void cuplug__capture_restore(const int *mode) { exchange((CUstreamCaptureMode)*mode); }
 
@@ -101,7 +101,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cuplug__second *idle[CUPLUG__MAX_GPUS]; /* under the lock */
 
 static int create(int32_t device, cuplug__second **second, cuplug_error *error) {
-  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   CUstream stream = NULL;
   cuplug__second *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return cuplug__no_memory(error, "making a second stream");

@@ -18,10 +18,10 @@ int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_erro
 
 /* What allocates, loads or waits would spoil a graph capture under way in this process, unless this
  * thread's mode is relaxed meanwhile. Declares the mode that is gone back to where the block ends:
- *     CUPLUG__RELAXED mode = cuplug__capture_relax();
+ *     CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
  */
 #define CUPLUG__RELAXED __attribute__((unused, cleanup(cuplug__capture_restore))) int
-int cuplug__capture_relax(void);
+int cuplug__capture_allow_unsafe(void);
 void cuplug__capture_restore(const int *mode);
 /* Whether work put on a stream becomes part of a graph. Return the driver's code: the legacy stream
  * cannot be asked while a stream that it waits for is captured. */

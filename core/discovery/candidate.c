@@ -4,7 +4,7 @@
 #include "base/index.h"
 #include "base/status.h"
 #include "discovery/elf.h"
-#include "discovery/owner.h"
+#include "discovery/permissions.h"
 
 #include <errno.h>
 #include <fcntl.h>

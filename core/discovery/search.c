@@ -3,7 +3,7 @@
 
 #include "base/index.h"
 #include "base/status.h"
-#include "discovery/owner.h"
+#include "discovery/permissions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,13 +16,14 @@
 static const char doing[] = "searching for plugins";
 
 /* A directory is refused: state and reason. */
-static int refuse(cuplug__place *place, int state, const char *reason, cuplug_error *error) {
+static int refuse(cuplug__search_directory *place, int state, const char *reason,
+                  cuplug_error *error) {
   place->directory.state = state;
   place->directory.reason = strdup(reason);
   return place->directory.reason ? CUPLUG_OK : cuplug__no_memory(error, doing);
 }
 
-static int refuse_unopened(cuplug__place *place, int code, cuplug_error *error) {
+static int refuse_unopened(cuplug__search_directory *place, int code, cuplug_error *error) {
   char reason[128];
   if (code == ENOMEM) return cuplug__no_memory(error, doing);
   if (code == ENOENT) return refuse(place, CUPLUG_STATE_MISSING, "does not exist", error);
@@ -31,14 +32,15 @@ static int refuse_unopened(cuplug__place *place, int code, cuplug_error *error) 
   return refuse(place, CUPLUG_STATE_REJECTED, reason, error);
 }
 
-static const cuplug__place *earlier(const cuplug__search *search, const cuplug__place *place) {
-  for (const cuplug__place *p = search->places; p < place; p++)
+static const cuplug__search_directory *earlier(const cuplug__search *search,
+                                               const cuplug__search_directory *place) {
+  for (const cuplug__search_directory *p = search->places; p < place; p++)
     if (p->fd >= 0 && p->device == place->device && p->inode == place->inode) return p;
   return NULL;
 }
 
 /* Takes over the descriptor of a directory, unless it counts already. */
-static int take_opened(const cuplug__search *search, cuplug__place *place, int fd,
+static int take_opened(const cuplug__search *search, cuplug__search_directory *place, int fd,
                        cuplug_error *error) {
   struct stat status;
   cuplug_error reason;
@@ -49,7 +51,7 @@ static int take_opened(const cuplug__search *search, cuplug__place *place, int f
   }
   place->device = status.st_dev;
   place->inode = status.st_ino;
-  const cuplug__place *same = earlier(search, place);
+  const cuplug__search_directory *same = earlier(search, place);
   if (!same) {
     place->fd = fd;
     return CUPLUG_OK;
@@ -59,7 +61,8 @@ static int take_opened(const cuplug__search *search, cuplug__place *place, int f
   return refuse(place, CUPLUG_STATE_DUPLICATE, reason.message, error);
 }
 
-static int check_place(const cuplug__search *search, cuplug__place *place, cuplug_error *error) {
+static int check_place(const cuplug__search *search, cuplug__search_directory *place,
+                       cuplug_error *error) {
   const char *path = place->directory.path;
   cuplug_error reason;
   if (*path != '/')
@@ -80,10 +83,10 @@ static int add_place(cuplug__search *search, int origin, const char *path, size_
   while (n > 1 && path[n - 1] == '/') n--;
   if (!n) return CUPLUG_OK;
   size_t bytes = (search->n_places + 1) * sizeof(*search->places);
-  cuplug__place *places = realloc(search->places, bytes);
+  cuplug__search_directory *places = realloc(search->places, bytes);
   if (!places) return cuplug__no_memory(error, doing);
   search->places = places;
-  cuplug__place *place = &places[search->n_places];
+  cuplug__search_directory *place = &places[search->n_places];
   memset(place, 0, sizeof(*place));
   place->fd = -1;
   place->directory.origin = origin;
@@ -127,7 +130,7 @@ static int add_user(cuplug__search *search, cuplug_error *error) {
 
 /* The folder `cuplug` beside the core's own file. */
 static int add_stock(cuplug__search *search, cuplug_error *error) {
-  const char *folder = cuplug__own_folder();
+  const char *folder = cuplug__install_directory();
   return add_joined(search, CUPLUG_ORIGIN_STOCK, folder, strlen(folder), "/cuplug", error);
 }
 
@@ -149,7 +152,7 @@ int cuplug__search_start(cuplug__search *search, const cuplug__added *added, cup
 
 void cuplug__search_end(cuplug__search *search) {
   for (size_t k = 0; k < search->n_places; k++) {
-    cuplug__place *place = &search->places[k];
+    cuplug__search_directory *place = &search->places[k];
     if (place->fd >= 0) close(place->fd);
     free(place->directory.path);
     free(place->directory.reason);
@@ -168,8 +171,8 @@ static int compare_names(const struct dirent **a, const struct dirent **b) {
   return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-int cuplug__search_names(const cuplug__place *place, struct dirent ***names, size_t *n_names,
-                         cuplug_error *error) {
+int cuplug__search_names(const cuplug__search_directory *place, struct dirent ***names,
+                         size_t *n_names, cuplug_error *error) {
   const int n = scandirat(place->fd, ".", names, is_candidate, compare_names);
   *n_names = n < 0 ? 0 : (size_t)n;
   if (n >= 0) return CUPLUG_OK;

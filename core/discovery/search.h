@@ -17,15 +17,15 @@ struct cuplug_directory {
 };
 
 /* A directory of the search path; its fd is open while its state is OK. */
-typedef struct cuplug__place {
+typedef struct cuplug__search_directory {
   cuplug_directory directory; /* strings owned */
   int fd;
   dev_t device;
   ino_t inode;
-} cuplug__place;
+} cuplug__search_directory;
 
 typedef struct cuplug__search {
-  cuplug__place *places; /* in search order; owned */
+  cuplug__search_directory *places; /* in search order; owned */
   size_t n_places;
   cuplug__trust trust;
 } cuplug__search;
@@ -43,8 +43,8 @@ void cuplug__search_end(cuplug__search *search);
 
 /* The names lib*.so in a directory, in bytewise order; all of it is the caller's to free. On
  * ERROR_PLUGIN it cannot be read. */
-int cuplug__search_names(const cuplug__place *place, struct dirent ***names, size_t *n_names,
-                         cuplug_error *error);
+int cuplug__search_names(const cuplug__search_directory *place, struct dirent ***names,
+                         size_t *n_names, cuplug_error *error);
 
 /* directory/name, to be freed; NULL when memory ran out. */
 char *cuplug__join(const char *directory, const char *name);

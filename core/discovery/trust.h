@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_DISCOVERY_TRUST_H
 #define CUPLUG_CORE_DISCOVERY_TRUST_H
 
-#include "discovery/owner.h"
+#include "discovery/permissions.h"
 
 #include <cuplug/host.h>
 

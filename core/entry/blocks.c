@@ -35,12 +35,13 @@ static int can_be_moved(const cuplug_tensor *x) {
   return !cuplug__view_is_transposed(&view);
 }
 
-int cuplug__takes_blocks(const cuplug_frame *f) {
+int cuplug__can_run_in_blocks(const cuplug_frame *f) {
   const cuplug__overload *o = &f->op->overloads[f->row];
   const uint32_t flags = o->row->flags;
   if (!(flags & CUPLUG_ROW_NEVER_WAITS) || flags & CUPLUG_ROW_KEEPS_WHOLE || !*o->row->host_entry ||
-      o->reshape || f->signature->n_lists || f->signature->optional_outputs || f->odd_mask ||
-      f->signature->has_guarantees || f->n_tensors > CUPLUG_MAX_LOOP_ARRAYS)
+      o->reshape || f->signature->n_lists || f->signature->optional_outputs ||
+      f->unaligned_stride_mask || f->signature->has_guarantees ||
+      f->n_tensors > CUPLUG_MAX_LOOP_ARRAYS)
     return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     if (!has_loop_alone(f, k)) return 0;
@@ -85,8 +86,8 @@ int cuplug__call_for_blocks(cuplug__run *run) {
   cuplug_frame *f = run->frame;
   void *data[CUPLUG_MAX_LOOP_ARRAYS];
   blocks b = {.run = run, .error = run->error};
-  cuplug__roles roles = {.n_inputs = f->n_inputs, .is_dear = 1, .is_of_bits = 1};
-  cuplug__spread_inputs(f);
+  cuplug__roles roles = {.n_inputs = f->n_inputs, .is_expensive = 1, .takes_raw_halves = 1};
+  cuplug__broadcast_inputs(f);
   cuplug__write_strides(f);
   const int32_t ndim = f->tensors[0].ndim;
   long long strides[ndim + 1][CUPLUG_MAX_LOOP_ARRAYS];

@@ -8,7 +8,7 @@
 
 /* 1 when a bound frame that will run on the host needs no copies of the inputs in its copy_mask:
  * all its arrays have loop dimensions alone, and its entry takes microseconds. */
-int cuplug__takes_blocks(const cuplug_frame *frame);
+int cuplug__can_run_in_blocks(const cuplug_frame *frame);
 
 /* Calls the entry for all elements. Returns its status. */
 int cuplug__call_for_blocks(cuplug__run *run);

@@ -2,8 +2,8 @@
 #include "entry/elements.h"
 
 #include "base/status.h"
-#include "host/move.h"
-#include "host/team.h"
+#include "host/strided_copy.h"
+#include "host/thread_pool.h"
 #include "host/view.h"
 
 #include <cuplug/halves.h>
@@ -29,12 +29,12 @@ typedef struct operand {
   void (*load)(float *to, const uint16_t *from, size_t n); /* NULL: the code reads what is stored */
   void (*store)(uint16_t *to, const float *from, size_t n);
   int8_t is_read, is_written;
-  int8_t is_raw;      /* the code reads it wherever it likes */
-  int8_t is_together; /* the elements of each block lie together in memory */
-  int8_t is_still;    /* one element for the whole loop */
-  int8_t is_of_row;   /* the code takes one element for a row */
-  int8_t is_past;     /* so large that it is stored past the caches */
-  int8_t has_block;   /* the code may not meet it where it lies */
+  int8_t is_raw;         /* the code reads it wherever it likes */
+  int8_t is_together;    /* the elements of each block lie together in memory */
+  int8_t is_still;       /* one element for the whole loop */
+  int8_t is_of_row;      /* the code takes one element for a row */
+  int8_t is_nontemporal; /* so large that it is stored past the caches */
+  int8_t has_block;      /* the code may not meet it where it lies */
 } operand;
 
 typedef struct elements {
@@ -43,12 +43,12 @@ typedef struct elements {
   cuplug_loop_part *code;
   uint32_t n_arrays;
   int wants_groups;
-  int is_past;    /* an output is */
-  int has_halves; /* elements are converted */
-  int64_t row;    /* elements of a row, where blocks end where rows do; or 0 */
-  int64_t room;   /* elements of a block: a power of two */
-  int64_t step;   /* blocks end at multiples of it, counted from `lead` before the first element */
-  int64_t grain;  /* elements of a thread's range */
+  int is_nontemporal; /* an output is */
+  int has_halves;     /* elements are converted */
+  int64_t row;        /* elements of a row, where blocks end where rows do; or 0 */
+  int64_t room;       /* elements of a block: a power of two */
+  int64_t step;  /* blocks end at multiples of it, counted from `lead` before the first element */
+  int64_t grain; /* elements of a thread's range */
   int64_t lead;
   operand *of;
 } elements;
@@ -96,12 +96,12 @@ static void read_block(const work *w, const operand *x, char *block, int64_t beg
 static void write_block(const work *w, const operand *x, char *block, int64_t begin, int64_t m) {
   char *together = direct(x, begin);
   if (x->store) {
-    char *to = together && !x->is_past ? together : (char *)w->halves;
+    char *to = together && !x->is_nontemporal ? together : (char *)w->halves;
     x->store((uint16_t *)(void *)to, (const float *)(const void *)block, (size_t)m);
     if (to == together) return;
     block = to;
   }
-  if (x->is_past)
+  if (x->is_nontemporal)
     cuplug_copy_nontemporal(together, block, (size_t)(m * x->bytes));
   else
     cuplug__view_write(&x->view, first_byte(x, begin), first_byte(x, m), block);
@@ -122,7 +122,7 @@ static void take(const elements *e, work *w, int64_t begin, int64_t m, int64_t e
     if (x->is_still || x->is_raw || x->is_of_row) continue;
     char *together = direct(x, begin);
     if (x->ahead) cuplug_prefetch(together, (size_t)(m * x->bytes), x->ahead);
-    if (together && end == m && !x->load && !x->is_past) {
+    if (together && end == m && !x->load && !x->is_nontemporal) {
       w->at[k] = together;
     } else if (x->is_read) {
       read_block(w, x, w->blocks[k], begin, m);
@@ -144,7 +144,7 @@ static void run_blocks(const elements *e, work *w, int64_t from, int64_t to) {
       if (e->of[k].is_written && w->at[k] == w->blocks[k])
         write_block(w, &e->of[k], w->blocks[k], begin, m);
   }
-  if (e->is_past) cuplug_nontemporal_fence();
+  if (e->is_nontemporal) cuplug_nontemporal_fence();
 }
 
 /* ---- Threads --------------------------------------------------------------------------------- */
@@ -191,8 +191,8 @@ static int is_half_type(const cuplug_tensor *t) {
   return type == CUPLUG_FLOAT16 || type == CUPLUG_BFLOAT16;
 }
 
-uint64_t cuplug__elements_still(const cuplug_loop *loop, const cuplug_tensor *tensors,
-                                const cuplug__roles *roles) {
+uint64_t cuplug__row_constant_inputs(const cuplug_loop *loop, const cuplug_tensor *tensors,
+                                     const cuplug__roles *roles) {
   uint64_t found = 0;
   if (loop->n < PARALLEL_FROM || loop->ndim < 2 || loop->sizes[loop->ndim - 1] < ROW_FROM) return 0;
   for (uint32_t k = 0; k < roles->n_inputs; k++) {
@@ -208,7 +208,7 @@ static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cupl
   const int is_output = k >= roles->n_inputs;
   x->is_raw = roles->raw >> k & 1;
   x->is_of_row = roles->still >> k & 1;
-  const int is_half = !x->is_raw && !roles->is_of_bits && is_half_type(t);
+  const int is_half = !x->is_raw && !roles->takes_raw_halves && is_half_type(t);
   x->bytes = cuplug_element_bytes(t);
   cuplug__view_bytes(&x->view, e->call->data[k], (uint64_t)x->bytes);
   for (int d = e->loop->ndim - 1; d >= 0; d--)
@@ -222,10 +222,10 @@ static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cupl
   x->is_still = !x->is_written && e->loop->ndim > 0 && n_still(e->loop, k) == e->loop->ndim;
   const int flat = cuplug__view_is_contiguous(&x->view);
   x->is_together = flat || (e->row && last_stride(e->loop, k) == 1);
-  x->is_past = is_output && flat && e->loop->n >= CUPLUG_NONTEMPORAL_FROM / x->bytes;
-  e->is_past |= x->is_past;
+  x->is_nontemporal = is_output && flat && e->loop->n >= CUPLUG_NONTEMPORAL_FROM / x->bytes;
+  e->is_nontemporal |= x->is_nontemporal;
   e->has_halves |= is_half;
-  if (x->is_past) e->lead = (uintptr_t)x->view.data % CUPLUG_LINE_BYTES / (uint64_t)x->bytes;
+  if (x->is_nontemporal) e->lead = (uintptr_t)x->view.data % CUPLUG_LINE_BYTES / (uint64_t)x->bytes;
 }
 
 /* What a processor does not foresee: behind a row, the one below it, and what lies ahead where
@@ -233,15 +233,16 @@ static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cupl
 static int64_t ahead_of(const elements *e, uint32_t k) {
   const operand *x = &e->of[k];
   if (!x->is_read || !x->is_together) return 0;
-  if (cuplug__view_is_contiguous(&x->view)) return e->is_past && !x->load ? CUPLUG_AHEAD_BYTES : 0;
+  if (cuplug__view_is_contiguous(&x->view))
+    return e->is_nontemporal && !x->load ? CUPLUG_AHEAD_BYTES : 0;
   return e->loop->strides[e->loop->ndim - 2][k] * x->bytes;
 }
 
 /* Blocks of a size that serves all arrays: larger ones where a block costs more, by the code or by
  * arrays that are broadcast. */
-static void choose_blocks(elements *e, int is_dear) {
+static void choose_blocks(elements *e, int is_expensive) {
   int64_t widest = 1, widest_stored = 1, n_blocks = 0;
-  int needs_blocks = e->is_past;
+  int needs_blocks = e->is_nontemporal;
   for (uint32_t k = 0; k < e->n_arrays; k++) {
     const operand *x = &e->of[k];
     if (x->code_bytes > widest) widest = x->code_bytes;
@@ -250,18 +251,18 @@ static void choose_blocks(elements *e, int is_dear) {
     e->of[k].ahead = 0;
     if (x->is_of_row) continue;
     needs_blocks |= x->load || !x->is_together;
-    e->of[k].has_block =
-        !x->is_raw && (e->wants_groups || x->load || !x->is_together || x->is_still || x->is_past);
+    e->of[k].has_block = !x->is_raw && (e->wants_groups || x->load || !x->is_together ||
+                                        x->is_still || x->is_nontemporal);
     n_blocks += e->of[k].has_block;
     e->of[k].ahead = ahead_of(e, k);
-    is_dear |= !x->is_still && n_still(e->loop, k);
+    is_expensive |= !x->is_still && n_still(e->loop, k);
   }
   e->room = CUPLUG_GROUP;
   while (e->room < GRAIN && 2 * e->room * widest * n_blocks <= BLOCK_BYTES) e->room *= 2;
   e->step = needs_blocks ? e->room : WHOLE;
   e->grain = needs_blocks || widest > GRAIN_BYTES / GRAIN ? GRAIN : GRAIN_BYTES / widest;
-  const int64_t past = is_dear ? e->room : CUPLUG_NONTEMPORAL_BLOCK / widest_stored;
-  if (e->is_past) e->step = least(e->room, past > CUPLUG_GROUP ? past : CUPLUG_GROUP);
+  const int64_t past = is_expensive ? e->room : CUPLUG_NONTEMPORAL_BLOCK / widest_stored;
+  if (e->is_nontemporal) e->step = least(e->room, past > CUPLUG_GROUP ? past : CUPLUG_GROUP);
 }
 
 static void run(const cuplug_loop_call *call, cuplug_loop_part *code, const cuplug_tensor *tensors,
@@ -276,7 +277,7 @@ static void run(const cuplug_loop_call *call, cuplug_loop_part *code, const cupl
   if (loop->ndim > 1 && loop->sizes[loop->ndim - 1] >= ROW_FROM)
     e.row = loop->sizes[loop->ndim - 1];
   for (uint32_t k = 0; k < e.n_arrays; k++) describe(&e, k, &tensors[k], roles);
-  choose_blocks(&e, roles->is_dear);
+  choose_blocks(&e, roles->is_expensive);
   if (loop->n < PARALLEL_FROM || cuplug__team_threads() == 1)
     run_range(&e, 0, loop->n);
   else

@@ -15,13 +15,13 @@
 typedef struct cuplug__roles {
   uint32_t n_inputs;
   uint64_t inout, raw, still;
-  int is_dear, is_of_bits;
+  int is_expensive, takes_raw_halves;
 } cuplug__roles;
 
 /* Of large arrays in long rows, a bit for each input that stands still along a row, but moves from
  * row to row, and that the code reads as it is stored. */
-uint64_t cuplug__elements_still(const cuplug_loop *loop, const cuplug_tensor *tensors,
-                                const cuplug__roles *roles);
+uint64_t cuplug__row_constant_inputs(const cuplug_loop *loop, const cuplug_tensor *tensors,
+                                     const cuplug__roles *roles);
 
 /* Calls the code, a cuplug_loop_part, for all elements of the call's loop. `tensors` are the
  * arrays as the call has them. With `wants_groups` the code gets elements in groups of

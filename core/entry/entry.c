@@ -107,7 +107,7 @@ int cuplug__call_entry(cuplug__run *run) {
   if (f->signature->n_lists && !f->apart) point_lists(run);
   if (f->signature->zero_outputs) {
     const int failed = cuplug__zero_outputs(run);
-    if (failed) return cuplug__named(run, failed);
+    if (failed) return cuplug__prefix_operator_name(run, failed);
   }
   cuplug_call call;
   fill_call(run, &call);

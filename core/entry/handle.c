@@ -28,7 +28,7 @@ static int close_entered(const cuplug_handle *h, cuplug_error *error) {
 static int close_on_gpu(const cuplug_handle *h, cuplug_error *error) {
   CUPLUG__ENTERED context = cuplug__cuda_enter(h->device.id, error);
   if (context.status) return context.status;
-  CUPLUG__RELAXED mode = cuplug__capture_relax(); /* it may free while a graph is captured */
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe(); /* it may free while a graph is captured */
   return close_entered(h, error);
 }
 

@@ -99,7 +99,7 @@ int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error) {
     cuplug__prefix(error, "%s: ", op->name);
     return context.status;
   }
-  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   return prepare_entered(op, device, error);
 }
 
@@ -126,7 +126,8 @@ static int make_entered(const cuplug__states *states, const cuplug_call *call, c
 static int make(const cuplug__states *states, const cuplug_call *call, cuplug_error *error,
                 void **state) {
   if (call->device.type != CUPLUG_CUDA) return make_entered(states, call, error, state);
-  CUPLUG__RELAXED mode = cuplug__capture_relax(); /* it may allocate while a graph is captured */
+  CUPLUG__RELAXED mode =
+      cuplug__capture_allow_unsafe(); /* it may allocate while a graph is captured */
   return make_entered(states, call, error, state);
 }
 

@@ -44,7 +44,7 @@ static inline int cuplug__is_written(const cuplug__run *run, uint32_t k) {
 
 /* Puts the operator's name before the message when something outside of the entry has failed.
  * Returns `status`. */
-static inline int cuplug__named(const cuplug__run *run, int status) {
+static inline int cuplug__prefix_operator_name(const cuplug__run *run, int status) {
   if (status) cuplug__prefix(run->error, "%s: ", run->frame->op->name);
   return status;
 }

@@ -10,7 +10,7 @@
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "entry/run.h"
-#include "host/team.h"
+#include "host/thread_pool.h"
 
 #include <internal/gpus.h>
 #include <inttypes.h>

@@ -92,7 +92,7 @@ static void keep(block b) {
 }
 
 /* The smallest that is large enough, and not so much larger that the rest would be missed. */
-static int find_kept(uint64_t bytes, block *found) {
+static int find_cached_block(uint64_t bytes, block *found) {
   shelf *s = shelf_of(bytes);
   uint32_t best = s->n;
   for (uint32_t i = 0; i < s->n; i++)
@@ -158,7 +158,7 @@ void *cuplug_allocate_host(uint64_t bytes) {
   if (is_large(wanted)) wanted = whole(wanted, HUGE_PAGE);
   pthread_once(&once, watch_forks);
   pthread_mutex_lock(&lock);
-  int found = find_kept(wanted, &b);
+  int found = find_cached_block(wanted, &b);
   pthread_mutex_unlock(&lock);
   if (found && is_large(wanted)) shrink(&b, wanted);
   if (!found) found = make_or_map(wanted, &b);

@@ -4,7 +4,7 @@
 #ifndef CUPLUG_CORE_HOST_COPIES_H
 #define CUPLUG_CORE_HOST_COPIES_H
 
-#include "host/team.h"
+#include "host/thread_pool.h"
 #include "host/view.h"
 
 /* The calling one included. More than keep the bus busy take memory bandwidth from each other. */

@@ -2,7 +2,7 @@
 #include "host/view.h"
 
 #include "base/layout.h"
-#include "host/move.h"
+#include "host/strided_copy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +188,7 @@ static int64_t n_units(const cuplug__view *v, const place *at, int32_t near, int
   if (!near || n < unit) return 0;
   for (int32_t d = 0; d < near; d++)
     if (at->index[d]) return 0;
-  return cuplug__least(v->shape[near] - at->index[near], n / unit);
+  return cuplug__min(v->shape[near] - at->index[near], n / unit);
 }
 
 /* The next n blocks. Only reads go by tiles. */
@@ -203,13 +203,13 @@ static inline __attribute__((always_inline)) void copy_range(direction way, cons
       copy_units(v, near, at, units, packed);
       advance(v, at, near, units);
     } else if (is_narrow(v) && !at->index[0] && n >= v->shape[0]) {
-      const int64_t rows = cuplug__least(v->shape[1] - at->index[1], n / v->shape[0]);
-      const int64_t n_rows = cuplug__least(rows, PASS);
+      const int64_t rows = cuplug__min(v->shape[1] - at->index[1], n / v->shape[0]);
+      const int64_t n_rows = cuplug__min(rows, PASS);
       done = n_rows * v->shape[0];
       copy_columns(way, v, packed, at->data, n_rows);
       advance(v, at, 1, n_rows);
     } else {
-      done = cuplug__least(v->shape[0] - at->index[0], n);
+      done = cuplug__min(v->shape[0] - at->index[0], n);
       copy_blocks(way, packed, 1, at->data, done, (int64_t)v->block_bytes, v->strides[0]);
       advance(v, at, 0, done);
     }
@@ -228,7 +228,7 @@ copy_bytes(direction way, const cuplug__view *v, uint64_t first, uint64_t bytes,
   }
   const uint64_t before = find_byte(v, first, &at);
   if (before) {
-    const uint64_t rest = cuplug__least(v->block_bytes - before, bytes);
+    const uint64_t rest = cuplug__min(v->block_bytes - before, bytes);
     copy(way, packed, at.data + before, rest);
     advance(v, &at, 0, 1);
     packed += rest, bytes -= rest;

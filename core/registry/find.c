@@ -3,7 +3,7 @@
  * each directory; for an operator without its plugin's name, all plugins in search order. */
 #include "base/status.h"
 #include "discovery/candidate.h"
-#include "discovery/owner.h"
+#include "discovery/permissions.h"
 #include "discovery/search.h"
 #include "discovery/table.h"
 #include "discovery/trust.h"
@@ -19,14 +19,14 @@
 
 /* One search under way. */
 typedef struct finder {
-  const cuplug__query *query;
+  const cuplug__operator_name_query *query;
   const char *name; /* of the plugin that is searched first */
   int is_early;     /* the directories before those of cuplug_add_directory alone, and no scan */
   uint64_t moment;  /* when it began */
   cuplug__search search;
 } finder;
 
-static int is_query(const char *text, cuplug__query *query) {
+static int is_query(const char *text, cuplug__operator_name_query *query) {
   query->text = text ? text : "";
   const char *dot = strchr(query->text, '.');
   const char *op = dot ? dot + 1 : query->text;
@@ -38,7 +38,7 @@ static int is_query(const char *text, cuplug__query *query) {
   return cuplug__is_identifier(query->op) && (!dot || cuplug__is_identifier(query->plugin));
 }
 
-static int parse(const char *text, cuplug__query *query, cuplug_error *error) {
+static int parse(const char *text, cuplug__operator_name_query *query, cuplug_error *error) {
   cuplug__clear(error);
   if (is_query(text, query)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
@@ -47,7 +47,8 @@ static int parse(const char *text, cuplug__query *query, cuplug_error *error) {
 }
 
 /* What was found before, which is still the answer. */
-static cuplug_operator *recall(const cuplug__query *query, uint64_t moment, int loaded_only) {
+static cuplug_operator *recall(const cuplug__operator_name_query *query, uint64_t moment,
+                               int loaded_only) {
   if (!*query->plugin) return cuplug__registry_found(query->op, moment, loaded_only);
   const cuplug__plugin *p = cuplug__registry_named(query->plugin, moment, loaded_only);
   return p ? cuplug__plugin_operator(p, query->op) : NULL;
@@ -85,7 +86,7 @@ static int find_plugin(finder *f, cuplug__plugin **plugin, cuplug_error *error) 
   char file_name[CUPLUG_MAX_NAME + sizeof("lib.so")];
   snprintf(file_name, sizeof(file_name), "lib%s.so", f->name);
   for (size_t k = 0; k < f->search.n_places && !*plugin; k++) {
-    const cuplug__place *place = &f->search.places[k];
+    const cuplug__search_directory *place = &f->search.places[k];
     if (f->is_early && place->directory.origin >= CUPLUG_ORIGIN_ADDED) break;
     if (place->fd < 0) continue;
     char *path = cuplug__join(place->directory.path, file_name);
@@ -125,8 +126,8 @@ static int find_in_files(finder *f, cuplug__plugin **plugin, cuplug_operator **o
   return status;
 }
 
-static int find_anew(const cuplug__query *query, uint64_t moment, int is_early,
-                     cuplug_operator **op, cuplug_error *error) {
+static int find_uncached(const cuplug__operator_name_query *query, uint64_t moment, int is_early,
+                         cuplug_operator **op, cuplug_error *error) {
   finder f = {.query = query, .is_early = is_early, .moment = moment};
   f.name = *query->plugin ? query->plugin : query->op;
   cuplug__plugin *plugin = find_known(&f);
@@ -140,13 +141,13 @@ static int find_anew(const cuplug__query *query, uint64_t moment, int is_early,
 }
 
 static int find(const char *name, int is_early, cuplug_operator **op, cuplug_error *error) {
-  cuplug__query query;
+  cuplug__operator_name_query query;
   *op = NULL;
   int status = parse(name, &query, error);
   if (status) return status;
   const uint64_t moment = cuplug__registry_moment();
   *op = recall(&query, moment, 0);
-  if (!*op) status = find_anew(&query, moment, is_early, op, error);
+  if (!*op) status = find_uncached(&query, moment, is_early, op, error);
   if (status) *op = NULL;
   return status;
 }
@@ -160,15 +161,16 @@ int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *erro
 }
 
 cuplug_operator *cuplug_find_loaded(const char *name) {
-  cuplug__query query;
+  cuplug__operator_name_query query;
   return is_query(name, &query) ? recall(&query, cuplug__registry_moment(), 1) : NULL;
 }
 
-static int find_in_stock(const cuplug__query *query, cuplug_operator **op, cuplug_error *error) {
+static int find_in_stock(const cuplug__operator_name_query *query, cuplug_operator **op,
+                         cuplug_error *error) {
   char path[4096 + sizeof("/cuplug/lib.so") + CUPLUG_MAX_NAME];
   cuplug__plugin *plugin;
   cuplug__trust trust;
-  snprintf(path, sizeof path, "%s/cuplug/lib%s.so", cuplug__own_folder(), query->plugin);
+  snprintf(path, sizeof path, "%s/cuplug/lib%s.so", cuplug__install_directory(), query->plugin);
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
   status = take_file(AT_FDCWD, path, &trust, &plugin, error);
@@ -183,7 +185,7 @@ static int find_in_stock(const cuplug__query *query, cuplug_operator **op, cuplu
 }
 
 int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error) {
-  cuplug__query query;
+  cuplug__operator_name_query query;
   *op = NULL;
   const int status = parse(name, &query, error);
   return status ? status : find_in_stock(&query, op, error);

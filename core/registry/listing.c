@@ -201,7 +201,7 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
   return status;
 }
 
-static int add_directory_files(builder *b, cuplug__place *place, cuplug_error *error) {
+static int add_directory_files(builder *b, cuplug__search_directory *place, cuplug_error *error) {
   struct dirent **names;
   size_t n_names;
   cuplug_error reason;

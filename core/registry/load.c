@@ -4,14 +4,12 @@
 #include "registry/load.h"
 
 #include "base/library.h"
-#include "base/rounding_scan.h"
 #include "base/status.h"
 #include "discovery/candidate.h"
 #include "discovery/elf.h"
 #include "discovery/note.h"
-#include "discovery/owner.h"
+#include "discovery/permissions.h"
 #include "discovery/trust.h"
-#include "registry/claims.h"
 #include "registry/registry.h"
 
 #include <errno.h>
@@ -303,7 +301,7 @@ static void take_entries(cuplug_operator *op, const entries *found, int keeps_ro
 
 /* Stock plugins contain the CUDA runtime, which opens libraries, and are tested. */
 static int keeps_rounding(const cuplug__plugin *plugin, void *library) {
-  return cuplug__is_stock(plugin->path) || cuplug__rounding_is_kept(library);
+  return cuplug__is_stock(plugin->path) || cuplug__library_keeps_rounding(library);
 }
 
 static int load_operator(cuplug_operator *op, cuplug_error *error) {

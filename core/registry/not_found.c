@@ -22,12 +22,12 @@ typedef struct near_name {
   char text[2 * CUPLUG_MAX_NAME];
 } near_name;
 
-typedef struct near_names {
+typedef struct suggestions {
   int n;
   near_name names[MAX_NEAR];
-} near_names;
+} suggestions;
 
-static void keep_near(near_names *near, int far, const char *text) {
+static void keep_near(suggestions *near, int far, const char *text) {
   if (far < 0) return;
   for (int k = 0; k < near->n; k++)
     if (!strcmp(near->names[k].text, text)) return;
@@ -40,8 +40,8 @@ static void keep_near(near_names *near, int far, const char *text) {
 }
 
 /* Compares with all operators; where a plugin was named, with what that plugin may have meant. */
-static void collect_near(const cuplug__query *query, const cuplug_listing *listing,
-                         near_names *near) {
+static void collect_suggestions(const cuplug__operator_name_query *query,
+                                const cuplug_listing *listing, suggestions *near) {
   char op[CUPLUG_MAX_NAME], text[2 * CUPLUG_MAX_NAME];
   for (size_t f = 0; f < listing->n_files; f++) {
     const cuplug_file *file = &listing->files[f];
@@ -59,10 +59,10 @@ static void collect_near(const cuplug__query *query, const cuplug_listing *listi
   }
 }
 
-static void append_near(const cuplug__query *query, const cuplug_listing *listing,
-                        cuplug_error *error) {
-  near_names near = {0};
-  collect_near(query, listing, &near);
+static void append_suggestions(const cuplug__operator_name_query *query,
+                               const cuplug_listing *listing, cuplug_error *error) {
+  suggestions near = {0};
+  collect_suggestions(query, listing, &near);
   for (int k = 0; k < near.n; k++)
     cuplug__append(error, "%s%s", k ? ", " : "; did you mean ", near.names[k].text);
   if (near.n) cuplug__append(error, "?");
@@ -78,7 +78,7 @@ static int is_named(const cuplug_file *file, const char *plugin) {
 
 /* Files that are not used although they are called as the plugin or have the operator; then some
  * whose tables were not read, as those of files that others may write: they may have it. */
-static void append_rejected(const cuplug__query *query, const cuplug_listing *listing,
+static void append_rejected(const cuplug__operator_name_query *query, const cuplug_listing *listing,
                             cuplug_error *error) {
   const char *plugin = *query->plugin ? query->plugin : query->op;
   int n_unread = 0;
@@ -136,7 +136,8 @@ static void append_variables(cuplug_error *error) {
 }
 
 /* The plugin of that name which counts; NULL when there is none. */
-static const cuplug_file *named_plugin(const cuplug__query *query, const cuplug_listing *listing) {
+static const cuplug_file *named_plugin(const cuplug__operator_name_query *query,
+                                       const cuplug_listing *listing) {
   for (size_t k = 0; k < listing->n_files; k++)
     if (cuplug__file_counts(&listing->files[k]) &&
         !strcmp(listing->files[k].table.name, query->plugin))
@@ -156,7 +157,7 @@ static void append_operators(const cuplug_file *file, cuplug_error *error) {
   }
 }
 
-int cuplug__fail_not_found(const cuplug__query *query, const cuplug_listing *listing,
+int cuplug__fail_not_found(const cuplug__operator_name_query *query, const cuplug_listing *listing,
                            cuplug_error *error) {
   if (!error) return CUPLUG_ERROR_NOT_FOUND;
   const cuplug_file *plugin = *query->plugin ? named_plugin(query, listing) : NULL;
@@ -173,7 +174,7 @@ int cuplug__fail_not_found(const cuplug__query *query, const cuplug_listing *lis
   else
     cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no plugin has an operator of that name",
                  query->text);
-  append_near(query, listing, error);
+  append_suggestions(query, listing, error);
   append_rejected(query, listing, error);
   append_directories(listing, error);
   append_variables(error);

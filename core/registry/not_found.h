@@ -6,15 +6,15 @@
 #include <cuplug/host.h>
 
 /* A name as the user gave it, "operator" or "plugin.operator", taken apart. */
-typedef struct cuplug__query {
+typedef struct cuplug__operator_name_query {
   const char *text;
   char plugin[CUPLUG_MAX_NAME]; /* "" when only the operator was named */
   char op[CUPLUG_MAX_NAME];
-} cuplug__query;
+} cuplug__operator_name_query;
 
 /* ERROR_NOT_FOUND with near names, rejected files that have the operator or may have it, the
  * directories, and the variable that adds some. */
-int cuplug__fail_not_found(const cuplug__query *query, const cuplug_listing *listing,
+int cuplug__fail_not_found(const cuplug__operator_name_query *query, const cuplug_listing *listing,
                            cuplug_error *error);
 
 #endif

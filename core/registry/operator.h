@@ -63,17 +63,18 @@ typedef int cuplug__close_handle(const cuplug_call *call, void *handle);
 typedef struct cuplug__overload {
   const cuplug_row *row;
   const cuplug_signature *signature; /* the row's */
-  int64_t brief_bytes; /* on the host it returns at once while no array is larger; -1: never */
+  int64_t
+      inline_call_bytes; /* on the host it returns at once while no array is larger; -1: never */
   /* An earlier tensor that tensor k must equal in dtype and shape; k when there is none. */
   uint8_t like[CUPLUG_MAX_ARGUMENTS];
   uint8_t scalars[CUPLUG_MAX_ARGUMENTS]; /* the parameters that are no arrays */
   uint32_t n_scalars, n_arrays;          /* of the parameters; n_arrays: single ones */
   cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
   cuplug_entry *cuda;
-  void *context;            /* of entries made in memory */
-  uint32_t implies_strides; /* as in cuplug_definition_row */
-  uint32_t prefers_host;    /* 1: arrays of the host are not taken to a GPU unasked */
-  uint32_t keeps_rounding;  /* 1: the host entry cannot change how its thread computes */
+  void *context;                         /* of entries made in memory */
+  uint32_t null_strides_when_contiguous; /* as in cuplug_definition_row */
+  uint32_t prefers_host;                 /* 1: arrays of the host are not taken to a GPU unasked */
+  uint32_t keeps_rounding; /* 1: the host entry cannot change how its thread computes */
   cuplug_reshape *reshape;
   cuplug__states *states;      /* the plugin's, or its own; NULL: none */
   cuplug__close_handle *close; /* of the handles that it makes */

@@ -10,9 +10,9 @@
 static const char doing[] = "registering a plugin";
 
 /* With arrays of up to this size an entry that never waits takes a few microseconds. */
-#define BRIEF_BYTES 16384
+#define INLINE_CALL_BYTES 16384
 
-static int is_brief(const cuplug_row *row) {
+static int runs_with_gil(const cuplug_row *row) {
   return *row->host_entry && row->flags & CUPLUG_ROW_NEVER_WAITS &&
          !(row->flags & CUPLUG_ROW_PREFERS_CUDA);
 }
@@ -65,7 +65,7 @@ static int make_overloads(cuplug__plugin *plugin, const uint32_t *owners, cuplug
     cuplug__overload *overload = &op->overloads[op->n_overloads++];
     cuplug__make_overload(overload, row, tensors);
     tensors += count_tensors(row);
-    overload->brief_bytes = is_brief(row) ? BRIEF_BYTES : -1;
+    overload->inline_call_bytes = runs_with_gil(row) ? INLINE_CALL_BYTES : -1;
     overload->states = plugin->states;
     if (*row->state.symbol) status = cuplug__make_states(&row->state, &overload->states, error);
   }

@@ -9,9 +9,9 @@
 
 static int32_t take_relation(cuplug__parser *p) {
   static const char *const marks[] = {"<=", "<", "==", "!=", ">=", ">"};
-  static const int32_t relations[] = {CUPLUG_RELATION_AT_MOST,  CUPLUG_RELATION_LESS,
-                                      CUPLUG_RELATION_EQUAL,    CUPLUG_RELATION_UNEQUAL,
-                                      CUPLUG_RELATION_AT_LEAST, CUPLUG_RELATION_GREATER};
+  static const int32_t relations[] = {CUPLUG_RELATION_LESS_EQUAL,    CUPLUG_RELATION_LESS,
+                                      CUPLUG_RELATION_EQUAL,         CUPLUG_RELATION_NOT_EQUAL,
+                                      CUPLUG_RELATION_GREATER_EQUAL, CUPLUG_RELATION_GREATER};
   for (int k = 0; k < 6; k++)
     if (cuplug__take(p, marks[k])) return relations[k];
   return CUPLUG_RELATION_NONE;

@@ -100,8 +100,8 @@ static int parse_named(cuplug__parser *p) {
 static int parse_factor(cuplug__parser *p) {
   cuplug__skip_space(p);
   if (isdigit((unsigned char)*p->at) || *p->at == '.') return parse_literal(p);
-  if (take_function(p, "min")) return parse_least(p, CUPLUG_STEP_LEAST);
-  if (take_function(p, "max")) return parse_least(p, CUPLUG_STEP_GREATEST);
+  if (take_function(p, "min")) return parse_least(p, CUPLUG_STEP_MIN);
+  if (take_function(p, "max")) return parse_least(p, CUPLUG_STEP_MAX);
   if (take_function(p, "len")) return parse_measure(p, CUPLUG_STEP_NDIM);
   if (take_function(p, "prod")) return parse_measure(p, CUPLUG_STEP_PRODUCT);
   if (is_of_terms(p) && take_function(p, "size")) return parse_size(p);
@@ -132,7 +132,7 @@ static int take_operation(cuplug__parser *p, const char *const *marks, const int
 
 static int parse_product(cuplug__parser *p) {
   static const char *const marks[] = {"*", "//", "%", NULL};
-  static const int32_t kinds[] = {CUPLUG_STEP_MULTIPLY, CUPLUG_STEP_DIVIDE, CUPLUG_STEP_REST};
+  static const int32_t kinds[] = {CUPLUG_STEP_MULTIPLY, CUPLUG_STEP_DIVIDE, CUPLUG_STEP_REMAINDER};
   int32_t kind;
   if (parse_bounded(p)) return CUPLUG_ERROR_VALUE;
   while (take_operation(p, marks, kinds, &kind)) {
@@ -209,7 +209,7 @@ static int tie_scalar(cuplug__parser *p, cuplug_step *step, const cuplug_paramet
   return CUPLUG_OK;
 }
 
-static int tie_place(cuplug__parser *p, cuplug_step *step, const cuplug_place *place) {
+static int tie_place(cuplug__parser *p, cuplug_step *step, const cuplug_dim_source *place) {
   if (place->is_group == (step->kind == CUPLUG_STEP_SCALAR))
     return refuse_name(p, step,
                        place->is_group ? "a group of dimensions has no size: len, prod or [] is "
@@ -217,10 +217,10 @@ static int tie_place(cuplug__parser *p, cuplug_step *step, const cuplug_place *p
                                        : "this is one dimension, a group is expected");
   if (!place->is_group)
     *step = (cuplug_step){CUPLUG_STEP_SIZE, place->array,
-                          place->n_before >= 0 ? place->n_before : -1 - place->n_behind};
+                          place->n_before >= 0 ? place->n_before : -1 - place->n_after};
   else
     *step =
-        (cuplug_step){step->kind, place->array, (int64_t)place->n_before << 32 | place->n_behind};
+        (cuplug_step){step->kind, place->array, (int64_t)place->n_before << 32 | place->n_after};
   return CUPLUG_OK;
 }
 
@@ -246,8 +246,8 @@ static int tie(cuplug__parser *p, cuplug_step *step) {
   const size_t n = (size_t)step->operand;
   const int32_t number = cuplug__find_scalar(p->scope, text, n, &x);
   if (number >= 0) return tie_scalar(p, step, x, number);
-  const cuplug_place *place = cuplug__find_place(p->scope, text, n);
-  if (place && place->n_before + place->n_behind > -2) return tie_place(p, step, place);
+  const cuplug_dim_source *place = cuplug__find_place(p->scope, text, n);
+  if (place && place->n_before + place->n_after > -2) return tie_place(p, step, place);
   if (p->is_condition && step->kind == CUPLUG_STEP_SCALAR) {
     const int32_t array = cuplug__find_array(p->scope, text, n, &x);
     if (array >= 0 && x->kind != CUPLUG_PARAMETER_OUTPUT) return tie_element(p, step, x, array);

@@ -24,7 +24,7 @@ int32_t cuplug__find_scalar(const cuplug_signature *s, const char *text, size_t 
   return -1;
 }
 
-const cuplug_place *cuplug__find_place(const cuplug_signature *s, const char *text, size_t n) {
+const cuplug_dim_source *cuplug__find_place(const cuplug_signature *s, const char *text, size_t n) {
   for (int32_t k = 0; k < s->n_dim_names; k++)
     if (is_name(s->dim_names[k], text, n)) return &s->places[k];
   return NULL;
@@ -109,7 +109,7 @@ static void tell_list(description *d, const char *name, size_t n, const cuplug_i
 static void tell_name(description *d, const char *name, size_t n) {
   const cuplug_parameter *x;
   const int32_t number = cuplug__find_scalar(d->s, name, n, &x);
-  const cuplug_place *place = number < 0 ? cuplug__find_place(d->s, name, n) : NULL;
+  const cuplug_dim_source *place = number < 0 ? cuplug__find_place(d->s, name, n) : NULL;
   const int member = number < 0 ? -1 : cuplug__scalar_member(d->s, x);
   if (member >= 0) tell_number(d, name, n, (cuplug_step){CUPLUG_STEP_SCALAR, number, member});
   if (number >= 0 && x->kind == CUPLUG_PARAMETER_LIST &&
@@ -117,15 +117,15 @@ static void tell_name(description *d, const char *name, size_t n) {
     tell_list(d, name, n, &d->values->scalars[number].list);
   if (!place) return;
   if (!place->is_group) {
-    const int64_t at = place->n_before >= 0 ? place->n_before : -1 - place->n_behind;
+    const int64_t at = place->n_before >= 0 ? place->n_before : -1 - place->n_after;
     tell_number(d, name, n, (cuplug_step){CUPLUG_STEP_SIZE, place->array, at});
     return;
   }
   const cuplug_tensor *t = cuplug__tensor_at(place->array, d->values);
-  if (t && t->ndim >= place->n_before + place->n_behind)
+  if (t && t->ndim >= place->n_before + place->n_after)
     tell(d, name, n,
          cuplug__describe_shape(t->shape + place->n_before,
-                                t->ndim - place->n_before - place->n_behind)
+                                t->ndim - place->n_before - place->n_after)
              .s);
 }
 

@@ -14,7 +14,7 @@ int32_t cuplug__find_scalar(const cuplug_signature *s, const char *text, size_t 
 int32_t cuplug__find_array(const cuplug_signature *s, const char *text, size_t n,
                            const cuplug_parameter **x);
 /* The place of a dimension, which may be none; NULL for another name. */
-const cuplug_place *cuplug__find_place(const cuplug_signature *s, const char *text, size_t n);
+const cuplug_dim_source *cuplug__find_place(const cuplug_signature *s, const char *text, size_t n);
 
 /* Of which kind the numbers of a scalar parameter are, as `value` of its step: 0 signed, 1
  * unsigned, 2 floating; -1 where they may be of several, or are no numbers. */

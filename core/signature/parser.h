@@ -64,4 +64,12 @@ const char *cuplug__keep_text(cuplug__parser *p, const char *begin);
  * one; others are left to the caller, as a name. */
 int cuplug__parse_words(cuplug__parser *p, uint32_t allowed, uint32_t *found);
 
+/* ---- Defaults -------------------------------------------------------------------------------- */
+
+/* Parses what follows "=": a number, string, True, False, None or a dtype. */
+int cuplug__parse_default(cuplug__parser *p, cuplug_parameter *x);
+
+/* Whether a default is of the type, and in the range, of its parameter. */
+int cuplug__fits_default(const cuplug_signature *s, const cuplug_parameter *x);
+
 #endif

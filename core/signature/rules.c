@@ -5,7 +5,6 @@
 #include "base/near.h"
 #include "base/status.h"
 #include "signature/conditions.h"
-#include "signature/default.h"
 #include "signature/formula.h"
 
 #include <string.h>
@@ -89,16 +88,16 @@ static void take_places(cuplug_signature *s, const cuplug_parameter *x, int32_t 
   for (int32_t k = 0; k < x->n_dims; k++) {
     const cuplug_dim *d = &x->dims[k];
     if (d->kind != CUPLUG_DIM_NAMED && d->kind != CUPLUG_DIM_VARIADIC) continue;
-    cuplug_place *place = &s->places[d->value];
-    if (place->n_before >= 0 || place->n_behind >= 0) continue;
-    *place = (cuplug_place){array, k, x->n_dims - 1 - k, d->kind == CUPLUG_DIM_VARIADIC};
+    cuplug_dim_source *place = &s->places[d->value];
+    if (place->n_before >= 0 || place->n_after >= 0) continue;
+    *place = (cuplug_dim_source){array, k, x->n_dims - 1 - k, d->kind == CUPLUG_DIM_VARIADIC};
     if (place->is_group) continue;
-    *(group < 0 || k < group ? &place->n_behind : &place->n_before) = -1;
+    *(group < 0 || k < group ? &place->n_after : &place->n_before) = -1;
   }
 }
 
 static void find_places(cuplug_signature *s) {
-  for (int32_t k = 0; k < s->n_dim_names; k++) s->places[k] = (cuplug_place){0, -1, -1, 0};
+  for (int32_t k = 0; k < s->n_dim_names; k++) s->places[k] = (cuplug_dim_source){0, -1, -1, 0};
   for (int is_list = 0; is_list < 2; is_list++) { /* arrays first: a list may be empty */
     int32_t n_arrays = 0, n_scalars = 0;
     for (int32_t i = 0; i < s->n_parameters; i++) {
@@ -135,8 +134,8 @@ static int input_has_loop(const cuplug_signature *s) {
 
 static int is_bound(const cuplug_signature *s, const cuplug_dim *d) {
   if (d->kind == CUPLUG_DIM_LOOP) return input_has_loop(s);
-  const cuplug_place *place = &s->places[d->value];
-  if (place->n_before < 0 && place->n_behind < 0) return 0;
+  const cuplug_dim_source *place = &s->places[d->value];
+  if (place->n_before < 0 && place->n_after < 0) return 0;
   return d->kind != CUPLUG_DIM_SLICE || place->is_group;
 }
 

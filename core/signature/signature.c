@@ -19,7 +19,6 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "signature/conditions.h"
-#include "signature/default.h"
 #include "signature/formula.h"
 #include "signature/parser.h"
 #include "signature/rules.h"

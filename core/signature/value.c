@@ -85,15 +85,16 @@ static int is_above(number a, number b) {
 }
 
 static const char *combine_reals(int32_t kind, double a, double b, number *result) {
-  if (kind == CUPLUG_STEP_DIVIDE || kind == CUPLUG_STEP_REST) return "// and % are for integers";
+  if (kind == CUPLUG_STEP_DIVIDE || kind == CUPLUG_STEP_REMAINDER)
+    return "// and % are for integers";
   *result = real(kind == CUPLUG_STEP_ADD ? a + b : kind == CUPLUG_STEP_SUBTRACT ? a - b : a * b);
   return NULL;
 }
 
 static const char *combine(int32_t kind, number a, number b, number *result) {
   int overflows = 0;
-  if (kind == CUPLUG_STEP_LEAST || kind == CUPLUG_STEP_GREATEST) {
-    *result = is_above(a, b) == (kind == CUPLUG_STEP_GREATEST) ? a : b;
+  if (kind == CUPLUG_STEP_MIN || kind == CUPLUG_STEP_MAX) {
+    *result = is_above(a, b) == (kind == CUPLUG_STEP_MAX) ? a : b;
     return NULL;
   }
   if (a.is_float || b.is_float) return combine_reals(kind, as_real(a), as_real(b), result);
@@ -107,7 +108,7 @@ static const char *combine(int32_t kind, number a, number b, number *result) {
   } else {
     if (!b.i) return "it divides by zero";
     if (b.i == -1) { /* the one quotient that may pass 64 bits */
-      const int is_rest = kind == CUPLUG_STEP_REST;
+      const int is_rest = kind == CUPLUG_STEP_REMAINDER;
       return combine(CUPLUG_STEP_SUBTRACT, integer(0), is_rest ? integer(0) : a, result);
     }
     result->i = kind == CUPLUG_STEP_DIVIDE ? floor_divide(a.i, b.i) : floor_rest(a.i, b.i);
@@ -160,7 +161,7 @@ const char *cuplug__work_out(const cuplug_formula *formula, const cuplug__values
   const char *wrong = NULL;
   for (uint32_t k = 0; k < formula->n_steps && !wrong; k++) {
     const cuplug_step *step = &formula->steps[k];
-    const int combines = step->kind >= CUPLUG_STEP_ADD && step->kind <= CUPLUG_STEP_GREATEST;
+    const int combines = step->kind >= CUPLUG_STEP_ADD && step->kind <= CUPLUG_STEP_MAX;
     const uint32_t taken = combines ? 2 : (uint32_t)changes_top(step->kind);
     if (n < taken || n - taken == MAX_STACK) return "it is too deep";
     n -= taken;
@@ -190,13 +191,13 @@ static int is_related(int32_t relation, number a, number b) {
   switch (relation) {
   case CUPLUG_RELATION_LESS:
     return below;
-  case CUPLUG_RELATION_AT_MOST:
+  case CUPLUG_RELATION_LESS_EQUAL:
     return !above && !is_nan;
   case CUPLUG_RELATION_EQUAL:
     return !above && !below && !is_nan;
-  case CUPLUG_RELATION_UNEQUAL:
+  case CUPLUG_RELATION_NOT_EQUAL:
     return above || below || is_nan;
-  case CUPLUG_RELATION_AT_LEAST:
+  case CUPLUG_RELATION_GREATER_EQUAL:
     return !below && !is_nan;
   default:
     return above;

@@ -2,9 +2,9 @@
 #include "staging/slices.h"
 
 #include "base/layout.h"
+#include "cuda/channel.h"
 #include "cuda/driver.h"
 #include "cuda/fault.h"
-#include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "entry/entry.h"
@@ -13,14 +13,14 @@
 
 #include <stdlib.h>
 
-/* Slices on their way: a slot each. Slices in turn go to the lanes in turn. */
-#define N_LANES 3
-#define SLOTS_OF_LANE 4
-#define N_SLOTS (N_LANES * SLOTS_OF_LANE)
+/* Slices on their way: a slot each. Slices in turn go to the channels in turn. */
+#define N_CHANNELS 3
+#define SLOTS_OF_CHANNEL 4
+#define N_SLOTS (N_CHANNELS * SLOTS_OF_CHANNEL)
 
 /* Where a slice lies, array behind array, in pinned and alike in device memory. */
 typedef struct slot {
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   void *event; /* the slice is back in pinned memory */
   char *pinned;
   char *device;
@@ -29,10 +29,10 @@ typedef struct slot {
 } slot;
 
 typedef struct pipeline {
-  cuplug__shipment *shipment;
-  cuplug__watch *watch;
-  cuplug__lane *lanes[N_LANES];
-  void *block; /* device memory of all slots; lane 0's, like what is shared */
+  cuplug__staged_call *staged;
+  cuplug__progress_tracker *tracker;
+  cuplug__channel *channels[N_CHANNELS];
+  void *block; /* device memory of all slots; channel 0's, like what is shared */
   slot slots[N_SLOTS];
   void *shared[CUPLUG_MAX_ARGUMENTS]; /* device memory of what is not cut */
   uint64_t direct_mask;               /* bit k: array k is pinned, and needs no buffers */
@@ -55,7 +55,7 @@ typedef struct pipeline {
 /* A thread of the team more for each, as far as there are copies on the host. */
 #define BYTES_OF_HELPER ((uint64_t)512 << 10)
 
-_Static_assert(SLOTS_OF_LANE <= CUPLUG__N_PINNED, "each slot has an event of its lane");
+_Static_assert(SLOTS_OF_CHANNEL <= CUPLUG__N_PINNED, "each slot has an event of its channel");
 
 /* Slices at once, at most. */
 #define N_FILLING 3 /* from arrays to pinned memory */
@@ -66,111 +66,112 @@ _Static_assert(N_FILLING + N_RUNNING + N_WRITING <= N_SLOTS, "each has a slot");
 
 /* ---- What slices go through ------------------------------------------------------------------ */
 
-static const cuplug__parcel *parcel_of(const pipeline *p, uint32_t k) {
-  return &p->shipment->parcels[k];
+static const cuplug__staged_array *array_of(const pipeline *p, uint32_t k) {
+  return &p->staged->arrays[k];
 }
 
 static int is_direct(const pipeline *p, uint32_t k) { return p->direct_mask >> k & 1; }
 
 /* Of slice i. */
 static uint64_t slice_rows(const pipeline *p, uint64_t i) {
-  return cuplug__least(p->slice, p->shipment->n_rows - i * p->slice);
+  return cuplug__min(p->slice, p->staged->n_rows - i * p->slice);
 }
 
 /* Of slice i of array k; 0 for arrays that are not cut. */
 static uint64_t slice_bytes(const pipeline *p, uint64_t i, uint32_t k) {
-  const cuplug__parcel *x = parcel_of(p, k);
-  return x->rows == CUPLUG__OWN_ROWS ? cuplug__parcel_bytes(x, slice_rows(p, i)) : 0;
+  const cuplug__staged_array *x = array_of(p, k);
+  return x->rows == CUPLUG__DISTINCT_ROWS ? cuplug__staged_array_bytes(x, slice_rows(p, i)) : 0;
 }
 
-static uint64_t padding(const cuplug__shipment *s) { return s->n_parcels * (uint64_t)ALIGNMENT; }
+static uint64_t padding(const cuplug__staged_call *s) { return s->n_arrays * (uint64_t)ALIGNMENT; }
 
-int cuplug__suits_slices(const cuplug__shipment *s) {
+int cuplug__suits_slices(const cuplug__staged_call *s) {
   return s->n_rows >= SLICED_BYTES / s->row_bytes && s->n_rows >= MIN_SLICES &&
          s->row_bytes <= MAX_SLOT_BYTES - padding(s);
 }
 
 /* Pinned arrays whose rows follow each other. */
-static uint64_t find_direct(const cuplug__shipment *s) {
+static uint64_t find_direct(const cuplug__staged_call *s) {
   uint64_t mask = 0;
-  for (uint32_t k = 0; k < s->n_parcels; k++) {
-    const cuplug__parcel *x = &s->parcels[k];
+  for (uint32_t k = 0; k < s->n_arrays; k++) {
+    const cuplug__staged_array *x = &s->arrays[k];
     const uint64_t bytes = s->n_rows * x->bytes;
-    if (x->rows == CUPLUG__OWN_ROWS && x->is_known && cuplug__view_is_contiguous(&x->view) &&
-        cuplug__is_pinned(x->view.data + cuplug__parcel_place(x, s->first_row), bytes))
+    if (x->rows == CUPLUG__DISTINCT_ROWS && x->is_known && cuplug__view_is_contiguous(&x->view) &&
+        cuplug__is_pinned(x->view.data + cuplug__staged_array_place(x, s->first_row), bytes))
       mask |= (uint64_t)1 << k;
   }
   return mask;
 }
 
-/* What is known before there are lanes. Small calls have few slices, so that each is worth its
+/* What is known before there are channels. Small calls have few slices, so that each is worth its
  * launch, and few helpers, so that waking them takes less than they do. */
 static void plan(pipeline *p) {
-  const cuplug__shipment *s = p->shipment;
+  const cuplug__staged_call *s = p->staged;
   const uint64_t part = s->n_rows * s->row_bytes / MIN_SLICES;
   p->direct_mask = find_direct(s);
-  for (uint32_t k = 0; k < s->n_parcels; k++)
-    if (s->parcels[k].rows == CUPLUG__OWN_ROWS && !is_direct(p, k))
-      p->buffered_bytes += s->parcels[k].bytes;
-  p->slot_bytes = cuplug__least(part > MIN_SLOT_BYTES ? part : MIN_SLOT_BYTES, MAX_SLOT_BYTES);
+  for (uint32_t k = 0; k < s->n_arrays; k++)
+    if (s->arrays[k].rows == CUPLUG__DISTINCT_ROWS && !is_direct(p, k))
+      p->buffered_bytes += s->arrays[k].bytes;
+  p->slot_bytes = cuplug__min(part > MIN_SLOT_BYTES ? part : MIN_SLOT_BYTES, MAX_SLOT_BYTES);
   if (p->slot_bytes < s->row_bytes + padding(s)) p->slot_bytes = s->row_bytes + padding(s);
   p->slot_bytes = (p->slot_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   p->n_helpers =
-      (int)cuplug__least(s->n_rows * p->buffered_bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
+      (int)cuplug__min(s->n_rows * p->buffered_bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
 }
 
-/* 0 where the lanes have got small buffers only, and a row does not fit. */
+/* 0 where the channels have got small buffers only, and a row does not fit. */
 static int measure(pipeline *p) {
-  const cuplug__shipment *s = p->shipment;
+  const cuplug__staged_call *s = p->staged;
   const uint64_t unit = ROWS_UNIT;
-  for (int i = 0; i < N_LANES && p->buffered_bytes; i++)
-    p->slot_bytes =
-        cuplug__least(p->slot_bytes, p->lanes[i]->pinned_bytes * CUPLUG__N_PINNED / SLOTS_OF_LANE);
+  for (int i = 0; i < N_CHANNELS && p->buffered_bytes; i++)
+    p->slot_bytes = cuplug__min(p->slot_bytes,
+                                p->channels[i]->pinned_bytes * CUPLUG__N_PINNED / SLOTS_OF_CHANNEL);
   const uint64_t most = (p->slot_bytes - padding(s)) / s->row_bytes;
   if (!most) return 0;
   p->slice = (s->n_rows - 1) / ((s->n_rows - 1) / most + 1) + 1;
-  if (p->slice >= unit) p->slice = cuplug__least(most, p->slice + unit - 1) / unit * unit;
+  if (p->slice >= unit) p->slice = cuplug__min(most, p->slice + unit - 1) / unit * unit;
   p->n_slices = (s->n_rows - 1) / p->slice + 1;
   return 1;
 }
 
-static int take_lane(pipeline *p, int i) {
-  const cuplug__run *run = p->shipment->run;
-  int status = cuplug__lane_take(run->device.id, &p->lanes[i], run->error);
-  if (status) return p->lanes[i] = NULL, status;
+static int acquire_channel(pipeline *p, int i) {
+  const cuplug__run *run = p->staged->run;
+  int status = cuplug__channel_acquire(run->device.id, &p->channels[i], run->error);
+  if (status) return p->channels[i] = NULL, status;
   if (!p->buffered_bytes) return CUPLUG_OK;
-  return cuplug__lane_pin(p->lanes[i], SLOTS_OF_LANE * p->slot_bytes, run->error);
+  return cuplug__channel_pin(p->channels[i], SLOTS_OF_CHANNEL * p->slot_bytes, run->error);
 }
 
 static int allocate_slots(pipeline *p) {
-  const cuplug__run *run = p->shipment->run;
-  return cuplug__device_allocate(run->device.id, N_SLOTS * p->slot_bytes, p->lanes[0]->stream,
+  const cuplug__run *run = p->staged->run;
+  return cuplug__device_allocate(run->device.id, N_SLOTS * p->slot_bytes, p->channels[0]->stream,
                                  &p->block, run->error);
 }
 
-/* Arrays that all slices read travel once, on the first lane; the others wait for it. */
+/* Arrays that all slices read travel once, on the first channel; the others wait for it. */
 static int send_shared(pipeline *p) {
-  const cuplug__run *run = p->shipment->run;
-  cuplug__lane *lane = p->lanes[0];
+  const cuplug__run *run = p->staged->run;
+  cuplug__channel *channel = p->channels[0];
   int status = CUPLUG_OK;
-  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) {
-    const cuplug__parcel *x = parcel_of(p, k);
-    const uint64_t bytes = cuplug__parcel_bytes(x, p->slice);
-    if (!x->is_sent || x->rows == CUPLUG__OWN_ROWS) continue;
+  for (uint32_t k = 0; k < p->staged->n_arrays && !status; k++) {
+    const cuplug__staged_array *x = array_of(p, k);
+    const uint64_t bytes = cuplug__staged_array_bytes(x, p->slice);
+    if (!x->is_sent || x->rows == CUPLUG__DISTINCT_ROWS) continue;
     status =
-        cuplug__device_allocate(run->device.id, bytes, lane->stream, &p->shared[k], run->error);
+        cuplug__device_allocate(run->device.id, bytes, channel->stream, &p->shared[k], run->error);
     if (!status)
-      status = cuplug__transfer(lane, 0, &x->view, 0, p->shared[k], bytes, p->watch, run->error);
+      status =
+          cuplug__transfer(channel, 0, &x->view, 0, p->shared[k], bytes, p->tracker, run->error);
   }
-  /* Slots share the pinned buffers with what is still on its way from them, and the other lanes the
-   * memory of this one. */
-  return status ? status : cuplug__stream_synchronize(lane->stream, run->error);
+  /* Slots share the pinned buffers with what is still on its way from them, and the other channels
+   * the memory of this one. */
+  return status ? status : cuplug__stream_synchronize(channel->stream, run->error);
 }
 
 static int make_faults(pipeline *p) {
-  const cuplug__run *run = p->shipment->run;
+  const cuplug__run *run = p->staged->run;
   int status = CUPLUG_OK;
-  for (uint64_t i = 0; i < cuplug__least(N_SLOTS, p->n_slices) && !status; i++)
+  for (uint64_t i = 0; i < cuplug__min(N_SLOTS, p->n_slices) && !status; i++)
     status = cuplug__fault_make(&p->slots[i].fault, run->error);
   return status;
 }
@@ -178,16 +179,16 @@ static int make_faults(pipeline *p) {
 /* Offsets are those of a slice of `slice` rows. */
 static void divide_slots(pipeline *p) {
   uint64_t offset = 0;
-  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
+  for (uint32_t k = 0; k < p->staged->n_arrays; k++) {
     p->offsets[k] = offset;
     offset += (slice_bytes(p, 0, k) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
   for (int i = 0; i < N_SLOTS; i++) {
     slot *s = &p->slots[i];
-    const int lane = i % N_LANES, place = i / N_LANES;
-    s->lane = p->lanes[lane];
-    s->event = s->lane->events[place];
-    if (s->lane->pinned) s->pinned = s->lane->pinned + place * p->slot_bytes;
+    const int channel = i % N_CHANNELS, place = i / N_CHANNELS;
+    s->channel = p->channels[channel];
+    s->event = s->channel->events[place];
+    if (s->channel->pinned) s->pinned = s->channel->pinned + place * p->slot_bytes;
     s->device = (char *)p->block + (uint64_t)i * p->slot_bytes;
   }
 }
@@ -195,7 +196,7 @@ static void divide_slots(pipeline *p) {
 static int take_all(pipeline *p) {
   int status = CUPLUG_OK;
   plan(p);
-  for (int i = 0; i < N_LANES && !status; i++) status = take_lane(p, i);
+  for (int i = 0; i < N_CHANNELS && !status; i++) status = acquire_channel(p, i);
   if (status || !measure(p)) return status;
   status = allocate_slots(p);
   if (!status) status = send_shared(p);
@@ -204,15 +205,15 @@ static int take_all(pipeline *p) {
   return status;
 }
 
-/* Giving a lane waits for its stream: only then nothing writes to the fault records, or reads what
- * is shared. */
+/* Giving a channel waits for its stream: only then nothing writes to the fault records, or reads
+ * what is shared. */
 static void give(pipeline *p) {
-  for (int i = N_LANES - 1; i >= 0; i--) {
-    if (!p->lanes[i]) continue;
-    for (uint32_t k = 0; i == 0 && k < p->shipment->n_parcels; k++)
-      cuplug__device_free(p->shared[k], p->lanes[0]->stream, NULL);
-    if (i == 0) cuplug__device_free(p->block, p->lanes[0]->stream, NULL);
-    cuplug__lane_give(p->lanes[i]);
+  for (int i = N_CHANNELS - 1; i >= 0; i--) {
+    if (!p->channels[i]) continue;
+    for (uint32_t k = 0; i == 0 && k < p->staged->n_arrays; k++)
+      cuplug__device_free(p->shared[k], p->channels[0]->stream, NULL);
+    if (i == 0) cuplug__device_free(p->block, p->channels[0]->stream, NULL);
+    cuplug__channel_release(p->channels[i]);
   }
   for (int i = 0; i < N_SLOTS; i++)
     if (p->slots[i].fault) cuplug__fault_release(p->slots[i].fault);
@@ -224,39 +225,39 @@ static slot *slot_of(pipeline *p, uint64_t i) { return &p->slots[i % N_SLOTS]; }
 
 /* That travel in one direction. */
 static uint64_t bytes_of(const pipeline *p, uint64_t i, uint32_t k, int to_host) {
-  const cuplug__parcel *x = parcel_of(p, k);
+  const cuplug__staged_array *x = array_of(p, k);
   return (to_host ? x->is_received : x->is_sent) ? slice_bytes(p, i, k) : 0;
 }
 
 /* In the whole array. */
 static uint64_t first_row_of(const pipeline *p, uint64_t i) {
-  return p->shipment->first_row + i * p->slice;
+  return p->staged->first_row + i * p->slice;
 }
 
 /* Of the slice's first byte in the view. */
 static uint64_t place_of(const pipeline *p, uint64_t i, uint32_t k) {
-  return cuplug__parcel_place(parcel_of(p, k), first_row_of(p, i));
+  return cuplug__staged_array_place(array_of(p, k), first_row_of(p, i));
 }
 
 /* Where the DMA finds a slice of array k, or leaves it. */
 static char *on_host(const pipeline *p, const slot *s, uint64_t i, uint32_t k) {
-  return is_direct(p, k) ? parcel_of(p, k)->view.data + place_of(p, i, k)
+  return is_direct(p, k) ? array_of(p, k)->view.data + place_of(p, i, k)
                          : s->pinned + p->offsets[k];
 }
 
 /* Between arrays and pinned memory. */
 static void begin_copies(pipeline *p, uint64_t i, int to_host) {
   slot *s = slot_of(p, i);
-  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
+  for (uint32_t k = 0; k < p->staged->n_arrays; k++) {
     const uint64_t bytes = bytes_of(p, i, k, to_host);
     if (bytes && !is_direct(p, k))
-      cuplug__host_copy_begin(&s->copies[k], to_host, &parcel_of(p, k)->view, place_of(p, i, k),
+      cuplug__host_copy_begin(&s->copies[k], to_host, &array_of(p, k)->view, place_of(p, i, k),
                               bytes, s->pinned + p->offsets[k], p->n_helpers);
   }
 }
 
 static void end_copies(pipeline *p, uint64_t i) {
-  for (uint32_t k = 0; k < p->shipment->n_parcels; k++)
+  for (uint32_t k = 0; k < p->staged->n_arrays; k++)
     cuplug__host_copy_end(&slot_of(p, i)->copies[k]);
 }
 
@@ -264,47 +265,50 @@ static void end_copies(pipeline *p, uint64_t i) {
 static int exchange(pipeline *p, uint64_t i, int to_host) {
   const slot *s = slot_of(p, i);
   int status = CUPLUG_OK;
-  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) {
+  for (uint32_t k = 0; k < p->staged->n_arrays && !status; k++) {
     const uint64_t bytes = bytes_of(p, i, k, to_host);
     if (bytes)
       status = cuplug__driver_copy(to_host, on_host(p, s, i, k), s->device + p->offsets[k], bytes,
-                                   s->lane->stream, p->shipment->run->error);
+                                   s->channel->stream, p->staged->run->error);
   }
   return status;
 }
 
 static int call_entry(pipeline *p, uint64_t i) {
   const slot *s = slot_of(p, i);
-  cuplug__run *run = p->shipment->run;
+  cuplug__run *run = p->staged->run;
   void *addresses[CUPLUG_MAX_ARGUMENTS];
-  for (uint32_t k = 0; k < p->shipment->n_parcels; k++)
+  for (uint32_t k = 0; k < p->staged->n_arrays; k++)
     addresses[k] = p->shared[k] ? p->shared[k] : s->device + p->offsets[k];
-  cuplug__shipment_show(p->shipment, slice_rows(p, i), addresses);
-  run->stream = s->lane->stream;
+  cuplug__staged_call_bind_rows(p->staged, slice_rows(p, i), addresses);
+  run->stream = s->channel->stream;
   run->fault = s->fault;
   return cuplug__call_entry(run);
 }
 
 static int run_slice(pipeline *p, uint64_t i) {
-  const cuplug__run *run = p->shipment->run;
+  const cuplug__run *run = p->staged->run;
   const slot *s = slot_of(p, i);
   end_copies(p, i);
-  int status = cuplug__named(run, exchange(p, i, 0));
+  int status = cuplug__prefix_operator_name(run, exchange(p, i, 0));
   if (!status) status = call_entry(p, i);
   if (status) return status;
   status = exchange(p, i, 1);
   if (!status)
-    status = cuplug__cuda_check(run->error, cuplug__driver.cuEventRecord(s->event, s->lane->stream),
-                                "copying to the host");
-  return cuplug__named(run, status);
+    status =
+        cuplug__cuda_check(run->error, cuplug__driver.cuEventRecord(s->event, s->channel->stream),
+                           "copying to the host");
+  return cuplug__prefix_operator_name(run, status);
 }
 
 static int begin_writing(pipeline *p, uint64_t i) {
-  const cuplug__run *run = p->shipment->run;
+  const cuplug__run *run = p->staged->run;
   const slot *s = slot_of(p, i);
   int code = cuplug__driver.cuEventSynchronize(s->event);
-  if (code) return cuplug__named(run, cuplug__cuda_fail(run->error, code, "waiting for a slice"));
-  cuplug__shipment_shift(p->shipment, s->fault, first_row_of(p, i));
+  if (code)
+    return cuplug__prefix_operator_name(run,
+                                        cuplug__cuda_fail(run->error, code, "waiting for a slice"));
+  cuplug__staged_call_offset_fault(p->staged, s->fault, first_row_of(p, i));
   int status = cuplug__fault_take(s->fault, &run->overload->names, run->error);
   if (!status) begin_copies(p, i, 1);
   return status;
@@ -313,9 +317,9 @@ static int begin_writing(pipeline *p, uint64_t i) {
 static int finish(pipeline *p, uint64_t i) {
   uint64_t bytes = 0;
   end_copies(p, i);
-  for (uint32_t k = 0; k < p->shipment->n_parcels; k++)
+  for (uint32_t k = 0; k < p->staged->n_arrays; k++)
     bytes += bytes_of(p, i, k, 0) + bytes_of(p, i, k, 1);
-  return cuplug__watch_add(p->watch, bytes, p->shipment->run->error);
+  return cuplug__progress_tracker_add(p->tracker, bytes, p->staged->run->error);
 }
 
 /* ---- All slices ------------------------------------------------------------------------------ */
@@ -344,26 +348,26 @@ static int run_all(pipeline *p) {
 #define FRESH_BYTES ((uint64_t)2 << 20)
 
 static void begin_pages(pipeline *p) {
-  const cuplug__shipment *s = p->shipment;
-  for (uint32_t k = s->run->frame->n_inputs; k < s->n_parcels; k++) {
-    const cuplug__parcel *x = &s->parcels[k];
-    const uint64_t bytes = cuplug__parcel_bytes(x, s->n_rows);
+  const cuplug__staged_call *s = p->staged;
+  for (uint32_t k = s->run->frame->n_inputs; k < s->n_arrays; k++) {
+    const cuplug__staged_array *x = &s->arrays[k];
+    const uint64_t bytes = cuplug__staged_array_bytes(x, s->n_rows);
     if (bytes_of(p, 0, k, 1) && bytes >= FRESH_BYTES && !is_direct(p, k))
       cuplug__host_pages_begin(&p->pages[k], x->view.data + place_of(p, 0, k), bytes);
   }
 }
 
 static void end_pages(pipeline *p) {
-  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) cuplug__host_pages_end(&p->pages[k]);
+  for (uint32_t k = 0; k < p->staged->n_arrays; k++) cuplug__host_pages_end(&p->pages[k]);
 }
 
-int cuplug__run_slices(cuplug__shipment *s, cuplug__watch *watch, int *fits) {
+int cuplug__run_slices(cuplug__staged_call *s, cuplug__progress_tracker *tracker, int *fits) {
   pipeline *p = calloc(1, sizeof *p); /* too large for a small stack */
   *fits = 0;
   if (!p) return CUPLUG_OK;
-  p->shipment = s;
-  p->watch = watch;
-  int status = cuplug__named(s->run, take_all(p));
+  p->staged = s;
+  p->tracker = tracker;
+  int status = cuplug__prefix_operator_name(s->run, take_all(p));
   *fits = status ? status != CUPLUG_ERROR_MEMORY : p->slice > 0;
   if (*fits && !status) {
     begin_pages(p);

@@ -4,16 +4,16 @@
 #ifndef CUPLUG_CORE_STAGING_SLICES_H
 #define CUPLUG_CORE_STAGING_SLICES_H
 
-#include "host/watch.h"
-#include "staging/parcel.h"
+#include "host/progress.h"
+#include "staging/staged_call.h"
 
 /* 1 for calls that are described in rows, of which there are enough, and some fit a slice. */
-int cuplug__suits_slices(const cuplug__shipment *shipment);
+int cuplug__suits_slices(const cuplug__staged_call *staged);
 
 /* Runs such a call. *fits becomes 0 where memory for slices and for what they share is not to be
  * had: then nothing has been run, and no error is left. After an error the outputs and in-out
  * arrays hold what the slices before had for them; pinned ones also what those under way had. The
  * device has been entered. */
-int cuplug__run_slices(cuplug__shipment *shipment, cuplug__watch *watch, int *fits);
+int cuplug__run_slices(cuplug__staged_call *staged, cuplug__progress_tracker *tracker, int *fits);
 
 #endif

@@ -5,17 +5,17 @@
 
 #include "base/layout.h"
 #include "base/status.h"
+#include "cuda/channel.h"
 #include "cuda/fault.h"
 #include "cuda/gpus.h"
-#include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "entry/entry.h"
 #include "entry/services.h"
-#include "host/watch.h"
-#include "staging/packed.h"
-#include "staging/parcel.h"
+#include "host/progress.h"
+#include "staging/coalesced.h"
 #include "staging/slices.h"
+#include "staging/staged_call.h"
 #include "staging/transfer.h"
 
 #include <pthread.h>
@@ -24,9 +24,9 @@
 
 /* The part under way. */
 typedef struct part {
-  cuplug__shipment *shipment;
-  cuplug__watch *watch;
-  cuplug__lane *lane;
+  cuplug__staged_call *staged;
+  cuplug__progress_tracker *tracker;
+  cuplug__channel *channel;
   uint64_t first, n;                  /* rows */
   void *blocks[CUPLUG_MAX_ARGUMENTS]; /* device memory */
   int is_back;                        /* some of it may be: it must not be run again */
@@ -36,48 +36,48 @@ typedef struct part {
 
 /* All memory is taken before anything travels: where it does not suffice little is lost. */
 static int allocate(part *p) {
-  const cuplug__run *run = p->shipment->run;
+  const cuplug__run *run = p->staged->run;
   int status = CUPLUG_OK;
-  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) {
-    const cuplug__parcel *x = &p->shipment->parcels[k];
+  for (uint32_t k = 0; k < p->staged->n_arrays && !status; k++) {
+    const cuplug__staged_array *x = &p->staged->arrays[k];
     if (x->is_known)
-      status = cuplug__device_allocate(run->device.id, cuplug__parcel_bytes(x, p->n), run->stream,
-                                       &p->blocks[k], run->error);
+      status = cuplug__device_allocate(run->device.id, cuplug__staged_array_bytes(x, p->n),
+                                       run->stream, &p->blocks[k], run->error);
   }
   return status;
 }
 
 static int transfer(part *p, uint32_t k, int to_host) {
-  const cuplug__parcel *x = &p->shipment->parcels[k];
+  const cuplug__staged_array *x = &p->staged->arrays[k];
   if (!(to_host ? x->is_received : x->is_sent)) return CUPLUG_OK;
-  return cuplug__transfer(p->lane, to_host, &x->view, cuplug__parcel_place(x, p->first),
-                          p->blocks[k], cuplug__parcel_bytes(x, p->n), p->watch,
-                          p->shipment->run->error);
+  return cuplug__transfer(p->channel, to_host, &x->view, cuplug__staged_array_place(x, p->first),
+                          p->blocks[k], cuplug__staged_array_bytes(x, p->n), p->tracker,
+                          p->staged->run->error);
 }
 
 static int send(part *p) {
   int status = CUPLUG_OK;
-  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) status = transfer(p, k, 0);
+  for (uint32_t k = 0; k < p->staged->n_arrays && !status; k++) status = transfer(p, k, 0);
   return status;
 }
 
 static int run_entry(part *p) {
-  cuplug__run *run = p->shipment->run;
-  cuplug__shipment_show(p->shipment, p->n, p->blocks);
+  cuplug__run *run = p->staged->run;
+  cuplug__staged_call_bind_rows(p->staged, p->n, p->blocks);
   int status = cuplug__call_entry(run);
-  for (uint32_t k = run->frame->n_inputs; k < p->shipment->n_parcels; k++) /* what it asked for */
-    if (!p->shipment->parcels[k].is_known) p->blocks[k] = run->tensors[k].data;
+  for (uint32_t k = run->frame->n_inputs; k < p->staged->n_arrays; k++) /* what it asked for */
+    if (!p->staged->arrays[k].is_known) p->blocks[k] = run->tensors[k].data;
   if (status) return status;
-  status = cuplug__named(run, cuplug__stream_synchronize(run->stream, run->error));
+  status = cuplug__prefix_operator_name(run, cuplug__stream_synchronize(run->stream, run->error));
   if (status) return status;
-  cuplug__shipment_shift(p->shipment, run->fault, p->first);
+  cuplug__staged_call_offset_fault(p->staged, run->fault, p->first);
   return cuplug__fault_take(run->fault, &run->overload->names, run->error);
 }
 
 /* Memory on the host for an output whose size the run has found. */
 static int give_memory(part *p, uint32_t k) {
-  const cuplug__run *run = p->shipment->run;
-  cuplug__parcel *x = &p->shipment->parcels[k];
+  const cuplug__run *run = p->staged->run;
+  cuplug__staged_array *x = &p->staged->arrays[k];
   int status = cuplug__allocate_output(run, k, (cuplug_device){CUPLUG_CPU, 0});
   x->bytes = (uint64_t)cuplug__n_bytes(&run->tensors[k]);
   x->is_received = !status;
@@ -88,21 +88,21 @@ static int give_memory(part *p, uint32_t k) {
 static int receive(part *p) {
   int status = CUPLUG_OK;
   p->is_back = 1;
-  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) {
-    if (!p->shipment->parcels[k].is_known && p->blocks[k]) status = give_memory(p, k);
+  for (uint32_t k = 0; k < p->staged->n_arrays && !status; k++) {
+    if (!p->staged->arrays[k].is_known && p->blocks[k]) status = give_memory(p, k);
     if (!status) status = transfer(p, k, 1);
   }
   return status;
 }
 
 static int run_part(part *p) {
-  const cuplug__run *run = p->shipment->run;
+  const cuplug__run *run = p->staged->run;
   p->is_back = 0;
-  int status = cuplug__named(run, allocate(p));
-  if (!status) status = cuplug__named(run, send(p));
+  int status = cuplug__prefix_operator_name(run, allocate(p));
+  if (!status) status = cuplug__prefix_operator_name(run, send(p));
   if (!status) status = run_entry(p);
-  if (!status) status = cuplug__named(run, receive(p));
-  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
+  if (!status) status = cuplug__prefix_operator_name(run, receive(p));
+  for (uint32_t k = 0; k < p->staged->n_arrays; k++) {
     cuplug__device_free(p->blocks[k], run->stream, NULL);
     p->blocks[k] = NULL;
   }
@@ -111,13 +111,13 @@ static int run_part(part *p) {
 
 /* ---- All parts ------------------------------------------------------------------------------- */
 
-CUPLUG__COLD static void explain_memory(const cuplug__shipment *s) {
+CUPLUG__COLD static void explain_memory(const cuplug__staged_call *s) {
   const cuplug_frame *f = s->run->frame;
   cuplug_error *error = s->run->error;
   const char *before = "; the call needs";
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     char name[CUPLUG__NAME_BYTES];
-    if (!s->parcels[k].is_known) continue;
+    if (!s->arrays[k].is_known) continue;
     cuplug__name_tensor(name, &s->run->overload->names, k, f->n_inputs);
     cuplug__append(error, "%s %s (%lld bytes)", before, name,
                    (long long)cuplug__n_bytes(&f->tensors[k]));
@@ -130,20 +130,20 @@ CUPLUG__COLD static void explain_memory(const cuplug__shipment *s) {
 }
 
 /* How many rows to try after n were too many; 0: it cannot be less. */
-static uint64_t fewer_rows(cuplug__shipment *s, uint64_t n) {
+static uint64_t fewer_rows(cuplug__staged_call *s, uint64_t n) {
   if (n > 1) return (n + 1) / 2;
-  return s->n_rows == 1 && !s->is_share && cuplug__shipment_rows(s) ? (s->n_rows + 1) / 2 : 0;
+  return s->n_rows == 1 && !s->is_share && cuplug__staged_call_rows(s) ? (s->n_rows + 1) / 2 : 0;
 }
 
 static int run_all(part *p) {
-  cuplug__shipment *s = p->shipment;
+  cuplug__staged_call *s = p->staged;
   uint64_t n_done = 0;
   int status = CUPLUG_OK;
-  if (!s->is_share) cuplug__shipment_whole(s);
+  if (!s->is_share) cuplug__staged_call_whole(s);
   uint64_t most = s->n_rows;
   while (!status && n_done < s->n_rows) {
     p->first = s->first_row + n_done;
-    p->n = cuplug__least(most, s->n_rows - n_done);
+    p->n = cuplug__min(most, s->n_rows - n_done);
     status = run_part(p);
     if (!status) {
       n_done += p->n;
@@ -159,59 +159,59 @@ static int run_all(part *p) {
 
 /* Describes the arrays, and runs the call. After an error the outputs and in-out arrays hold what
  * the parts before had for them. */
-static int run_parts(cuplug__shipment *s, cuplug__watch *watch) {
+static int run_parts(cuplug__staged_call *s, cuplug__progress_tracker *tracker) {
   cuplug__run *run = s->run;
-  part p = {.shipment = s, .watch = watch};
-  int status = cuplug__lane_take(run->device.id, &p.lane, run->error);
-  if (status) return cuplug__named(run, status);
-  run->stream = p.lane->stream;
-  run->fault = p.lane->fault;
+  part p = {.staged = s, .tracker = tracker};
+  int status = cuplug__channel_acquire(run->device.id, &p.channel, run->error);
+  if (status) return cuplug__prefix_operator_name(run, status);
+  run->stream = p.channel->stream;
+  run->fault = p.channel->fault;
   status = run_all(&p);
-  cuplug__lane_give(p.lane);
+  cuplug__channel_release(p.channel);
   return status;
 }
 
 /* ---- One way after the other ----------------------------------------------------------------- */
 
-static int run_slices(cuplug__shipment *s, cuplug__watch *watch, int *is_done) {
+static int run_slices(cuplug__staged_call *s, cuplug__progress_tracker *tracker, int *is_done) {
   const int32_t device = s->run->device.id;
-  int status = cuplug__turn_take(device, watch, s->run->error);
+  int status = cuplug__gpu_slot_acquire(device, tracker, s->run->error);
   *is_done = status != CUPLUG_OK;
   if (status) return status;
-  status = cuplug__run_slices(s, watch, is_done);
-  cuplug__turn_give(device);
+  status = cuplug__run_slices(s, tracker, is_done);
+  cuplug__gpu_slot_release(device);
   return status;
 }
 
-static int run_shipment(cuplug__shipment *s, cuplug__watch *watch) {
+static int run_staged(cuplug__staged_call *s, cuplug__progress_tracker *tracker) {
   cuplug__run *run = s->run;
   int is_done = 0, status = CUPLUG_OK;
   run->frame->staged = 1;
-  if (!s->is_share) status = cuplug__run_packed(s, watch, &is_done);
-  if (!is_done && (s->is_share || cuplug__shipment_rows(s)) && cuplug__suits_slices(s)) {
+  if (!s->is_share) status = cuplug__run_coalesced(s, tracker, &is_done);
+  if (!is_done && (s->is_share || cuplug__staged_call_rows(s)) && cuplug__suits_slices(s)) {
     cuplug__clear(run->error);
-    status = run_slices(s, watch, &is_done);
+    status = run_slices(s, tracker, &is_done);
   }
   if (!is_done) {
     cuplug__clear(run->error);
-    status = run_parts(s, watch);
+    status = run_parts(s, tracker);
   }
-  return status ? status : cuplug__watch_end(watch, run->error);
+  return status ? status : cuplug__progress_tracker_end(tracker, run->error);
 }
 
 int cuplug__run_staged(cuplug__run *run, uint64_t first_row, uint64_t n_rows) {
-  cuplug__watch watch;
-  cuplug__shipment *s = cuplug__shipment_new(run);
+  cuplug__progress_tracker tracker;
+  cuplug__staged_call *s = cuplug__staged_call_new(run);
   if (!s) return CUPLUG_ERROR_MEMORY;
   s->is_share = n_rows > 0;
   if (s->is_share) {
-    cuplug__shipment_rows(s);
+    cuplug__staged_call_rows(s);
     s->first_row = first_row;
     s->n_rows = n_rows;
   }
-  cuplug__watch_start(&watch, run->frame->progress, run->frame->user,
-                      s->is_share ? n_rows * s->row_bytes : cuplug__staged_bytes(run));
-  const int status = run_shipment(s, &watch);
+  cuplug__progress_tracker_start(&tracker, run->frame->progress, run->frame->user,
+                                 s->is_share ? n_rows * s->row_bytes : cuplug__staged_bytes(run));
+  const int status = run_staged(s, &tracker);
   free(s);
   return status;
 }
@@ -247,17 +247,18 @@ static int begin(int32_t device, int at_most) {
   return has_turn;
 }
 
-int cuplug__turn_take(int32_t device, cuplug__watch *watch, cuplug_error *error) {
-  for (int k = n_own ? N_PERIODS : 0; !begin(device, k < N_PERIODS ? CUPLUG__TURNS : INT32_MAX);
+int cuplug__gpu_slot_acquire(int32_t device, cuplug__progress_tracker *tracker,
+                             cuplug_error *error) {
+  for (int k = n_own ? N_PERIODS : 0; !begin(device, k < N_PERIODS ? CUPLUG__GPU_SLOTS : INT32_MAX);
        k++) {
-    int status = cuplug__watch_add(watch, 0, error);
+    int status = cuplug__progress_tracker_add(tracker, 0, error);
     if (status) return status;
   }
   n_own++;
   return CUPLUG_OK;
 }
 
-void cuplug__turn_give(int32_t device) {
+void cuplug__gpu_slot_release(int32_t device) {
   pthread_mutex_lock(&lock);
   n_running[device]--;
   pthread_cond_broadcast(&is_given);

@@ -4,7 +4,7 @@
 #define CUPLUG_CORE_STAGING_STAGE_H
 
 #include "entry/run.h"
-#include "host/watch.h"
+#include "host/progress.h"
 
 /* Copies in, runs, waits, copies out: all, or, of a call that can be cut, these rows. 0 of them:
  * all. Inputs have been broadcast, the device has been entered. */
@@ -16,11 +16,12 @@ int cuplug__run_staged(cuplug__run *run, uint64_t first_row, uint64_t n_rows);
  * memory of the host busy by itself, and all at once would be in each other's way. */
 
 /* At once on one GPU: while one begins or ends, another has the bus. */
-#define CUPLUG__TURNS 2
+#define CUPLUG__GPU_SLOTS 2
 
 /* Waits for a turn on the GPU, some time at most: who has one may wait for this very thread. A
- * thread that has one needs no other. Fails where the watch ends the call; else give it back. */
-int cuplug__turn_take(int32_t device, cuplug__watch *watch, cuplug_error *error);
-void cuplug__turn_give(int32_t device);
+ * thread that has one needs no other. Fails where the tracker ends the call; else give it back. */
+int cuplug__gpu_slot_acquire(int32_t device, cuplug__progress_tracker *tracker,
+                             cuplug_error *error);
+void cuplug__gpu_slot_release(int32_t device);
 
 #endif

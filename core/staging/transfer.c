@@ -4,28 +4,28 @@
 #include "base/layout.h"
 #include "base/status.h"
 #include "cuda/calls.h"
+#include "cuda/channel.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
-#include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "host/copies.h"
+#include "host/progress.h"
 #include "host/view.h"
-#include "host/watch.h"
 
 #define N_COPYING 4 /* chunks on their way between arrays and buffers; the DMA has the others */
 
 /* One more helper for each. */
 #define BYTES_OF_HELPER ((uint64_t)512 << 10)
 
-/* One copy: chunk i goes through buffer i % N_PINNED of the lane. */
+/* One copy: chunk i goes through buffer i % N_PINNED of the channel. */
 typedef struct transfer {
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   int to_host;
   const cuplug__view *view; /* on the host: its bytes from `first` on */
   uint64_t first, bytes;
   char *device;
-  cuplug__watch *watch;
+  cuplug__progress_tracker *tracker;
   cuplug_error *error;
   uint64_t chunk_bytes, n_chunks;
   uint64_t n_copying; /* at most, at once */
@@ -36,22 +36,22 @@ typedef struct transfer {
 /* Enough chunks to keep all buffers busy, but none so small that starting its DMA counts. */
 static int plan(transfer *t) {
   const uint64_t unit = CUPLUG__PINNED_SMALL;
-  int status = cuplug__lane_pin(t->lane, t->bytes, t->error);
+  int status = cuplug__channel_pin(t->channel, t->bytes, t->error);
   if (status) return status;
   uint64_t wanted = (t->bytes / CUPLUG__N_PINNED + unit - 1) / unit * unit;
-  t->chunk_bytes = wanted ? cuplug__least(wanted, t->lane->pinned_bytes) : unit;
+  t->chunk_bytes = wanted ? cuplug__min(wanted, t->channel->pinned_bytes) : unit;
   t->n_chunks = (t->bytes - 1) / t->chunk_bytes + 1;
   t->n_copying = t->bytes < CUPLUG__TEAM_BYTES ? 1 : N_COPYING;
-  t->n_helpers = (int)cuplug__least(1 + t->bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
+  t->n_helpers = (int)cuplug__min(1 + t->bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
   return CUPLUG_OK;
 }
 
 static uint64_t bytes_of(const transfer *t, uint64_t i) {
-  return cuplug__least(t->chunk_bytes, t->bytes - i * t->chunk_bytes);
+  return cuplug__min(t->chunk_bytes, t->bytes - i * t->chunk_bytes);
 }
 
 static char *buffer_of(const transfer *t, uint64_t i) {
-  return t->lane->pinned + i % CUPLUG__N_PINNED * t->lane->pinned_bytes;
+  return t->channel->pinned + i % CUPLUG__N_PINNED * t->channel->pinned_bytes;
 }
 
 static int check(cuplug_error *error, int code, int to_host) {
@@ -62,7 +62,7 @@ static int check(cuplug_error *error, int code, int to_host) {
 static int begin(transfer *t, uint64_t i) {
   const uint64_t first = t->first + i * t->chunk_bytes, bytes = bytes_of(t, i);
   char *buffer = buffer_of(t, i);
-  const int code = cuplug__driver.cuEventSynchronize(t->lane->events[i % CUPLUG__N_PINNED]);
+  const int code = cuplug__driver.cuEventSynchronize(t->channel->events[i % CUPLUG__N_PINNED]);
   if (code) return check(t->error, code, t->to_host);
   if (t->n_copying > 1)
     cuplug__host_copy_begin(&t->copies[i % CUPLUG__N_PINNED], t->to_host, t->view, first, bytes,
@@ -80,7 +80,7 @@ static void end(transfer *t, uint64_t i) {
 
 /* Begins the DMA between the buffer and the device. */
 static int exchange(transfer *t, uint64_t i) {
-  void *stream = t->lane->stream, *event = t->lane->events[i % CUPLUG__N_PINNED];
+  void *stream = t->channel->stream, *event = t->channel->events[i % CUPLUG__N_PINNED];
   int status = cuplug__driver_copy(t->to_host, buffer_of(t, i), t->device + i * t->chunk_bytes,
                                    bytes_of(t, i), stream, t->error);
   return status ? status : check(t->error, cuplug__driver.cuEventRecord(event, stream), t->to_host);
@@ -99,15 +99,15 @@ int cuplug__driver_copy(int to_host, void *host, void *device, uint64_t bytes, v
 
 /* Pinned memory needs no buffers; few bytes are in one sooner than it is asked about. */
 static int is_for_driver(const transfer *t) {
-  return t->bytes >= CUPLUG__ASKED_BYTES && cuplug__view_is_contiguous(t->view) &&
+  return t->bytes >= CUPLUG__PIN_QUERY_BYTES && cuplug__view_is_contiguous(t->view) &&
          cuplug__is_pinned(t->view->data + t->first, t->bytes);
 }
 
 static int copy_directly(const transfer *t) {
   int status = cuplug__driver_copy(t->to_host, t->view->data + t->first, t->device, t->bytes,
-                                   t->lane->stream, t->error);
-  if (!status && t->to_host) status = cuplug__stream_synchronize(t->lane->stream, t->error);
-  return status ? status : cuplug__watch_add(t->watch, t->bytes, t->error);
+                                   t->channel->stream, t->error);
+  if (!status && t->to_host) status = cuplug__stream_synchronize(t->channel->stream, t->error);
+  return status ? status : cuplug__progress_tracker_add(t->tracker, t->bytes, t->error);
 }
 
 /* ---- Either way ------------------------------------------------------------------------------ */
@@ -121,7 +121,7 @@ static int send(transfer *t) {
     } else {
       end(t, n_sent);
       status = exchange(t, n_sent);
-      if (!status) status = cuplug__watch_add(t->watch, bytes_of(t, n_sent), t->error);
+      if (!status) status = cuplug__progress_tracker_add(t->tracker, bytes_of(t, n_sent), t->error);
       n_sent++;
     }
   }
@@ -139,21 +139,22 @@ static int receive(transfer *t) {
       status = begin(t, n_begun++);
     } else {
       end(t, n_done);
-      status = cuplug__watch_add(t->watch, bytes_of(t, n_done++), t->error);
+      status = cuplug__progress_tracker_add(t->tracker, bytes_of(t, n_done++), t->error);
     }
   }
   return status;
 }
 
-int cuplug__transfer(cuplug__lane *lane, int to_host, const cuplug__view *view, uint64_t first,
-                     void *device, uint64_t bytes, cuplug__watch *watch, cuplug_error *error) {
-  transfer t = {.lane = lane,
+int cuplug__transfer(cuplug__channel *channel, int to_host, const cuplug__view *view,
+                     uint64_t first, void *device, uint64_t bytes,
+                     cuplug__progress_tracker *tracker, cuplug_error *error) {
+  transfer t = {.channel = channel,
                 .to_host = to_host,
                 .view = view,
                 .first = first,
                 .bytes = bytes,
                 .device = device,
-                .watch = watch,
+                .tracker = tracker,
                 .error = error};
   if (!bytes) return CUPLUG_OK;
   if (is_for_driver(&t)) return copy_directly(&t);
@@ -163,28 +164,29 @@ int cuplug__transfer(cuplug__lane *lane, int to_host, const cuplug__view *view, 
   if (!status) return CUPLUG_OK;
   /* Workers may still be at it, and a DMA be in flight that no event covers. */
   for (uint64_t i = 0; i < CUPLUG__N_PINNED; i++) end(&t, i);
-  cuplug__driver.cuStreamSynchronize(lane->stream);
+  cuplug__driver.cuStreamSynchronize(channel->stream);
   return status;
 }
 
 /* ---- The public copies ----------------------------------------------------------------------- */
 
-/* On a lane of its own, after what is on the caller's stream. */
-static int copy_on_lane(cuplug__lane *lane, int to_host, void *host, void *memory, uint64_t bytes,
-                        void *stream, cuplug__watch *watch, cuplug_error *error) {
+/* On a channel of its own, after what is on the caller's stream. */
+static int copy_on_channel(cuplug__channel *channel, int to_host, void *host, void *memory,
+                           uint64_t bytes, void *stream, cuplug__progress_tracker *tracker,
+                           cuplug_error *error) {
   cuplug__view view;
   cuplug__view_bytes(&view, host, bytes);
-  int status = cuplug__stream_wait(lane->device, lane->stream, CUPLUG__STREAM(stream), error);
-  if (!status) status = cuplug__transfer(lane, to_host, &view, 0, memory, bytes, watch, error);
-  return status || to_host ? status : cuplug__stream_synchronize(lane->stream, error);
+  int status = cuplug__stream_wait(channel->device, channel->stream, CUPLUG__STREAM(stream), error);
+  if (!status) status = cuplug__transfer(channel, to_host, &view, 0, memory, bytes, tracker, error);
+  return status || to_host ? status : cuplug__stream_synchronize(channel->stream, error);
 }
 
-/* Pinned memory needs no lane, nor do small copies to the device: the driver has buffers of its
+/* Pinned memory needs no channel, nor do small copies to the device: the driver has buffers of its
  * own. */
 static int is_direct(int to_host, const void *host, uint64_t bytes, void *stream) {
   int is_captured = 0;
   const int is_small = !to_host && bytes < CUPLUG__TEAM_BYTES;
-  if (!is_small && (bytes < CUPLUG__ASKED_BYTES || !cuplug__is_pinned(host, bytes))) return 0;
+  if (!is_small && (bytes < CUPLUG__PIN_QUERY_BYTES || !cuplug__is_pinned(host, bytes))) return 0;
   return !cuplug__capture_query(stream, &is_captured) && !is_captured;
 }
 
@@ -192,39 +194,39 @@ static int is_direct(int to_host, const void *host, uint64_t bytes, void *stream
 #define WATCHED_BYTES ((uint64_t)64 << 20)
 
 static int copy_at_once(int to_host, char *host, char *memory, uint64_t bytes, void *stream,
-                        cuplug__watch *watch, cuplug_error *error) {
+                        cuplug__progress_tracker *tracker, cuplug_error *error) {
   int status = CUPLUG_OK;
   for (uint64_t at = 0, n; at < bytes && !status; at += n) {
-    n = cuplug__least(bytes - at, WATCHED_BYTES);
+    n = cuplug__min(bytes - at, WATCHED_BYTES);
     status = cuplug__driver_copy(to_host, host + at, memory + at, n, stream, error);
     if (!status) status = cuplug__stream_synchronize(stream, error);
-    if (!status) status = cuplug__watch_add(watch, n, error);
+    if (!status) status = cuplug__progress_tracker_add(tracker, n, error);
   }
   return status;
 }
 
 static int copy(int32_t device, int to_host, void *host, void *memory, uint64_t bytes, void *stream,
-                cuplug__watch *watch, cuplug_error *error) {
-  cuplug__lane *lane;
+                cuplug__progress_tracker *tracker, cuplug_error *error) {
+  cuplug__channel *channel;
   if (is_direct(to_host, host, bytes, CUPLUG__STREAM(stream)))
-    return copy_at_once(to_host, host, memory, bytes, CUPLUG__STREAM(stream), watch, error);
-  int status = cuplug__lane_take(device, &lane, error);
+    return copy_at_once(to_host, host, memory, bytes, CUPLUG__STREAM(stream), tracker, error);
+  int status = cuplug__channel_acquire(device, &channel, error);
   if (status) return status;
-  status = copy_on_lane(lane, to_host, host, memory, bytes, stream, watch, error);
-  cuplug__lane_give(lane);
+  status = copy_on_channel(channel, to_host, host, memory, bytes, stream, tracker, error);
+  cuplug__channel_release(channel);
   return status;
 }
 
 int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
                         void *stream, cuplug_progress *progress, void *user, cuplug_error *error) {
-  cuplug__watch watch;
-  cuplug__watch_start(&watch, progress, user, bytes);
+  cuplug__progress_tracker tracker;
+  cuplug__progress_tracker_start(&tracker, progress, user, bytes);
   CUPLUG__ENTER_OR_RETURN(device, error);
-  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   void *source = (void *)(uintptr_t)from;
   int status = copy(device, to_host, to_host ? to : source, to_host ? source : to, bytes, stream,
-                    &watch, error);
-  if (!status) status = cuplug__watch_end(&watch, error);
+                    &tracker, error);
+  if (!status) status = cuplug__progress_tracker_end(&tracker, error);
   return status ? status : cuplug__calls_check(error);
 }
 

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between host memory and a device: in chunks through a lane's pinned buffers, shared with
- * the threads of the team, or, of pinned memory, by the driver. */
+/* Copies between host memory and a device: in chunks through a channel's pinned buffers, shared
+ * with the threads of the team, or, of pinned memory, by the driver. */
 #ifndef CUPLUG_CORE_STAGING_TRANSFER_H
 #define CUPLUG_CORE_STAGING_TRANSFER_H
 
-#include "cuda/lane.h"
+#include "cuda/channel.h"
+#include "host/progress.h"
 #include "host/view.h"
-#include "host/watch.h"
 
 /* For smaller ones, waking threads costs more than it gains. */
 #define CUPLUG__TEAM_BYTES ((uint64_t)512 << 10)
 
 /* From here on it pays to ask whether memory is pinned. */
-#define CUPLUG__ASKED_BYTES ((uint64_t)32 << 10)
+#define CUPLUG__PIN_QUERY_BYTES ((uint64_t)32 << 10)
 
-/* On the lane's stream, of the bytes of a view from `first` on. Returns when all have arrived on
- * the host; on the device the last may arrive, and the array be read, later. `watch`: or NULL. */
-int cuplug__transfer(cuplug__lane *lane, int to_host, const cuplug__view *view, uint64_t first,
-                     void *device, uint64_t bytes, cuplug__watch *watch, cuplug_error *error);
+/* On the channel's stream, of the bytes of a view from `first` on. Returns when all have arrived on
+ * the host; on the device the last may arrive, and the array be read, later. `tracker`: or NULL. */
+int cuplug__transfer(cuplug__channel *channel, int to_host, const cuplug__view *view,
+                     uint64_t first, void *device, uint64_t bytes,
+                     cuplug__progress_tracker *tracker, cuplug_error *error);
 
 /* By the driver, on a stream that is not captured. May return before all is done. */
 int cuplug__driver_copy(int to_host, void *host, void *device, uint64_t bytes, void *stream,

@@ -39,8 +39,8 @@ from cuplug._engine.base.core_call cimport (
     cuplug_free_blocks,
     cuplug_run,
     cuplug_set_output,
-    cuplug_wanted_copies,
-    cuplug_wanted_shape,
+    cuplug_required_copies,
+    cuplug_required_shape,
 )
 
 from cuplug._engine.base.status cimport raise_error
@@ -117,7 +117,7 @@ cdef inline int bind_and_run(
         check_other_row(bound, frame)
     if frame.home.type != CUPLUG_CPU or stream != NULL:
         enter_stream(frame, &given[n_parameters], n_outputs, stream)
-    if frame.copy_mask and frame.home.type != CUPLUG_CUDA and cuplug_wanted_copies(frame):
+    if frame.copy_mask and frame.home.type != CUPLUG_CUDA and cuplug_required_copies(frame):
         return call_with_copies(frame, given, n_parameters, n_outputs)
     return run(frame, &given[n_parameters], n_outputs)
 
@@ -297,10 +297,10 @@ cdef int call_with_copies(
     """Bind again, with copies of the inputs that are strided, misaligned or to be broadcast."""
     cdef core.cuplug_argument inputs[CUPLUG_MAX_ARGUMENTS]
     cdef int64_t *copies[CUPLUG_MAX_ARGUMENTS]
-    cdef uint64_t wanted = cuplug_wanted_copies(frame)
+    cdef uint64_t wanted = cuplug_required_copies(frame)
     cdef cuplug_error error
     cdef uint32_t k, n_copies = 0
-    if frame.odd_mask:
+    if frame.unaligned_stride_mask:
         with gil:
             raise ValueError(
                 f"{cuplug_operator_name(frame.op).decode()}: got strides that are no multiples of "
@@ -329,7 +329,7 @@ cdef int64_t *copy_input(
     """Let an argument be a copy of input k; return its memory: room for a shape, then the copy."""
     cdef size_t n_bytes = <size_t>cuplug_element_bytes(&argument.tensor)
     cdef int64_t shape[MAX_NDIM]
-    cdef int axis, ndim = cuplug_wanted_shape(frame, k, shape)
+    cdef int axis, ndim = cuplug_required_shape(frame, k, shape)
     cdef int64_t *memory
     for axis in range(ndim):
         n_bytes *= <size_t>shape[axis]

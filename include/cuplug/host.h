@@ -32,7 +32,6 @@
 
 #include <cuplug/describe.h>
 #include <cuplug/devices.h>
-#include <cuplug/listing.h>
 #include <cuplug/operators.h>
 
 #endif

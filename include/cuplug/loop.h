@@ -73,7 +73,7 @@ typedef struct cuplug_divisor {
 } cuplug_divisor;
 
 /** How a loop is cut into what threads or blocks of a CUDA kernel take: see <cuplug/walk.h>. */
-typedef struct cuplug_cut {
+typedef struct cuplug_loop_split {
   long long n_items;    /* packs, of all lines; or tiles */
   long long line;       /* elements of a line, in each of which packs are counted anew */
   cuplug_divisor items; /* packs of a line, of size 0 where there is one; tiles along the last
@@ -86,6 +86,6 @@ typedef struct cuplug_cut {
   unsigned long long near;   /* it goes on by 1 in the last dimension */
   unsigned long long still;  /* it goes on by 0 */
   unsigned long long across; /* tiles: an input that goes on by 1 in the last dimension but one */
-} cuplug_cut;
+} cuplug_loop_split;
 
 #endif

@@ -267,8 +267,8 @@ template <int WIDTH, int N_ARRAYS, typename INDEX> struct piece {
 /* The pack with this number, one for each thread, and what is in it of its line. */
 template <int WIDTH, int N, typename INDEX, class CODE>
 __device__ inline piece<WIDTH, CODE::N, INDEX>
-piece_of(const CODE &code, INDEX item, const cuplug_cut &cut, int ndim, const divisors<N> &sizes,
-         const strides<CODE::N, N> &steps, uint64_t near) {
+piece_of(const CODE &code, INDEX item, const cuplug_loop_split &cut, int ndim,
+         const divisors<N> &sizes, const strides<CODE::N, N> &steps, uint64_t near) {
   piece<WIDTH, CODE::N, INDEX> own;
   using offset = typename piece<WIDTH, CODE::N, INDEX>::offset;
   const bool is_one = (ndim == 1 && !(CODE::WRITTEN & ~near)) || !cut.items.size;

@@ -127,7 +127,7 @@ __device__ inline void one_by_one(const CODE &code, const piece<WIDTH, CODE::N, 
 /* UNROLL packs for each thread. NDIM: of the loop, where it is known, else 0. `near`, `still`:
  * arrays that go on by 1 or by 0 in the last dimension. */
 template <int WIDTH, int UNROLL, int NDIM, typename INDEX, int N, class CODE>
-__device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_cut &cut,
+__device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_loop_split &cut,
                                 const divisors<N> &sizes, const strides<CODE::N, N> &steps,
                                 uint64_t near, uint64_t still) {
   const int ndim = NDIM ? NDIM : cut.ndim, last = ndim - 1;
@@ -332,7 +332,7 @@ __device__ inline void whole_packs(const CODE &code, int64_t n, const spot<CODE:
 /* A tile for each block, of SIDE elements along the last two dimensions, in packs of WIDTH, which
  * divides SIDE. ACROSS: inputs that go on by 1 or -1 in the last but one. */
 template <int SIDE, int WIDTH, uint64_t ACROSS, int NDIM, int N, class CODE>
-__device__ inline void in_tiles(const CODE &code, int64_t n, const cuplug_cut &cut,
+__device__ inline void in_tiles(const CODE &code, int64_t n, const cuplug_loop_split &cut,
                                 const divisors<N> &sizes, const strides<CODE::N, N> &steps) {
   constexpr int MOST = SIDE * SIDE / WIDTH / THREADS, OF_WORD = 4 / CODE::widest(ACROSS);
   constexpr int DEEP = MOST < 1 || OF_WORD < 1 ? 1 : OF_WORD < MOST ? OF_WORD : MOST;

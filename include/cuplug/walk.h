@@ -208,7 +208,8 @@ static inline uint64_t cuplug__walk_across(cuplug_loop *loop, const cuplug_tenso
   return across;
 }
 
-static inline void cuplug__cut_tiles(const cuplug_loop *loop, long long side, cuplug_cut *cut) {
+static inline void cuplug__cut_tiles(const cuplug_loop *loop, long long side,
+                                     cuplug_loop_split *cut) {
   const long long along = (loop->sizes[loop->ndim - 1] + side - 1) / side;
   const long long rows = (loop->sizes[loop->ndim - 2] + side - 1) / side;
   cut->items = cuplug__divisor(along, 0);
@@ -219,7 +220,7 @@ static inline void cuplug__cut_tiles(const cuplug_loop *loop, long long side, cu
 
 /* One line where all that is written lies together; else the last dimension is one. */
 static inline void cuplug__cut_lines(const cuplug_loop *loop, const cuplug_tensor *tensors,
-                                     uint64_t written, uint32_t width, cuplug_cut *cut) {
+                                     uint64_t written, uint32_t width, cuplug_loop_split *cut) {
   const int last = loop->ndim - 1;
   int is_one = 1;
   for (uint32_t k = 0; k < loop->n_arrays; k++)
@@ -239,7 +240,7 @@ static inline void cuplug__cut_lines(const cuplug_loop *loop, const cuplug_tenso
  * array that is written, at least one. May turn the loop's dimensions. */
 static inline cuplug_walk_kind cuplug__walk(cuplug_loop *loop, const cuplug_tensor *tensors,
                                             uint64_t written, uint32_t width, uint32_t side,
-                                            cuplug_cut *cut) {
+                                            cuplug_loop_split *cut) {
   memset(cut, 0, sizeof *cut);
   if (cuplug__walk_is_flat(loop, tensors, width)) {
     loop->ndim = 0;

@@ -17,9 +17,9 @@ typedef enum cuplug_step_kind {
   CUPLUG_STEP_SUBTRACT,
   CUPLUG_STEP_MULTIPLY,
   CUPLUG_STEP_DIVIDE, /* rounds down, like the next */
-  CUPLUG_STEP_REST,
-  CUPLUG_STEP_LEAST,
-  CUPLUG_STEP_GREATEST,
+  CUPLUG_STEP_REMAINDER,
+  CUPLUG_STEP_MIN,
+  CUPLUG_STEP_MAX,
   CUPLUG_STEP_NEGATE, /* of the number on top */
   CUPLUG_STEP_REAL,   /* push the double whose bits are `value`; conditions only */
   /* Of a group: the dimensions of an array but `value` >> 32 before and the rest behind it. */

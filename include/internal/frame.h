@@ -18,8 +18,8 @@ typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cu
  * run; *pointer remains NULL if the pool is to provide it. Returns a status. The GPU has been
  * entered.
  */
-typedef int cuplug_keep_scratch(void *user, const cuplug_frame *frame, uint32_t number,
-                                uint64_t bytes, void **pointer, cuplug_error *error);
+typedef int cuplug_keep_workspace(void *user, const cuplug_frame *frame, uint32_t number,
+                                  uint64_t bytes, void **pointer, cuplug_error *error);
 
 /* Gives the outputs of a bound frame the shapes that a signature cannot say: shrinks or drops
  * dimensions of frame->tensors[n_inputs ...]. `error` may be NULL. Returns a status. */
@@ -41,8 +41,8 @@ struct cuplug_frame {
   uint32_t n_inputs;                 /* tensors that are parameters: the outputs begin here */
   uint32_t n_scalars;
   uint64_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy */
-  uint64_t odd_mask;  /* of these, those that only a copy helps: CUPLUG_ODD_STRIDES */
-  cuplug_device home; /* where the arrays are; type 0: there is none */
+  uint64_t unaligned_stride_mask; /* of these, those that only a copy helps: CUPLUG_ODD_STRIDES */
+  cuplug_device home;             /* where the arrays are; type 0: there is none */
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
                    GPU, or type 0: the host entry, unless the row has none or prefers CUDA */
@@ -51,9 +51,9 @@ struct cuplug_frame {
   cuplug_handle **made;      /* (set) where the handle that it makes goes */
   cuplug_allocate *allocate; /* (set) for outputs of unknown size */
   cuplug_progress *progress; /* (set) while host arrays go through the GPU; NULL: not wanted */
-  cuplug_keep_scratch *keep_scratch; /* (set) NULL: the pool gives it */
-  void *user;                        /* (set) the first argument of these */
-  void *blocks;                      /* memory of lists, for cuplug_free_blocks; NULL: none */
+  cuplug_keep_workspace *keep_scratch; /* (set) NULL: the pool gives it */
+  void *user;                          /* (set) the first argument of these */
+  void *blocks;                        /* memory of lists, for cuplug_free_blocks; NULL: none */
   cuplug_tensor *apart;    /* the arrays of all lists, one list behind the other, where they are not
                               among `tensors`: of lists T[n][each], and where there are too many */
   uint32_t n_apart;        /* where there is `apart` */
@@ -62,7 +62,8 @@ struct cuplug_frame {
   uint64_t origin;      /* after the run on a GPU: of what it has written */
   int32_t keeps_layout; /* 1: by cuplug_keep_layout */
   int32_t staged;       /* after the run: 1 when host arrays went through the GPU */
-  uint32_t is_brief; /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
+  uint32_t
+      runs_with_gil; /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
   uint8_t parameter[CUPLUG_MAX_ARGUMENTS];     /* parameter number of each tensor */
   cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* outputs: (set) data; shape and dtype are filled */
   int64_t n_bytes[CUPLUG_MAX_ARGUMENTS]; /* of tensors without strides; -1: a size is unknown */
@@ -84,9 +85,9 @@ struct cuplug_frame {
  * allocated otherwise have some.
  *
  * Where an input would have to be copied first (not C-contiguous, misaligned, or to be broadcast)
- * `copy_mask` says so and the caller either passes such copies (shapes from cuplug_wanted_shape) in
- * a second bind, or gives up: cuplug_run refuses a frame that cuplug_wanted_copies says needs some.
- * In-out arrays are never copied but refused. [thread-safe] [no-cuda] */
+ * `copy_mask` says so and the caller either passes such copies (shapes from cuplug_required_shape)
+ * in a second bind, or gives up: cuplug_run refuses a frame that cuplug_required_copies says needs
+ * some. In-out arrays are never copied but refused. [thread-safe] [no-cuda] */
 int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                 cuplug_frame *frame, cuplug_error *error);
 
@@ -121,18 +122,20 @@ void cuplug_keep_layout(cuplug_frame *frame);
 /* What of copy_mask cannot do without copies, with `device` as it is now: arrays of the host that
  * go through a GPU, or that the host entry is given in blocks, are put in order on their way.
  * [thread-safe] */
-uint64_t cuplug_wanted_copies(const cuplug_frame *frame);
+uint64_t cuplug_required_copies(const cuplug_frame *frame);
 
 /* Refuses a place where a frame without arrays cannot run, before its outputs are allocated: there
  * is nothing to be cut. [thread-safe] [no-cuda] */
-int cuplug_check_place(const cuplug_frame *frame, cuplug_error *error);
+int cuplug_check_device(const cuplug_frame *frame, cuplug_error *error);
 
 /* The shape that input tensor k of a bound frame must have after broadcasting. Returns its ndim.
  * [thread-safe] [no-cuda] */
-int32_t cuplug_wanted_shape(const cuplug_frame *frame, uint32_t k, int64_t shape[CUPLUG_MAX_NDIM]);
+int32_t cuplug_required_shape(const cuplug_frame *frame, uint32_t k,
+                              int64_t shape[CUPLUG_MAX_NDIM]);
 
 /* Writes the copy of input tensor k that `copy_mask` asks for, in that shape; it is not in
- * `odd_mask`, and on the host. Large ones on several threads. [thread-safe] [no-cuda] */
+ * `unaligned_stride_mask`, and on the host. Large ones on several threads. [thread-safe] [no-cuda]
+ */
 void cuplug_copy_input(const cuplug_frame *frame, uint32_t k, void *to);
 
 /* Takes `given` as output k (from 0): checks dtype, shape, layout, device, read-only, and that its

@@ -19,9 +19,9 @@ CUPLUG__BEGIN_C
   X(call_again)             \
   X(free_blocks)            \
   X(keep_layout)            \
-  X(wanted_copies)          \
-  X(wanted_shape)           \
-  X(check_place)            \
+  X(required_copies)        \
+  X(required_shape)         \
+  X(check_device)           \
   X(copy_input)             \
   X(set_output)             \
   X(run)                    \

@@ -75,10 +75,10 @@ typedef struct cuplug_type_variable {
 typedef enum cuplug_relation {
   CUPLUG_RELATION_NONE,
   CUPLUG_RELATION_LESS,
-  CUPLUG_RELATION_AT_MOST,
+  CUPLUG_RELATION_LESS_EQUAL,
   CUPLUG_RELATION_EQUAL,
-  CUPLUG_RELATION_UNEQUAL,
-  CUPLUG_RELATION_AT_LEAST,
+  CUPLUG_RELATION_NOT_EQUAL,
+  CUPLUG_RELATION_GREATER_EQUAL,
   CUPLUG_RELATION_GREATER,
   CUPLUG_RELATION_IN /* equal to the side before the set, for one side of it at least */
 } cuplug_relation;
@@ -102,11 +102,11 @@ typedef struct cuplug_condition {
 } cuplug_condition;
 
 /* The first place in the arguments where a dimension or a group of them is found. */
-typedef struct cuplug_place {
+typedef struct cuplug_dim_source {
   int32_t array; /* number of the tensor; ~k: the first array of list k among the scalars */
-  int32_t n_before, n_behind; /* dimensions beside a group; a dimension: one of them is -1 */
+  int32_t n_before, n_after; /* dimensions beside a group; a dimension: one of them is -1 */
   int32_t is_group;
-} cuplug_place;
+} cuplug_dim_source;
 
 /* A parsed signature: one block of memory, pointers into it. */
 struct cuplug_signature {
@@ -129,9 +129,9 @@ struct cuplug_signature {
   const cuplug_parameter *made; /* the handle that it makes, behind the parameters; n_outputs is 0
                                    then. NULL: none */
   cuplug_type_variable *variables;
-  const char **dim_names; /* of NAMED and VARIADIC dimensions */
-  uint64_t each_names;    /* bit k: name k has a value for each item of the lists it stands in */
-  cuplug_place *places;   /* of these */
+  const char **dim_names;    /* of NAMED and VARIADIC dimensions */
+  uint64_t each_names;       /* bit k: name k has a value for each item of the lists it stands in */
+  cuplug_dim_source *places; /* of these */
   cuplug_condition *conditions;
   uint64_t optional_outputs; /* bit k: output k is computed only for callers that ask for it */
   uint64_t zero_outputs;     /* bit k: output k is cleared before the entry runs */

@@ -17,7 +17,7 @@ typedef struct cuplug_definition_row {
   uint32_t flags;          /* CUPLUG_ROW_TAKES_STRIDES ... */
   /* 1: of arrays that are C-contiguous the entries may be given no strides, unless they are copies
    * in the other memory. */
-  uint32_t implies_strides;
+  uint32_t null_strides_when_contiguous;
   uint32_t scans;         /* 1: elements depend on others along the dimension `axis` alone */
   uint32_t takes_handles; /* 1: of operators in memory with the same origin; 0: it may take none */
   /* Closes the handle that the row makes; NULL: it makes none. */

@@ -38,8 +38,8 @@ typedef struct cuplug_code {
   uint32_t has_halves; /* set by the core: 1: float16 or bfloat16 are among the arrays */
 } cuplug_code;
 
-#define CUPLUG_CODE_OF_GROUPS 1 /* it wants whole groups of elements */
-#define CUPLUG_CODE_OF_BITS 2   /* it wants float16 and bfloat16 as they are stored */
+#define CUPLUG_CODE_FULL_GROUPS 1 /* it wants whole groups of elements */
+#define CUPLUG_CODE_RAW_HALVES 2  /* it wants float16 and bfloat16 as they are stored */
 
 /* Compiles; called once for each variant, or by several threads at once. Returns a status. */
 typedef int cuplug_compile(void *user, const cuplug_variant *variant, cuplug_code *code,
@@ -52,7 +52,7 @@ typedef struct cuplug_source {
   uint32_t in_order;          /* 1: the code counts elements, so it must meet them in C order */
   uint32_t accumulator_bytes; /* reductions */
   uint32_t has_identity;      /* reductions and rows: 1: that of nothing is known */
-  uint32_t columns_below;     /* reductions on the host: shorter rows are walked side by side */
+  uint32_t strided_below;     /* reductions on the host: shorter rows are walked side by side */
   uint32_t n_outputs;         /* reductions, rows and scans */
   uint64_t raw;               /* element-wise: bit k: code reads array k wherever it likes */
   uint32_t work;              /* element-wise: CUDA: functions such as exp that an element takes */
@@ -84,41 +84,41 @@ CUPLUG_API cuplug_entry cuplug_rows_cuda;
 CUPLUG_API cuplug_entry cuplug_scan_host;
 CUPLUG_API cuplug_entry cuplug_scan_cuda;
 
-typedef enum cuplug_pass_kind {
-  CUPLUG_PASS_ARRAY,  /* the address of array `operand` */
-  CUPLUG_PASS_SCALAR, /* scalar `operand` as a value of `type` */
-  CUPLUG_PASS_NUMBER, /* a formula as a value of `type` */
-  CUPLUG_PASS_FAULT,  /* the call's fault record */
-  CUPLUG_PASS_CALL    /* the call; of functions, which have it anyway */
-} cuplug_pass_kind;
+typedef enum cuplug_kernel_argument_kind {
+  CUPLUG_KERNEL_ARGUMENT_ARRAY,  /* the address of array `operand` */
+  CUPLUG_KERNEL_ARGUMENT_SCALAR, /* scalar `operand` as a value of `type` */
+  CUPLUG_KERNEL_ARGUMENT_NUMBER, /* a formula as a value of `type` */
+  CUPLUG_KERNEL_ARGUMENT_FAULT,  /* the call's fault record */
+  CUPLUG_KERNEL_ARGUMENT_CALL    /* the call; of functions, which have it anyway */
+} cuplug_kernel_argument_kind;
 
 /* Parameters of a kernel, or of a function. */
 #define CUPLUG_MAX_PASSES 80
 
 /* What one parameter is given. */
-typedef struct cuplug_pass {
-  int32_t kind; /* a cuplug_pass_kind */
+typedef struct cuplug_kernel_argument {
+  int32_t kind; /* a cuplug_kernel_argument_kind */
   int32_t operand;
   uint32_t type; /* of the parameter: a cuplug_type_id */
   /* Of what an array's parameter points to, where that is a structure, else 0. */
   uint16_t unit_bytes;
   uint16_t unit_alignment;
   cuplug_term number; /* its text is there for all kinds */
-} cuplug_pass;
+} cuplug_kernel_argument;
 
 /* How code is given a call: cuplug_code.finish of what `compile` makes for the entries below.
  * The sizes are those of a kernel's launch. Kept for ever. */
-typedef struct cuplug_plan {
+typedef struct cuplug_launch_plan {
   cuplug_term grid[3]; /* blocks; with `per_thread` threads, in blocks of block[0] */
   cuplug_term block[3];
   cuplug_term shared_bytes;
-  const cuplug_pass *passes;
+  const cuplug_kernel_argument *passes;
   uint32_t n_passes;
   uint32_t per_thread;
-} cuplug_plan;
+} cuplug_launch_plan;
 
 /* What the function for the host is called by: `numbers` has the value of each pass that is a
- * CUPLUG_PASS_NUMBER, under its number among the passes. Returns a status. */
+ * CUPLUG_KERNEL_ARGUMENT_NUMBER, under its number among the passes. Returns a status. */
 typedef int cuplug_host_function(const cuplug_call *call, const int64_t *numbers);
 
 /* The entries of operators that are one kernel and one function: cuplug_code.function is a

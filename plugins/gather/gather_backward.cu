@@ -5,7 +5,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "additions.cuh"
+#include "atomic_add.cuh"
 #include "gather/indices.cuh"
 
 namespace {

@@ -3,7 +3,7 @@
 #ifndef CUPLUG_PLUGINS_HISTOGRAM_BINS_H
 #define CUPLUG_PLUGINS_HISTOGRAM_BINS_H
 
-#include "order.h"
+#include "sort_keys.h"
 
 #include <float.h>
 

@@ -20,25 +20,25 @@ typedef struct blocks_job {
   const void *job;
   blocks_fill *fill;
   char *out;
-  int64_t bytes; /* of an element */
-  int is_past;   /* the caches */
+  int64_t bytes;      /* of an element */
+  int is_nontemporal; /* the caches */
 } blocks_job;
 
-static inline int64_t blocks_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t blocks_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int blocks_range(void *context, int64_t begin, int64_t end) {
   const blocks_job *j = context;
   char block[BLOCKS_PAST] __attribute__((aligned(CUPLUG_LINE_BYTES)));
-  const int64_t step = (j->is_past ? BLOCKS_PAST : BLOCKS_NEAR) / j->bytes;
+  const int64_t step = (j->is_nontemporal ? BLOCKS_PAST : BLOCKS_NEAR) / j->bytes;
   const uintptr_t start = (uintptr_t)j->out + (uintptr_t)(begin * j->bytes);
-  int64_t line = begin - (j->is_past ? (int64_t)(start % CUPLUG_LINE_BYTES) / j->bytes : 0);
+  int64_t line = begin - (j->is_nontemporal ? (int64_t)(start % CUPLUG_LINE_BYTES) / j->bytes : 0);
   for (; line < end; line += step) {
-    const int64_t at = line < begin ? begin : line, n = blocks_least(line + step, end) - at;
+    const int64_t at = line < begin ? begin : line, n = blocks_min(line + step, end) - at;
     char *to = j->out + at * j->bytes;
-    j->fill(j->job, j->is_past ? block : to, at, n);
-    if (j->is_past) cuplug_copy_nontemporal(to, block, (size_t)(n * j->bytes));
+    j->fill(j->job, j->is_nontemporal ? block : to, at, n);
+    if (j->is_nontemporal) cuplug_copy_nontemporal(to, block, (size_t)(n * j->bytes));
   }
-  if (j->is_past) cuplug_nontemporal_fence();
+  if (j->is_nontemporal) cuplug_nontemporal_fence();
   return CUPLUG_OK;
 }
 

@@ -14,7 +14,7 @@
  * for is left out. Of values for one place one stays, on the host the last one. Bytes moved:
  * positions and values once, a line of memory for each row; numbers of rows once each way. */
 #include "indexing/index.h"
-#include "indexing/joins.h"
+#include "indexing/concat.h"
 #include "indexing/scatter.h"
 #include "vectors.h"
 

@@ -4,7 +4,7 @@
 #ifndef CUPLUG_PLUGINS_INDEXING_INDEX_H
 #define CUPLUG_PLUGINS_INDEXING_INDEX_H
 
-#include "indexing/places.h"
+#include "indexing/positions.h"
 
 #define INDEX_MOST 64 /* axes, as many as arrays have */
 

@@ -6,7 +6,7 @@
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
 
-#include "additions.cuh"
+#include "atomic_add.cuh"
 #include "indexing/scatter.cuh"
 
 namespace {

@@ -3,7 +3,7 @@
 #ifndef CUPLUG_PLUGINS_INDEXING_SCATTER_CUH
 #define CUPLUG_PLUGINS_INDEXING_SCATTER_CUH
 
-#include "indexing/places.h"
+#include "indexing/positions.h"
 
 /* The first output becomes zeros, to which values are added. What stands at a bad place is left
  * alone. */

@@ -4,7 +4,7 @@
 #ifndef CUPLUG_PLUGINS_SCATTER_SCATTER_H
 #define CUPLUG_PLUGINS_SCATTER_SCATTER_H
 
-#include "indexing/places.h"
+#include "indexing/positions.h"
 
 #define RUN 256 /* values whose places are found before they are moved */
 

@@ -22,7 +22,7 @@ typedef struct job {
 
 /* Elements of one row, of which those before `edge` are kept, or those from there on. */
 static void fill_row(const job *j, char *to, const char *from, int64_t n, int64_t edge) {
-  const size_t before = (size_t)((edge < 0 ? 0 : blocks_least(edge, n)) * j->bytes);
+  const size_t before = (size_t)((edge < 0 ? 0 : blocks_min(edge, n)) * j->bytes);
   const size_t all = (size_t)(n * j->bytes), after = all - before;
   if (j->t.is_upper) {
     memset(to, 0, before);
@@ -41,7 +41,7 @@ static void fill(const void *context, char *to, int64_t first, int64_t n) {
   int64_t row = first / size % j->t.n_rows, column = first % size;
   const char *from = j->x + first * j->bytes;
   for (int64_t m; n > 0; n -= m) {
-    m = blocks_least(n, size - column);
+    m = blocks_min(n, size - column);
     fill_row(j, to, from, m, row + j->t.past - column);
     to += m * j->bytes, from += m * j->bytes;
     column = 0;

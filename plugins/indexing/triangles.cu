@@ -7,7 +7,7 @@
 #include <cuplug/walk.h>
 
 #include "elements.h"
-#include "indexing/together.cuh"
+#include "indexing/unaligned_packs.cuh"
 
 namespace {
 

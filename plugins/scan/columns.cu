@@ -3,7 +3,7 @@
  * loads what it has of its line in the next tile while all put the present one together. Where
  * there are too few such strips to keep a GPU busy, they are cut into parts: what those come to is
  * found first, so that elements are read twice. Parts depend on the shape alone, and so do bits. */
-#include "scan/said.cuh"
+#include "scan/tile_state.cuh"
 #include "scan/values.cuh"
 
 namespace {

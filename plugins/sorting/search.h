@@ -3,7 +3,7 @@
 #ifndef CUPLUG_PLUGINS_SORTING_SEARCH_H
 #define CUPLUG_PLUGINS_SORTING_SEARCH_H
 
-#include "order.h"
+#include "sort_keys.h"
 
 /* For keys of 32 bits, of what has up to 4 bytes, and of 64:
  *

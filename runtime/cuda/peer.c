@@ -20,7 +20,7 @@ int cuplug_allocate_shared(int32_t device, int is_managed, uint64_t bytes, void 
   const char *what = is_managed ? "allocating managed memory" : "allocating pinned memory";
   *pointer = NULL;
   ENTER_OR_RETURN(device, error);
-  RELAXED mode = core->capture_relax();
+  RELAXED mode = core->capture_allow_unsafe();
   int code = allocate(is_managed, bytes ? bytes : 1, pointer);
   if (code != CUPLUG__CU_OUT_OF_MEMORY) return core->cuda_check(error, code, what);
   return core->fail(error, CUPLUG_ERROR_MEMORY, "%s: got %llu bytes, which there are not", what,
@@ -29,7 +29,7 @@ int cuplug_allocate_shared(int32_t device, int is_managed, uint64_t bytes, void 
 
 int cuplug_free_shared(int32_t device, int is_managed, void *pointer, cuplug_error *error) {
   ENTER_OR_RETURN(device, error);
-  RELAXED mode = core->capture_relax();
+  RELAXED mode = core->capture_allow_unsafe();
   int code = is_managed ? (int)core->driver->cuMemFree(ADDRESS(pointer))
                         : (int)core->driver->cuMemFreeHost(pointer);
   return core->cuda_check(error, code, "freeing memory");

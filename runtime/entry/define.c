@@ -95,7 +95,7 @@ static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_er
     plugin->overloads[k].cuda = from->rows[k].cuda;
     plugin->overloads[k].context = from->rows[k].context;
     plugin->overloads[k].close = from->rows[k].close;
-    plugin->overloads[k].implies_strides = from->rows[k].implies_strides;
+    plugin->overloads[k].null_strides_when_contiguous = from->rows[k].null_strides_when_contiguous;
     take_reshape(&plugin->overloads[k], from->rows[k].reshape);
   }
   atomic_store_explicit(&plugin->operators[0].loaded, 1, memory_order_release);

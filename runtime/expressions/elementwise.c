@@ -89,8 +89,8 @@ static int is_repeated(const cuplug_loop *loop, uint32_t k) {
 /* Large inputs that lie across the loop are copied in its order, where there is memory for it: met
  * one by one, each element would be read in a cache line of its own. Its stack is given back before
  * the code runs. */
-static __attribute__((noinline)) void straighten(const cuplug_call *call, cuplug_loop *loop,
-                                                 void **data, void **copies) {
+static __attribute__((noinline)) void copy_contiguous(const cuplug_call *call, cuplug_loop *loop,
+                                                      void **data, void **copies) {
   const cuplug__run *run = call->run;
   int64_t sizes[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
   cuplug__view view;
@@ -126,8 +126,8 @@ static inline int wants(const cuplug_code *code, uintptr_t what) {
 
 /* Whether the code can be given all arrays of a flat loop at once, as they are. */
 static inline int is_plain(const cuplug_loop *loop, const cuplug_code *code) {
-  const int is_stored = !code->has_halves || wants(code, CUPLUG_CODE_OF_BITS);
-  const int is_whole = !wants(code, CUPLUG_CODE_OF_GROUPS) || loop->n % CUPLUG_GROUP == 0;
+  const int is_stored = !code->has_halves || wants(code, CUPLUG_CODE_RAW_HALVES);
+  const int is_whole = !wants(code, CUPLUG_CODE_FULL_GROUPS) || loop->n % CUPLUG_GROUP == 0;
   return loop->n <= N_PLAIN && is_stored && is_whole;
 }
 
@@ -155,7 +155,7 @@ static inline int run_code(const cuplug_call *call, cuplug_source *source, const
   cuplug__roles roles = {0};
   if (!flat) {
     roles = roles_of(call, source);
-    roles.still = core->elements_still(loop, call->tensors, &roles);
+    roles.still = core->row_constant_inputs(loop, call->tensors, &roles);
   }
   int status = find_code(call, source, roles.still, &code);
   if (status) return status;
@@ -166,9 +166,9 @@ static inline int run_code(const cuplug_call *call, cuplug_source *source, const
     part(&arguments, 0, loop->n);
   } else {
     if (flat) roles = roles_of(call, source);
-    roles.is_of_bits = wants(code, CUPLUG_CODE_OF_BITS);
+    roles.takes_raw_halves = wants(code, CUPLUG_CODE_RAW_HALVES);
     status = core->elements_run(&arguments, part, call->tensors, &roles,
-                                wants(code, CUPLUG_CODE_OF_GROUPS), cuplug__error_of(call));
+                                wants(code, CUPLUG_CODE_FULL_GROUPS), cuplug__error_of(call));
     if (status) return status;
   }
   if (!division.claimed) return CUPLUG_OK;
@@ -197,7 +197,7 @@ static __attribute__((noinline)) int run_strided(const cuplug_call *call, cuplug
   cuplug_loop loop;
   read_loop(call, source, &loop, strides, data);
   if (!loop.n) return CUPLUG_OK;
-  straighten(call, &loop, data, copies);
+  copy_contiguous(call, &loop, data, copies);
   const int status = run_loop(call, source, &loop, data, 0);
   for (uint32_t k = 0; k < n_inputs; k++) cuplug_free_host(copies[k]);
   return status;
@@ -241,7 +241,7 @@ static uint32_t packs_of_thread(const cuplug_call *call, const cuplug_source *so
 /* Chooses how the kernel meets the elements. Where packs fit, they become the elements of the loop,
  * unless all arrays are contiguous: then the loop has no dimensions. */
 static void choose_walk(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
-                        cuplug_variant *v, cuplug_cut *cut) {
+                        cuplug_variant *v, cuplug_loop_split *cut) {
   const uint32_t n_inputs = call->n_inputs;
   const uint32_t width = cuplug__pack_width(call, call->n_tensors);
   const uint64_t outputs = cuplug__bits_from_to(n_inputs, call->n_tensors);
@@ -279,7 +279,7 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
   cuplug_variant variant;
-  cuplug_cut cut;
+  cuplug_loop_split cut;
   const cuplug_code *code;
   if (is_flat(call)) {
     read_flat(call, source->raw, &loop, arrays.data);

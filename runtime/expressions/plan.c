@@ -21,7 +21,7 @@ typedef union value {
 } value;
 
 /* A float, a complex number, or an unsigned one of 64 bits. */
-static int hold_scalar(const cuplug_call *call, const cuplug_pass *pass, value *to) {
+static int pass_scalar(const cuplug_call *call, const cuplug_kernel_argument *pass, value *to) {
   const cuplug_scalar *x = &call->scalars[pass->operand];
   if (pass->type == CUPLUG_FLOAT32) {
     to->f32 = (float)x->f;
@@ -39,7 +39,7 @@ static int hold_scalar(const cuplug_call *call, const cuplug_pass *pass, value *
 }
 
 /* A pointer to structures wants whole ones. */
-static int hold_array(const cuplug_call *call, const cuplug_pass *pass, value *to) {
+static int pass_array(const cuplug_call *call, const cuplug_kernel_argument *pass, value *to) {
   const cuplug_tensor *t = &call->tensors[pass->operand];
   to->pointer = t->data;
   if (!pass->unit_bytes || t->ndim < 0) return CUPLUG_OK;
@@ -57,18 +57,18 @@ static int hold_array(const cuplug_call *call, const cuplug_pass *pass, value *t
   return CUPLUG_OK;
 }
 
-static int hold(const cuplug_call *call, const cuplug_pass *pass, value *to) {
+static int hold(const cuplug_call *call, const cuplug_kernel_argument *pass, value *to) {
   switch (pass->kind) {
-  case CUPLUG_PASS_ARRAY:
-    return hold_array(call, pass, to);
-  case CUPLUG_PASS_FAULT:
+  case CUPLUG_KERNEL_ARGUMENT_ARRAY:
+    return pass_array(call, pass, to);
+  case CUPLUG_KERNEL_ARGUMENT_FAULT:
     to->pointer = call->fault;
     return CUPLUG_OK;
-  case CUPLUG_PASS_CALL:
+  case CUPLUG_KERNEL_ARGUMENT_CALL:
     to->pointer = NULL;
     return CUPLUG_OK;
-  case CUPLUG_PASS_SCALAR:
-    return hold_scalar(call, pass, to);
+  case CUPLUG_KERNEL_ARGUMENT_SCALAR:
+    return pass_scalar(call, pass, to);
   default:
     return cuplug_entry_number(call, &pass->number, "arguments", pass->type, &to->i64);
   }
@@ -89,7 +89,8 @@ static int measure(const cuplug_call *call, const cuplug_term *term, const char 
   return status;
 }
 
-static int measure_threads(const cuplug_call *call, const cuplug_plan *plan, cuplug_grid *grid) {
+static int measure_threads(const cuplug_call *call, const cuplug_launch_plan *plan,
+                           cuplug_grid *grid) {
   int64_t n;
   int status = cuplug_entry_number(call, &plan->grid[0], "threads", CUPLUG_INT64, &n);
   if (status) return status;
@@ -104,7 +105,8 @@ static int measure_threads(const cuplug_call *call, const cuplug_plan *plan, cup
   return CUPLUG_OK;
 }
 
-static int measure_grid(const cuplug_call *call, const cuplug_plan *plan, cuplug_grid *grid) {
+static int measure_grid(const cuplug_call *call, const cuplug_launch_plan *plan,
+                        cuplug_grid *grid) {
   int status = CUPLUG_OK;
   for (int d = 0; d < 3 && !status; d++)
     status = measure(call, &plan->block[d], "block", &grid->threads[d]);
@@ -124,7 +126,7 @@ int cuplug_kernel_cuda(const cuplug_call *call) {
   void *arguments[CUPLUG_MAX_PASSES];
   int status = cuplug__variant_find_plain(source, call, &code);
   if (status) return status;
-  const cuplug_plan *plan = code->finish;
+  const cuplug_launch_plan *plan = code->finish;
   if ((status = measure_grid(call, plan, &grid))) return status;
   if (!grid.blocks[0] || !grid.blocks[1] || !grid.blocks[2]) return CUPLUG_OK;
   for (uint32_t k = 0; k < plan->n_passes && k < CUPLUG_MAX_PASSES; k++) {
@@ -142,7 +144,7 @@ int cuplug_function_host(const cuplug_call *call) {
   int64_t numbers[CUPLUG_MAX_PASSES];
   int status = cuplug__variant_find_plain(source, call, &code);
   if (status) return status;
-  const cuplug_plan *plan = code->finish;
+  const cuplug_launch_plan *plan = code->finish;
   for (uint32_t k = 0; k < plan->n_passes && k < CUPLUG_MAX_PASSES; k++) {
     if ((status = hold(call, &plan->passes[k], &held))) return status;
     numbers[k] = held.i64;

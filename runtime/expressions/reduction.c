@@ -193,7 +193,7 @@ static int take_parts(cuplug__reduction *r, unsigned char **stopped) {
 static int reduce_on_host(cuplug__reduction *r, cuplug_variant *v) {
   int status = cuplug__variant_find(r->source, v, &r->code, cuplug__error_of(r->call));
   if (status) return status;
-  const int is_short = r->reduced.n < r->source->columns_below;
+  const int is_short = r->reduced.n < r->source->strided_below;
   const int by_columns = cuplug__reduction_by_columns(r) ? 1 : is_short ? 2 : 0;
   unsigned char *stopped;
   cut_for_threads(r, by_columns);

@@ -101,9 +101,10 @@ static void parallel(const cuplug_loop_call *call, cuplug_loop_part *part, long 
 /* Parts call no parts: a thread has one room, as large as one of them wanted. */
 static void with_room(const cuplug_loop_call *call, unsigned long bytes, cuplug_loop_part *part,
                       long long from, long long to) {
-  cuplug__own *own = core->own_for(CUPLUG__OWN_ROOM);
+  cuplug__thread_buffer *own = core->thread_buffer_for(CUPLUG__BUFFER_ROOM);
   cuplug_loop_call in_room = *call;
-  if (own->bytes < bytes + CUPLUG_LINE_BYTES && !core->own_grow(own, bytes + CUPLUG_LINE_BYTES)) {
+  if (own->bytes < bytes + CUPLUG_LINE_BYTES &&
+      !core->thread_buffer_grow(own, bytes + CUPLUG_LINE_BYTES)) {
     __atomic_store_n(&call->division->no_memory, 1, __ATOMIC_RELAXED);
     return;
   }

@@ -42,7 +42,7 @@ static cuplug__xla_error *report(const cuplug__xla_call *call, const cuplug_erro
 
 /* ---- Metadata and state ---------------------------------------------------------------------- */
 
-static int asks_metadata(const cuplug__xla_call *call) {
+static int is_metadata_request(const cuplug__xla_call *call) {
   return call->extensions && call->extensions->type == CUPLUG__XLA_ASKS_METADATA;
 }
 
@@ -66,7 +66,7 @@ static cuplug__xla_error *give_metadata(const cuplug__xla_call *call, const plat
 static cuplug__xla_error *instantiate(const cuplug__xla_call *call, const platform *p) {
   cuplug_error error;
   cuplug__xla_plan *plan;
-  if (asks_metadata(call)) return give_metadata(call, p);
+  if (is_metadata_request(call)) return give_metadata(call, p);
   if (cuplug__xla_make_plan(&call->attributes, &plan, &error)) return report(call, &error);
   cuplug__xla_state_args args = {sizeof args, NULL, call->context, 0, p->state_type, plan};
   return call->api->set_state(&args);
@@ -204,7 +204,7 @@ static cuplug__xla_error *find_place(run *r) {
 static cuplug__xla_error *execute(const cuplug__xla_call *call, const platform *p) {
   cuplug_error error;
   run r;
-  if (asks_metadata(call)) return give_metadata(call, p);
+  if (is_metadata_request(call)) return give_metadata(call, p);
   cuplug__xla_state_args state = {sizeof state, NULL, call->context, 0, p->state_type, NULL};
   cuplug__xla_error *refused = call->api->get_state(&state);
   if (refused) return refused;

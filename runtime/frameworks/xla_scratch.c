@@ -36,7 +36,7 @@ void cuplug__xla_scratch_free(cuplug__xla_scratch *scratch) {
 
 /* On the default stream, which is not captured; it is there when other streams use it. */
 static int allocate(int32_t device, uint64_t bytes, void **pointer, cuplug_error *error) {
-  RELAXED mode = core->capture_relax();
+  RELAXED mode = core->capture_allow_unsafe();
   void *stream = CUPLUG__STREAM(NULL);
   int status = core->device_allocate(device, bytes, stream, pointer, error);
   if (status) return status;

@@ -20,7 +20,7 @@ void cuplug__xla_scratch_init(cuplug__xla_scratch *scratch);
 /* Nothing that was captured runs any more. */
 void cuplug__xla_scratch_free(cuplug__xla_scratch *scratch);
 
-/* A cuplug_keep_scratch, of whose frame the stream may be captured: then it gives a block. */
-cuplug_keep_scratch cuplug__xla_keep_scratch;
+/* A cuplug_keep_workspace, of whose frame the stream may be captured: then it gives a block. */
+cuplug_keep_workspace cuplug__xla_keep_scratch;
 
 #endif

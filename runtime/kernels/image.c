@@ -32,7 +32,7 @@ int cuplug__fail_load(cuplug_error *error, int code, const cuplug_image *image) 
 static int load_data(cuplug_image *image, void *code) {
   CUjit_option options[] = {CUPLUG__JIT_ERROR_LOG, CUPLUG__JIT_ERROR_LOG_BYTES};
   void *values[] = {image->log, (void *)(uintptr_t)sizeof image->log};
-  RELAXED mode = core->capture_relax();
+  RELAXED mode = core->capture_allow_unsafe();
   return (int)cuplug__kernel_driver()->cuLibraryLoadData(&image->library, code, options, values, 2,
                                                          NULL, NULL, 0);
 }
@@ -96,7 +96,7 @@ int cuplug_list_kernels(cuplug_image *image, const char **names, uint32_t *n, cu
   *n = 0;
   if (!cuplug__kernel_driver()->cuKernelGetName || !core->driver->cuLibraryEnumerateKernels)
     return CUPLUG_OK;
-  RELAXED mode = core->capture_relax();
+  RELAXED mode = core->capture_allow_unsafe();
   int code = (int)core->driver->cuLibraryGetKernelCount(n, image->library);
   const uint32_t n_named = *n < room ? *n : room;
   if (code || !n_named) return core->cuda_check(error, code, "listing kernels");
@@ -113,7 +113,7 @@ int cuplug_find_global(cuplug_image *image, const char *lowered, const char *nam
   CUdeviceptr address = 0;
   size_t size = 0;
   ENTER_OR_RETURN(device, error);
-  RELAXED mode = core->capture_relax();
+  RELAXED mode = core->capture_allow_unsafe();
   int code = cuplug__kernel_driver()->cuLibraryGetGlobal(&address, &size, image->library, lowered);
   if (code == CUPLUG__CU_NOT_FOUND)
     return core->fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: there is no variable %s", image->name,

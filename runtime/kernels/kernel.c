@@ -41,7 +41,7 @@ int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *nam
   CUkernel handle;
   cuplug__clear(error);
   *kernel = NULL;
-  RELAXED mode = core->capture_relax();
+  RELAXED mode = core->capture_allow_unsafe();
   int code = cuplug__kernel_driver()->cuLibraryGetKernel(&handle, image->library, lowered);
   if (code == CUPLUG__CU_NOT_FOUND)
     return core->fail(error, CUPLUG_ERROR_NOT_FOUND,
@@ -64,7 +64,7 @@ int cuplug__kernel_load(cuplug_kernel *kernel, int32_t device, CUfunction *funct
                         cuplug_error *error) {
   *function = atomic_load_explicit(&kernel->functions[device], memory_order_acquire);
   if (*function) return CUPLUG_OK;
-  RELAXED mode = core->capture_relax();
+  RELAXED mode = core->capture_allow_unsafe();
   int code = core->driver->cuKernelGetFunction(function, kernel->handle);
   if (code) return cuplug__fail_load(error, code, kernel->image);
   atomic_store_explicit(&kernel->functions[device], *function, memory_order_release);

@@ -38,7 +38,7 @@ int cuplug_make_texture(int32_t device, const cuplug_texture_form *form, cuplug_
                         cuplug_error *error) {
   memset(texture, 0, sizeof *texture);
   ENTER_OR_RETURN(device, error);
-  RELAXED mode = core->capture_relax();
+  RELAXED mode = core->capture_allow_unsafe();
   const cuplug__texels texels = {
       .width = form->sizes[0],
       .height = form->sizes[1],
@@ -59,7 +59,7 @@ int cuplug_make_texture(int32_t device, const cuplug_texture_form *form, cuplug_
 
 int cuplug_free_texture(int32_t device, const cuplug_texture *texture, cuplug_error *error) {
   ENTER_OR_RETURN(device, error);
-  RELAXED mode = core->capture_relax();
+  RELAXED mode = core->capture_allow_unsafe();
   int code = (int)core->driver->cuCtxSynchronize();
   if (!code) destroy(texture);
   return core->cuda_check(error, code, "freeing a texture");

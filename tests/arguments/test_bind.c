@@ -158,8 +158,8 @@ static void check_loop(void) {
   cuplug_argument args[2] = {ARRAY(FLOAT32, SIZES(4, 1, 3)), ARRAY(FLOAT32, SIZES(5, 3, 2))};
   CHECK(!bind(args, 2) && frame.copy_mask == 3);
   int64_t shape[CUPLUG_MAX_NDIM];
-  CHECK(cuplug_wanted_shape(&frame, 0, shape) == 3 && shape[0] == 4 && shape[1] == 5);
-  CHECK(cuplug_wanted_shape(&frame, 1, shape) == 4 && shape[0] == 4 && shape[3] == 2);
+  CHECK(cuplug_required_shape(&frame, 0, shape) == 3 && shape[0] == 4 && shape[1] == 5);
+  CHECK(cuplug_required_shape(&frame, 1, shape) == 4 && shape[0] == 4 && shape[3] == 2);
   CHECK(frame.tensors[2].ndim == 4 && frame.tensors[2].shape[0] == 2);
   float x[12], copy[4 * 5 * 3];
   for (int i = 0; i < 12; i++) x[i] = (float)i;

@@ -10,7 +10,7 @@ import pytest
 from cuplug import testing
 from cuplug._engine.signature.signature import parse, signatures_of
 from cuplug._engine.signature.spec import ArraySpec
-from cuplug._engine.signature.symbolic import Misfit, walk
+from cuplug._engine.signature.symbolic import NoMatch, walk
 from cuplug._integration.author.bench_arguments import sized_arguments
 from hypothesis import given, settings
 from places import FIXTURES
@@ -120,7 +120,7 @@ def test_infer(ops):
     for dtype in ("int32", np.int32, np.dtype("int32")):
         assert walk(rows, [spec, dtype]).outputs[0].dtype == "int32"
     assert walk(rows, [spec]).outputs[0].dtype == "float32"
-    with pytest.raises(Misfit, match="dtype: "):
+    with pytest.raises(NoMatch, match="dtype: "):
         walk(rows, [spec, "int16"])
 
 

@@ -150,7 +150,7 @@ static int in_halves(cuplug_operator *op, const cuplug_argument *args, uint32_t 
   op->number = 0; /* nothing is kept */
   int status = cuplug_bind(op, args, n, &f, e);
   op->number = number;
-  if (!status && cuplug_wanted_copies(&f)) return CUPLUG_NOT_CALLED;
+  if (!status && cuplug_required_copies(&f)) return CUPLUG_NOT_CALLED;
   for (uint32_t k = 0; k < n_out && !status; k++)
     status = cuplug_set_output(&f, k, args + n + k, e);
   if (!status) status = cuplug_run(&f, e);

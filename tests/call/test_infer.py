@@ -8,7 +8,7 @@ from cuplug import ArraySpec
 from cuplug._engine.base.dtypes import BY_ID
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
 from cuplug._engine.signature.signature import parse
-from cuplug._engine.signature.symbolic import Misfit, Sizes, walk
+from cuplug._engine.signature.symbolic import NoMatch, Sizes, walk
 from cuplug.ops import gather, relu, scale
 from cuplug.testing import arguments
 from hypothesis import HealthCheck, assume, given, settings
@@ -87,7 +87,7 @@ def test_refuses_what_the_walk_refuses(operators, data):
     try:
         inferred = other.infer(*given)
     except (TypeError, ValueError):
-        with pytest.raises(Misfit):
+        with pytest.raises(NoMatch):
             walk(rows, given)
     else:
         walked = walk(rows, given)
@@ -191,7 +191,7 @@ def test_symbolic_sizes_are_passed_on():
     specs = [ArraySpec("float32", (m,)), ArraySpec("bool", (m,))]
     assert walk(rows, specs, Unknown()).outputs[0].shape[0] is unknown
     asked.clear()
-    with pytest.raises(Misfit, match="^select: mask: got sizes"):
+    with pytest.raises(NoMatch, match="^select: mask: got sizes"):
         walk(rows, [specs[0], ArraySpec("bool", (n,))])
     assert asked == [("n", "m")]
 

@@ -2,11 +2,11 @@
 /* fake-cuda */
 /* ldflags: -ldl -Wl,--wrap=calloc */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device memory and staging lanes. */
+/* Device memory and staging channels. */
+#include "cuda/channel.h"
 #include "cuda/driver.h"
 #include "cuda/fault.h"
 #include "cuda/gpus.h"
-#include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "scenarios.h"
@@ -125,14 +125,14 @@ static void reclaim(void) {
   check_nothing_left();
 }
 
-/* Where memory is short, idle lanes go. A captured stream is not waited for. */
+/* Where memory is short, idle channels go. A captured stream is not waited for. */
 static void short_memory(void) {
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   void *pointer;
   CUstream stream;
   enter();
-  CHECK(!cuplug__lane_take(0, &lane, &error) && !cuplug__lane_pin(lane, 1, &error));
-  cuplug__lane_give(lane);
+  CHECK(!cuplug__channel_acquire(0, &channel, &error) && !cuplug__channel_pin(channel, 1, &error));
+  cuplug__channel_release(channel);
   CHECK(fake_counts().n_streams == 1);
   CHECK(!cuplug__driver.cuStreamCreate(&stream, CUPLUG__STREAM_NON_BLOCKING));
   fake_cuda_capture_function *begin = fake_symbol("fake_cuda_begin_capture");
@@ -202,147 +202,149 @@ static void pool_fails(void) {
   release(allocate(1));
 }
 
-static void lanes(void) {
-  enum { N = CUPLUG__MAX_FREE_LANES + 3 };
-  cuplug__lane *all[N];
+static void channels(void) {
+  enum { N = CUPLUG__MAX_FREE_CHANNELS + 3 };
+  cuplug__channel *all[N];
   enter();
   for (int i = 0; i < N; i++) {
-    CHECK(!cuplug__lane_take(0, &all[i], &error));
+    CHECK(!cuplug__channel_acquire(0, &all[i], &error));
     CHECK(all[i]->stream && all[i]->fault && all[i]->events[0]);
     CHECK(!all[i]->pinned && all[i]->device == 0);
     for (int k = 0; k < i; k++)
       CHECK(all[k] != all[i] && all[k]->fault != all[i]->fault && all[k]->stream != all[i]->stream);
   }
-  for (int i = 0; i < N; i++) cuplug__lane_give(all[i]);
+  for (int i = 0; i < N; i++) cuplug__channel_release(all[i]);
   CHECK(fake_counts().n_streams == N - 3 && fake_counts().n_events == (N - 3) * CUPLUG__N_PINNED);
-  cuplug__lane *again;
-  CHECK(!cuplug__lane_take(0, &again, &error));
+  cuplug__channel *again;
+  CHECK(!cuplug__channel_acquire(0, &again, &error));
   CHECK(again == all[N - 4]);
-  cuplug__lane_give(again);
+  cuplug__channel_release(again);
   CHECK(fake_counts().n_streams == N - 3);
   check_nothing_left();
 }
 
 static void pinned(void) {
   const uint64_t together = CUPLUG__N_PINNED * CUPLUG__PINNED_SMALL;
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   enter();
-  CHECK(!cuplug__lane_take(0, &lane, &error));
-  CHECK(!cuplug__lane_pin(lane, 1, &error) && lane->pinned_bytes == CUPLUG__PINNED_SMALL);
-  CHECK(!cuplug__lane_pin(lane, together, &error));
-  CHECK(lane->pinned_bytes == CUPLUG__PINNED_SMALL);
-  CHECK(!cuplug__lane_pin(lane, together + 1, &error));
-  CHECK(lane->pinned_bytes == 4 * CUPLUG__PINNED_SMALL);
-  CHECK(!cuplug__lane_pin(lane, 4 * together + 1, &error));
-  CHECK(lane->pinned_bytes == CUPLUG__PINNED_LARGE && lane->pinned);
-  CHECK(!cuplug__lane_pin(lane, 1, &error) && lane->pinned_bytes == CUPLUG__PINNED_LARGE);
-  memset(lane->pinned, 1, CUPLUG__N_PINNED * lane->pinned_bytes);
+  CHECK(!cuplug__channel_acquire(0, &channel, &error));
+  CHECK(!cuplug__channel_pin(channel, 1, &error) && channel->pinned_bytes == CUPLUG__PINNED_SMALL);
+  CHECK(!cuplug__channel_pin(channel, together, &error));
+  CHECK(channel->pinned_bytes == CUPLUG__PINNED_SMALL);
+  CHECK(!cuplug__channel_pin(channel, together + 1, &error));
+  CHECK(channel->pinned_bytes == 4 * CUPLUG__PINNED_SMALL);
+  CHECK(!cuplug__channel_pin(channel, 4 * together + 1, &error));
+  CHECK(channel->pinned_bytes == CUPLUG__PINNED_LARGE && channel->pinned);
+  CHECK(!cuplug__channel_pin(channel, 1, &error) && channel->pinned_bytes == CUPLUG__PINNED_LARGE);
+  memset(channel->pinned, 1, CUPLUG__N_PINNED * channel->pinned_bytes);
   CHECK(fake_counts().n_pinned == 2); /* with the block of fault records */
-  cuplug__lane_give(lane);
+  cuplug__channel_release(channel);
   check_nothing_left();
 }
 
-/* What idle lanes have pinned is given back where there is no more to pin. */
+/* What idle channels have pinned is given back where there is no more to pin. */
 static void pinned_runs_short(void) {
-  cuplug__lane *idle, *lane;
+  cuplug__channel *idle, *channel;
   enter();
-  CHECK(!cuplug__lane_take(0, &idle, &error) && !cuplug__lane_take(0, &lane, &error));
-  CHECK(!cuplug__lane_pin(idle, 1, &error));
-  cuplug__lane_give(idle);
-  CHECK(!cuplug__lane_pin(lane, 1, &error));
+  CHECK(!cuplug__channel_acquire(0, &idle, &error) &&
+        !cuplug__channel_acquire(0, &channel, &error));
+  CHECK(!cuplug__channel_pin(idle, 1, &error));
+  cuplug__channel_release(idle);
+  CHECK(!cuplug__channel_pin(channel, 1, &error));
   CHECK(fake_counts().n_streams == 1 && fake_counts().n_pinned == 2);
-  CHECK(cuplug__lanes_pinned(0) == CUPLUG__N_PINNED * CUPLUG__PINNED_SMALL);
-  CHECK(cuplug__lane_pin(lane, UINT64_MAX, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK(cuplug__channels_pinned(0) == CUPLUG__N_PINNED * CUPLUG__PINNED_SMALL);
+  CHECK(cuplug__channel_pin(channel, UINT64_MAX, &error) == CUPLUG_ERROR_MEMORY);
   CHECK_MESSAGE(&error, "allocating pinned host memory: CUDA ran out of memory");
-  CHECK(cuplug__lanes_pinned(0) == 0);
-  cuplug__lane_give(lane);
+  CHECK(cuplug__channels_pinned(0) == 0);
+  cuplug__channel_release(channel);
   check_nothing_left();
 }
 
-/* Past the limit lanes get small buffers, or keep them; what idle lanes had is another's. */
+/* Past the limit channels get small buffers, or keep them; what idle channels had is another's. */
 static void pinned_limit(void) {
   enum { N = CUPLUG__MAX_PINNED / (CUPLUG__N_PINNED * CUPLUG__PINNED_LARGE) };
-  cuplug__lane *all[N + 2];
+  cuplug__channel *all[N + 2];
   enter();
-  for (int i = 0; i < N + 2; i++) CHECK(!cuplug__lane_take(0, &all[i], &error));
-  CHECK(!cuplug__lane_pin(all[N], 1, &error));
-  for (int i = 0; i < N + 2; i++) CHECK(!cuplug__lane_pin(all[i], UINT64_MAX, &error));
+  for (int i = 0; i < N + 2; i++) CHECK(!cuplug__channel_acquire(0, &all[i], &error));
+  CHECK(!cuplug__channel_pin(all[N], 1, &error));
+  for (int i = 0; i < N + 2; i++) CHECK(!cuplug__channel_pin(all[i], UINT64_MAX, &error));
   for (int i = 0; i < N - 1; i++) CHECK(all[i]->pinned_bytes == CUPLUG__PINNED_LARGE);
   for (int i = N - 1; i < N + 2; i++) CHECK(all[i]->pinned_bytes == CUPLUG__PINNED_SMALL);
-  for (int i = N; i >= 0; i--) cuplug__lane_give(all[i]);
-  CHECK(!cuplug__lane_pin(all[N + 1], UINT64_MAX, &error));
+  for (int i = N; i >= 0; i--) cuplug__channel_release(all[i]);
+  CHECK(!cuplug__channel_pin(all[N + 1], UINT64_MAX, &error));
   CHECK(all[N + 1]->pinned_bytes == CUPLUG__PINNED_LARGE);
-  cuplug__lane_give(all[N + 1]);
+  cuplug__channel_release(all[N + 1]);
   check_nothing_left();
 }
 
 /* A fault that its call did not take is not the next call's. */
 static void stale_fault(void) {
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   enter();
-  CHECK(!cuplug__lane_take(0, &lane, &error));
-  lane->fault->claimed = 1, lane->fault->status = CUPLUG_ERROR_INDEX;
-  cuplug__lane_give(lane);
-  CHECK(!cuplug__lane_take(0, &lane, &error));
-  CHECK(lane->fault->claimed == 0 && lane->fault->status == 0);
-  cuplug__lane_give(lane);
+  CHECK(!cuplug__channel_acquire(0, &channel, &error));
+  channel->fault->claimed = 1, channel->fault->status = CUPLUG_ERROR_INDEX;
+  cuplug__channel_release(channel);
+  CHECK(!cuplug__channel_acquire(0, &channel, &error));
+  CHECK(channel->fault->claimed == 0 && channel->fault->status == 0);
+  cuplug__channel_release(channel);
 }
 
-/* The environment fails one call after another; in the end a lane is made, and nothing is lost. */
+/* The environment fails one call after another; in the end a channel is made, and nothing is lost.
+ */
 static void lane_fails(void) {
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   int n_failed = 0;
   enter();
-  while (cuplug__lane_take(0, &lane, &error)) {
+  while (cuplug__channel_acquire(0, &channel, &error)) {
     CHECK_STATUS(&error, CUPLUG_ERROR_CUDA);
     CHECK_MESSAGE(&error, ": CUDA error 999");
     CHECK(fake_counts().n_streams == 0 && fake_counts().n_events == 0);
     CHECK(++n_failed < 10);
   }
   CHECK(n_failed == 4);
-  while (cuplug__lane_pin(lane, 1, &error)) {
+  while (cuplug__channel_pin(channel, 1, &error)) {
     CHECK_MESSAGE(&error, "allocating pinned host memory: CUDA error 999");
-    CHECK(fake_counts().n_pinned == 1 && lane->pinned_bytes == 0);
+    CHECK(fake_counts().n_pinned == 1 && channel->pinned_bytes == 0);
     CHECK(++n_failed < 10);
   }
   CHECK(n_failed == 6);
-  cuplug__lane_give(lane);
+  cuplug__channel_release(channel);
   check_nothing_left();
 }
 
-/* Its stream is broken: such a lane is not kept. */
+/* Its stream is broken: such a channel is not kept. */
 static void lane_given_broken(void) {
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   enter();
-  CHECK(!cuplug__lane_take(0, &lane, &error));
-  cuplug__lane_give(lane);
+  CHECK(!cuplug__channel_acquire(0, &channel, &error));
+  cuplug__channel_release(channel);
   CHECK(fake_counts().n_streams == 0 && fake_counts().n_events == 0);
 }
 
 static void no_heap(void) {
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   enter();
   callocs_fail = 1;
-  CHECK(cuplug__lane_take(0, &lane, &error) == CUPLUG_ERROR_MEMORY);
-  CHECK_MESSAGE(&error, "out of memory while making a staging lane");
+  CHECK(cuplug__channel_acquire(0, &channel, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK_MESSAGE(&error, "out of memory while making a staging channel");
   callocs_fail = 0;
-  CHECK(!cuplug__lane_take(0, &lane, &error));
-  cuplug__lane_give(lane);
+  CHECK(!cuplug__channel_acquire(0, &channel, &error));
+  cuplug__channel_release(channel);
 }
 
 static void *use_lanes(void *unused) {
   cuplug_error mine;
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   void *pointer;
   const cuplug__context context = cuplug__cuda_enter(0, &mine);
   CHECK(!context.status);
   for (int i = 0; i < 100; i++) {
-    CHECK(!cuplug__lane_take(0, &lane, &mine));
-    CHECK(lane->fault->reserved_tail++ == 0);
-    CHECK(!cuplug__device_allocate(0, 1000, lane->stream, &pointer, &mine));
-    CHECK(!cuplug__device_free(pointer, lane->stream, &mine));
-    lane->fault->reserved_tail--;
-    cuplug__lane_give(lane);
+    CHECK(!cuplug__channel_acquire(0, &channel, &mine));
+    CHECK(channel->fault->reserved_tail++ == 0);
+    CHECK(!cuplug__device_allocate(0, 1000, channel->stream, &pointer, &mine));
+    CHECK(!cuplug__device_free(pointer, channel->stream, &mine));
+    channel->fault->reserved_tail--;
+    cuplug__channel_release(channel);
   }
   cuplug__cuda_leave(&context);
   return unused;
@@ -352,7 +354,7 @@ static void threads(void) {
   pthread_t all[6];
   for (int i = 0; i < 6; i++) CHECK(!pthread_create(&all[i], NULL, use_lanes, NULL));
   for (int i = 0; i < 6; i++) CHECK(!pthread_join(all[i], NULL));
-  CHECK(fake_counts().n_streams <= CUPLUG__MAX_FREE_LANES);
+  CHECK(fake_counts().n_streams <= CUPLUG__MAX_FREE_CHANNELS);
   check_nothing_left();
 }
 
@@ -369,7 +371,7 @@ static const scenario scenarios[] = {
     {"default_pool", default_pool, {"FAKE_CUDA_FAIL=cuMemPoolCreate:1:801"}},
     {"no_pools", no_pools, {"FAKE_CUDA_NO_POOLS=1"}},
     {"pool_fails", pool_fails, {"FAKE_CUDA_FAIL=cuMemPoolCreate:1:999"}},
-    {"lanes", lanes, {NULL}},
+    {"lanes", channels, {NULL}},
     {"pinned", pinned, {NULL}},
     {"pinned_limit", pinned_limit, {NULL}},
     {"pinned_runs_short",

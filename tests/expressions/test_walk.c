@@ -39,7 +39,7 @@ static void check_divisors(void) {
  */
 static long long strides[65][CUPLUG_MAX_LOOP_ARRAYS];
 static cuplug_loop loop;
-static cuplug_cut cut;
+static cuplug_loop_split cut;
 static char memory[64] __attribute__((aligned(64)));
 
 static cuplug_walk_kind walk(const int64_t sizes[2], const int64_t in[2], const int64_t out[2],

@@ -170,11 +170,11 @@ static int is_done(int status, const cuplug_error *error) {
 static int copy_inputs(given *g, const cuplug_frame *frame) {
   for (uint32_t k = 0; k < frame->n_inputs; k++) {
     if (!(frame->copy_mask >> k & 1)) continue;
-    if (frame->odd_mask >> k & 1) return 0;
+    if (frame->unaligned_stride_mask >> k & 1) return 0;
     const uint32_t i = frame->parameter[k], array = g->array_of[i];
     int64_t shape[CUPLUG_MAX_NDIM];
     cuplug_tensor wanted = frame->tensors[k];
-    wanted.ndim = cuplug_wanted_shape(frame, k, shape);
+    wanted.ndim = cuplug_required_shape(frame, k, shape);
     wanted.shape = shape, wanted.strides = NULL, wanted.byte_offset = 0;
     const int64_t bytes = n_bytes(&wanted);
     if (bytes < 0 || bytes > 4 * MAX_ARRAY_BYTES) return 0;

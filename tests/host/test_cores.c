@@ -2,7 +2,7 @@
 /* ldflags: -Wl,--wrap=sched_getaffinity */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many CPUs the process may use: those that it may run on, OMP_NUM_THREADS, control groups. */
-#include "host/team.h"
+#include "host/thread_pool.h"
 
 #include "check.h"
 

@@ -43,6 +43,35 @@ def test_sources_are_short_licensed_and_well_named():
     assert [fault for path in files for fault in faults(path)] == []
 
 
+# Lines of C that each folder may have, which docs/architecture.md explains.
+MOST_LINES = {"core": 18_500, "runtime": 4_250, "include": 5_450}
+
+
+@pytest.mark.parametrize("folder", MOST_LINES)
+def test_the_core_stays_small(folder):
+    files = [path for path in sources() if path.relative_to(ROOT).parts[0] == folder]
+    n_lines = sum(len(path.read_text().splitlines()) for path in files)
+    assert 0.9 * MOST_LINES[folder] < n_lines <= MOST_LINES[folder]
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    assert f"`{folder}/` {MOST_LINES[folder]:,}" in text
+
+
+def test_nothing_but_sources_lies_among_sources():
+    """Such as what patch leaves behind."""
+    files = [
+        path for x in ("core", "runtime", "include", "plugins") for path in (ROOT / x).rglob("*")
+    ]
+    assert [x for x in files if x.suffix in {".orig", ".rej", ".bak"}] == []
+
+
+def test_folders_are_read_at_a_glance():
+    """Tests of a room, and pages, may be many."""
+    apart = {"tests", "docs"}
+    folders = {path.parent for path in sources() if path.relative_to(ROOT).parts[0] not in apart}
+    sizes = {folder: sum(path.is_file() for path in folder.iterdir()) for folder in folders}
+    assert {folder.name: n for folder, n in sizes.items() if n > 25} == {}
+
+
 def test_no_operator_is_named_where_things_are_built():
     operators = {path.name for path in (ROOT / "plugins").iterdir() if path.is_dir()}
     assert operators
@@ -72,7 +101,7 @@ def test_places_that_contributing_names_are_there():
     assert [name for name in names if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("name", ["host", "describe", "devices", "listing"])
+@pytest.mark.parametrize("name", ["host", "describe", "devices"])
 def test_each_function_of_the_host_api_says_from_which_threads_it_may_be_called(name):
     """In its own paragraph, or in a sentence for all functions, or for those below it."""
     head, *paragraphs = (ROOT / f"include/cuplug/{name}.h").read_text().split("\n\n")

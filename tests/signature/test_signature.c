@@ -250,17 +250,17 @@ static void check_arithmetic(void) {
     int64_t b, result;
     const char *wrong;
   } cases[] = {
-      {7, CUPLUG_STEP_REST, -3, -2, NULL},
+      {7, CUPLUG_STEP_REMAINDER, -3, -2, NULL},
       {-7, CUPLUG_STEP_DIVIDE, 3, -3, NULL},
-      {-1, CUPLUG_STEP_REST, INT64_MIN, -1, NULL},
-      {1, CUPLUG_STEP_REST, INT64_MIN, INT64_MIN + 1, NULL},
+      {-1, CUPLUG_STEP_REMAINDER, INT64_MIN, -1, NULL},
+      {1, CUPLUG_STEP_REMAINDER, INT64_MIN, INT64_MIN + 1, NULL},
       {1, CUPLUG_STEP_DIVIDE, INT64_MIN, -1, NULL},
-      {INT64_MIN, CUPLUG_STEP_REST, INT64_MAX, INT64_MAX - 1, NULL},
-      {INT64_MIN, CUPLUG_STEP_REST, -1, 0, NULL},
+      {INT64_MIN, CUPLUG_STEP_REMAINDER, INT64_MAX, INT64_MAX - 1, NULL},
+      {INT64_MIN, CUPLUG_STEP_REMAINDER, -1, 0, NULL},
       {INT64_MIN, CUPLUG_STEP_DIVIDE, -1, 0, "its value passes 64 bits"},
       {INT64_MIN, CUPLUG_STEP_MULTIPLY, -1, 0, "its value passes 64 bits"},
       {0, CUPLUG_STEP_SUBTRACT, INT64_MIN, 0, "its value passes 64 bits"},
-      {1, CUPLUG_STEP_REST, 0, 0, "it divides by zero"},
+      {1, CUPLUG_STEP_REMAINDER, 0, 0, "it divides by zero"},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     const cuplug_step steps[] = {{CUPLUG_STEP_NUMBER, 0, cases[k].a},

@@ -4,9 +4,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies through pinned buffers. The fake driver is lazy: a copy is done when it is waited for, so
  * a pinned buffer that is used again too early shows as wrong data. */
+#include "cuda/channel.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
-#include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "host/view.h"
 #include "scenarios.h"
@@ -17,7 +17,7 @@
 #define LARGE CUPLUG__PINNED_LARGE
 #define SMALL CUPLUG__PINNED_SMALL
 #define TEAM CUPLUG__TEAM_BYTES /* from here on the team takes part */
-#define RING CUPLUG__N_PINNED   /* chunks that fill a lane's buffers */
+#define RING CUPLUG__N_PINNED   /* chunks that fill a channel's buffers */
 
 /* Around the ends of chunks and of the buffers. */
 static const uint64_t sizes[] = {0,
@@ -54,16 +54,16 @@ static void check_bytes(const uint8_t *bytes, uint64_t n, unsigned seed) {
   free(wanted);
 }
 
-static int copy_to_device(cuplug__lane *lane, void *to, const void *from, uint64_t n) {
+static int copy_to_device(cuplug__channel *channel, void *to, const void *from, uint64_t n) {
   cuplug__view view;
   cuplug__view_bytes(&view, from, n);
-  return cuplug__transfer(lane, 0, &view, 0, to, n, NULL, &error);
+  return cuplug__transfer(channel, 0, &view, 0, to, n, NULL, &error);
 }
 
-static int copy_to_host(cuplug__lane *lane, void *to, void *from, uint64_t n) {
+static int copy_to_host(cuplug__channel *channel, void *to, void *from, uint64_t n) {
   cuplug__view view;
   cuplug__view_bytes(&view, to, n);
-  return cuplug__transfer(lane, 1, &view, 0, from, n, NULL, &error);
+  return cuplug__transfer(channel, 1, &view, 0, from, n, NULL, &error);
 }
 
 static void round_trip(int32_t device, uint64_t n, uint64_t shift, unsigned seed) {
@@ -96,30 +96,30 @@ static void both_devices(void) {
   check_nothing_left();
 }
 
-/* Several copies on one lane with nothing between: the source may be reused at once. */
+/* Several copies on one channel with nothing between: the source may be reused at once. */
 static void queued(void) {
   enum { N = 5 };
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   void *pointers[N];
   uint64_t n = 2 * LARGE + 100;
   uint8_t *to = malloc(n);
   CHECK(to);
   const cuplug__context context = cuplug__cuda_enter(0, &error);
   CHECK(!context.status);
-  CHECK(!cuplug__lane_take(0, &lane, &error));
+  CHECK(!cuplug__channel_acquire(0, &channel, &error));
   for (unsigned i = 0; i < N; i++) {
     uint8_t *from = make_bytes(n, i);
-    CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointers[i], &error));
-    CHECK(!copy_to_device(lane, pointers[i], from, n));
+    CHECK(!cuplug__device_allocate(0, n, channel->stream, &pointers[i], &error));
+    CHECK(!copy_to_device(channel, pointers[i], from, n));
     memset(from, 0, n);
     free(from);
   }
   for (unsigned i = 0; i < N; i++) {
-    CHECK(!copy_to_host(lane, to, pointers[i], n));
+    CHECK(!copy_to_host(channel, to, pointers[i], n));
     check_bytes(to, n, i);
-    CHECK(!cuplug__device_free(pointers[i], lane->stream, &error));
+    CHECK(!cuplug__device_free(pointers[i], channel->stream, &error));
   }
-  cuplug__lane_give(lane);
+  cuplug__channel_release(channel);
   cuplug__cuda_leave(&context);
   free(to);
   check_nothing_left();
@@ -134,7 +134,8 @@ UNSEEN static void spread(uint8_t *to, const uint8_t *from, uint64_t n) {
 }
 
 /* To every other byte, as from `from`; those between stay. */
-static void check_written_apart(cuplug__lane *lane, void *from, const uint8_t *bytes, uint64_t n) {
+static void check_written_apart(cuplug__channel *channel, void *from, const uint8_t *bytes,
+                                uint64_t n) {
   uint8_t *to = malloc(2 * n + 1), *wanted = malloc(2 * n + 1);
   const uint64_t first = n / 3;
   CHECK(to && wanted);
@@ -142,8 +143,8 @@ static void check_written_apart(cuplug__lane *lane, void *from, const uint8_t *b
   memset(wanted, 77, 2 * n + 1);
   spread(wanted, bytes, n);
   const cuplug__view view = {(char *)to + 1, 1, 1, {(int64_t)n}, {2}};
-  CHECK(!cuplug__transfer(lane, 1, &view, 0, from, first, NULL, &error));
-  CHECK(!cuplug__transfer(lane, 1, &view, first, (char *)from + first, n - first, NULL, &error));
+  CHECK(!cuplug__transfer(channel, 1, &view, 0, from, first, NULL, &error));
+  CHECK(!cuplug__transfer(channel, 1, &view, first, (char *)from + first, n - first, NULL, &error));
   CHECK(!memcmp(to, wanted, 2 * n + 1));
   free(to);
   free(wanted);
@@ -152,54 +153,54 @@ static void check_written_apart(cuplug__lane *lane, void *from, const uint8_t *b
 /* As staged calls copy: in chunks, by one thread and by several. */
 static void on_a_lane(void) {
   static const uint64_t more[] = {TEAM - 1, TEAM, TEAM + 1};
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   void *pointer;
   const cuplug__context context = cuplug__cuda_enter(0, &error);
   CHECK(!context.status);
-  CHECK(!cuplug__lane_take(0, &lane, &error));
+  CHECK(!cuplug__channel_acquire(0, &channel, &error));
   for (unsigned i = 0; i < N_SIZES + 3; i += step_of_many()) {
     const uint64_t n = i < N_SIZES ? sizes[i] : more[i - N_SIZES], first = n / 3;
     uint8_t *from = make_bytes(n, i), *to = malloc(n + 1);
     cuplug__view view;
     cuplug__view_bytes(&view, from, n);
-    CHECK(to && !cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
-    CHECK(!cuplug__transfer(lane, 0, &view, 0, pointer, first, NULL, &error));
-    CHECK(
-        !cuplug__transfer(lane, 0, &view, first, (char *)pointer + first, n - first, NULL, &error));
-    CHECK(!copy_to_host(lane, to, pointer, n));
+    CHECK(to && !cuplug__device_allocate(0, n, channel->stream, &pointer, &error));
+    CHECK(!cuplug__transfer(channel, 0, &view, 0, pointer, first, NULL, &error));
+    CHECK(!cuplug__transfer(channel, 0, &view, first, (char *)pointer + first, n - first, NULL,
+                            &error));
+    CHECK(!copy_to_host(channel, to, pointer, n));
     check_bytes(to, n, i);
     every_other(to, from, n / 2);
     view = (cuplug__view){(char *)from, 1, 1, {(int64_t)(n / 2)}, {2}};
-    CHECK(!cuplug__transfer(lane, 0, &view, 0, pointer, n / 2, NULL, &error));
-    CHECK(!copy_to_host(lane, from, pointer, n / 2));
+    CHECK(!cuplug__transfer(channel, 0, &view, 0, pointer, n / 2, NULL, &error));
+    CHECK(!copy_to_host(channel, from, pointer, n / 2));
     CHECK(!memcmp(from, to, n / 2));
-    check_written_apart(lane, pointer, to, n / 2);
-    CHECK(!cuplug__device_free(pointer, lane->stream, &error));
+    check_written_apart(channel, pointer, to, n / 2);
+    CHECK(!cuplug__device_free(pointer, channel->stream, &error));
     free(from);
     free(to);
   }
-  cuplug__lane_give(lane);
+  cuplug__channel_release(channel);
   cuplug__cuda_leave(&context);
   check_nothing_left();
 }
 
 /* A small copy still in flight when a larger one wants larger buffers. */
 static void growing(void) {
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   void *pointer;
   uint64_t n = LARGE + 5;
   uint8_t *from = make_bytes(n, 3), *to = malloc(n);
   CHECK(to);
   const cuplug__context context = cuplug__cuda_enter(0, &error);
   CHECK(!context.status);
-  CHECK(!cuplug__lane_take(0, &lane, &error));
-  CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
-  CHECK(!copy_to_device(lane, pointer, from, 100));
-  CHECK(!copy_to_device(lane, (char *)pointer + 100, from + 100, n - 100));
-  CHECK(!copy_to_host(lane, to, pointer, n));
+  CHECK(!cuplug__channel_acquire(0, &channel, &error));
+  CHECK(!cuplug__device_allocate(0, n, channel->stream, &pointer, &error));
+  CHECK(!copy_to_device(channel, pointer, from, 100));
+  CHECK(!copy_to_device(channel, (char *)pointer + 100, from + 100, n - 100));
+  CHECK(!copy_to_host(channel, to, pointer, n));
   check_bytes(to, n, 3);
-  CHECK(!cuplug__device_free(pointer, lane->stream, &error));
-  cuplug__lane_give(lane);
+  CHECK(!cuplug__device_free(pointer, channel->stream, &error));
+  cuplug__channel_release(channel);
   cuplug__cuda_leave(&context);
   free(from);
   free(to);
@@ -265,28 +266,28 @@ static void failures(void) {
  * right. */
 static void failures_of_pinned_memory(void) {
   const uint64_t n = 2 * TEAM;
-  cuplug__lane *lane;
+  cuplug__channel *channel;
   void *pointer;
   uint8_t *bytes = make_bytes(n, 6);
   void *from, *to;
   const cuplug__context context = cuplug__cuda_enter(0, &error);
   CHECK(!context.status);
-  CHECK(!cuplug__lane_take(0, &lane, &error));
-  CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
+  CHECK(!cuplug__channel_acquire(0, &channel, &error));
+  CHECK(!cuplug__device_allocate(0, n, channel->stream, &pointer, &error));
   CHECK(!cuplug__driver.cuMemHostAlloc(&from, n, CUPLUG__HOST_PORTABLE));
   CHECK(!cuplug__driver.cuMemHostAlloc(&to, n, CUPLUG__HOST_PORTABLE));
   memcpy(from, bytes, n);
-  CHECK(copy_to_device(lane, pointer, from, n) == CUPLUG_ERROR_CUDA);
+  CHECK(copy_to_device(channel, pointer, from, n) == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "copying to the device: CUDA error 999");
-  CHECK(!copy_to_device(lane, pointer, from, n));
-  CHECK(copy_to_host(lane, to, pointer, n) == CUPLUG_ERROR_CUDA);
+  CHECK(!copy_to_device(channel, pointer, from, n));
+  CHECK(copy_to_host(channel, to, pointer, n) == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "copying to the host: CUDA error 999");
-  CHECK(copy_to_host(lane, to, pointer, n) == CUPLUG_ERROR_CUDA);
+  CHECK(copy_to_host(channel, to, pointer, n) == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "waiting for a stream: CUDA error 999");
-  CHECK(!copy_to_host(lane, to, pointer, n));
+  CHECK(!copy_to_host(channel, to, pointer, n));
   check_bytes(to, n, 6);
-  CHECK(!cuplug__device_free(pointer, lane->stream, &error));
-  cuplug__lane_give(lane);
+  CHECK(!cuplug__device_free(pointer, channel->stream, &error));
+  cuplug__channel_release(channel);
   CHECK(!cuplug__driver.cuMemFreeHost(from) && !cuplug__driver.cuMemFreeHost(to));
   cuplug__cuda_leave(&context);
   check_nothing_left();

@@ -19,7 +19,7 @@
 #define N_THREADS 8
 
 static _Atomic int n_running, n_most;
-static cuplug__watch unwatched;
+static cuplug__progress_tracker unwatched;
 
 static void note_most(int n) {
   for (int seen = n_most; n > seen && !atomic_compare_exchange_weak(&n_most, &seen, n);) continue;
@@ -28,11 +28,11 @@ static void note_most(int n) {
 static void *take_turns(void *device) {
   const int32_t id = (int32_t)(intptr_t)device;
   for (int k = 0; k < 20; k++) {
-    CHECK(!cuplug__turn_take(id, &unwatched, NULL));
+    CHECK(!cuplug__gpu_slot_acquire(id, &unwatched, NULL));
     note_most(++n_running);
     usleep(500);
     n_running--;
-    cuplug__turn_give(id);
+    cuplug__gpu_slot_release(id);
   }
   return NULL;
 }
@@ -42,22 +42,22 @@ static void few_at_once(void) {
   for (int i = 0; i < N_THREADS; i++)
     CHECK(!pthread_create(&all[i], NULL, take_turns, (void *)(intptr_t)3));
   for (int i = 0; i < N_THREADS; i++) CHECK(!pthread_join(all[i], NULL));
-  CHECK(n_most >= 1 && n_most <= CUPLUG__TURNS);
+  CHECK(n_most >= 1 && n_most <= CUPLUG__GPU_SLOTS);
 }
 
 static void *take_one(void *status) {
-  cuplug__watch *watch = status;
+  cuplug__progress_tracker *tracker = status;
   cuplug_error error;
   const int32_t device = 0;
-  const int ended = cuplug__turn_take(device, watch, &error);
-  if (!ended) cuplug__turn_give(device);
+  const int ended = cuplug__gpu_slot_acquire(device, tracker, &error);
+  if (!ended) cuplug__gpu_slot_release(device);
   return (void *)(intptr_t)ended;
 }
 
-static void *one_more(cuplug__watch *watch) {
+static void *one_more(cuplug__progress_tracker *tracker) {
   pthread_t thread;
   void *status;
-  CHECK(!pthread_create(&thread, NULL, take_one, watch));
+  CHECK(!pthread_create(&thread, NULL, take_one, tracker));
   CHECK(!pthread_join(thread, &status));
   return status;
 }
@@ -70,13 +70,14 @@ static int end(void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_err
 /* A thread that has a turn gets another; one for whose call all others wait goes on in the end, and
  * the caller of one that waits may end it. */
 static void none_for_ever(void) {
-  cuplug__watch watch;
-  for (int k = 0; k <= CUPLUG__TURNS; k++) CHECK(!cuplug__turn_take(0, &unwatched, NULL));
-  cuplug__watch_start(&watch, end, NULL, 100);
-  watch.next_ns = 0;
-  CHECK((intptr_t)one_more(&watch) == CUPLUG_ERROR_VALUE);
+  cuplug__progress_tracker tracker;
+  for (int k = 0; k <= CUPLUG__GPU_SLOTS; k++)
+    CHECK(!cuplug__gpu_slot_acquire(0, &unwatched, NULL));
+  cuplug__progress_tracker_start(&tracker, end, NULL, 100);
+  tracker.next_ns = 0;
+  CHECK((intptr_t)one_more(&tracker) == CUPLUG_ERROR_VALUE);
   CHECK(!one_more(&unwatched));
-  for (int k = 0; k <= CUPLUG__TURNS; k++) cuplug__turn_give(0);
+  for (int k = 0; k <= CUPLUG__GPU_SLOTS; k++) cuplug__gpu_slot_release(0);
   CHECK(!one_more(&unwatched));
 }
 

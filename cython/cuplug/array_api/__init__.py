@@ -32,8 +32,10 @@ _MODULES = {
     "manipulation": "broadcast_arrays broadcast_shapes meshgrid moveaxis unstack",
     "products": "matmul tensordot vecdot",
     "scans": "cumulative_prod cumulative_sum diff",
-    "searching": "argmax argmin nonzero searchsorted where",
-    "sorting": "argsort sort unique_all unique_counts unique_inverse unique_values",
+    "sorting": """
+        argmax argmin argsort nonzero searchsorted sort unique_all unique_counts
+        unique_inverse unique_values where
+    """,
     "views": "broadcast_to expand_dims flip matrix_transpose permute_dims reshape squeeze",
     "statistical": "all any count_nonzero max mean min prod std sum var",
 }

@@ -125,11 +125,11 @@ from cuplug.array_api.products import vecdot as vecdot
 from cuplug.array_api.scans import cumulative_prod as cumulative_prod
 from cuplug.array_api.scans import cumulative_sum as cumulative_sum
 from cuplug.array_api.scans import diff as diff
-from cuplug.array_api.searching import argmax as argmax
-from cuplug.array_api.searching import argmin as argmin
-from cuplug.array_api.searching import nonzero as nonzero
-from cuplug.array_api.searching import searchsorted as searchsorted
+from cuplug.array_api.sorting import argmax as argmax
+from cuplug.array_api.sorting import argmin as argmin
 from cuplug.array_api.sorting import argsort as argsort
+from cuplug.array_api.sorting import nonzero as nonzero
+from cuplug.array_api.sorting import searchsorted as searchsorted
 from cuplug.array_api.sorting import sort as sort
 from cuplug.array_api.sorting import unique_all as unique_all
 from cuplug.array_api.sorting import unique_counts as unique_counts

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 
 from cuplug._engine.array.array cimport Array, empty_like_tensor, share_memory, write
 from cuplug._engine.array.buffer cimport is_on_gpu, n_elements
-from cuplug._engine.array.copies cimport copy_brief
+from cuplug._engine.array.copies cimport copy_small
 from cuplug._engine.array.layout cimport contiguous_strides
 from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 from cuplug._engine.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
@@ -19,7 +19,7 @@ from cuplug.array_api.views import axis_of, expand_dims, part_along, reshape, sh
 cdef enum:
     MOST = 4  # parts that one operator joins
     SHORT_BYTES = 1 << 14  # of a row; on the host, copies of longer ones are as fast
-    BRIEF_BYTES = 1 << 15  # an operator takes longer to start
+    INLINE_CALL_BYTES = 1 << 15  # an operator takes longer to start
 
 
 def concat(arrays, /, *, axis=0):
@@ -116,7 +116,7 @@ cdef Array written(list arrays, int along, cuplug_tensor *whole, object dtype):
     part.shape, part.strides, part.byte_offset = shape, strides, 0
     for x in arrays:
         shape[along] = x.tensor.shape[along]
-        if not copy_brief(&part, &x.tensor):
+        if not copy_small(&part, &x.tensor):
             write(share_memory(&part, result, dtype), x)
         part.data = <char *>part.data + shape[along] * strides[along] * cuplug_element_bytes(&part)
     return result
@@ -146,7 +146,7 @@ cdef bint wants_operator(const cuplug_tensor *whole, int along, Py_ssize_t n_par
 
 cdef bint is_worth(const cuplug_tensor *x) noexcept:
     """Whether an operator's start is worth while for an array on the host."""
-    return n_elements(x) * cuplug_element_bytes(x) > BRIEF_BYTES
+    return n_elements(x) * cuplug_element_bytes(x) > INLINE_CALL_BYTES
 
 
 cdef Array joined_rows(list arrays, int along):
@@ -288,6 +288,6 @@ cdef Array copy_wide(wide_view *to, Array own, int ndim):
     target.ndim, target.shape, target.strides = ndim, to.whole, NULL
     result = empty_like_tensor(&target)
     target.ndim, target.shape = to.x.ndim, to.shape
-    if not copy_brief(&target, &to.x):
+    if not copy_small(&target, &to.x):
         write(share_memory(&target, result, own.dtype), share_memory(&to.x, own, own.dtype))
     return result

@@ -21,7 +21,7 @@ from cuplug.array_api.filled import zeros
 from cuplug.array_api.functions import stock
 from cuplug.array_api.manipulation import broadcast_shapes
 from cuplug.array_api.products import on_host
-from cuplug.array_api.searching import where
+from cuplug.array_api.sorting import where
 from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import prod, sum
 from cuplug.array_api.views import diagonal, expand_dims, matrix_transpose, reshape

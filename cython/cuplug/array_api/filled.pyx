@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 from cuplug._engine.array.array cimport Array, cleared_like_tensor, empty_like_tensor
 from cuplug._engine.array.array cimport share_memory, write
 from cuplug._engine.array.buffer cimport is_on_gpu
-from cuplug._engine.array.copies cimport is_brief
+from cuplug._engine.array.copies cimport runs_with_gil
 from cuplug._engine.array.make cimport describe, new_array, of_structures, place_for
 from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 from cuplug._engine.base.dlpack cimport DLPACK_UINT
@@ -86,7 +86,7 @@ def copied(Array x not None):
         return as_bytes(copied(as_bytes(x)), x)
     like.strides = NULL
     copy = empty_like_tensor(&like)
-    return written(copy, x) if is_brief(&like) else conversion(x.dtype, x.dtype)(x, out=copy)
+    return written(copy, x) if runs_with_gil(&like) else conversion(x.dtype, x.dtype)(x, out=copy)
 
 
 cdef object dtype_of(object value):

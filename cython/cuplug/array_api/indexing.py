@@ -23,7 +23,7 @@ from cuplug.array_api.filled import copied, single_like
 from cuplug.array_api.functions import stock
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
-from cuplug.array_api.searching import nonzero, searchsorted, where
+from cuplug.array_api.sorting import nonzero, searchsorted, where
 from cuplug.array_api.statistical import count_nonzero, max, min
 from cuplug.array_api.views import (
     axis_of,

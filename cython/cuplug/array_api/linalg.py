@@ -27,7 +27,7 @@ from cuplug.array_api.decompositions import (
 from cuplug.array_api.dtypes import checked, integer
 from cuplug.array_api.elementwise import CALLED, binary, unary
 from cuplug.array_api.products import cross, matmul, outer, tensordot, vecdot, vector_norm
-from cuplug.array_api.searching import where
+from cuplug.array_api.sorting import where
 from cuplug.array_api.statistical import count_nonzero, max, min, sum
 from cuplug.array_api.views import (
     broadcast_to,

@@ -15,8 +15,7 @@ from cuplug.array_api.creation import assign
 from cuplug.array_api.dtypes import integer
 from cuplug.array_api.functions import stock
 from cuplug.array_api.indexing import take
-from cuplug.array_api.searching import searchsorted
-from cuplug.array_api.sorting import argsort
+from cuplug.array_api.sorting import argsort, searchsorted
 from cuplug.array_api.views import axis_of, reshape
 from cuplug.random.arguments import finite, has_parts, number, seed_sequence
 from cuplug.random.outputs import Size, fitting, floating, integral, shape_of_size, written

@@ -5,7 +5,7 @@
 
 #include <cuplug/plugin.hpp>
 
-#include "order.h"
+#include "sort_keys.h"
 
 constexpr int SORTING_THREADS = 256;
 constexpr int SORTING_SHORT = 4096; /* keys of a line that a block has in shared memory */

@@ -3,7 +3,7 @@
 #ifndef CUPLUG_PLUGINS_SORTING_RADIX_H
 #define CUPLUG_PLUGINS_SORTING_RADIX_H
 
-#include "order.h"
+#include "sort_keys.h"
 
 /* Of narrow keys more are computed at once. */
 ORDER_OF_WIDTH(uint8_t, 8)

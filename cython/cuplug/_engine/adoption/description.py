@@ -23,7 +23,7 @@ RETURNS = ("zero", "one", "nonzero", "nonnegative", "cuda", "errno", "ignored")
 Items = tuple[tuple[str, str], ...]  # keys and texts of one operator, in order
 
 
-def sidecar_of(library: str) -> str:
+def description_path_of(library: str) -> str:
     """Return the path of the description beside a library."""
     return os.path.splitext(library)[0] + SUFFIX
 
@@ -39,7 +39,7 @@ def read_sidecar(library: str) -> dict[str, Any]:
     """Read the description beside a library, whatever is in that file."""
     import tomllib
 
-    path = sidecar_of(library)
+    path = description_path_of(library)
     try:
         return tomllib.loads(_read_text(path))
     except (OSError, RecursionError, ValueError) as error:

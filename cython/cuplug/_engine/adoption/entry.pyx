@@ -3,20 +3,22 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from cuplug._engine.base.core cimport (
     CUPLUG_ROW_KEEPS_WHOLE,
-    cuplug_device,
+    cuplug_call,
     cuplug_element_bytes,
     cuplug_error,
     cuplug_n_elements,
+    cuplug_output,
     cuplug_scalar,
+    cuplug_set_handle,
     cuplug_tensor,
 )
-from cuplug._engine.base.core_call cimport cuplug_call, cuplug_term
-from cuplug._engine.base.runtime_jit cimport (
+from cuplug._engine.base.core_call cimport cuplug_term
+from cuplug._engine.base.runtime cimport (
     cuplug_definition_row,
     cuplug_entry_error,
     cuplug_entry_number,
@@ -26,22 +28,6 @@ from cuplug._engine.call.define cimport define
 from cuplug._engine.cuda.streams cimport order_streams, refuse_capture
 from cuplug._engine.signature.terms cimport allocate, set_term
 
-
-cdef extern from "cuplug/entry.h" nogil:
-    int cuplug_output(const cuplug_call *call, uint32_t tensor, const int64_t *shape)
-    int cuplug_set_handle(const cuplug_call *call, void *handle)
-
-
-cdef extern from "internal/core.h":
-    ctypedef struct seen_call "cuplug_call":
-        cuplug_device device
-        void *stream
-        const cuplug_tensor *tensors
-        const cuplug_scalar *scalars
-        int n_tensors
-        int n_scalars
-        uint64_t none_mask
-        void *context
 
 ON_DEFAULT = "expected another: the function launches on the default stream"
 
@@ -56,7 +42,7 @@ cdef object scalar_value(const cuplug_scalar *scalar, str member):
     return scalar.u if member == "u" else scalar.i
 
 
-cdef list arrays_of(const seen_call *call, bint with_shapes):
+cdef list arrays_of(const cuplug_call *call, bint with_shapes):
     """The address, the number of elements, and the shape of each array, () unless it is asked."""
     return [
         (
@@ -68,30 +54,30 @@ cdef list arrays_of(const seen_call *call, bint with_shapes):
     ]
 
 
-cdef int give_output(const cuplug_call *given, int at, tuple shape, size_t source) except -1:
+cdef int give_output(const cuplug_call *call, int at, tuple shape, size_t source) except -1:
     """Give an output of unknown size its memory, and copy to it."""
-    cdef const cuplug_tensor *x = &(<const seen_call *>given).tensors[at]
+    cdef const cuplug_tensor *x = &call.tensors[at]
     cdef int64_t sizes[64]
     for k, size in enumerate(shape):
         sizes[k] = size
-    cdef int status = cuplug_output(given, at, sizes)
+    cdef int status = cuplug_output(call, at, sizes)
     if not status and cuplug_n_elements(x):
         memcpy(x.data, <void *>source, cuplug_n_elements(x) * cuplug_element_bytes(x))
     return status
 
 
-cdef int give_results(const cuplug_call *given, object adopted, object results) except -1:
+cdef int give_results(const cuplug_call *call, object adopted, object results) except -1:
     """Hand on what a call has made: a handle, or the outputs of unknown sizes."""
     cdef int status = 0
     if adopted.makes_handle:
         Py_INCREF(results)
-        return cuplug_set_handle(given, <void *><PyObject *>results)
+        return cuplug_set_handle(call, <void *><PyObject *>results)
     for at, shape, address, _ in results:
-        status = status or give_output(given, at, shape, address)
+        status = status or give_output(call, at, shape, address)
     return status
 
 
-cdef int close_handle(const cuplug_call *given, void *handle) noexcept with gil:
+cdef int close_handle(const cuplug_call *call, void *handle) noexcept with gil:
     """Destroy the object behind a handle, which no call uses any more."""
     opaque = <object><PyObject *>handle
     Py_DECREF(opaque)
@@ -99,16 +85,15 @@ cdef int close_handle(const cuplug_call *given, void *handle) noexcept with gil:
         opaque.close()
         return 0
     except BaseException as raised:
-        return raise_later(raised, cuplug_entry_error(given))
+        return raise_later(raised, cuplug_entry_error(call))
 
 
 cdef tuple shape_of(const cuplug_tensor *x):
     return tuple([x.shape[axis] for axis in range(x.ndim)])
 
 
-cdef int run_adopted(const cuplug_call *given) noexcept with gil:
+cdef int run_adopted(const cuplug_call *call) noexcept with gil:
     """An entry for either side. The function itself is called without Python's lock."""
-    cdef const seen_call *call = <const seen_call *>given
     cdef bint on_default
     cdef int64_t number = 0
     cdef const cuplug_term *terms
@@ -118,7 +103,7 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
         numbers = []
         terms = <const cuplug_term *><size_t>adopted.terms_at
         for k, (_, type) in enumerate(adopted.numbers):
-            status = cuplug_entry_number(given, &terms[k], b"arguments", type, &number)
+            status = cuplug_entry_number(call, &terms[k], b"arguments", type, &number)
             if status:
                 return status
             numbers.append(number)
@@ -136,9 +121,9 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
         finally:
             if on_default:
                 order_streams(call.device.id, call.stream, NULL)
-        return give_results(given, adopted, results)
+        return give_results(call, adopted, results)
     except BaseException as raised:
-        return raise_later(raised, cuplug_entry_error(<const cuplug_call *>call))
+        return raise_later(raised, cuplug_entry_error(call))
 
 
 def define_adopted(object adopted, str plugin, str path, str doc, object made):
@@ -162,7 +147,7 @@ def define_adopted(object adopted, str plugin, str path, str doc, object made):
     row.context = <void *><PyObject *>adopted
     row.reshape = NULL
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
-    row.implies_strides = 0
+    row.null_strides_when_contiguous = 0
     row.scans = 0
     row.takes_handles = 1
     row.close = NULL

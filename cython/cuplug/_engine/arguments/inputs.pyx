@@ -53,7 +53,7 @@ from cuplug._engine.interop.reading cimport (
     items_of,
     keep,
     kind_of,
-    note_code,
+    arbitrary_code_ran,
     reading,
     set_other,
     set_unreadable,
@@ -181,7 +181,7 @@ cdef int read_list(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     if not PyTuple_CheckExact(<object>obj):
         keep(r, items)
         if not PyList_CheckExact(<object>obj):
-            note_code(r)
+            arbitrary_code_ran(r)
     cdef Py_ssize_t k, n = PyTuple_GET_SIZE(items)
     cdef size_t n_bytes = n * (sizeof(cuplug_argument) + sizeof(PyObject *))
     cdef cuplug_argument *to
@@ -208,7 +208,7 @@ cdef int read_item(PyObject *obj, reading *r, cuplug_argument *a) except -1:
 
 cdef int read_by_type(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef const array_kind *kind
-    note_code(r)
+    arbitrary_code_ran(r)
     if PyObject_TypeCheck(obj, &PyGenericArrType_Type):
         return read_numpy_scalar(obj, r, a)
     try:
@@ -256,7 +256,7 @@ cdef int read_by_protocol(
     if kind.tvm_place and read_tvm(obj, a, kind):
         return 0
     if not kind.tensor_place:  # of PyTorch's own tensors all that is asked is C++
-        note_code(r)
+        arbitrary_code_ran(r)
     if kind.protocol == EXCHANGE:
         return read_exchange(obj, r, a, kind)
     if kind.protocol == CUPY:
@@ -367,7 +367,7 @@ cdef int read_ndarray_subclass(PyObject *obj, reading *r, cuplug_argument *a) ex
 cdef int read_again(reading *r, uint32_t n) except -1:
     cdef uint32_t i, k
     cdef cuplug_argument *items
-    r.is_stale = False
+    r.must_reread = False
     for i in range(n):
         read_borrowed(r.objects[i], r, &r.args[i])
         if r.args[i].kind == CUPLUG_ARGUMENT_LIST:

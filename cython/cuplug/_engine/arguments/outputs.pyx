@@ -29,7 +29,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_copy_input,
     cuplug_frame,
     cuplug_parameter,
-    cuplug_wanted_shape,
+    cuplug_required_shape,
 )
 from cuplug._engine.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
 from cuplug._engine.base.numpy_api cimport PyArray_DIMS, PyArrayObject
@@ -63,10 +63,10 @@ cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
         return empty_in_order(r, frame, k)
     if frame.home.type or not on_gpu:
         if protocol == EXCHANGE or protocol == CUPY or protocol == TORCH:
-            return empty_foreign(r, protocol, x)
+            return empty_via_dlpack(r, protocol, x)
         on_gpu = on_gpu and protocol != NUMPY
     if on_gpu or is_large(x) or protocol == OWN:
-        return empty_named(r, frame, k, on_gpu or protocol == OWN)
+        return allocate_named(r, frame, k, on_gpu or protocol == OWN)
     return empty_numpy(x, False)
 
 
@@ -90,11 +90,11 @@ cdef object empty_in_order(reading *r, cuplug_frame *frame, uint32_t k):
     return made.transpose([dims.index(d) for d in range(x.ndim)])
 
 
-cdef object empty_named(reading *r, cuplug_frame *frame, uint32_t k, bint is_own):
+cdef object allocate_named(reading *r, cuplug_frame *frame, uint32_t k, bint is_own):
     """Where there is no memory, says for which output. Apart: a `try` costs time in small calls."""
     cdef cuplug_tensor *x = &frame.tensors[k]
     try:
-        return empty_own(r, frame, x) if is_own else empty_numpy(x, True)
+        return empty_cuplug_array(r, frame, x) if is_own else empty_numpy(x, True)
     except MemoryError as error:
         raise MemoryError(f"{place_of(frame, frame.parameter[k])}: {error}") from None
 
@@ -106,7 +106,7 @@ cdef object place_of(const cuplug_frame *frame, uint32_t i):
     return f"{operator}: {name or 'out'}"
 
 
-cdef object empty_foreign(reading *r, int protocol, cuplug_tensor *x):
+cdef object empty_via_dlpack(reading *r, int protocol, cuplug_tensor *x):
     """By PyTorch, CuPy and the like. Where they run short, cuplug gives back what it keeps."""
     cdef int32_t device = x.device.id
     if x.device.type != CUPLUG_CUDA:
@@ -127,7 +127,7 @@ cdef inline object empty_on_gpu(reading *r, int protocol, cuplug_tensor *x):
     return empty_exchange(<object>r.first, r.first_kind, x)
 
 
-cdef object empty_own(reading *r, const cuplug_frame *frame, cuplug_tensor *x):
+cdef object empty_cuplug_array(reading *r, const cuplug_frame *frame, cuplug_tensor *x):
     """Refused in a capture, but by our own graphs, which keep it: others may launch theirs when the
     memory is somebody else's."""
     cdef void *stream = r.given_stream
@@ -211,9 +211,9 @@ cdef int copy_argument(reading *r, const cuplug_frame *frame, uint32_t k) except
     cdef cuplug_argument *a = argument_of(r, frame, k, &obj)
     cdef int32_t ndim, device_type = a.tensor.device.type
     if device_type == CUPLUG_CPU or device_type == CUPLUG_CUDA_HOST:
-        if not frame.odd_mask >> k & 1:
+        if not frame.unaligned_stride_mask >> k & 1:
             return take_copy(r, a, copy_on_host(frame, k))
-    ndim = cuplug_wanted_shape(frame, k, shape)
+    ndim = cuplug_required_shape(frame, k, shape)
     copy = copy_array(<object>obj, tuple([shape[d] for d in range(ndim)]))
     if copy is None:
         return 0
@@ -315,7 +315,7 @@ cdef object copy_on_host(const cuplug_frame *frame, uint32_t k):
     cdef int64_t shape[64]
     cdef cuplug_tensor copy = frame.tensors[k]
     cdef Py_ssize_t item_bytes = cuplug_element_bytes(&copy)
-    copy.ndim = cuplug_wanted_shape(frame, k, shape)
+    copy.ndim = cuplug_required_shape(frame, k, shape)
     copy.shape = shape
     copy.strides = NULL
     copy.dtype.code = DLPACK_UINT if item_bytes <= 8 else DLPACK_COMPLEX

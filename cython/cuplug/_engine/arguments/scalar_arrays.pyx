@@ -12,7 +12,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_operator_signature,
     cuplug_signature,
 )
-from cuplug._engine.interop.reading cimport keep, kind_of, note_code, reading
+from cuplug._engine.interop.reading cimport keep, kind_of, arbitrary_code_ran, reading
 
 import numpy
 
@@ -27,7 +27,7 @@ cdef int unwrap_scalar_arrays(cuplug_operator *op, reading *r, uint32_t n) excep
             and not r.args[i].tensor.ndim
             and isinstance(<object>r.objects[i], numpy.ndarray)
         ):
-            note_code(r)
+            arbitrary_code_ran(r)
             value = (<object>r.objects[i])[()]
             keep(r, value)
             was_first = r.first == r.objects[i]

@@ -32,7 +32,7 @@ from cuplug._engine.base.numpy_api cimport (
     PyTimedeltaArrType_Type,
     _import_array,
 )
-from cuplug._engine.interop.reading cimport reading, set_foreign, set_other, set_unreadable
+from cuplug._engine.interop.reading cimport reading, set_unsupported, set_other, set_unreadable
 
 import numpy
 
@@ -112,7 +112,7 @@ cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         return read_dtype(x, r, a)
     found = advice_on(x)
     if found is not None:
-        return set_foreign(r, a, found)
+        return set_unsupported(r, a, found)
     try:
         return read_number(x, r, a)
     except TypeError as error:  # by its own code: not a number after all, as JAX's tracers

@@ -11,7 +11,7 @@ from cuplug._engine.array.arithmetic cimport as_float, changing, functions, is_a
 from cuplug._engine.array.arithmetic cimport stock, wrote_number
 from cuplug._engine.array.buffer cimport FEW, are_positions, check_origin, check_request
 from cuplug._engine.array.buffer cimport is_contiguous, is_on_gpu, n_elements
-from cuplug._engine.array.copies cimport copy_brief, has_no_gaps, host_values, seen_by_numpy
+from cuplug._engine.array.copies cimport copy_small, has_no_gaps, host_values, as_numpy_view
 from cuplug._engine.array.copies cimport take_numpy, to_numpy
 from cuplug._engine.array.layout cimport may_overlap, repeats_elements, select
 from cuplug._engine.array.methods cimport Methods
@@ -39,7 +39,7 @@ import math
 
 import numpy
 
-from cuplug._engine.array.arrayprint import shown, values_shown
+from cuplug._engine.array.arrayprint import shown, format_values
 from cuplug._engine.base.public import public
 
 
@@ -163,7 +163,7 @@ cdef class Array(Methods):
         return shown(self)
 
     def __str__(self):
-        return values_shown(self)
+        return format_values(self)
 
     # ---- For other libraries -----------------------------------------------------------------
 
@@ -175,7 +175,7 @@ cdef class Array(Methods):
             raise TypeError(
                 "cuplug.Array: it is in GPU memory; copy it to a NumPy array with x.numpy()"
             )
-        seen = seen_by_numpy(self)
+        seen = as_numpy_view(self)
         if dtype is None and not copy:
             return seen
         descr = None if dtype is None else to_descr("__array__", dtype)
@@ -259,7 +259,7 @@ cdef Array part_of(Array x, object key):
 cdef int write(Array x, object value) except -1:
     cdef bint is_direct = is_number(value)
     if type(value) is Array:
-        if copy_brief(&x.tensor, &(<Array>value).tensor):
+        if copy_small(&x.tensor, &(<Array>value).tensor):
             return 0
         is_direct = is_apart(x, value)
     if type(value) is int and x.tensor.dtype.code == DLPACK_FLOAT:

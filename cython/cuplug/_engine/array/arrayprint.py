@@ -20,7 +20,7 @@ def shown(x: Any) -> str:
     return f"{head}{_text(x, ', ', head)}, dtype={dtype}, device='{x.device}')"
 
 
-def values_shown(x: Any) -> str:
+def format_values(x: Any) -> str:
     """Return the values alone, as NumPy prints them."""
     return _text(x, " ", "") if x.ndim or _is_packed(x.dtype) else str(x.numpy())
 

@@ -15,7 +15,7 @@ from cuplug._engine.base.core cimport (
     cuplug_error,
     cuplug_tensor,
 )
-from cuplug._engine.base.core_gpus cimport cuplug_check_origin
+from cuplug._engine.base.core_call cimport cuplug_check_origin
 from cuplug._engine.base.dlpack cimport DLPACK_INT, DLPACK_UINT
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.array.layout cimport contiguous_strides

@@ -10,11 +10,11 @@ cdef object to_numpy(Buffer x, object out, object stream)
 # Copies a NumPy array of the same shape and dtype into a C-contiguous one, after that.
 cdef int take_numpy(Buffer x, object values, object stream) except -1
 # A NumPy array that shares the memory of one on the host.
-cdef object seen_by_numpy(Buffer x)
+cdef object as_numpy_view(Buffer x)
 # What NumPy makes of numbers or of an array of the host, for an argument of a name.
 cdef object host_values(str name, object x, object descr)
 # Copies a small array of the host, of the same shape and dtype, at once where one is contiguous.
 # False: nothing was done.
-cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexcept
+cdef bint copy_small(const cuplug_tensor *to, const cuplug_tensor *source) noexcept
 # Whether an array is small, on the host, and not of structures.
-cdef bint is_brief(const cuplug_tensor *x) noexcept
+cdef bint runs_with_gil(const cuplug_tensor *x) noexcept

@@ -23,11 +23,11 @@ _import_array()
 
 
 cdef enum:
-    BRIEF_BYTES = 1 << 15  # an operator takes longer to start
+    INLINE_CALL_BYTES = 1 << 15  # an operator takes longer to start
     STRIDED_BYTES = 1 << 24  # and goes from element to element; larger outputs go past the caches
 
 
-cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexcept:
+cdef bint copy_small(const cuplug_tensor *to, const cuplug_tensor *source) noexcept:
     cdef bint to_packed = is_contiguous(to), from_packed = is_contiguous(source), is_done
     cdef int k
     if to.ndim != source.ndim or memcmp(&to.dtype, &source.dtype, sizeof(to.dtype)):
@@ -35,27 +35,27 @@ cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexc
     for k in range(to.ndim):
         if to.shape[k] != source.shape[k]:
             return False
-    if is_on_gpu(to) or not is_quick(source, to_packed and from_packed):
+    if is_on_gpu(to) or not is_small_copy(source, to_packed and from_packed):
         return False
     if to_packed and from_packed:
         memmove(to.data, source.data, n_elements(to) * cuplug_element_bytes(to))
         return True
     if not (to_packed or from_packed) or may_overlap(to, source) or repeats_elements(to):
         return False
-    if n_elements(to) * cuplug_element_bytes(to) <= BRIEF_BYTES:  # the lock takes longer
+    if n_elements(to) * cuplug_element_bytes(to) <= INLINE_CALL_BYTES:  # the lock takes longer
         return cuplug_copy_array(to, source) != 0
     with nogil:
         is_done = cuplug_copy_array(to, source) != 0
     return is_done
 
 
-cdef bint is_brief(const cuplug_tensor *x) noexcept:
-    return is_quick(x, is_contiguous(x))
+cdef bint runs_with_gil(const cuplug_tensor *x) noexcept:
+    return is_small_copy(x, is_contiguous(x))
 
 
-cdef bint is_quick(const cuplug_tensor *x, bint is_plain) noexcept:
+cdef bint is_small_copy(const cuplug_tensor *x, bint is_plain) noexcept:
     cdef int64_t n_bytes = n_elements(x) * cuplug_element_bytes(x)
-    cdef int64_t most = BRIEF_BYTES if is_plain else STRIDED_BYTES
+    cdef int64_t most = INLINE_CALL_BYTES if is_plain else STRIDED_BYTES
     return (n_bytes <= most or is_across(x)) and x.dtype.lanes == 1 and not is_on_gpu(x)
 
 
@@ -113,7 +113,7 @@ cdef bint has_only_dlpack(object x):
     return not (hasattr(cls, "__array__") or hasattr(x, "__array_interface__"))
 
 
-cdef object seen_by_numpy(Buffer x):
+cdef object as_numpy_view(Buffer x):
     cdef npy_intp strides[CUPLUG_MAX_NDIM]
     cdef npy_intp n_bytes = x.dtype.itemsize, step = n_bytes
     cdef int k
@@ -179,8 +179,8 @@ cdef object to_numpy(Buffer x, object out, object stream):
     check_out(x, out)
     if not is_on_gpu(&x.tensor):
         if out is None:
-            return seen_by_numpy(x).copy()
-        out[...] = seen_by_numpy(x)
+            return as_numpy_view(x).copy()
+        out[...] = as_numpy_view(x)
         return out
     cdef void *after = parse_stream("numpy", stream)
     if stream is None:
@@ -222,7 +222,7 @@ cdef int check_out(Buffer x, object out) except -1:
 cdef int take_numpy(Buffer x, object values, object stream) except -1:
     cdef void *after = parse_stream("set", stream)
     if not is_on_gpu(&x.tensor):
-        seen_by_numpy(x)[...] = values
+        as_numpy_view(x)[...] = values
         return 0
     if stream is None:
         after = memory_stream(x.tensor.device.id)

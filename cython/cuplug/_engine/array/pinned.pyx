@@ -10,7 +10,7 @@ from cuplug._engine.array.buffer cimport n_elements
 from cuplug._engine.array.make cimport describe, parse_shape
 from cuplug._engine.base.core cimport CUPLUG_CUDA_MANAGED, CUPLUG_MAX_NDIM, cuplug_error
 from cuplug._engine.base.core cimport cuplug_element_bytes, cuplug_tensor
-from cuplug._engine.base.runtime_gpus cimport cuplug_allocate_shared, cuplug_free_shared
+from cuplug._engine.base.runtime cimport cuplug_allocate_shared, cuplug_free_shared
 from cuplug._engine.base.numpy_dtypes cimport to_descr
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.cuda.placement cimport parse_gpu

@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t
 from cuplug._engine.array.arithmetic cimport functions
 from cuplug._engine.array.array cimport Array
 from cuplug._engine.base.core cimport cuplug_error
-from cuplug._engine.base.runtime_gpus cimport (
+from cuplug._engine.base.runtime cimport (
     cuplug_copy_texture,
     cuplug_free_texture,
     cuplug_make_texture,

@@ -29,7 +29,7 @@ def check_text(function: str, argument: str, text: object) -> str:
     return text
 
 
-def check_texts(
+def check_strings(
     function: str, wanted: Mapping[str, object], optional: Mapping[str, object] | None = None
 ) -> None:
     """Check texts by their arguments' names; those that are optional may be None."""
@@ -38,7 +38,7 @@ def check_texts(
         check_text(function, argument, text)
 
 
-def texts_of(function: str, argument: str, values: object) -> tuple[str, ...]:
+def as_str_tuple(function: str, argument: str, values: object) -> tuple[str, ...]:
     """Return a sequence of texts, which one str alone is not meant to be.
 
     Raises

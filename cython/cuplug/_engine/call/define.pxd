@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from libc.stdint cimport uint32_t
 
-from cuplug._engine.base.runtime_jit cimport cuplug_definition_row
+from cuplug._engine.base.runtime cimport cuplug_definition_row
 from cuplug._engine.call.operator cimport Operator
 
 # A new one without a plugin, for ever: its rows, what it is to say of itself, what makes it again.

@@ -4,7 +4,7 @@
 from libc.stdint cimport uint32_t
 
 from cuplug._engine.base.core cimport cuplug_error, cuplug_operator
-from cuplug._engine.base.runtime_jit cimport (
+from cuplug._engine.base.runtime cimport (
     cuplug_define,
     cuplug_definition,
     cuplug_definition_row,

@@ -17,7 +17,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_free_blocks,
 )
 from cuplug._engine.base.status cimport raise_error
-from cuplug._engine.call.run cimport settle_arguments
+from cuplug._engine.call.run cimport reread_arguments
 from cuplug._engine.interop.reading cimport reading, store
 
 from cuplug._engine.base.dtypes import BY_ID
@@ -29,7 +29,7 @@ cdef object infer_outputs(cuplug_operator *op, reading *r, uint32_t n):
     cdef cuplug_error error
     cdef uint32_t row = 0, n_outputs = CUPLUG_MAX_ARGUMENTS
     cdef int64_t *sizes = store(r, CUPLUG_MAX_ARGUMENTS * CUPLUG_MAX_NDIM)
-    settle_arguments(op, r, n, 0)
+    reread_arguments(op, r, n, 0)
     if r.row >= 0:
         return infer_row(op, r, n)
     if cuplug_infer(

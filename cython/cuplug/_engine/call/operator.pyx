@@ -36,7 +36,8 @@ from cuplug._engine.call.infer cimport infer_outputs
 from cuplug._engine.call.overloads cimport choose_overload, names_of
 from cuplug._engine.call.run cimport note_returned, run_operator
 from cuplug._engine.cuda.streams cimport parse_stream
-from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, note_code, reading, start_reading
+from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, arbitrary_code_ran, reading
+from cuplug._engine.interop.reading cimport start_reading
 
 from cuplug._engine.base import nvtx_ranges
 from cuplug._engine.base.public import PublicCall, public
@@ -49,7 +50,7 @@ cdef enum:
     OUT = 254
     DEVICE = 255
 
-cdef object living = weakref.WeakValueDictionary()  # all operators, by their address
+cdef object live_operators = weakref.WeakValueDictionary()  # all operators, by their address
 cdef list retired = []  # names, positions and rows that a call on another thread may be reading
 
 cdef str out_name = sys.intern("out")
@@ -198,7 +199,7 @@ cdef Operator wrap_operator(cuplug_operator *op, object made):
     self.vectorcall = <vectorcallfunc>call_operator
     self.made = made
     take_operator(self, op)
-    living[<size_t><PyObject *>self] = self
+    live_operators[<size_t><PyObject *>self] = self
     return self
 
 
@@ -210,7 +211,7 @@ cdef int take_operator(Operator self, cuplug_operator *op) except -1:
 
 cdef list all_living():
     """Iterating over the values would fail if another thread made an operator meanwhile."""
-    return [op for reference in living.valuerefs() if (op := reference()) is not None]
+    return [op for reference in live_operators.valuerefs() if (op := reference()) is not None]
 
 
 def reload_operators(set paths):
@@ -268,7 +269,7 @@ cdef object call_operator(
         if keywords != NULL:
             n = read_keywords(self, &r, n, args + n, keywords, &out, &device)
         if r.handed_to != NULL:
-            result = hand_on_call(self, &r, args, n_positional, keywords)
+            result = delegate_call(self, &r, args, n_positional, keywords)
             if result is not NotImplemented:
                 return result
         return run_operator(self.op, &r, n, out, device)
@@ -278,7 +279,7 @@ cdef object call_operator(
             nvtx_ranges.pop()
 
 
-cdef object hand_on_call(
+cdef object delegate_call(
     Operator self, reading *r, PyObject *const *args, uint32_t n, PyObject *keywords
 ):
     """The result of a call by the library that one of its arrays is of, or NotImplemented."""
@@ -312,7 +313,7 @@ cdef int read_keywords(
             device[0] = values[k]
         elif at == STREAM:
             r.given_stream = parse_stream(self.name, <object>values[k])
-            note_code(r)
+            arbitrary_code_ran(r)
         elif at == RETURNED:
             note_returned(r, self, <object>name, <object>values[k])
         elif names is not None:

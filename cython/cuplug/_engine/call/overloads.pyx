@@ -28,7 +28,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_signature,
 )
 from cuplug._engine.base.strings cimport to_str
-from cuplug._engine.call.run cimport settle_arguments
+from cuplug._engine.call.run cimport reread_arguments
 from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, reading
 
 
@@ -72,7 +72,7 @@ cdef uint32_t choose_overload(
         n_given = put_in_order(r, args, objects, places)
         r.row = <int32_t>k
         if r.n_scalar_arrays:
-            settle_arguments(op, r, n_given, 0)
+            reread_arguments(op, r, n_given, 0)
         if not cuplug_bind_row(op, k, r.args, n_given, not r.takes_specs, &frame, &n_matched, NULL):
             cuplug_free_blocks(frame.blocks)
             return n_given

@@ -21,9 +21,9 @@ from cuplug._engine.base.core cimport (
     cuplug_operator_name, cuplug_operator_row, cuplug_row_entry, cuplug_tensor,
 )
 from cuplug._engine.base.core_call cimport (
-    CUPLUG_COPY_ITEMS, cuplug_bind, cuplug_bind_row, cuplug_check_place, cuplug_frame,
+    CUPLUG_COPY_ITEMS, cuplug_bind, cuplug_bind_row, cuplug_check_device, cuplug_frame,
     cuplug_free_blocks, cuplug_keep_layout, cuplug_leave_out, cuplug_n_rounding_changes,
-    cuplug_run, cuplug_set_output, cuplug_signature, cuplug_wanted_copies,
+    cuplug_run, cuplug_set_output, cuplug_signature, cuplug_required_copies,
 )
 from cuplug._engine.base.status cimport raise_error, raise_later
 from cuplug._engine.call.last_call cimport note_run
@@ -31,7 +31,7 @@ from cuplug._engine.cuda.placement cimport default_device, has_default, parse_pl
 from cuplug._engine.cuda.streams cimport in_graph
 from cuplug._engine.host.progress cimport report_progress, watched
 from cuplug._engine.interop.kinds cimport DLPACK
-from cuplug._engine.interop.reading cimport MAX_READ, keep, note_code, reading
+from cuplug._engine.interop.reading cimport MAX_READ, keep, arbitrary_code_ran, reading
 from cuplug._engine.interop.stream_order cimport enter_stream, leave_stream
 from cuplug._engine.interop.torch_scratch cimport free_scratch, lend_scratch, torch_scratch
 from cuplug._engine.interop.torch_writes cimport count_write
@@ -41,7 +41,7 @@ from cuplug.errors import PluginError
 
 # What the core's calls back need: reports of progress, requests for workspaces, and for the memory
 # of outputs of unknown size.
-ctypedef struct late_outputs:
+ctypedef struct deferred_outputs:
     watched watched  # first: the reports see this alone
     torch_scratch scratch
     reading *r
@@ -59,7 +59,7 @@ cdef object run_operator(
 ):
     cdef cuplug_frame frame
     cdef cuplug_error error
-    cdef late_outputs late
+    cdef deferred_outputs late
     cdef uint64_t origins[MAX_ORIGINS]
     cdef uint32_t n_outputs, n_given = 0
     cdef cuplug_device place
@@ -72,8 +72,8 @@ cdef object run_operator(
         n_given = read_outputs(r, n, out)
     if device != NULL and <object>device is not None:
         place = read_place(r, op, <object>device)
-    if r.is_stale or r.n_scalar_arrays:
-        settle_arguments(op, r, n, n_given)  # no code of others runs from here on
+    if r.must_reread or r.n_scalar_arrays:
+        reread_arguments(op, r, n, n_given)  # no code of others runs from here on
     if bind_arguments(op, r, n, &frame, &error):
         raise_error(&error)
     if out == NULL and frame.n_inputs and frame.tensors[0].strides != NULL:
@@ -102,7 +102,7 @@ cdef object run_operator(
         result = several_outputs(r, &frame, n_outputs, n, out)
         late.r = r
         late.outputs = <PyObject *>result
-        frame.allocate = allocate_late
+        frame.allocate = allocate_deferred_output
         frame.user = &late
     if r.has_torch and not (is_single and out != NULL and counts_one(r, &frame, n)):
         count_writes(r, &frame, n, out != NULL)
@@ -110,7 +110,7 @@ cdef object run_operator(
         enter_stream(r, &frame)
     if frame.home.type == CUPLUG_CUDA:
         set_origins(r, &frame, n, n_given, origins)
-    if frame.is_brief and frame.device.type != CUPLUG_CUDA:
+    if frame.runs_with_gil and frame.device.type != CUPLUG_CUDA:
         status = cuplug_run(&frame, &error)
     else:
         late.watched.what = frame.signature.name
@@ -168,17 +168,17 @@ cdef void free_blocks(object capsule) noexcept:
     cuplug_free_blocks(PyCapsule_GetPointer(capsule, NULL))
 
 
-cdef int settle_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given) except -1:
+cdef int reread_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given) except -1:
     if r.n_scalar_arrays:
         unwrap_scalar_arrays(op, r, n)
-    if r.is_stale:
+    if r.must_reread:
         read_again(r, n + n_given)
     return 0
 
 
 cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
     """Copy the inputs that need it."""
-    cdef uint64_t wanted = cuplug_wanted_copies(frame)
+    cdef uint64_t wanted = cuplug_required_copies(frame)
     if not wanted:
         return False
     frame.copy_mask = wanted & ~CUPLUG_COPY_ITEMS
@@ -212,7 +212,7 @@ cdef object result_type(const cuplug_signature *s):
 
 cdef cuplug_device read_place(reading *r, const cuplug_operator *op, object device) except *:
     if type(device) is not str and type(device) is not int:
-        note_code(r)
+        arbitrary_code_ran(r)
     return parse_places(cuplug_operator_name(op).decode(), device)
 
 
@@ -225,7 +225,7 @@ cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
         default_device(&by_default)
         if by_default.type:
             frame.device = by_default
-    if frame.device.id == CUPLUG_ALL_GPUS and cuplug_check_place(frame, &error):
+    if frame.device.id == CUPLUG_ALL_GPUS and cuplug_check_device(frame, &error):
         raise_error(&error)
     if not frame.home.type and not frame.device.type and frame.n_tensors > frame.n_inputs:
         # Outputs without inputs need memory on the side that will run.
@@ -341,10 +341,10 @@ cdef object describe(object outs):
     return f"a tuple of {len(outs)}" if isinstance(outs, tuple) else type(outs).__name__
 
 
-cdef int allocate_late(
+cdef int allocate_deferred_output(
     void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
 ) noexcept with gil:
-    cdef late_outputs *late = <late_outputs *>user
+    cdef deferred_outputs *late = <deferred_outputs *>user
     try:
         (<list>late.outputs)[tensor - frame.n_inputs] = allocate_output(late.r, frame, tensor)
         return 0
@@ -357,7 +357,7 @@ cdef int lend(
     cuplug_error *error
 ) noexcept nogil:
     return lend_scratch(
-        &(<late_outputs *>user).scratch, frame, number, n_bytes, pointer, error
+        &(<deferred_outputs *>user).scratch, frame, number, n_bytes, pointer, error
     )
 
 

@@ -8,7 +8,7 @@ from cuplug._engine.base.core cimport (
     cuplug_n_devices,
     cuplug_synchronize,
 )
-from cuplug._engine.base.core_gpus cimport cuplug_used_gpus
+from cuplug._engine.base.core_call cimport cuplug_used_gpus
 from cuplug._engine.cuda.placement cimport parse_gpu
 from cuplug._engine.base.status cimport raise_error
 

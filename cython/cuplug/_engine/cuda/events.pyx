@@ -4,7 +4,7 @@
 from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t
 
 from cuplug._engine.base.core cimport cuplug_error, cuplug_query_stream, cuplug_synchronize
-from cuplug._engine.base.runtime_gpus cimport (
+from cuplug._engine.base.runtime cimport (
     cuplug_elapsed_time,
     cuplug_free_event,
     cuplug_free_stream,

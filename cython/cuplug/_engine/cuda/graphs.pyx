@@ -4,7 +4,7 @@
 from libc.stdint cimport int32_t
 
 from cuplug._engine.base.core cimport cuplug_error
-from cuplug._engine.base.runtime_gpus cimport (
+from cuplug._engine.base.runtime cimport (
     cuplug_begin_capture,
     cuplug_end_capture,
     cuplug_free_graph,

@@ -17,7 +17,7 @@ from cuplug._engine.base.core cimport (
     cuplug_trim,
     cuplug_trim_host,
 )
-from cuplug._engine.base.core_gpus cimport cuplug_release_device, cuplug_used_gpus
+from cuplug._engine.base.core_call cimport cuplug_release_device, cuplug_used_gpus
 from cuplug._engine.cuda.placement cimport parse_gpu
 from cuplug._engine.base.status cimport raise_error
 

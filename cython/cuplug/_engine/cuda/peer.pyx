@@ -4,7 +4,7 @@
 from libc.stdint cimport int32_t, uint64_t
 
 from cuplug._engine.base.core cimport cuplug_error
-from cuplug._engine.base.runtime_gpus cimport cuplug_copy_peer
+from cuplug._engine.base.runtime cimport cuplug_copy_peer
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.cuda.streams cimport work_stream
 

@@ -18,7 +18,7 @@ from cuplug._engine.base.core cimport (
     cuplug_n_devices,
     cuplug_query_device,
 )
-from cuplug._engine.base.core_gpus cimport cuplug_query_attribute
+from cuplug._engine.base.core_call cimport cuplug_query_attribute
 from cuplug._engine.base.status cimport raise_error
 
 from cuplug._engine.base import environment

@@ -29,9 +29,8 @@ from cuplug._engine.interop.kinds cimport (
     call_getter,
     cupy_getters,
 )
-from cuplug._engine.interop.reading cimport divide_strides, keep, reading, set_foreign, set_other
-from cuplug._engine.interop.reading cimport store
-from cuplug._engine.interop.reading cimport add_stream
+from cuplug._engine.interop.reading cimport add_stream, divide_strides, keep, reading
+from cuplug._engine.interop.reading cimport set_other, set_unsupported, store
 
 import numpy
 
@@ -109,7 +108,7 @@ cdef int read_cuda_interface(object x, reading *r, cuplug_argument *a) except -1
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         found = advice_on(x)
         if found is not None:
-            return set_foreign(r, a, found)
+            return set_unsupported(r, a, found)
         kind = f"{type(x).__name__} whose __cuda_array_interface__ is ill-formed"
         return set_other(r, a, f"{kind}: {error!r}")
 

@@ -19,7 +19,7 @@ ctypedef struct reading:
     const array_kind *device_kind  # of the first array on a GPU: gives the stream
     int n_scalar_arrays  # NumPy arrays without dimensions
     bint has_torch  # a tensor of PyTorch, whose writes are to be counted
-    bint is_stale  # what was read: code whose author is unknown, in Python, has run since
+    bint must_reread  # what was read: code whose author is unknown, in Python, has run since
     int32_t row  # the one whose parameters' names the arguments were given by; -1: any
     bint takes_specs  # descriptions stand for arrays: nothing is run
     uint64_t returned  # bit k: optional output k was asked for by its name
@@ -42,7 +42,7 @@ cdef inline void start_reading(reading *r) noexcept:
     r.device_kind = NULL
     r.n_scalar_arrays = 0
     r.has_torch = False
-    r.is_stale = False
+    r.must_reread = False
     r.row = -1
     r.takes_specs = False
     r.returned = 0
@@ -54,15 +54,15 @@ cdef inline void start_reading(reading *r) noexcept:
 
 
 # Code of others runs, which may change the arrays that were read.
-cdef inline void note_code(reading *r) noexcept:
+cdef inline void arbitrary_code_ran(reading *r) noexcept:
     if r.first != NULL:
-        r.is_stale = True
+        r.must_reread = True
 
 
 # An argument that is none of ours; `text` says in an error message what it is.
 cdef int set_other(reading *r, cuplug_argument *a, object text) except -1
 # One that stands for an array in a library's program: (name of the library, text).
-cdef int set_foreign(reading *r, cuplug_argument *a, tuple found) except -1
+cdef int set_unsupported(reading *r, cuplug_argument *a, tuple found) except -1
 # One whose own code raised an exception when it was read.
 cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1
 cdef int64_t *store_apart(reading *r, Py_ssize_t n) except NULL

@@ -86,7 +86,7 @@ cdef int set_other(reading *r, cuplug_argument *a, object text) except -1:
     return 0
 
 
-cdef int set_foreign(reading *r, cuplug_argument *a, tuple found) except -1:
+cdef int set_unsupported(reading *r, cuplug_argument *a, tuple found) except -1:
     library, text = found
     keep(r, library)
     if r.handed_to == NULL:
@@ -97,7 +97,7 @@ cdef int set_foreign(reading *r, cuplug_argument *a, tuple found) except -1:
 cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1:
     found = advice_on(obj)
     if found is not None:
-        return set_foreign(r, a, found)
+        return set_unsupported(r, a, found)
     tensor = advice_on_tensor(obj)
     if tensor is not None:
         return set_other(r, a, f"{type(obj).__name__} that cannot be read: it is {tensor}")

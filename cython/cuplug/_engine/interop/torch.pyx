@@ -16,7 +16,7 @@ from cuplug._engine.base.core cimport (
 from cuplug._engine.base.dlpack cimport DLPACK_BOOL, DLPACK_COMPLEX, DLPACK_INT, DLPACK_UINT
 from cuplug._engine.interop.kinds cimport array_kind, call_getter
 from cuplug._engine.interop.libtorch cimport MAX_FREED, drop_strides
-from cuplug._engine.interop.reading cimport reading, set_foreign, set_other
+from cuplug._engine.interop.reading cimport reading, set_unsupported, set_other
 
 from cuplug._engine.base.dtypes import BY_ID
 from cuplug._engine.interop.unsupported import advice_on_freed, advice_on_tensor
@@ -55,7 +55,7 @@ cdef int check_memory(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     if text is not None:
         return set_other(r, a, text)
     if a.tensor.data == NULL:
-        return set_foreign(r, a, ("torch", "a tensor that PyTorch traces, without memory"))
+        return set_unsupported(r, a, ("torch", "a tensor that PyTorch traces, without memory"))
     return 0
 
 
@@ -68,7 +68,8 @@ cdef int check_grad(
         grad = (<object>obj).requires_grad
     if grad is not False:
         kind_of_array = type(<object>obj).__name__
-        return set_foreign(r, a, ("torch", f"{kind_of_array} that requires grad (pass x.detach())"))
+        reason = f"{kind_of_array} that requires grad (pass x.detach())"
+        return set_unsupported(r, a, ("torch", reason))
     return 0
 
 

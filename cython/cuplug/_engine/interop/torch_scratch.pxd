@@ -13,7 +13,7 @@ ctypedef struct torch_scratch:
     void *blocks[MAX_BLOCKS]
 
 
-# Allocates a block for the frame's stream: a cuplug_keep_scratch. `user` is a torch_scratch. If
+# Allocates a block for the frame's stream: a cuplug_keep_workspace. `user` is a torch_scratch. If
 # *pointer remains NULL, the core's pool provides the block.
 cdef int lend_scratch(
     void *user, const cuplug_frame *frame, uint32_t number, uint64_t n_bytes, void **pointer,

@@ -13,9 +13,9 @@ from cuplug._engine.adoption.description import (
     SUFFIX,
     Items,
     check_description,
+    description_path_of,
     plugin_name,
     read_sidecar,
-    sidecar_of,
 )
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.discovery.fields import check_trust, inspect_fields
@@ -73,7 +73,7 @@ def find_adopted(name: str, missing: NotFoundError) -> Operator:
 
 def load_adopted(path: str, refusal: PluginError) -> Plugin:
     """Adopt one library ahead of the others; raise `refusal` where it has no description."""
-    if not os.path.lexists(sidecar_of(path)) or inspect_fields(path)[0] != "no plugin":
+    if not os.path.lexists(description_path_of(path)) or inspect_fields(path)[0] != "no plugin":
         raise refusal
     record = describe(path, "loaded")
     if record.state != "ok":
@@ -110,7 +110,7 @@ def describe(library: str, origin: str) -> PluginFile:
     reason, rows = "", {}
     try:
         check_trust(library)
-        _check_sidecar(sidecar_of(library))
+        _check_sidecar(description_path_of(library))
         declared, told = check_description(library, read_sidecar(library))
         for name, items in told.items():
             if "callback" not in dict(items):

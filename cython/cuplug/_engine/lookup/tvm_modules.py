@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from cuplug._engine.adoption.description import plugin_name, sidecar_of
+from cuplug._engine.adoption.description import description_path_of, plugin_name
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.discovery.fields import check_trust
 from cuplug._engine.lookup.listing import list_plugins, search_path
@@ -80,7 +80,7 @@ def _places() -> dict[str, str]:
             continue
         for name in _shared_objects(directory.path):
             path = os.path.join(directory.path, name)
-            if directory.origin != "LD_LIBRARY_PATH" or os.path.lexists(sidecar_of(path)):
+            if directory.origin != "LD_LIBRARY_PATH" or os.path.lexists(description_path_of(path)):
                 places.setdefault(path, directory.origin)
     return places
 
@@ -102,8 +102,8 @@ def describe_file(path: str, origin: str) -> PluginFile:
     names = tuple(functions_in(path))
     try:
         check_trust(path)
-        if os.path.lexists(sidecar_of(path)):
-            check_trust(sidecar_of(path))
+        if os.path.lexists(description_path_of(path)):
+            check_trust(description_path_of(path))
         described = describe_module(path)
     except Exception as error:  # a file that anything may be in must not end a listing
         reason = str(error) or type(error).__name__

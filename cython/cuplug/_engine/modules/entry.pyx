@@ -6,13 +6,13 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from cuplug._engine.base.core cimport (
     CUPLUG_CUDA,
     CUPLUG_ROW_KEEPS_WHOLE,
-    cuplug_device,
+    cuplug_call,
     cuplug_error,
     cuplug_scalar,
     cuplug_tensor,
 )
-from cuplug._engine.base.core_call cimport cuplug_call, cuplug_term
-from cuplug._engine.base.runtime_jit cimport (
+from cuplug._engine.base.core_call cimport cuplug_term
+from cuplug._engine.base.runtime cimport (
     cuplug_definition_row,
     cuplug_entry_error,
     cuplug_entry_number,
@@ -86,15 +86,6 @@ cdef extern from *:
     code *load_code "cuplug_load_code"(code **place) noexcept nogil
     void store_code "cuplug_store_code"(code **place, code *fresh) noexcept nogil
 
-cdef extern from "internal/core.h":
-    ctypedef struct seen_call "cuplug_call":
-        cuplug_device device
-        void *stream
-        const cuplug_tensor *tensors
-        const cuplug_scalar *scalars
-        uint64_t none_mask
-        void *context
-
 ON_DEFAULT = "expected another: nothing tells the module of the stream"
 
 
@@ -103,8 +94,7 @@ cdef void free_tensor(void *self, int what) noexcept nogil:
         tvm_free_tensor(self)
 
 
-cdef int fill(const cuplug_call *given, const source *s, tvm_any *value) noexcept nogil:
-    cdef const seen_call *call = <const seen_call *>given
+cdef int fill(const cuplug_call *call, const source *s, tvm_any *value) noexcept nogil:
     cdef const cuplug_tensor *x
     value.type = TVM_NONE
     value.n_small = 0
@@ -115,10 +105,10 @@ cdef int fill(const cuplug_call *given, const source *s, tvm_any *value) noexcep
             return 0
         value.type = TVM_TENSOR
         value.value.p = tvm_make_tensor(x, NULL, free_tensor)
-        return fail_by_memory(given) if value.value.p == NULL else 0
+        return fail_by_memory(call) if value.value.p == NULL else 0
     if s.kind == FROM_NUMBER:
         value.type = TVM_INT
-        return cuplug_entry_number(given, &s.term, b"arguments", INT64, &value.value.i)
+        return cuplug_entry_number(call, &s.term, b"arguments", INT64, &value.value.i)
     if call.none_mask >> s.at & 1:
         return 0
     if s.kind == FROM_FLOAT:
@@ -156,52 +146,50 @@ cdef int fail_by_reference(
     )
 
 
-cdef int run_described(const cuplug_call *given) noexcept nogil:
+cdef int run_described(const cuplug_call *call) noexcept nogil:
     """An entry for either side."""
     cdef tvm_any values[MAX_VALUES]
-    cdef const described *function = <const described *>(<const seen_call *>given).context
+    cdef const described *function = <const described *>call.context
     cdef int k, n_made = 0, status = 0
     cdef bint is_shared = False
     while n_made < function.n and not status:
-        status = fill(given, &function.sources[n_made], &values[n_made])
+        status = fill(call, &function.sources[n_made], &values[n_made])
         n_made += 1
     if not status:
-        status = call_function(given, function, values)
+        status = call_function(call, function, values)
     for k in range(n_made):
         if values[k].type == TVM_TENSOR and values[k].value.p != NULL:
             is_shared |= tvm_is_shared(<tvm_object *>values[k].value.p)
             tvm_release(<tvm_object *>values[k].value.p)
-    return fail_by_reference(given, function) if is_shared and not status else status
+    return fail_by_reference(call, function) if is_shared and not status else status
 
 
 cdef int call_function(
-    const cuplug_call *given, const described *function, const tvm_any *values
+    const cuplug_call *call, const described *function, const tvm_any *values
 ) noexcept nogil:
-    cdef const seen_call *call = <const seen_call *>given
     cdef int32_t device = call.device.id if call.device.type == CUPLUG_CUDA else -1
     cdef bint on_default = device >= 0 and runtime.set_stream == NULL
     cdef const code *current = load_code(<code **>&function.code)
     cdef tvm_any result
     cdef int status
-    if on_default and order(given, function, True):
+    if on_default and order(call, function, True):
         return 1
     status = run_function(
         current.self, current.call, values, function.n, device, call.stream, &result
     )
-    if on_default and order(given, function, False):
+    if on_default and order(call, function, False):
         return 1
     if status:
-        return fail_by_function(given, function, status)
+        return fail_by_function(call, function, status)
     if result.type >= TVM_OBJECT:
         tvm_release(<tvm_object *>result.value.p)
     return 0
 
 
 cdef int order(
-    const cuplug_call *given, const described *function, bint is_before
+    const cuplug_call *call, const described *function, bint is_before
 ) noexcept with gil:
     """Order the default stream, which the module knows alone, with the call's."""
-    cdef const seen_call *call = <const seen_call *>given
     try:
         if is_before:
             refuse_capture(function.name.decode(), call.stream, ON_DEFAULT)
@@ -210,7 +198,7 @@ cdef int order(
             order_streams(call.device.id, call.stream, NULL)
         return 0
     except BaseException as error:
-        return raise_later(error, cuplug_entry_error(given))
+        return raise_later(error, cuplug_entry_error(call))
 
 
 def define_described(
@@ -247,7 +235,7 @@ def define_described(
     row.context = function
     row.reshape = NULL
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
-    row.implies_strides = 0
+    row.null_strides_when_contiguous = 0
     row.scans = 0
     row.takes_handles = 0
     row.close = NULL

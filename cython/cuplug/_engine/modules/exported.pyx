@@ -16,11 +16,15 @@ from cuplug._engine.base.core cimport (
     CUPLUG_CPU,
     cuplug_allocate_host,
     cuplug_argument,
+    cuplug_array,
+    cuplug_default_options,
     cuplug_element_bytes,
     cuplug_error,
     cuplug_free_host,
+    cuplug_invoke,
     cuplug_n_elements,
     cuplug_operator,
+    cuplug_options,
     cuplug_tensor,
 )
 from cuplug._engine.base.status cimport raise_error
@@ -49,22 +53,6 @@ from cuplug.errors import PluginError
 
 cdef enum:
     MAX_VALUES = 64
-
-cdef extern from "cuplug/host.h" nogil:
-    ctypedef int cuplug_allocate_output(
-        void *user, uint32_t output, cuplug_tensor *tensor, cuplug_error *error
-    ) noexcept
-
-    ctypedef struct cuplug_options:
-        cuplug_allocate_output *allocate
-        void *user
-
-    cuplug_options cuplug_default_options()
-    cuplug_argument cuplug_array(const cuplug_tensor *tensor)
-    int cuplug_invoke(
-        cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-        const cuplug_options *options, cuplug_error *error
-    )
 
 # What a function of tvm-ffi calls.
 ctypedef struct exported:

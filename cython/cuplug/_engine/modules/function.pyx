@@ -98,7 +98,7 @@ cdef object call_function(
     start_reading(&r)
     try:
         read_arguments(args, <uint32_t>n, &r, 0)
-        if r.is_stale:
+        if r.must_reread:
             read_again(&r, <uint32_t>n)
         return run(self, &r, n)
     finally:

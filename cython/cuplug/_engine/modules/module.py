@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from cuplug._engine.adoption.adopt import Opened, loaded, reload_files, resolve
-from cuplug._engine.adoption.description import plugin_name, read_sidecar, sidecar_of
+from cuplug._engine.adoption.description import description_path_of, plugin_name, read_sidecar
 from cuplug._engine.base.libraries import open_library
 from cuplug._engine.base.public import PublicCall
 from cuplug._engine.call.pickled import PickledOperator
@@ -46,7 +46,7 @@ def describe_module(path: str) -> dict[str, Described]:
     ValueError
         The description is wrong.
     """
-    if not os.path.lexists(sidecar_of(path)):
+    if not os.path.lexists(description_path_of(path)):
         return {}
     return read_description(path, read_sidecar(path), functions_in(path))
 

@@ -101,7 +101,7 @@ cdef tuple _fields(const core_call.cuplug_signature *s):
 
 cdef dict _names(const core_call.cuplug_signature *s):
     """The names of scalars and arrays by their numbers, of dimensions by the places in steps."""
-    cdef const core_call.cuplug_place *place
+    cdef const core_call.cuplug_dim_source *place
     cdef int64_t value
     own = [(s.parameters[k].kind, s.parameters[k].name.decode()) for k in range(s.n_parameters)]
     scalars = [name for kind, name in own if kind > core_call.CUPLUG_PARAMETER_INOUT]
@@ -110,10 +110,10 @@ cdef dict _names(const core_call.cuplug_signature *s):
     for k in range(s.n_dim_names):
         place = &s.places[k]
         if place.is_group:
-            value = <int64_t>place.n_before << 32 | place.n_behind
+            value = <int64_t>place.n_before << 32 | place.n_after
         else:
-            value = place.n_before if place.n_before >= 0 else -1 - place.n_behind
-        if place.n_before >= 0 or place.n_behind >= 0:
+            value = place.n_before if place.n_before >= 0 else -1 - place.n_after
+        if place.n_before >= 0 or place.n_after >= 0:
             names[place.is_group, place.array, value] = s.dim_names[k].decode()
     return names
 

@@ -15,14 +15,14 @@ __all__ = [
     "UNKNOWN",
     "dimension_name",
     "independent",
+    "invalid_independent",
     "is_kept_whole",
     "loop_axes",
-    "unkept",
 ]
 
 UNKNOWN = "?"
 # An attribute of errors about blocks: the array, and the dimension, counted from the last one.
-CUT = "cuplug_cut"
+CUT = "cuplug_loop_split"
 
 
 def loop_axes(signature: Signature, names: Mapping[str, Any]) -> set[int] | None:
@@ -68,7 +68,7 @@ def is_kept_whole(properties: Mapping[str, str | None]) -> bool:
     return "keeps_whole" in properties
 
 
-def unkept(signature: Signature, properties: Mapping[str, str | None]) -> list[str]:
+def invalid_independent(signature: Signature, properties: Mapping[str, str | None]) -> list[str]:
     """Return the dimensions that a row promises to be independent and that cannot be."""
     return [name for name in _promised(properties) if not _can_be(signature, name)]
 

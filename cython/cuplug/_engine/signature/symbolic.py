@@ -15,14 +15,14 @@ from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec
 from cuplug._engine.signature.steps import Extent, Formula, NoValue
 
-__all__ = ["Misfit", "Sizes", "Walked", "walk"]
+__all__ = ["NoMatch", "Sizes", "SymbolicMatch", "walk"]
 
 _MAX_NDIM = 64
 _UNKNOWN: Any = object()  # in place of a size
 _KINDS = ("bool", "int", "float", "complex")  # of numbers, each taken where a later one is wanted
 
 
-class Misfit(TypeError):
+class NoMatch(TypeError):
     """No row takes the arguments."""
 
 
@@ -38,14 +38,14 @@ class Sizes:
 
         Raises
         ------
-        Misfit
+        NoMatch
             They are different, and none of them is 1.
         """
         if self.same(a, b) or self.same(b, 1):
             return a
         if self.same(a, 1):
             return b
-        raise Misfit(f"sizes {a} and {b} cannot be broadcast together")
+        raise NoMatch(f"sizes {a} and {b} cannot be broadcast together")
 
     def is_possible(self, size: Any) -> bool:
         """Say whether what was worked out can be the size of an output."""
@@ -57,7 +57,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Walked:
+class SymbolicMatch:
     """What arguments make of a signature."""
 
     row: int
@@ -76,7 +76,7 @@ class _Match:
 
 def walk(
     signatures: Sequence[Signature], arguments: Sequence[Any], sizes: Sizes | None = None
-) -> Walked:
+) -> SymbolicMatch:
     """Return what the first of the rows that takes the arguments gives.
 
     Parameters
@@ -91,26 +91,26 @@ def walk(
 
     Raises
     ------
-    Misfit
+    NoMatch
         No row takes them: why the last one does not.
     """
-    error = Misfit("there are no signatures")
+    error = NoMatch("there are no signatures")
     for row, signature in enumerate(signatures):
         try:
             match = _Match(signature, sizes or Sizes())
             _match(match, list(arguments))
             outputs = tuple(_output(match, x) for x in signature.outputs)
-        except Misfit as misfit:
+        except NoMatch as misfit:
             error = misfit
         else:
-            return Walked(row, match.names, outputs)
-    raise Misfit(f"{signatures[0].name}: {error}" if signatures else str(error)) from None
+            return SymbolicMatch(row, match.names, outputs)
+    raise NoMatch(f"{signatures[0].name}: {error}" if signatures else str(error)) from None
 
 
 def _match(match: _Match, arguments: list[Any]) -> None:
     parameters = match.signature.parameters
     if len(arguments) > len(parameters):
-        raise Misfit(f"got {len(arguments)} arguments, expected at most {len(parameters)}")
+        raise NoMatch(f"got {len(arguments)} arguments, expected at most {len(parameters)}")
     given = dict(zip((x.name for x in parameters), arguments, strict=False))
     for x in parameters:
         if x.is_array and not _is_left_out(x, given):
@@ -124,7 +124,7 @@ def _match(match: _Match, arguments: list[Any]) -> None:
         if not x.is_array and x.kind != "arrays":
             match.names[x.name] = _value(match, x, given.get(x.name, x.default), x.name in given)
     if not conditions_hold(match.signature, match.names):
-        raise Misfit(f"expected {', '.join(match.signature.conditions)}")
+        raise NoMatch(f"expected {', '.join(match.signature.conditions)}")
     _compare_formulas(match)
 
 
@@ -132,7 +132,7 @@ def _is_left_out(x: Parameter, given: dict[str, Any]) -> bool:
     if given.get(x.name) is not None:
         return False
     if not x.has_default:
-        raise Misfit(f"{x.name}: expected an array")
+        raise NoMatch(f"{x.name}: expected an array")
     return True
 
 
@@ -141,19 +141,21 @@ def _is_left_out(x: Parameter, given: dict[str, Any]) -> bool:
 
 def _match_array(match: _Match, x: Parameter, spec: Any) -> None:
     if not isinstance(spec, ArraySpec):
-        raise Misfit(f"{x.name}: got {type(spec).__name__}, expected an array")
+        raise NoMatch(f"{x.name}: got {type(spec).__name__}, expected an array")
     wanted = match.signature.dtypes(x)
     if (
         spec.dtype not in wanted
         or match.types.setdefault(x.type_variable, spec.dtype) != spec.dtype
     ):
-        raise Misfit(
+        raise NoMatch(
             f"{x.name}: got {spec.dtype}, expected {match.types.get(x.type_variable, wanted)}"
         )
     groups = sum(kind in GROUP_KINDS for kind, _ in x.dims)
     n_group = spec.ndim - (len(x.dims) - groups)
     if spec.ndim > _MAX_NDIM or n_group < 0 or (n_group and not groups):
-        raise Misfit(f"{x.name}: got {spec.ndim} dimensions, expected [{match.signature.shape(x)}]")
+        raise NoMatch(
+            f"{x.name}: got {spec.ndim} dimensions, expected [{match.signature.shape(x)}]"
+        )
     at = 0
     for kind, value in x.dims:
         n = n_group if kind in GROUP_KINDS else 1
@@ -174,12 +176,12 @@ def _match_dim(
         return
     wanted = known if kind == "variadic" else (known,)
     if len(wanted) != len(part) or not all(map(match.sizes.same, part, wanted)):
-        raise Misfit(f"{x.name}: got sizes {part}, expected {wanted}")
+        raise NoMatch(f"{x.name}: got sizes {part}, expected {wanted}")
 
 
 def _match_arrays(match: _Match, x: Parameter, specs: Any) -> None:
     if not isinstance(specs, (list, tuple)):
-        raise Misfit(f"{x.name}: got {type(specs).__name__}, expected a list of arrays")
+        raise NoMatch(f"{x.name}: got {type(specs).__name__}, expected a list of arrays")
     for spec in () if x.is_each else specs:
         _match_array(match, x, spec)
     named = [
@@ -191,7 +193,7 @@ def _match_arrays(match: _Match, x: Parameter, specs: Any) -> None:
     ]
     is_typed = x.type_variable in match.types or len(match.signature.dtypes(x)) == 1
     if not specs and not (is_typed and match.names.keys() >= set(named)):
-        raise Misfit(f"{x.name}: got an empty list, expected at least one array")
+        raise NoMatch(f"{x.name}: got an empty list, expected at least one array")
     match.names[x.name] = tuple(specs)
 
 
@@ -200,7 +202,7 @@ def _match_each(match: _Match, lists: list[tuple[Parameter, Any]]) -> None:
     own = {match.signature.dim_names[k] for k in match.signature.each_names}
     for x, specs in lists:
         if len(specs) != len(lists[0][1]):
-            raise Misfit(f"{x.name}: got {len(specs)} arrays, expected {len(lists[0][1])}")
+            raise NoMatch(f"{x.name}: got {len(specs)} arrays, expected {len(lists[0][1])}")
     for specs in zip(*(specs for _, specs in lists), strict=True):
         for (x, _), spec in zip(lists, specs, strict=True):
             _match_array(match, x, spec)
@@ -226,7 +228,7 @@ def _broadcast(match: _Match) -> None:
     for x, part in looped:
         is_whole = len(part) == ndim and all(map(match.sizes.same, part, result))
         if x.kind == "inout" and not is_whole:
-            raise Misfit(f"{x.name}: got {part}, expected {result}: it is changed in place")
+            raise NoMatch(f"{x.name}: got {part}, expected {result}: it is changed in place")
 
 
 def _compare_formulas(match: _Match) -> None:
@@ -239,9 +241,9 @@ def _compare_formulas(match: _Match) -> None:
             try:
                 is_same = match.sizes.same(shape[at], value.value(match.names))
             except NoValue as error:
-                raise Misfit(f"{value.text}: {error}") from None
+                raise NoMatch(f"{value.text}: {error}") from None
             if not is_same:
-                raise Misfit(f"{x.name}: got size {shape[at]}, expected {value.text}")
+                raise NoMatch(f"{x.name}: got size {shape[at]}, expected {value.text}")
 
 
 # ---- Other parameters ----------------------------------------------------------------------------
@@ -249,7 +251,7 @@ def _compare_formulas(match: _Match) -> None:
 
 def _value(match: _Match, x: Parameter, value: Any, is_given: bool) -> Any:
     if not is_given and not x.has_default:
-        raise Misfit(f"{x.name}: it is missing")
+        raise NoMatch(f"{x.name}: it is missing")
     if value is None and x.has_default and x.default is None:
         return None
     if x.kind == "handle":
@@ -267,7 +269,7 @@ def _value(match: _Match, x: Parameter, value: Any, is_given: bool) -> Any:
     else:
         fits = _fits(_dtype(match, x), value)
     if not fits:
-        raise Misfit(
+        raise NoMatch(
             f"{x.name}: got {value!r}, expected {x.kind} of {', '.join(match.signature.dtypes(x))}"
         )
     return value
@@ -317,15 +319,15 @@ def _output(match: _Match, x: Parameter) -> ArraySpec:
     try:
         shape = shape_of(match.signature, x, match.names, unknown=_UNKNOWN)
     except NoValue as error:
-        raise Misfit(f"{x.name or 'output'}: {error}") from None
+        raise NoMatch(f"{x.name or 'output'}: {error}") from None
     known = [size for size in shape if size is not _UNKNOWN]
     if len(shape) > _MAX_NDIM or not all(map(sizes.is_possible, known)):
-        raise Misfit(f"{x.name or 'output'}: got the shape {shape}, which no array has")
+        raise NoMatch(f"{x.name or 'output'}: got the shape {shape}, which no array has")
     n_bytes = math.prod(
         (size for size in known if isinstance(size, int)), start=DTYPES[dtype].n_bytes
     )
     if n_bytes >= 2**63 and len(known) == len(shape):
-        raise Misfit(f"{x.name or 'output'}: the shape {shape} needs 2^63 bytes or more")
+        raise NoMatch(f"{x.name or 'output'}: the shape {shape} needs 2^63 bytes or more")
     shape = tuple(sizes.unknown() if size is _UNKNOWN else size for size in shape)
     return ArraySpec(dtype, _reduced(match, shape) if match.signature.reduces else shape)
 
@@ -335,11 +337,11 @@ def _reduced(match: _Match, shape: tuple[Any, ...]) -> tuple[Any, ...]:
     axis, ndim = match.names["axis"], len(shape)
     numbers = tuple(range(ndim)) if axis is None else tuple(axis)
     if not all(isinstance(k, int) for k in numbers):
-        raise Misfit("axis: got a number known after the run, expected one known before it")
+        raise NoMatch("axis: got a number known after the run, expected one known before it")
     axes = {k % ndim for k in numbers if -ndim <= k < ndim}
     if len(axes) < len(numbers):
         expected = f"{-ndim} <= axis < {ndim}, each dimension once"
-        raise Misfit(f"axis: got {list(numbers)}, expected {expected}")
+        raise NoMatch(f"axis: got {list(numbers)}, expected {expected}")
     if match.names["keepdims"]:
         return tuple(1 if k in axes else size for k, size in enumerate(shape))
     return tuple(size for k, size in enumerate(shape) if k not in axes)

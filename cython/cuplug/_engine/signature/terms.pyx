@@ -16,7 +16,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_step,
     cuplug_term,
 )
-from cuplug._engine.base.runtime_jit cimport cuplug_parse_terms
+from cuplug._engine.base.runtime cimport cuplug_parse_terms
 from cuplug._engine.base.strings cimport to_str
 from cuplug._engine.signature.fields cimport encode, parse
 

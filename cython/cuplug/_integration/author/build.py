@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cuplug._engine.base import environment, flags
 from cuplug._engine.base.flags import Architecture
 from cuplug._engine.base.public import public
-from cuplug._engine.base.validate import absolute, texts_of
+from cuplug._engine.base.validate import absolute, as_str_tuple
 from cuplug._integration.author.sources import (
     CUDA_SUFFIX,
     BuildError,
@@ -79,7 +79,7 @@ def build(
     """
     import warnings
 
-    given = texts_of("build", "options", options)
+    given = as_str_tuple("build", "options", options)
     built = build_library(find_source(path), output, arch, given)
     if built.log:
         warnings.warn(built.log, stacklevel=2)
@@ -96,7 +96,7 @@ def build_library(
     from cuplug._source.compilers import temporary
     from cuplug._source.compilers.toolkit import find_nvcc
 
-    given = texts_of("build", "options", options)
+    given = as_str_tuple("build", "options", options)
     library = library_path(source, output)
     _refuse_other_name(source, library)
     nvcc = find_nvcc() if source.has_cuda else None

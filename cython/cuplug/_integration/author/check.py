@@ -9,14 +9,14 @@ import stat
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cuplug._engine.adoption.description import sidecar_of
+from cuplug._engine.adoption.description import description_path_of
 from cuplug._engine.discovery.fields import check_owner
 from cuplug._engine.discovery.table import read_functions, read_rows, read_table
 from cuplug._engine.lookup.adopted_libraries import describe
 from cuplug._engine.lookup.tvm_modules import describe_file
 from cuplug._engine.modules.files import is_module
 from cuplug._engine.signature.evaluate import broken_by_defaults
-from cuplug._engine.signature.parallel_dims import unkept
+from cuplug._engine.signature.parallel_dims import invalid_independent
 from cuplug._engine.signature.signature import SignatureError, parse
 from cuplug._integration.author import elf, fatbin, linkage
 from cuplug._integration.author.differentiable import wrong_gradients
@@ -63,7 +63,9 @@ def check_file(path: str, folder: str = "") -> list[Finding]:
     except elf.ElfError as error:
         return [Finding(ERROR, "file", f"{path}: {error}", "give the path of a shared library")]
     table = read_table(path)
-    if table.state == "no plugin" and (os.path.lexists(sidecar_of(path)) or is_module(path)):
+    if table.state == "no plugin" and (
+        os.path.lexists(description_path_of(path)) or is_module(path)
+    ):
         return [_check_description(path)]
     if not table.rows:
         table = replace(table, rows=read_rows(library.note))
@@ -83,7 +85,7 @@ def _check_description(path: str) -> Finding:
     """Judge a library that is adopted, or a tvm-ffi module, by the description beside it."""
     judge = describe_file if is_module(path) else describe
     record = judge(os.path.abspath(path), "")
-    names, beside = ", ".join(record.operators), os.path.basename(sidecar_of(path))
+    names, beside = ", ".join(record.operators), os.path.basename(description_path_of(path))
     if record.state == "ok" and not record.signatures:
         return Finding(OK, "description", f"a tvm-ffi module without a description: {names}")
     if record.state == "ok":
@@ -136,7 +138,7 @@ def _check_signatures(subject: Subject) -> Iterator[Finding]:
                 f"row {number}: the defaults do not satisfy {condition}\n  {row.signature}",
                 "calls that leave them out would be refused: give others, or none",
             )
-        for name in unkept(parse(row.signature), row.properties):
+        for name in invalid_independent(parse(row.signature), row.properties):
             yield _error(
                 f"row {number}: independent: {name} is no dimension that each output has once, and "
                 f"no input twice\n  {row.signature}",

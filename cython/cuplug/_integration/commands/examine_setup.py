@@ -12,7 +12,7 @@ import sysconfig
 from collections.abc import Iterator
 
 import cuplug
-from cuplug._engine.adoption.description import sidecar_of
+from cuplug._engine.adoption.description import description_path_of
 from cuplug._engine.base import flags
 from cuplug._integration.commands.machine import NOTE, OK, PROBLEM, Finding, Machine
 from cuplug._source.compilers import cache, host_compiler, nvrtc, processes
@@ -123,7 +123,7 @@ def examine_permissions(machine: Machine) -> Iterator[Finding]:
     used = [directory.path for directory in machine.directories if directory.state == "ok"]
     fine = [plugin for plugin in machine.plugins if plugin.state == "ok"]
     used += [plugin.path for plugin in fine]
-    used += [sidecar_of(plugin.path) for plugin in fine if plugin.kind != "plugin"]
+    used += [description_path_of(plugin.path) for plugin in fine if plugin.kind != "plugin"]
     shared = [path for path in used if _group_writable(path)]
     for path in shared:
         yield Finding(

@@ -21,7 +21,7 @@ from cuplug._engine.signature.parallel_dims import dimension_name, independent, 
 from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec
 from cuplug._engine.signature.steps import Extent, Formula, Slice
-from cuplug._engine.signature.symbolic import Misfit, Sizes, walk
+from cuplug._engine.signature.symbolic import NoMatch, Sizes, walk
 
 __all__ = ["Call", "Label", "Symbols", "Unknown", "gradient_of", "match"]
 
@@ -119,7 +119,7 @@ class Call:
     def _value(self, x: Parameter) -> Any:
         """Return an argument, or its default; an array without dimensions may be a number."""
         if x.name not in self.given and not x.has_default:
-            raise Misfit(f"{self.operator.name}: {x.name}: it is missing")
+            raise NoMatch(f"{self.operator.name}: {x.name}: it is missing")
         value = self.given.get(x.name, x.default)
         if x.kind in ARRAYS or not isinstance(value, ArraySpec) or value.shape:
             return value
@@ -253,14 +253,14 @@ def match(
             raise TypeError(f"{operator.name}: another overload takes these arguments")
         known = by_name(rows[number], args, keywords) or {}
         return Call(operator, number, rows[number], known, symbols, outputs)
-    refusal = Misfit(f"{operator.name}: got arguments that no overload has")
+    refusal = NoMatch(f"{operator.name}: got arguments that no overload has")
     for number, signature in enumerate(rows):
         given = by_name(signature, args, keywords) if row in (-1, number) else None
         if given is None:
             continue
         try:
             return Call(operator, number, signature, given, symbols)
-        except Misfit as misfit:
+        except NoMatch as misfit:
             refusal = misfit
     raise refusal
 

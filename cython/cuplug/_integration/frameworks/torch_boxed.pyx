@@ -39,7 +39,7 @@ from cuplug._integration.frameworks.torch_functions cimport (
     new_tensor,
     place_in_object,
     read_tensor,
-    throw_waiting,
+    throw_pending,
     torch,
 )
 
@@ -107,7 +107,7 @@ cdef void run_slot(int number, uint64_t *stack) noexcept nogil:
         done = run_in_python(s, stack, outputs)
     release(s, stack)
     if done == RAISED:
-        throw_waiting()
+        throw_pending()
     memcpy(stack, outputs, s.n_outputs * sizeof(uint64_t))
 
 

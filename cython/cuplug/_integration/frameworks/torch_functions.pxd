@@ -62,4 +62,4 @@ cdef bint read_tensor(
 # A new C-contiguous tensor, to which x.data is set; NULL where there is none.
 cdef void *new_tensor(cuplug_tensor *x, int32_t device_type, int32_t device_index) noexcept nogil
 # Throw what waits in base.status, as PyTorch's own C++ exception for one of Python.
-cdef void throw_waiting() noexcept nogil
+cdef void throw_pending() noexcept nogil

@@ -155,7 +155,7 @@ cdef void *new_tensor(
     return tensor
 
 
-cdef void throw_waiting() noexcept nogil:
+cdef void throw_pending() noexcept nogil:
     """Have PyTorch throw it.
 
     It passes through functions in C: their tables for debuggers tell the unwinder enough, and

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cuplug._engine.base.validate import check_text, check_texts, texts_of
+from cuplug._engine.base.validate import as_str_tuple, check_strings, check_text
 from cuplug._source.compilers import cache, kernel_types, key_lock, nvrtc
 from cuplug._source.compilers.headers import included_texts, is_self_contained
 from cuplug._source.compilers.program import compile_program
@@ -186,8 +186,11 @@ def check(
 ) -> Program:
     """Check what is to be compiled, and find the compiler."""
     headers = dict(headers or {})
-    names, options = texts_of("compile", "names", names), texts_of("compile", "options", options)
-    check_texts("compile", {"source": source, "name": name, "architecture": architecture})
+    names, options = (
+        as_str_tuple("compile", "names", names),
+        as_str_tuple("compile", "options", options),
+    )
+    check_strings("compile", {"source": source, "name": name, "architecture": architecture})
     for k, each in enumerate(names):
         if not each.strip():
             raise ValueError(f"compile: names[{k}]: got {each!r}, expected the name of a kernel")

@@ -13,7 +13,7 @@ from cuplug._engine.base.core cimport (
     cuplug_error,
     cuplug_query_device,
 )
-from cuplug._engine.base.runtime_jit cimport (
+from cuplug._engine.base.runtime cimport (
     cuplug_binary,
     cuplug_compile_program,
     cuplug_find_compiler,

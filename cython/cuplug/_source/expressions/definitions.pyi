@@ -27,7 +27,7 @@ def define_reduction(
     n_outputs: int,
     accumulator_bytes: int,
     has_identity: bool,
-    columns_below: int,
+    strided_below: int,
     never_waits: bool,
     made: PublicCall,
 ) -> Operator: ...

@@ -14,8 +14,26 @@ from cuplug._engine.base.core cimport (
     cuplug_error,
 )
 from cuplug._engine.base.core_call cimport cuplug_entry, cuplug_term
-from cuplug._engine.base.runtime_jit cimport (
+from cuplug._engine.base.runtime cimport (
+    CUPLUG_MAX_PASSES,
+    cuplug_code,
+    cuplug_compile,
     cuplug_definition_row,
+    cuplug_elementwise_cuda,
+    cuplug_elementwise_host,
+    cuplug_function_host,
+    cuplug_kernel_argument,
+    cuplug_kernel_cuda,
+    cuplug_launch_plan,
+    cuplug_reduction_cuda,
+    cuplug_reduction_host,
+    cuplug_reduction_reshape,
+    cuplug_rows_cuda,
+    cuplug_rows_host,
+    cuplug_scan_cuda,
+    cuplug_scan_host,
+    cuplug_source,
+    cuplug_variant,
     cuplug_find_kernel,
     cuplug_image,
     cuplug_kernel,
@@ -108,7 +126,7 @@ cdef int define_row(
     row.context = source
     row.reshape = NULL
     row.flags = flags
-    row.implies_strides = 0
+    row.null_strides_when_contiguous = 0
     row.scans = 0
     row.takes_handles = 0
     row.close = NULL
@@ -167,13 +185,13 @@ def define_elementwise(
             &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda, source, texts[k],
             flags | (0 if raw else CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_IN_PLACE)
         )
-        rows[k].implies_strides = 1
+        rows[k].null_strides_when_contiguous = 1
     return define_source(rows, len(texts), doc, made)
 
 
 def define_reduction(
     str signature, str doc, object compile, bint in_order, int n_outputs, int accumulator_bytes,
-    bint has_identity, int columns_below, bint never_waits, object made
+    bint has_identity, int strided_below, bint never_waits, object made
 ):
     """Define a reduction: arguments as for `define_elementwise`, of one overload."""
     cdef cuplug_definition_row row
@@ -184,7 +202,7 @@ def define_reduction(
     source.n_outputs = n_outputs
     source.accumulator_bytes = accumulator_bytes
     source.has_identity = has_identity
-    source.columns_below = columns_below
+    source.strided_below = strided_below
     define_row(&row, cuplug_reduction_host, cuplug_reduction_cuda, source, text, flags)
     row.reshape = cuplug_reduction_reshape
     return define_source(&row, 1, doc, made)
@@ -244,7 +262,7 @@ def define_function(str signature, str doc, object compile_host, object compile_
 
 
 def make_plan(list grid, list block, object shared, list passes, bint per_thread):
-    """Return the address of a `cuplug_plan` that lives for ever.
+    """Return the address of a `cuplug_launch_plan` that lives for ever.
 
     Parameters
     ----------
@@ -255,8 +273,9 @@ def make_plan(list grid, list block, object shared, list passes, bint per_thread
     per_thread : bool
         The grid counts threads.
     """
-    cdef cuplug_plan *plan = <cuplug_plan *>allocate(1, sizeof(cuplug_plan))
-    cdef cuplug_pass *to = <cuplug_pass *>allocate(len(passes), sizeof(cuplug_pass))
+    cdef cuplug_launch_plan *plan = <cuplug_launch_plan *>allocate(1, sizeof(cuplug_launch_plan))
+    cdef size_t bytes = sizeof(cuplug_kernel_argument)
+    cdef cuplug_kernel_argument *to = <cuplug_kernel_argument *>allocate(len(passes), bytes)
     for d in range(len(grid)):
         set_term(&plan.grid[d], grid[d])
     for d in range(len(block)):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from cuplug._engine.base.public import PublicCall, public
-from cuplug._engine.base.validate import check_texts, texts_of
+from cuplug._engine.base.validate import as_str_tuple, check_strings
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature import signature as signatures
 from cuplug._engine.signature.formula import Scope, Term, read_scope
@@ -70,8 +70,8 @@ def elementwise(
     CompileError
         At a call: the expression does not compile.
     """
-    given = texts_of("elementwise", "options", options)
-    check_texts(
+    given = as_str_tuple("elementwise", "options", options)
+    check_strings(
         "elementwise",
         {"signature": signature, "expression": expression, "preamble": preamble, "doc": doc},
     )

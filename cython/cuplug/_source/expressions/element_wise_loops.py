@@ -30,7 +30,7 @@ def host_code(op: Elementwise, variant: Variant) -> str:
         places.append(f"held_{x.name}[lane]" if is_converted else place)
     number = "from + at"
     if op.wants_groups(variant):  # the last one has copies of the last element
-        number = f"cuplug_least({number}, call->loop->n - 1)"
+        number = f"cuplug_min_i64({number}, call->loop->n - 1)"
     element = op.call(places, "{}", number, "call->loop->n")
     loop = f"CUPLUG_SIMD for (int64_t at = 0; at < m; at++) {element}"
     if op.has_usual:
@@ -100,7 +100,7 @@ def _by_groups(op: Elementwise, variant: Variant, places: list[str], number: str
         for into, usual in (([*places[:k], "asked", *places[k + 1 :]], 2), (places, 1), (places, 0))
     )
     return f"""for (int64_t group = 0; group < m; group += CUPLUG_GROUP) {{
-    const int64_t end = cuplug_least(group + CUPLUG_GROUP, m);
+    const int64_t end = cuplug_min_i64(group + CUPLUG_GROUP, m);
     int usual = 1;
     CUPLUG_SIMD {each} {{
       {held} asked = {before};
@@ -141,7 +141,7 @@ struct code : walks::walked<{reads}, {writes}, {types}> {{
 }};
 
 {_cuda_kernel(op, variant)}
-    cuplug_kernel(const arrays a, const scalars read, const int64_t n, const cuplug_cut cut,
+    cuplug_kernel(const arrays a, const scalars read, const int64_t n, const cuplug_loop_split cut,
                   const divisors<{variant.ndim}> sizes,
                   const strides<{n_arrays}, {variant.ndim}> steps) {{
   code c;

@@ -21,7 +21,7 @@ from cuplug._source.compilers.kernel_types import (
     VOID,
 )
 
-# `cuplug_pass_kind` in <runtime/expressions.h>
+# `cuplug_kernel_argument_kind` in <runtime/expressions.h>
 ARRAY, SCALAR, NUMBER, FAULT, CALL = range(5)
 # What is no part of the signature: its kind, its type, the type's size.
 RECORDS = {
@@ -31,7 +31,7 @@ RECORDS = {
 
 
 class Pass(NamedTuple):
-    """What one parameter is given; the fields are those of `cuplug_pass`."""
+    """What one parameter is given; the fields are those of `cuplug_kernel_argument`."""
 
     kind: int
     operand: int

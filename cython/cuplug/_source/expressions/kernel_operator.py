@@ -10,7 +10,7 @@ from typing import Any
 
 from cuplug._engine.base import flags
 from cuplug._engine.base.public import PublicCall, public
-from cuplug._engine.base.validate import check_texts, texts_of
+from cuplug._engine.base.validate import as_str_tuple, check_strings
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature import formula
 from cuplug._engine.signature import signature as signatures
@@ -92,14 +92,14 @@ def operator(
     CompileError
         At a call: a source does not compile, or is not there for the side that is to run.
     """
-    check_texts(
+    check_strings(
         "operator",
         {"signature": signature, "arguments": arguments, "doc": doc},
         {"cuda": cuda, "host": host, "kernel": kernel, "function": function},
     )
     sizes = (threads, _sizes(grid), _sizes(block) or (str(BLOCK),), str(shared))
     texts = (arguments, cuda, host, kernel, function)
-    given = texts_of("operator", "options", options)
+    given = as_str_tuple("operator", "options", options)
     return _operator(signature, texts, sizes, inspect.cleandoc(doc), given)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.base.public import PublicCall, public
-from cuplug._engine.base.validate import check_texts, texts_of
+from cuplug._engine.base.validate import as_str_tuple, check_strings
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.short_form import add_parameters, expand
 from cuplug._engine.signature.variant import Variant
@@ -87,10 +87,10 @@ def reduction(
     CompileError
         At a call: an expression does not compile.
     """
-    given = texts_of("reduction", "options", options)
+    given = as_str_tuple("reduction", "options", options)
     optional = {"map": map, "post": post, "identity": identity, "accumulate": accumulate}
     one = {"choose": choose} if reduce is None and choose is not None else {"reduce": reduce}
-    check_texts(
+    check_strings(
         "reduction",
         {"signature": signature, **one, "preamble": preamble, "doc": doc},
         optional | {"choose": choose, "stop": stop},

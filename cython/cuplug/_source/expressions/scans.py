@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from cuplug._engine.base.public import PublicCall, public
-from cuplug._engine.base.validate import check_texts, texts_of
+from cuplug._engine.base.validate import as_str_tuple, check_strings
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.short_form import add_parameters, expand
 from cuplug._source.expressions.definitions import define_scan
@@ -66,8 +66,8 @@ def scan(
     CompileError
         At a call: an expression does not compile.
     """
-    given = texts_of("scan", "options", options)
-    check_texts(
+    given = as_str_tuple("scan", "options", options)
+    check_strings(
         "scan",
         {"signature": signature, "reduce": reduce, "preamble": preamble, "doc": doc},
         {"map": map, "post": post, "identity": identity, "accumulate": accumulate},

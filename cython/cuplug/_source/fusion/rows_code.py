@@ -161,7 +161,7 @@ static const int BYTES[] = {{ {", ".join(str(x.n_bytes) for x in self.dtypes)} }
         ends += ["cuplug_store_outs(row, begin, m);"] if loop.stores else []
         return f"""{" ".join([*loop.before, *lanes])}
   for (int64_t begin = 0; begin < n; begin += BLOCK) {{
-    const int64_t m = cuplug_least(n - begin, BLOCK);
+    const int64_t m = cuplug_min_i64(n - begin, BLOCK);
     {outs}
     {over}({" ".join(self._element(loop))})
     {" ".join(ends)}

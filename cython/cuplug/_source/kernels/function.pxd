@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from cuplug._engine.base.runtime_jit cimport cuplug_image, cuplug_kernel
+from cuplug._engine.base.runtime cimport cuplug_image, cuplug_kernel
 
 cdef extern from *:
     """

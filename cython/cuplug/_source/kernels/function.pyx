@@ -6,7 +6,7 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport INT32_MAX, int32_t, uint32_t, uint64_t
 
 from cuplug._engine.base.core cimport cuplug_error
-from cuplug._engine.base.runtime_jit cimport (
+from cuplug._engine.base.runtime cimport (
     cuplug_find_global,
     cuplug_find_kernel,
     cuplug_image,

@@ -11,9 +11,9 @@ from cuplug._engine.array.array cimport Array
 from cuplug._engine.array.buffer cimport origin_of
 from cuplug._engine.base.core cimport CUPLUG_CUDA, cuplug_error, cuplug_query_stream
 from cuplug._engine.base.core_call cimport cuplug_frame
-from cuplug._engine.base.core_gpus cimport cuplug_check_origin
-from cuplug._engine.base.runtime_gpus cimport cuplug_join_origins
-from cuplug._engine.base.runtime_jit cimport (
+from cuplug._engine.base.core_call cimport cuplug_check_origin
+from cuplug._engine.base.runtime cimport cuplug_join_origins
+from cuplug._engine.base.runtime cimport (
     CUPLUG_COOPERATIVE,
     CUPLUG_OVERLAPPING,
     cuplug_grid,

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from cuplug._engine.base.public import PublicCall, public
-from cuplug._engine.base.validate import check_text, texts_of
+from cuplug._engine.base.validate import as_str_tuple, check_text
 from cuplug._engine.cuda.placement import gpu_number
 from cuplug._source.compilers import cache, jit
 from cuplug._source.compilers.program import architecture_of
@@ -77,7 +77,10 @@ def compile(
         There is no GPU and no architecture was named.
     """
     number = gpu_number("compile", 0 if device is None else device)
-    names, options = texts_of("compile", "names", names), texts_of("compile", "options", options)
+    names, options = (
+        as_str_tuple("compile", "names", names),
+        as_str_tuple("compile", "options", options),
+    )
     if not isinstance(headers, Mapping | None):
         raise TypeError(f"compile: headers: got {type(headers).__name__}, expected a mapping")
     if isinstance(architecture, int):

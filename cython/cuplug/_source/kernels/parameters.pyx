@@ -72,10 +72,10 @@ cdef str place(launch_state *state, Py_ssize_t k):
 
 
 cdef int refuse(launch_state *state, Py_ssize_t k, uint64_t code, object obj) except -1:
-    raise TypeError(f"{place(state, k)}: got {describe(obj)}, expected {describe_wanted(code)}")
+    raise TypeError(f"{place(state, k)}: got {describe(obj)}, expected {describe_expected(code)}")
 
 
-cdef str describe_wanted(uint64_t code):
+cdef str describe_expected(uint64_t code):
     if kind_of_code(code) == UNKNOWN:
         return (
             f"an array on a GPU or a NumPy scalar of {size_of_code(code) or 'its'} bytes: the "
@@ -169,7 +169,7 @@ cdef int convert_pointer(
             return 0
     if a.kind == CUPLUG_ARGUMENT_OTHER:
         seen = (<const char *>a.scalar.s).decode()
-        raise TypeError(f"{place(state, k)}: got {seen}, expected {describe_wanted(code)}")
+        raise TypeError(f"{place(state, k)}: got {seen}, expected {describe_expected(code)}")
     return refuse(state, k, code, <object>obj)
 
 

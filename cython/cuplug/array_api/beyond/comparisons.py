@@ -16,8 +16,15 @@ from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import zeros
 from cuplug.array_api.indexing import take
 from cuplug.array_api.manipulation import broadcast_shapes
-from cuplug.array_api.searching import nonzero, searchsorted, where
-from cuplug.array_api.sorting import argsort, sort, unique_all, unique_values
+from cuplug.array_api.sorting import (
+    argsort,
+    nonzero,
+    searchsorted,
+    sort,
+    unique_all,
+    unique_values,
+    where,
+)
 from cuplug.array_api.statistical import all as is_all
 from cuplug.array_api.statistical import count_nonzero, sum
 from cuplug.array_api.views import broadcast_to, reshape

@@ -17,8 +17,7 @@ from cuplug.array_api.dtypes import astype, checked, integer, result_type
 from cuplug.array_api.filled import zeros
 from cuplug.array_api.indexing import take
 from cuplug.array_api.scans import cumulative_sum, diff
-from cuplug.array_api.searching import searchsorted, where
-from cuplug.array_api.sorting import argsort, sort
+from cuplug.array_api.sorting import argsort, searchsorted, sort, where
 from cuplug.array_api.statistical import all as is_all
 from cuplug.array_api.statistical import max, min, sum
 from cuplug.array_api.views import reshape

@@ -12,7 +12,7 @@ from cuplug.array_api.beyond.host_values import number
 from cuplug.array_api.dtypes import astype, checked, finfo
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.scans import cumulative_prod, cumulative_sum
-from cuplug.array_api.searching import argmax, argmin, where
+from cuplug.array_api.sorting import argmax, argmin, where
 from cuplug.array_api.statistical import all as is_all
 from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import count_nonzero, max, mean, min, prod, sum, var

@@ -13,7 +13,7 @@ from cuplug.array_api.dtypes import astype, checked, result_type
 from cuplug.array_api.elementwise import CALLED, binary
 from cuplug.array_api.filled import zeros
 from cuplug.array_api.manipulation import moveaxis
-from cuplug.array_api.searching import where
+from cuplug.array_api.sorting import where
 from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import count_nonzero, sum
 from cuplug.array_api.views import expand_dims, matrix_transpose

@@ -14,8 +14,7 @@ from cuplug.array_api.dtypes import astype, checked, flag
 from cuplug.array_api.elementwise import binary, clip, unary
 from cuplug.array_api.filled import full
 from cuplug.array_api.indexing import take_along_axis
-from cuplug.array_api.searching import where
-from cuplug.array_api.sorting import sort
+from cuplug.array_api.sorting import sort, where
 from cuplug.array_api.statistical import count_nonzero
 from cuplug.array_api.views import axes_of, permute_dims, reshape
 

@@ -18,8 +18,7 @@ from cuplug.array_api.elementwise import binary, clip, unary
 from cuplug.array_api.indexing import take
 from cuplug.array_api.products import on_host, vecdot
 from cuplug.array_api.scans import diff
-from cuplug.array_api.searching import searchsorted, where
-from cuplug.array_api.sorting import argsort
+from cuplug.array_api.sorting import argsort, searchsorted, where
 from cuplug.array_api.statistical import sum
 from cuplug.array_api.views import axes_of, axis_of, broadcast_to, expand_dims, flip, reshape
 

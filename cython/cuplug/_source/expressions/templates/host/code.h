@@ -221,4 +221,4 @@ static inline uint64_t cuplug_same(uint64_t x) { return x; }
 #define CUPLUG_SIMD_ONCE _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #endif
 
-static inline int64_t cuplug_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t cuplug_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }

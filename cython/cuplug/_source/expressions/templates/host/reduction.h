@@ -140,7 +140,7 @@ static inline void follow_at_once(const cuplug_task *task, const cuplug_columns 
 static inline int64_t column_chunk(cuplug_task *task, const cuplug_columns *c, int64_t r,
                                    int64_t end, int64_t rows, cuplug_values *values) {
   const cuplug_numbers given = task->given;
-  const int64_t m = c->m, n = cuplug_least(rows, end - r) * m;
+  const int64_t m = c->m, n = cuplug_min_i64(rows, end - r) * m;
   int64_t *const numbers = task->room->numbers;
   for (int64_t at = 0; COUNTS && at < n; at++) numbers[at] = at / m;
   cuplug_places p = column_places(task, c, r, n / m);
@@ -153,7 +153,7 @@ static inline int64_t column_chunk(cuplug_task *task, const cuplug_columns *c, i
   for (; !COUNTS && apart && r + AT_ONCE * rows <= end; r += AT_ONCE * rows)
     follow_at_once(task, c, n, apart, r, values);
   for (; r < end; r += rows) {
-    const int64_t n_here = cuplug_least(rows, end - r) * m;
+    const int64_t n_here = cuplug_min_i64(rows, end - r) * m;
     p = column_places(task, c, r, n_here / m);
     CUPLUG_SIMD
     for (int64_t at = 0; at < n_here; at++)
@@ -181,7 +181,7 @@ static int64_t columns(cuplug_task *task, int64_t begin, int64_t most, int64_t p
   const cuplug_loop_call *call = task->call;
   const cuplug_numbers given = task->given;
   cuplug_values *const values = &task->room->values, *const more = &task->room->more;
-  const int64_t m = cuplug_least(most, task->run - begin % task->run);
+  const int64_t m = cuplug_min_i64(most, task->run - begin % task->run);
   const int64_t rows = call->by_columns == 1 && m == task->run && m < PAGE ? PAGE / m : 1;
   cuplug_columns c = {.begin = begin, .m = m};
   row_offsets(call, begin, c.offsets);
@@ -189,13 +189,13 @@ static int64_t columns(cuplug_task *task, int64_t begin, int64_t most, int64_t p
   unsigned char *stopped = CAN_STOP && call->n_parts > 1 ? &call->stopped[begin] : NULL;
   int64_t r = part * call->part, end = end_of(call, part);
   if (is_stopped(stopped)) end = r + 1;
-  const int64_t n = column_chunk(task, &c, r, cuplug_least(end, r + step), rows, values);
+  const int64_t n = column_chunk(task, &c, r, cuplug_min_i64(end, r + step), rows, values);
   for (r += step; r < end; r += step) {
     if (CAN_STOP && all_stop(given, values, n, m)) {
       stop(stopped);
       break;
     }
-    const int64_t n_more = column_chunk(task, &c, r, cuplug_least(end, r + step), rows, more);
+    const int64_t n_more = column_chunk(task, &c, r, cuplug_min_i64(end, r + step), rows, more);
     CUPLUG_SIMD
     for (int64_t at = 0; at < n_more; at++)
       CUPLUG_SET_REDUCED(*values, at, CUPLUG_GET(*values, at), CUPLUG_GET(*more, at));
@@ -254,7 +254,7 @@ enum { OF_RANGE = 4 * CUPLUG_GRAIN };
 static int64_t outputs_of(const cuplug_loop_call *call) {
   if (call->by_columns) return call->reduced->n < FEW_ROWS ? PAGE : BLOCK;
   const int64_t rows = call->n_parts == 1 ? OF_RANGE / call->part : 1;
-  return rows < 1 ? 1 : cuplug_least(rows, BLOCK);
+  return rows < 1 ? 1 : cuplug_min_i64(rows, BLOCK);
 }
 static int64_t items_of(const cuplug_loop_call *call) {
   return (call->loop->n + outputs_of(call) - 1) / outputs_of(call);
@@ -267,7 +267,7 @@ CUPLUG_PART run_items(const cuplug_loop_call *call, long long from, long long to
   cuplug_values *const values = &task.room->values;
   for (int64_t item = from; item < to; item++) {
     const int64_t first = item % n_items * step, part = item / n_items;
-    const int64_t end = cuplug_least(first + step, n);
+    const int64_t end = cuplug_min_i64(first + step, n);
     for (int64_t begin = first, m = end - first; begin < end; begin += m) {
       if (call->by_columns)
         m = columns(&task, begin, end - begin, part);
@@ -308,7 +308,7 @@ static void run_in_room(const cuplug_loop_call *call, long long from, long long 
 }
 static void put_in_room(const cuplug_loop_call *call, long long from, long long to) {
   for (; from < to; from += BLOCK)
-    cuplug_run_part(put_together, call, from, cuplug_least(to, from + BLOCK));
+    cuplug_run_part(put_together, call, from, cuplug_min_i64(to, from + BLOCK));
 }
 static void run_range(const cuplug_loop_call *call, long long from, long long to) {
   call->with_room(call, sizeof(cuplug_room), run_in_room, from, to);
@@ -324,7 +324,7 @@ static int is_decided(const cuplug_loop_call *call) {
   const int64_t n = call->loop->n;
   int64_t n_stopped = 0;
   if (!CAN_STOP || call->n_parts < 2 || call->by_columns) return 0;
-  few.part = cuplug_least(call->part, 8 * LANES);
+  few.part = cuplug_min_i64(call->part, 8 * LANES);
   run_range(&few, 0, n);
   for (int64_t at = 0; at < n; at++) n_stopped += call->stopped[at];
   few.n_parts = 1;
@@ -335,7 +335,7 @@ static int is_decided(const cuplug_loop_call *call) {
 
 void cuplug_function(const cuplug_loop_call *call) {
   const int64_t n = call->loop->n, n_items = items_of(call) * call->n_parts;
-  const int64_t of_item = cuplug_least(outputs_of(call), n) * call->part;
+  const int64_t of_item = cuplug_min_i64(outputs_of(call), n) * call->part;
   if (n * call->reduced->n < CUPLUG_PARALLEL_FROM)
     run_range(call, 0, n_items);
   else if (is_decided(call))

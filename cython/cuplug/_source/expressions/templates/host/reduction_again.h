@@ -58,7 +58,7 @@ static __attribute__((noinline)) int has_zero(const cuplug_numbers given, const 
 static __attribute__((noinline)) void add_again(const cuplug_numbers given, const cuplug_places p,
                                                 int64_t n, int64_t i, cuplug_again *all) {
   for (int64_t from = 0; from < n; from += N_AGAIN_LANES * AGAIN_STEPS) {
-    const int64_t to = cuplug_least(n, from + N_AGAIN_LANES * AGAIN_STEPS);
+    const int64_t to = cuplug_min_i64(n, from + N_AGAIN_LANES * AGAIN_STEPS);
     for (int64_t at = from; at < to; at++) {
       const int lane = (int)(at % N_AGAIN_LANES);
       const cuplug_value value = cuplug_element(given, p, at, i + at);
@@ -103,14 +103,14 @@ static __attribute__((noinline)) cuplug_value value_again(const cuplug_task *tas
   start_task(&rows, &call);
   row_offsets(&call, output, offsets);
   for (int64_t r = 0; AGAIN == 2 && cuplug_get_part(value, 0) == 0 && r < n; r += BLOCK) {
-    const int64_t n_here = cuplug_least(BLOCK, n - r);
+    const int64_t n_here = cuplug_min_i64(BLOCK, n - r);
     if (has_zero(given, row_places(&rows, offsets, r, n_here), n_here, r)) return value;
   }
   for (int k = 0; k < N_AGAIN; k++)
     for (int lane = 0; lane < N_AGAIN_LANES; lane++)
       all[k].lanes[lane] = AGAIN == 2, all[k].exponents[lane] = 0;
   for (int64_t r = 0; r < n; r += BLOCK) {
-    const int64_t n_here = cuplug_least(BLOCK, n - r);
+    const int64_t n_here = cuplug_min_i64(BLOCK, n - r);
     add_again(given, row_places(&rows, offsets, r, n_here), n_here, r, all);
   }
   for (int k = 0; k < N_AGAIN; k++) parts[k] = total_again(&all[k]);

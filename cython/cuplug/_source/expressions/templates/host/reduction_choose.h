@@ -36,7 +36,7 @@ place_of_best(const cuplug_numbers given, const cuplug_places p, int64_t n, cons
   CUPLUG_SIMD
   for (int64_t at = 0; at < n_lanes; at++) lanes[at] = CUPLUG_VALUE_AT(at), steps[at] = 0;
   for (int64_t begin = n_lanes; begin < n; begin += n_lanes, step++) {
-    begin = cuplug_least(begin, last);
+    begin = cuplug_min_i64(begin, last);
     CUPLUG_SIMD
     for (int64_t at = 0; at < n_lanes; at++) {
       const cuplug_chosen value = CUPLUG_VALUE_AT(begin + at);
@@ -84,7 +84,7 @@ static cuplug_value row(cuplug_task *task, const int64_t *offsets, int64_t at_ro
   cuplug_value best;
   (void)stopped;
   for (int64_t n, is_first = 1; at_row < end; at_row += n, is_first = 0) {
-    n = cuplug_least(chunk, end - at_row);
+    n = cuplug_min_i64(chunk, end - at_row);
     const cuplug_places p = row_places(task, offsets, at_row, n);
     if (!is_first && !has_better(given, p, n, best.value)) continue;
     const int64_t at = place_in_chunk(given, p, n);

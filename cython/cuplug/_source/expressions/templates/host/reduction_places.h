@@ -30,7 +30,7 @@ typedef struct cuplug_task {
 } cuplug_task;
 
 static int64_t end_of(const cuplug_loop_call *call, int64_t part) {
-  return cuplug_least(call->reduced->n, (part + 1) * call->part);
+  return cuplug_min_i64(call->reduced->n, (part + 1) * call->part);
 }
 
 /* Outputs side by side whose elements are so in all inputs: all of them, or those of the last
@@ -113,9 +113,9 @@ typedef struct cuplug_columns {
 enum { AHEAD = 2 };
 static inline int64_t row_ahead(const cuplug_loop_call *call, int64_t r, int64_t *beside) {
   const int64_t first = r / call->part * call->part;
-  const int64_t end = cuplug_least(call->reduced->n, first + call->part);
+  const int64_t end = cuplug_min_i64(call->reduced->n, first + call->part);
   *beside = r + AHEAD >= end;
-  return *beside ? cuplug_least(first + (r + AHEAD - end), end - 1) : r + AHEAD;
+  return *beside ? cuplug_min_i64(first + (r + AHEAD - end), end - 1) : r + AHEAD;
 }
 
 /* `rows` elements of each of them, the first ones with number r. */

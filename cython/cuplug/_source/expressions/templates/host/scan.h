@@ -97,7 +97,7 @@ static inline __attribute__((always_inline)) void start_chain(cuplug_chain *chai
                                                               int64_t item, int stores) {
   const int64_t n = call->loop->n, line = item % n, part = item / n;
   chain->r = part * call->part;
-  chain->end = cuplug_least(call->reduced->n, chain->r + call->part);
+  chain->end = cuplug_min_i64(call->reduced->n, chain->r + call->part);
   chain->spot = spot_of(call, line, chain->r);
   if (stores && part) {
     chain->value = ((cuplug_value *)call->partials)[item - n];
@@ -126,7 +126,7 @@ run_chains(cuplug_chain *chains, const cuplug_numbers given, const cuplug_steps 
   const cuplug_spot spot##c = chains[c].spot; \
   const int64_t r##c = chains[c].r;           \
   cuplug_value value##c = chains[c].value;    \
-  n = cuplug_least(n, chains[c].end - r##c);
+  n = cuplug_min_i64(n, chains[c].end - r##c);
 #define CUPLUG_TAKE(c) \
   value##c = take(given, onward(spot##c, along, at), r##c + at, 0, value##c, stores);
 #define CUPLUG_CLOSE(c)                       \
@@ -146,7 +146,7 @@ static inline __attribute__((always_inline)) void scan_rows(const cuplug_loop_ca
   const cuplug_steps along = steps_of(call->reduced);
   cuplug_chain chains[CHAINS];
   for (int64_t n; from < to; from += n) {
-    n = cuplug_least(CHAINS, to - from);
+    n = cuplug_min_i64(CHAINS, to - from);
     for (int64_t c = 0; c < n; c++) start_chain(&chains[c], call, given, from + c, stores);
     const int is_vector = WHOLE && !stores && are_ones(along);
     if (n == CHAINS && !is_vector) run_chains(chains, given, along, stores);
@@ -174,7 +174,7 @@ scan_columns(const cuplug_loop_call *call, const cuplug_numbers given, int64_t b
   const cuplug_steps along = steps_of(call->reduced);
   cuplug_value *partials = (cuplug_value *)call->partials + part * call->loop->n + begin;
   cuplug_values values;
-  int64_t r = part * call->part, end = cuplug_least(call->reduced->n, r + call->part);
+  int64_t r = part * call->part, end = cuplug_min_i64(call->reduced->n, r + call->part);
   cuplug_spot spot = spot_of(call, begin, r);
 #define CUPLUG_READ(k, name, type) \
   if (across.name == 1) CUPLUG_ASK_FOR(spot.from.name + 2 * along.name, m);
@@ -244,7 +244,7 @@ static inline __attribute__((always_inline)) void run_items(const cuplug_loop_ca
   for (; from < to; from++) {
     const int64_t block = from % n_items, in_last = block % blocks_of(lines) * BLOCK;
     const int64_t begin = block / blocks_of(lines) * last + in_last, part = from / n_items;
-    scan_block(call, given, begin, cuplug_least(BLOCK, last - in_last), part, stores);
+    scan_block(call, given, begin, cuplug_min_i64(BLOCK, last - in_last), part, stores);
   }
 }
 

@@ -102,7 +102,7 @@ static inline void cuplug_walk_on(cuplug_walk *walk, const cuplug_loop *loop, un
     for (int64_t done = 0, m; last >= 0 && done < n; done += m) {                                 \
       const T *from = data + walk.offset;                                                         \
       const int64_t stride = loop->strides[last][k];                                              \
-      m = cuplug_least(n - done, loop->sizes[last] - walk.at[last]);                              \
+      m = cuplug_min_i64(n - done, loop->sizes[last] - walk.at[last]);                            \
       if (stride == 1)                                                                            \
         memcpy(block + done, from, (size_t)m * sizeof(T));                                        \
       else if (stride == 2)                                                                       \

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The matches that each thread made last, of several operators and shapes. Most calls come with
+ * arrays of the dtypes and shapes of a call before, and what matching those would find is known. */
+#ifndef CUPLUG_CORE_ARGUMENTS_MATCH_CACHE_H
+#define CUPLUG_CORE_ARGUMENTS_MATCH_CACHE_H
+
+#include "arguments/match.h"
+#include "base/layout.h"
+#include "base/status.h"
+#include "base/thread_buffers.h"
+#include "registry/operator.h"
+
+#include <internal/frame.h>
+#include <string.h>
+
+#define CUPLUG__KNOWN_SETS 16 /* of matches that a thread keeps: by four bits of their key */
+#define CUPLUG__KNOWN_WAYS 4  /* matches of a set */
+#define CUPLUG__KNOWN_LAST 16 /* operators whose last match is tried first */
+#define CUPLUG__KNOWN_ARRAYS 16
+#define CUPLUG__KNOWN_OTHERS 16
+#define CUPLUG__KNOWN_LISTS 4
+#define CUPLUG__KNOWN_DIMS 4
+#define CUPLUG__KNOWN_TYPES 16
+#define CUPLUG__CALL_WORDS 64
+
+typedef struct cuplug__known_array {
+  uint64_t at;          /* bytes of the arguments before it, if it is in no list */
+  cuplug_argument like; /* without memory and strides; its shape is here: */
+  int64_t shape[CUPLUG__KNOWN_DIMS];
+  int64_t n_bytes;        /* as in the frame */
+  uintptr_t address_mask; /* as in the signature */
+} cuplug__known_array;
+
+typedef enum cuplug__again_state {
+  CUPLUG__AGAIN_NEW,   /* the frame is not filled */
+  CUPLUG__AGAIN_READY, /* the frame needs only addresses and scalars */
+  CUPLUG__AGAIN_BUSY,  /* during the entry, which may call, too: neither used nor replaced */
+  CUPLUG__AGAIN_NEVER  /* calls like it are not made from it */
+} cuplug__again_state;
+
+/* What calls like one before need, filled: core/call/again.c. Pages of it that are never used are
+ * not made. */
+typedef struct cuplug__again {
+  cuplug__again_state state;
+  cuplug_frame frame;
+  uint64_t call[CUPLUG__CALL_WORDS];
+  cuplug_error error; /* empty between calls */
+} cuplug__again;
+
+typedef struct cuplug__cached_match {
+  uint64_t number; /* of the operator */
+  uint32_t n_args, n_tensors, n_inputs;
+  uint32_t n_others;          /* arguments that are no arrays, of operators with several rows */
+  uint32_t n_single, n_lists; /* arrays that are in no list; lists of arrays */
+  uint32_t row;
+  uint32_t needs_no_scalar_match; /* 1: there are no scalars, and no in-out arrays, which may
+                                     overlap others */
+  int64_t largest_bytes;          /* of one array */
+  cuplug__again *again;
+  uint64_t key; /* of the operator and what its arrays are */
+  const cuplug_signature *signature;
+  uint64_t inout_mask, known_types;
+  cuplug_device home;
+  uint32_t types[CUPLUG__KNOWN_TYPES];
+  uint8_t others[CUPLUG__KNOWN_OTHERS], kinds[CUPLUG__KNOWN_OTHERS];
+  uint8_t lists[CUPLUG__KNOWN_LISTS];
+  uint32_t lengths[CUPLUG__KNOWN_LISTS];
+  int32_t loop_ndim;
+  int64_t loop_shape[CUPLUG__KNOWN_DIMS];
+  uint8_t parameter[CUPLUG__KNOWN_ARRAYS];          /* as in the frame */
+  cuplug__known_array arrays[CUPLUG__KNOWN_ARRAYS]; /* inputs, then outputs */
+} cuplug__cached_match;
+
+/* One set of matches, of operators and shapes that share it. */
+typedef struct cuplug__known_set {
+  cuplug__cached_match of[CUPLUG__KNOWN_WAYS];
+  uint32_t next; /* the one to be replaced */
+} cuplug__known_set;
+
+/* What a thread keeps: allocated by its first match. */
+typedef struct cuplug__known_all {
+  cuplug__cached_match *last[CUPLUG__KNOWN_LAST]; /* of operators of these numbers */
+  cuplug__known_set sets[CUPLUG__KNOWN_SETS];
+  cuplug__again again[CUPLUG__KNOWN_SETS][CUPLUG__KNOWN_WAYS]; /* of these matches */
+} cuplug__known_all;
+
+/* The match of arguments that have its key, and that the thread did not use last; else NULL. */
+cuplug__cached_match *cuplug__known_other(cuplug__known_all *own, const cuplug_operator *op,
+                                          const cuplug_argument *args, uint32_t n_args);
+
+/* Whether kind, flags, device, number of dimensions and dtype differ: not 0. */
+static inline uint64_t cuplug__differs(const cuplug_argument *a, const cuplug_argument *b) {
+  uint64_t x[3], y[3];
+  memcpy(x, a, sizeof *x), memcpy(y, b, sizeof *y);
+  memcpy(x + 1, &a->tensor.device, CUPLUG__TYPE_BYTES);
+  memcpy(y + 1, &b->tensor.device, CUPLUG__TYPE_BYTES);
+  return (x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]);
+}
+_Static_assert(offsetof(cuplug_argument, tensor) == sizeof(uint64_t), "there are no gaps");
+
+/* Whether an array is like one of a match before; offsets are rare: looked at by matching. */
+static inline int cuplug__is_alike(const cuplug_argument *a, const cuplug__known_array *x) {
+  const cuplug_tensor *t = &a->tensor;
+  if (cuplug__differs(a, &x->like) | t->byte_offset || !t->shape) return 0;
+  for (int32_t d = x->like.tensor.ndim; d > 0; d--)
+    if (t->shape[d - 1] != x->shape[d - 1]) return 0;
+  if (!cuplug__is_contiguous(t) || (uintptr_t)t->data & x->address_mask) return 0;
+  return t->data || !x->n_bytes;
+}
+
+/* Whether the arguments that are no arrays are of the kinds, and lists as long, as in a match. */
+static inline int cuplug__has_kinds(const cuplug__cached_match *known,
+                                    const cuplug_argument *args) {
+  for (uint32_t k = 0; k < known->n_others; k++)
+    if (args[known->others[k]].kind != known->kinds[k]) return 0;
+  for (uint32_t k = 0; k < known->n_lists; k++) {
+    const cuplug_argument *a = &args[known->lists[k]];
+    if (a->kind != CUPLUG_ARGUMENT_LIST || a->list.n != known->lengths[k]) return 0;
+  }
+  return 1;
+}
+
+/* Compares the arrays with those of a match, and restores what is to be restored; 0: they differ.
+ */
+typedef int cuplug__restore(const cuplug__cached_match *known, const cuplug_argument *args,
+                            void *to);
+
+/* The match whose arguments are like these, restored; else NULL. */
+static inline __attribute__((always_inline)) const cuplug__cached_match *
+cuplug__find_known(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                   cuplug__restore *restore, void *to) {
+  cuplug__known_all *own = cuplug__thread_buffer_of(CUPLUG__BUFFER_MATCHES)->memory;
+  if (!own || !op->number) return NULL;
+  cuplug__cached_match **last = &own->last[op->number % CUPLUG__KNOWN_LAST], *known = *last;
+  for (int is_found = 0;; is_found = 1) {
+    if (known && known->number == op->number && known->n_args == n_args &&
+        (!(known->n_others | known->n_lists) || cuplug__has_kinds(known, args)) &&
+        restore(known, args, to))
+      return known;
+    if (is_found) return NULL;
+    cuplug__cached_match *other = cuplug__known_other(own, op, args, n_args);
+    if (!other) return NULL;
+    *last = known = other;
+  }
+}
+
+/* Keeps a match whose arrays, those of lists included, are all there, contiguous, of few dimensions
+ * and not broadcast; of outputs the shapes that they have before they are reshaped. Where
+ * rows before it might have taken arguments of these kinds, no other values are to be among them,
+ * for which those rows would be looked at again. */
+void cuplug__match_cache_store(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
+                               int is_first);
+
+/* When the arguments are like those of a match that this thread has kept for an operator: what it
+ * found, but for the scalars, as the frame has it. Else NULL. Valid until the thread's next
+ * match. */
+const cuplug__cached_match *cuplug__match_cache_find(const cuplug_operator *op,
+                                                     const cuplug_argument *args, uint32_t n_args,
+                                                     cuplug_frame *f);
+
+/* The same for the match that goes on with the scalars and in-out arrays. */
+void cuplug__match_cache_load_types(const cuplug__cached_match *known, cuplug__match *m);
+
+#endif

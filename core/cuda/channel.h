@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Channels for staging: a stream, pinned memory, device memory and a fault record. The device has
+ * been entered in every call. */
+#ifndef CUPLUG_CORE_CUDA_CHANNEL_H
+#define CUPLUG_CORE_CUDA_CHANNEL_H
+
+#include <cuplug/host.h>
+
+/* A channel's pinned buffers are small at first, and four times or sixteen times as large once a
+ * copy has come that they do not hold together. Past MAX_PINNED of one device they stay small. */
+#define CUPLUG__N_PINNED 8
+#define CUPLUG__PINNED_SMALL ((uint64_t)256 << 10)
+#define CUPLUG__PINNED_LARGE ((uint64_t)4 << 20)
+#define CUPLUG__MAX_PINNED ((uint64_t)256 << 20)
+#define CUPLUG__MAX_FREE_CHANNELS 16 /* of one device; more are made when needed, and destroyed */
+
+/* A staging channel: a non-blocking stream of its own, pinned buffers, and a fault record that no
+ * other call uses. Taken from a bounded free list and given
+ * back, which waits for its stream and drops a fault that was not taken. */
+typedef struct cuplug__channel {
+  int32_t device;
+  void *stream;
+  char *pinned; /* the buffers, one behind the other */
+  void *events[CUPLUG__N_PINNED];
+  uint64_t pinned_bytes; /* of each buffer */
+  void *block;           /* device memory that small calls have in turn */
+  uint64_t block_bytes;
+  cuplug_fault *fault;
+  struct cuplug__channel *next;
+} cuplug__channel;
+
+int cuplug__channel_acquire(int32_t device, cuplug__channel **channel, cuplug_error *error);
+void cuplug__channel_release(cuplug__channel *channel);
+/* Gives the channel pinned buffers that suit copies of `bytes`, if it has not got them. They may be
+ * small ones whatever is asked for, where other channels have much. */
+int cuplug__channel_pin(cuplug__channel *channel, uint64_t bytes, cuplug_error *error);
+/* Destroys the free channels of a device. */
+void cuplug__channels_trim(int32_t device);
+/* Bytes of the pinned buffers of all channels of a device. */
+uint64_t cuplug__channels_pinned(int32_t device);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The arrays of a staged call, each described once, before anything moves: what of it travels, how
+ * it lies on the device, what the entry sees of it. They travel whole, or in parts along the loop
+ * dimensions, which count as one then, whose elements are rows: row i of an array is what it has
+ * for element i of the broadcast loop shape, in C order. */
+#ifndef CUPLUG_CORE_STAGING_STAGED_CALL_H
+#define CUPLUG_CORE_STAGING_STAGED_CALL_H
+
+#include "entry/run.h"
+#include "host/view.h"
+
+/* What an array has for the rows of a part. */
+typedef enum cuplug__rows {
+  CUPLUG__NO_ROWS,      /* all of it, whatever the part */
+  CUPLUG__ONE_ROW,      /* one for all, by a stride of 0 */
+  CUPLUG__SAME_ROWS,    /* one for each, all alike */
+  CUPLUG__DISTINCT_ROWS /* others than other parts: it is cut */
+} cuplug__rows;
+
+typedef struct cuplug__staged_array {
+  cuplug__view view; /* on the host: its bytes, in the order that they have on the device */
+  uint64_t bytes;    /* of a row; without rows of all */
+  uint64_t offset;   /* on the device, of the entry's first element */
+  cuplug__rows rows;
+  int is_known; /* 0: it was left out, stays on the host, or its size is known after the run */
+  int is_sent, is_received;
+  int64_t shape[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM]; /* for the entry */
+} cuplug__staged_array;
+
+typedef struct cuplug__staged_call {
+  cuplug__run *run;
+  int is_share; /* of a call: these rows, and no others */
+  uint64_t first_row;
+  uint64_t n_rows;    /* 1: all travels at once */
+  uint64_t row_bytes; /* of one row of all arrays that are cut */
+  uint32_t n_arrays;
+  cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* for the entry */
+  cuplug__staged_array arrays[];
+} cuplug__staged_call;
+
+/* Of all arrays of a run, there and back. */
+uint64_t cuplug__staged_bytes(const cuplug__run *run);
+
+/* Room for the arrays of a run, to be described and freed; NULL: there is no memory, which the
+ * error says. */
+cuplug__staged_call *cuplug__staged_call_new(cuplug__run *run);
+
+/* Describes them for a run of the entry on all at once. */
+void cuplug__staged_call_whole(cuplug__staged_call *staged);
+
+/* Describes them for runs of the entry on some rows each, which it sees as (rows, ...), contiguous.
+ * 0 where the call cannot be cut so: every output and in-out array must have the loop dimensions
+ * and be contiguous, and wherever loop dimensions stand they must stand first. */
+int cuplug__staged_call_rows(cuplug__staged_call *staged);
+/* Appends why not, to what is said of the call; nothing where it has one row, or none. Returns
+ * whether there is a reason. */
+int cuplug__staged_call_explain(const cuplug__staged_call *staged, cuplug_error *error);
+
+/* Bytes that a part of n rows has on the device. */
+static inline uint64_t cuplug__staged_array_bytes(const cuplug__staged_array *array, uint64_t n) {
+  return array->rows >= CUPLUG__SAME_ROWS ? n * array->bytes : array->bytes;
+}
+
+/* Where the part that begins with row `first` begins in the view. */
+static inline uint64_t cuplug__staged_array_place(const cuplug__staged_array *array,
+                                                  uint64_t first) {
+  return array->rows == CUPLUG__DISTINCT_ROWS ? first * array->bytes : 0;
+}
+
+/* Makes the run's tensors those of a part of n rows, at these device addresses. */
+void cuplug__staged_call_bind_rows(cuplug__staged_call *staged, uint64_t n, void *const *addresses);
+
+/* Positions in a fault of a part become those in the whole array. */
+void cuplug__staged_call_offset_fault(const cuplug__staged_call *staged, cuplug_fault *fault,
+                                      uint64_t first_row);
+
+#endif
