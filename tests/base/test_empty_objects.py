@@ -23,7 +23,9 @@ for module in pkgutil.walk_packages(cuplug.__path__, "cuplug."):
     except ImportError:  # of a library that is not installed
         continue
     for x in list(names.values()):
-        if isinstance(x, type) and x.__module__.startswith("cuplug") and not x.__flags__ & HEAP_TYPE:
+        if not isinstance(x, type) or x.__flags__ & HEAP_TYPE:
+            continue
+        if x.__module__.startswith("cuplug"):
             types[f"{x.__module__}.{x.__name__}"] = x
 
 def attempt(use, *arguments):

@@ -22,7 +22,8 @@ Without those of kernels in C, calls go through kernels in Python.
 | `_C._enter_dual_level`, `_C._exit_dual_level`, `_VF._make_dual` | a dual number, as \
   `torch.autograd.forward_ad` imports much | `forward_ad.make_dual` |
 | `_C._IncludeDispatchKeyGuard` | a check of libtorch's functions | none |
-| `_C._ExcludeDispatchKeyGuard` | what `torch.jit.trace` is not to record | none |
+| `_C._ExcludeDispatchKeyGuard`, `_C._parse_dispatch_key` | what `torch.jit.trace` is not to \
+  record | none |
 | `Tensor._make_wrapper_subclass` | a tensor whose operations raise | none |
 """
 

@@ -73,7 +73,8 @@ def advice_on_tensor(x: Any) -> str | None:
 
 def _is_deleted(x: Any) -> bool:
     array = getattr(sys.modules.get("jax"), "Array", None)
-    return isinstance(array, type) and isinstance(x, array) and bool(x.is_deleted())
+    is_array = isinstance(array, type) and isinstance(x, array)
+    return bool(is_array and x.is_deleted())
 
 
 def _of_memory(x: Any) -> str | None:
