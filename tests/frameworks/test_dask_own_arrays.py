@@ -36,6 +36,8 @@ FUNCTIONS = {
     "std": "lambda x: x.std(axis=(1, 2))",
     "cumsum": "lambda x: x.cumsum(axis=0)",
     "index": "lambda x: x[:, [0, 2]]",
+    "pad": "lambda x: np.pad(x, 1, 'constant')",
+    "einsum": "lambda x: np.einsum('ijk,ljk->il', x, x)",
 }
 ORDERS = {
     "cuplug first": "import cuplug, dask, dask.array as da",

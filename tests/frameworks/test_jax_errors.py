@@ -4,7 +4,7 @@
 import cuplug
 import numpy as np
 import pytest
-from cuplug.ops import gather
+from cuplug.ops import gather, relu
 from jax_devices import jax, on
 
 from cuplug.jax import Function  # isort: skip
@@ -39,3 +39,13 @@ def test_an_operator_from_source_raises_its_own_error_after_it():
         other(np.zeros(3))
     with pytest.raises(cuplug.CompileError, match="unknown"):
         bad(np.zeros(3))
+
+
+def test_deleted_arrays_are_named():
+    x = jnp.ones(2)
+    x.delete()
+    for call in (relu, cuplug.fuse(lambda a: a + 1), cuplug.asarray, relu.infer):
+        with pytest.raises(TypeError, match="it is an array of JAX that was deleted or donated"):
+            call(x)
+    with pytest.raises(TypeError, match=r"relu: out: got ArrayImpl .* deleted or donated"):
+        relu(np.ones(2, "float32"), out=x)

@@ -162,7 +162,7 @@ cdef class Arithmetic(Buffer):
         return functions().call_ufunc(function, method, inputs, keywords)
 
     def __array_function__(self, function, types, args, keywords):
-        return functions().call_numpy(function, types, args, keywords)
+        return functions().call_numpy(self, function, types, args, keywords)
 
     def __round__(self, digits=None):
         return round(self.only("round").item(), digits)

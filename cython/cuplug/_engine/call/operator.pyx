@@ -31,7 +31,7 @@ from cuplug._engine.base.vectorcall cimport (
     enable_vectorcall,
     vectorcallfunc,
 )
-from cuplug._engine.call.operator_base cimport Described
+from cuplug._engine.call.operator_base cimport Described, token
 from cuplug._engine.call.infer cimport infer_outputs
 from cuplug._engine.call.overloads cimport choose_overload, names_of
 from cuplug._engine.call.run cimport note_returned, run_operator
@@ -91,9 +91,6 @@ cdef class Operator(Described):
     returns : dict of str to int
         The number of each optional output, by the keyword that asks for it.
     """
-
-    def __init__(self, *arguments, **keywords):
-        raise TypeError("cuplug.Operator: get one with cuplug.find or from cuplug.ops")
 
     def __call__(self, *args, **keywords):
         return PyVectorcall_Call(self, args, keywords)
@@ -195,7 +192,7 @@ cdef bint is_of_plugin(Operator op):
 
 
 cdef Operator wrap_operator(cuplug_operator *op, object made):
-    cdef Operator self = Operator.__new__(Operator)
+    cdef Operator self = Operator.__new__(Operator, token)
     self.vectorcall = <vectorcallfunc>call_operator
     self.made = made
     take_operator(self, op)

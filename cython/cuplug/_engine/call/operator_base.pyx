@@ -26,9 +26,15 @@ from cuplug._engine.base.core_call cimport cuplug_operator_signature, cuplug_sig
 from cuplug._engine.base.strings cimport to_architectures, to_str
 from cuplug._engine.discovery.fields cimport properties_of
 
+token = object()  # without which no operator is made
+
 
 cdef class Described:
     """All of an operator but its calls."""
+
+    def __cinit__(self, *arguments, **keywords):
+        if len(arguments) != 1 or arguments[0] is not token:
+            raise TypeError("cuplug.Operator: get one with cuplug.find or from cuplug.ops")
 
     @property
     def name(self):

@@ -14,6 +14,10 @@ cdef size_t find_tensor(object obj, object cls)
 # Whether a tensor was read: strided, requires no grad, and of a dtype and device already learnt.
 # Where these alone are not known, a.kind is CUPLUG_ARGUMENT_ARRAY all the same.
 cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept
+# Whether this thread is in `torch.jit.trace`, which records operators of PyTorch, and keeps what
+# others compute as constants; and a search, once, for the functions that tell so.
+cdef bint is_traced() noexcept
+cdef int learn_traces() except -1
 # Fills `to` with the addresses of functions, each of the first library that is loaded and has it.
 # Returns whether all were found. Names of C++ are the keys of MANGLED.
 cdef bint find_symbols(tuple libraries, tuple names, void **to) except -1

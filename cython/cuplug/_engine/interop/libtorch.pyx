@@ -15,7 +15,7 @@ are known. Without them, DLPack and PyTorch's public functions in Python do the 
 import sys
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
@@ -52,10 +52,14 @@ MANGLED = {
     b"autograd::bump_version": b"_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE",
     b"tls_is_dispatch_key_included":
         b"_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE",
+    b"tls_is_dispatch_key_excluded":
+        b"_ZN3c104impl28tls_is_dispatch_key_excludedENS_11DispatchKeyE",
     b"operator delete": b"_ZdlPv",  # these two of libstdc++: stable
     b"std::__throw_runtime_error": b"_ZSt21__throw_runtime_errorPKc",
     b"THPVariable_Wrap": b"_Z16THPVariable_WrapRKN2at10TensorBaseE",
 }
+
+KEY_FUNCTIONS = (b"tls_is_dispatch_key_included", b"tls_is_dispatch_key_excluded")
 
 # They return 0, or an error.
 ctypedef int (*get_number)(void **tensor, int32_t *number) noexcept
@@ -64,6 +68,7 @@ ctypedef int (*get_sizes)(void **tensor, int64_t **sizes) noexcept
 ctypedef int (*get_pointer)(void **tensor, void **pointer) noexcept
 # Methods of c10::TensorImpl, which at::Tensor points to. The type is as wide as C++'s bool.
 ctypedef unsigned char (*predicate)(const void *impl) noexcept
+ctypedef unsigned char (*predicate_of_key)(uint16_t key) noexcept  # of the calling thread
 
 ctypedef struct functions:
     get_number dtype
@@ -77,6 +82,10 @@ ctypedef struct functions:
     predicate has_storage
     predicate requires_grad
 
+ctypedef struct functions_of_keys:
+    predicate_of_key is_included
+    predicate_of_key is_excluded
+
 # What a dtype's and a device's numbers mean in DLPack.
 ctypedef struct meaning:
     cuplug_dtype dtype
@@ -87,6 +96,10 @@ MAX_FREED = <size_t>1 << 40
 cdef functions torch
 cdef int n_exported = 0
 cdef bint is_ready = False  # all functions are found, and right
+cdef functions_of_keys of_keys
+cdef uint16_t tracer  # the number of the dispatch key
+cdef bint is_searched = False  # for what tells of traces
+cdef bint tells_traces = False
 cdef meaning known[N_DEVICE_TYPES][N_DTYPES]
 
 
@@ -168,7 +181,9 @@ cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
     cdef int64_t ndim = 0
     cdef meaning *means
     a.kind = CUPLUG_ARGUMENT_OTHER
-    if not is_ready or not torch.has_storage(tensor[0]) or torch.requires_grad(tensor[0]):
+    if not is_ready or is_traced():
+        return False
+    if not torch.has_storage(tensor[0]) or torch.requires_grad(tensor[0]):
         return False
     if torch.device_index(tensor, &device) or torch.dim(tensor, &ndim):
         return False
@@ -187,6 +202,43 @@ cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
     x.dtype = means.dtype
     x.byte_offset = 0
     return x.device.type != 0 and x.data != NULL  # no memory: it is empty, or traced
+
+
+cdef bint is_traced() noexcept:
+    return tells_traces and of_keys.is_included(tracer) and not of_keys.is_excluded(tracer)
+
+
+cdef int learn_traces() except -1:
+    """Learn to tell by libtorch's functions, if they answer as PyTorch's in Python do."""
+    global is_searched, tells_traces, tracer
+    if is_searched:
+        return 0
+    is_searched = True
+    if not find_symbols((b"libc10.so",), KEY_FUNCTIONS, <void **>&of_keys):
+        return 0
+    try:
+        private = sys.modules["torch"]._C
+        key = private._parse_dispatch_key("Tracer")
+        tracer = <uint16_t>int(key)
+        tells_traces = answers_right(private, key)
+        with private._IncludeDispatchKeyGuard(key):
+            tells_traces = tells_traces and answers_right(private, key)
+    except Exception:  # a PyTorch that lacks some of it
+        tells_traces = False
+    return 0
+
+
+cdef bint answers_right(object private, object key) except -1:
+    cdef bint included = of_keys.is_included(tracer), excluded = of_keys.is_excluded(tracer)
+    if included != private._dispatch_tls_is_dispatch_key_included(key):
+        return False
+    return excluded == private._dispatch_tls_is_dispatch_key_excluded(key)
+
+
+def is_tracing():
+    """Say whether this thread is in `torch.jit.trace`."""
+    learn_traces()
+    return is_traced()
 
 
 cdef inline int64_t item_bytes(cuplug_dtype dtype) noexcept:

@@ -11,7 +11,7 @@ from cuplug._engine.interop.reading cimport reading
 cdef int check_torch(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1
-# A tensor with elements, but without memory, stands for one.
+# A tensor with elements, but without memory, stands for one, and so does each in torch.jit.trace.
 cdef int check_memory(PyObject *obj, reading *r, cuplug_argument *a) except -1
 cdef int check_grad(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind

@@ -15,7 +15,7 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.dlpack cimport DLPACK_BOOL, DLPACK_COMPLEX, DLPACK_INT, DLPACK_UINT
 from cuplug._engine.interop.kinds cimport array_kind, call_getter
-from cuplug._engine.interop.libtorch cimport MAX_FREED, drop_strides
+from cuplug._engine.interop.libtorch cimport MAX_FREED, drop_strides, is_traced, learn_traces
 from cuplug._engine.interop.reading cimport reading, set_unsupported, set_other
 
 from cuplug._engine.base.dtypes import BY_ID
@@ -47,6 +47,9 @@ cdef int check_torch(
 
 cdef int check_memory(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef size_t data = <size_t>a.tensor.data + a.tensor.byte_offset
+    learn_traces()
+    if is_traced():
+        return set_foreign(r, a, ("torch", "a tensor in torch.jit.trace"))
     if data >= MAX_FREED or cuplug_n_elements(&a.tensor) <= 0:
         return 0
     text = advice_on_tensor(<object>obj)

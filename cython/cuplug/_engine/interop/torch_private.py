@@ -22,19 +22,23 @@ Without those of kernels in C, calls go through kernels in Python.
 | `_C._enter_dual_level`, `_C._exit_dual_level`, `_VF._make_dual` | a dual number, as \
   `torch.autograd.forward_ad` imports much | `forward_ad.make_dual` |
 | `_C._IncludeDispatchKeyGuard` | a check of libtorch's functions | none |
+| `_C._ExcludeDispatchKeyGuard`, `_C._parse_dispatch_key` | what `torch.jit.trace` is not to \
+  record | none |
 | `Tensor._make_wrapper_subclass` | a tensor whose operations raise | none |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from operator import attrgetter
 from typing import Any
 
 import torch
 import torch._functorch.utils
 from torch.autograd import forward_ad
+
+from cuplug._engine.interop.libtorch import is_tracing
 
 
 def _required(name: str) -> Any:
@@ -107,6 +111,14 @@ def number_of(name: str) -> int:
 def key_included(name: str) -> AbstractContextManager[Any]:
     """Return a block in which a dispatch key is included."""
     return torch._C._IncludeDispatchKeyGuard(getattr(_Key, name))  # type: ignore[no-any-return]
+
+
+def untraced() -> AbstractContextManager[Any]:
+    """Return a block in which `torch.jit.trace` records nothing."""
+    if not is_tracing():
+        return nullcontext()
+    tracer = torch._C.DispatchKeySet(torch._C._parse_dispatch_key("Tracer"))
+    return torch._C._ExcludeDispatchKeyGuard(tracer)  # type: ignore[no-any-return]
 
 
 @contextmanager

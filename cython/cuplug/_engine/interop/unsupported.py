@@ -63,10 +63,18 @@ def _of_transform(x: Any) -> str | None:
 
 
 def advice_on_tensor(x: Any) -> str | None:
-    """Return what a tensor of PyTorch without plain memory is, and what to pass in its place."""
+    """Return what a tensor of PyTorch or array of JAX without plain memory is, and what to pass."""
+    if _is_deleted(x):
+        return "an array of JAX that was deleted or donated (pass one that still has its memory)"
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
     is_tensor = isinstance(tensor, type) and isinstance(x, tensor)
     return _of_memory(x) if is_tensor else None
+
+
+def _is_deleted(x: Any) -> bool:
+    array = getattr(sys.modules.get("jax"), "Array", None)
+    is_array = isinstance(array, type) and isinstance(x, array)
+    return bool(is_array and x.is_deleted())
 
 
 def _of_memory(x: Any) -> str | None:

@@ -14,11 +14,13 @@ from torch import library
 
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.call.output_tuples import all_outputs, named_outputs
+from cuplug._engine.interop.libtorch import is_tracing
 from cuplug._engine.interop.torch_private import (
     OpNamespace,
     add_kernel,
     has_dual_level,
     is_transformed,
+    untraced,
 )
 from cuplug._engine.lookup.find import find
 from cuplug._engine.signature.call_signature import are_alike, by_name
@@ -46,7 +48,8 @@ def register(operator: Operator) -> Registered:
     known = _registered.get(operator)
     if known is None:
         with _lock:
-            known = _registered.get(operator) or _define(operator)
+            with untraced():  # what making it computes is no part of a program
+                known = _registered.get(operator) or _define(operator)
             _registered[operator] = known
     return known
 
@@ -240,7 +243,7 @@ def _is_unrecorded(x: Any) -> bool:
     """Say whether tensors that require grad are as any other now: inside torch.no_grad()."""
     if isinstance(x, (list, tuple)):
         return all(map(_is_unrecorded, x))
-    if torch.is_grad_enabled() or has_dual_level() or is_transformed():
+    if torch.is_grad_enabled() or has_dual_level() or is_transformed() or is_tracing():
         return False
     return not isinstance(x, torch.Tensor) or type(x) in (torch.Tensor, torch.nn.Parameter)
 

@@ -142,6 +142,12 @@ class Fused(FusedCall):
             raise pickle.PicklingError(f"fuse: {self._name}: expected {wanted}") from None
         return fuse, (PublicCall(pickle.loads, cloudpickle.dumps(self.function)),)
 
+    def __copy__(self) -> Fused:
+        return self  # as functions are; so objects that hold one are copied without cloudpickle
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Fused:
+        return self
+
     def _is_global(self) -> bool:
         """Say whether other processes can import it: those of a cluster have another `__main__`."""
         name = str(getattr(self.function, "__module__", "__main__"))

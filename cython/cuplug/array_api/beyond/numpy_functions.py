@@ -12,7 +12,7 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._source.expressions.functions import named
-from cuplug.array_api.beyond import numpy_linalg
+from cuplug.array_api.beyond import numpy_creation, numpy_linalg
 from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
 
 standard = import_module("cuplug.array_api")
@@ -31,8 +31,8 @@ _BY_ATTRIBUTES = {
     *("array2string", "array_repr", "array_str", "imag", "iscomplexobj", "isrealobj", "ndim"),
     *("real", "shape", "size"),
 }
-# They are called with `like=`, which does not say where.
-_CREATING = {"arange", "asarray", "empty", "eye", "full", "identity", "ones", "zeros"}
+# They are called with `like=`.
+_CREATING = {*numpy_creation.__all__}
 # It writes elements of the host to files, or compares addresses.
 _OF_THE_HOST = {"save", "savetxt", "savez", "savez_compressed"}
 _OF_THE_HOST |= {"may_share_memory", "shares_memory"}
@@ -69,14 +69,17 @@ _ADAPTED: dict[str, Any] = {
 }
 
 
-def call_numpy(function: Any, types: Any, args: Any, keywords: Any) -> Any:
+def call_numpy(array: Array, function: Any, types: Any, args: Any, keywords: Any) -> Any:
     """Return what a function of NumPy's gives for cuplug's arrays, as one of these.
 
-    Others than those of `cuplug.array_api` raise TypeError, on the host as on a GPU.
+    `array` is one of them, or that of `like=`. Functions that `cuplug.array_api` does not have
+    raise TypeError, on the host as on a GPU.
     """
     if not all(issubclass(x, (Array, np.ndarray)) for x in types):
         return NotImplemented
     name = function.__name__
+    if name in _CREATING and function.__module__ == "numpy":
+        return getattr(numpy_creation, name)(array.device, *args, **keywords)
     if name.endswith("_like"):
         return _new_like(name.removesuffix("_like"), *args, **keywords)
     own = _own(function)

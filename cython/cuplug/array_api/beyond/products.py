@@ -61,7 +61,14 @@ def kron(x1: Array, x2: Array, /) -> Array:
 # ---- Einstein's notation -------------------------------------------------------------------------
 
 
-def einsum(subscripts: str, /, *operands: Array, optimize: Any = "greedy") -> Array:
+def einsum(
+    subscripts: str,
+    /,
+    *operands: Array,
+    dtype: Any = None,
+    casting: Any = "safe",
+    optimize: Any = "greedy",
+) -> Array:
     """Return a sum of products, as "ij,jk->ik" describes it: NumPy's on the host.
 
     Parameters
@@ -70,6 +77,10 @@ def einsum(subscripts: str, /, *operands: Array, optimize: Any = "greedy") -> Ar
         Letters for the dimensions of each operand, "..." for those that broadcast; and after "->"
         those of the result. Without it the letters that occur once, in order.
     *operands : Array
+    dtype : optional
+        What is computed with, and the dtype of the result.
+    casting : default "safe"
+        What conversions to `dtype` are allowed, as NumPy names them.
     optimize : default "greedy"
         How `numpy.einsum_path` orders three operands or more.
     """
@@ -77,7 +88,13 @@ def einsum(subscripts: str, /, *operands: Array, optimize: Any = "greedy") -> Ar
         checked("einsum", "operands", x)
     if not isinstance(subscripts, str) or not operands:
         raise TypeError("einsum: got no subscripts as text and no operands, expected both")
-    dtype = result_type(*operands)
+    common = result_type(*operands)
+    dtype = common if dtype is None else np.dtype(dtype)
+    if not np.can_cast(common, dtype, casting):
+        wanted = f"one that {common} becomes ({casting})"
+        raise TypeError(f"einsum: dtype: got {dtype}, expected {wanted}")
+    if dtype != common:
+        operands = tuple(astype(x, dtype) for x in operands)
     if all(x.device.type == "cpu" for x in operands):
         found = np.einsum(subscripts, *[x.numpy() for x in operands], optimize=optimize)
         return astype(on_host(np.asarray(found)), dtype, copy=False)
