@@ -159,6 +159,15 @@ CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, const cuplug_a
                           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+/* Whether a string names a type variable whose dtype is known, which `to` becomes then. */
+static int is_variable(const cuplug__match *m, const char *name, cuplug_argument *to) {
+  const int32_t v = cuplug__variable_of(m->s, name);
+  if (v < 0 || !(m->known_types >> v & 1)) return 0;
+  to->kind = CUPLUG_ARGUMENT_DTYPE;
+  to->scalar.dtype = cuplug__dtype_of(m->types[v]);
+  return 1;
+}
+
 /* The bit of the dtype that an argument names; 0: it names none, or several. */
 static uint64_t bit_of_dtype(const cuplug_argument *a) {
   if (a->kind == CUPLUG_ARGUMENT_DTYPE) return cuplug__dtype_bit(cuplug__id_of(a->scalar.dtype));
@@ -172,6 +181,8 @@ static int match_dtype(cuplug__match *m, int32_t i, const cuplug_argument *a, cu
   const int32_t v = x->type_variable;
   cuplug_argument by_default = {.kind = (uint32_t)x->default_kind, .scalar = x->default_value};
   if (a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default) a = &by_default;
+  if (a->kind == CUPLUG_ARGUMENT_STRING && is_variable(m, a->scalar.s, &by_default))
+    a = &by_default;
   const uint64_t bit = bit_of_dtype(a);
   if (!(bit & m->s->variables[v].dtypes)) return refuse_dtype(m, i, a);
   const uint32_t type = cuplug_dtype_id(cuplug__dtype_number(bit));

@@ -2,6 +2,7 @@
 #include "signature/parser.h"
 
 #include "base/dtype.h"
+#include "signature/names.h"
 #include "base/near.h"
 #include "base/status.h"
 
@@ -259,12 +260,16 @@ int cuplug__parse_words(cuplug__parser *p, uint32_t allowed, uint32_t *found) {
 
 /* ---- Defaults -------------------------------------------------------------------------------- */
 
+/* A dtype, or the name of a type variable, as a string. */
 static int parse_dtype(cuplug__parser *p, cuplug_parameter *x) {
-  static const char *const wanted = "a default is expected: a dtype";
+  static const char *const wanted = "a default is expected: a dtype, or a type variable above";
   const char *name;
   cuplug__skip_space(p);
   const char *at = p->at;
   if (cuplug__parse_name(p, &name, wanted)) return CUPLUG_ERROR_VALUE;
+  x->default_kind = CUPLUG_ARGUMENT_STRING;
+  x->default_value.s = name;
+  if (cuplug__variable_of(p->s, name) >= 0) return CUPLUG_OK;
   const uint64_t bits = cuplug__dtype_bits(name);
   if (!bits || bits & (bits - 1)) return cuplug__parse_fail(p, at, wanted);
   x->default_value.dtype = cuplug__dtype_of(cuplug_dtype_id(cuplug__dtype_number(bits)));
@@ -321,6 +326,17 @@ static int scalar_takes(uint64_t dtypes, const cuplug_parameter *x) {
   return 1;
 }
 
+/* Of the variable that a default names, those that an array before it is always given. */
+static uint64_t dtypes_by_default(const cuplug_signature *s, const cuplug_parameter *x) {
+  if (x->default_kind == CUPLUG_ARGUMENT_DTYPE)
+    return cuplug__dtype_bit(cuplug__id_of(x->default_value.dtype));
+  const int32_t v = cuplug__variable_of(s, x->default_value.s);
+  for (const cuplug_parameter *y = s->parameters; y < x; y++)
+    if (y->type_variable == v && y->kind <= CUPLUG_PARAMETER_INOUT && !y->has_default)
+      return s->variables[v].dtypes;
+  return 0;
+}
+
 int cuplug__fits_default(const cuplug_signature *s, const cuplug_parameter *x) {
   const uint64_t dtypes = x->type_variable < 0 ? 0 : s->variables[x->type_variable].dtypes;
   if (x->default_kind == CUPLUG_ARGUMENT_NONE) return 1;
@@ -332,7 +348,7 @@ int cuplug__fits_default(const cuplug_signature *s, const cuplug_parameter *x) {
   case CUPLUG_PARAMETER_SCALAR:
     return scalar_takes(dtypes, x);
   case CUPLUG_PARAMETER_DTYPE:
-    return (dtypes & cuplug__dtype_bit(cuplug__id_of(x->default_value.dtype))) != 0;
+    return (dtypes & dtypes_by_default(s, x)) != 0;
   default:
     return 0;
   }

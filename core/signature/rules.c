@@ -256,8 +256,13 @@ static int count_dims(const cuplug_parameter *x, int *groups, uint64_t *names) {
   return n;
 }
 
+static int has_guarantee(const cuplug_parameter *x) {
+  return x->has_unit_stride || x->address_mask || x->is_contiguous;
+}
+
 /* An output that is like an input has as many dimensions, whatever their number is. An array with a
- * guarantee may be passed as a copy, in another order. */
+ * guarantee may be passed as a copy, in another order; an output has the input's, which may be any.
+ */
 static int check_like(const cuplug_signature *s, const cuplug_parameter *x, cuplug_error *error) {
   const cuplug_parameter *like = &s->parameters[x->like - 1];
   const char *name = *x->name ? x->name : "output";
@@ -270,7 +275,12 @@ static int check_like(const cuplug_signature *s, const cuplug_parameter *x, cupl
                         "signature: %s: got other dimensions than those of %s, expected as many: "
                         "it is like %s",
                         name, like->name, like->name);
-  if (!like->has_unit_stride && !like->address_mask && !like->is_contiguous) return CUPLUG_OK;
+  if (has_guarantee(x))
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "signature: %s: got guarantees of it, expected none: it is laid out like "
+                        "%s, in any order",
+                        name, like->name);
+  if (!has_guarantee(like)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                       "signature: %s: got guarantees of %s, expected none: where they do not hold, "
                       "a copy in C order is passed, which the output cannot be like",

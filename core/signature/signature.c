@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "signature/conditions.h"
 #include "signature/formula.h"
+#include "signature/names.h"
 #include "signature/parser.h"
 #include "signature/rules.h"
 
@@ -284,9 +285,8 @@ static int parse_outputs(parser *p) {
 
 /* The dtypes of one bound, "T: float32 | float64", after the colon. */
 static int parse_bound(parser *p, const char *name, const char *at) {
-  int32_t k = 0;
-  while (k < p->s->n_variables && strcmp(p->s->variables[k].name, name)) k++;
-  if (k == p->s->n_variables) return fail(p, at, "this type variable is not used above");
+  const int32_t k = cuplug__variable_of(p->s, name);
+  if (k < 0) return fail(p, at, "this type variable is not used above");
   if (p->s->variables[k].dtypes) return fail(p, at, "this type variable is bound twice");
   do {
     cuplug__skip_space(p);

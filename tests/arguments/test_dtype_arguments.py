@@ -53,6 +53,27 @@ def test_defaults(ops):
     assert ops.cast(cuplug.asarray(X)).dtype == np.float32
 
 
+def test_the_dtype_of_an_array_by_default(ops):
+    parameter = inspect.signature(ops.recast).parameters["to"]
+    assert parameter.default == "T"
+    for _ in range(2):
+        for dtype in ("float32", "float64"):
+            x = X.astype(dtype)
+            for to in ({}, {"to": "T"}, {"to": dtype}):
+                assert ops.recast(x, **to).dtype == dtype
+                spec = ArraySpec(dtype, (2,))
+                found = walk(signatures_of(ops.recast), [spec, *to.values()]).outputs[0]
+                assert found.dtype == dtype
+            assert ops.recast.infer(ArraySpec(dtype, (2,))).outputs[0].dtype == dtype
+    integers = X.astype("int32")
+    message = r"^recast: to: got the dtype int32, expected float32 [|] float64$"
+    with pytest.raises(TypeError, match=message):
+        ops.recast(integers)
+    assert ops.recast(integers, "float64").tolist() == [[1, -2, 3]]
+    with pytest.raises(TypeError, match='to: got the string "U", expected float32'):
+        ops.recast(X, "U")
+
+
 def test_dtypes_in_turn(ops):
     """What is kept of one call does not decide the next."""
     for name in [*NAMES, *reversed(NAMES)] * 3:
@@ -136,6 +157,16 @@ def test_arguments_for_tests(ops):
 
     check()
     assert seen == {*NAMES}
+
+    @settings(max_examples=60, database=None)
+    @given(testing.arguments(ops.recast))
+    def check_default(arguments):
+        y = ops.recast(**arguments)
+        seen.add("to" in arguments)
+        assert y.dtype == arguments.get("to", arguments["x"].dtype)
+
+    check_default()
+    assert seen >= {True, False}
     sized = sized_arguments(parse(ops.fill.signatures[0]), 4000)
     assert sized["to"] == "float32"
 
@@ -148,6 +179,7 @@ def test_on_a_gpu(run_fake, dtypes_file):
         assert y.dtype == name and y.tolist() == [0, 1, 2, 3, 4]
         y = gpu.cast(cuplug.asarray(x, device="cuda"), np.dtype(name))
         assert y.dtype == name and y.numpy().tolist() == [0, 1, 2, 3, 4]
+    assert gpu.recast(cuplug.asarray(x, device="cuda")).dtype == "float32"
     assert counts().misuses == 0
     """
     run_fake(textwrap.dedent(body), plugin=dtypes_file)
@@ -160,6 +192,10 @@ def test_on_a_gpu(run_fake, dtypes_file):
         ("f(to: dtype = int8) -> to[3] where to: floating", "to: this default does not fit its"),
         ("f(to: dtype = None) -> to[3] where to: any", "a default is expected: a dtype"),
         ("f(to: dtype = floating) -> to[3] where to: any", "a default is expected: a dtype"),
+        ("f(x: T[n], to: dtype = U) -> to[n] where T: any, to: any", "or a type variable above"),
+        ("f(x: T[n], to: dtype = T) -> to[n] where T: integer, to: floating", "to: this default"),
+        ("f(x: T[n] = None, to: dtype = T) -> to[3] where T: any, to: any", "has the dtype T"),
+        ("f(to: dtype = to) -> to[3] where to: any", "to: this default does not fit its type"),
         ("f(a: to, to: dtype) -> to[3] where to: any", "has the dtype to"),
         ("f(int8: dtype) -> int8[3]", "a name that is no dtype's is expected"),
         ("f(to: dtype, n: int) -> float32[to] where to: any", "to: arithmetic wants a scalar"),

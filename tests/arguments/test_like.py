@@ -219,6 +219,13 @@ AN_ARRAY = "an array parameter that is always given is expected"
             "f(x: float32[n]) -> float32[n] like x where align(x) >= 16",
             "output: got guarantees of x, expected none",
         ),
+        *(
+            (
+                f"f(x: float32[m, n]) -> y: float32[m, n] like x where {guarantee}",
+                "y: got guarantees of it, expected none: it is laid out like x, in any order",
+            )
+            for guarantee in ("stride(y, -1) == 1", "align(y) >= 16", "contiguous(y)")
+        ),
     ],
 )
 def test_ill_formed(text, message):

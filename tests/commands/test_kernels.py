@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug test` on twelve kernels: nothing is wrong with them, and each planted defect is found."""
+"""`cuplug test` on 18 kernels: nothing is wrong with them, and each planted defect is found."""
 
 import pytest
 from cuplug._integration.commands.property_runner import try_all
@@ -17,6 +17,7 @@ SAME, INPUTS, BESIDE, LAYOUTS, FILLED = (
     "layouts",
     "out= filled",
 )
+READS, EXPECTED = "memory beside inputs", "expected results"
 # Which check finds the first, the second and the third defect.
 FOUND = {
     "rms_norm": (FILLED, BESIDE, INPUTS),
@@ -32,6 +33,14 @@ FOUND = {
     "look_up": (INPUTS, FILLED, SAME),
     "blend": (FILLED, BESIDE, INPUTS),
 }
+FOUND_FURTHER = {
+    "adam": (EXPECTED, INPUTS, EXPECTED),
+    "select_where": (BESIDE, EXPECTED, READS),
+    "histogram": (FILLED, READS, EXPECTED),
+    "pool": (LAYOUTS, READS, EXPECTED),
+    "scan": ("independent", EXPECTED, FILLED),
+    "softplus": ("gradient", "in place", EXPECTED),
+}
 GUARDED = "CUDA: memory beside arrays"
 FOUND_ON_A_GPU = {
     "rms_norm": (GUARDED, GUARDED, GUARDED),
@@ -42,35 +51,43 @@ FOUND_ON_A_GPU = {
 
 @pytest.fixture
 def results_of(build_plugin):
-    """Return a function that tests the kernels with one defect."""
+    """Return a function that tests the kernels of a file with one defect."""
 
-    def results(defect, cuda=False, examples=10):
-        source = FOLDER / ("kernels.cu" if cuda else "kernels.c")
-        extra = [] if cuda else ["-lm"]
+    def results(file, defect, examples=10):
+        source = FOLDER / file
+        cuda = source.suffix == ".cu"
+        extra = [] if cuda else ["-Wl,--no-as-needed", "-lstdc++", "-lm"]
         defines = [f"DEFECT={defect}"]
-        path = build_plugin(source, "kernels", defines=defines, cuda=cuda, extra=extra)
+        path = build_plugin(source, source.stem, defines=defines, cuda=cuda, extra=extra)
         return try_all(str(path), examples, fixture=FIXTURE)
 
     return results
 
 
-def test_nothing_is_wrong_with_the_kernels(results_of):
-    results = results_of(0)
-    assert [r for r in results if not (r.ok and r.tried)] == []
-    assert {r.operator for r in results} == {*FOUND, "plan_of"}
+FILES = {"kernels.c": (FOUND, {"plan_of"}), "further.cpp": (FOUND_FURTHER, {"softplus_backward"})}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_nothing_is_wrong_with_the_kernels(results_of, file):
+    results = results_of(file, 0)
+    assert [(r.operator, r.property, r.text) for r in results if not (r.ok and r.tried)] == []
+    found, others = FILES[file]
+    assert {r.operator for r in results} == {*found, *others}
     assert all(r.calls == r.accepted for r in results)
 
 
 @pytest.mark.parametrize("defect", [1, 2, 3])
-def test_each_defect_is_found(results_of, defect):
-    failed = {(r.operator, r.property) for r in results_of(defect) if not r.ok}
-    assert {(name, found[defect - 1]) for name, found in FOUND.items()} <= failed
-    assert {name for name, _ in failed} == {*FOUND}
+@pytest.mark.parametrize("file", FILES)
+def test_each_defect_is_found(results_of, file, defect):
+    failed = {(r.operator, r.property) for r in results_of(file, defect) if not r.ok}
+    found, _ = FILES[file]
+    assert {(name, checks[defect - 1]) for name, checks in found.items()} <= failed
+    assert {name for name, _ in failed} == {*found}
 
 
 @pytest.mark.gpu
 def test_nothing_is_wrong_with_the_kernels_on_a_gpu(results_of):
-    results = results_of(0, cuda=True)
+    results = results_of("kernels.cu", 0)
     assert [r for r in results if not r.ok] == []
     assert {r.operator for r in results if r.accepted} == {*FOUND_ON_A_GPU}
 
@@ -78,13 +95,13 @@ def test_nothing_is_wrong_with_the_kernels_on_a_gpu(results_of):
 @pytest.mark.gpu
 @pytest.mark.parametrize("defect", [1, 2, 3])
 def test_each_defect_is_found_on_a_gpu(results_of, defect):
-    failed = {(r.operator, r.property) for r in results_of(defect, cuda=True) if not r.ok}
+    failed = {(r.operator, r.property) for r in results_of("kernels.cu", defect) if not r.ok}
     assert {(name, found[defect - 1]) for name, found in FOUND_ON_A_GPU.items()} <= failed
 
 
 @pytest.mark.gpu
 def test_an_illegal_address_ends_only_its_check(results_of):
-    results = [r for r in results_of(1, cuda=True) if r.operator == "rows"]
+    results = [r for r in results_of("kernels.cu", 1) if r.operator == "rows"]
     bad = [r for r in results if r.property == "CUDA: bad arguments"]
     assert [r.ok for r in bad] == [True]  # it launches nothing
     (memcheck,) = [r for r in results if "memcheck" in r.property] or [None]

@@ -42,6 +42,9 @@ def test_dtypes_of_pytorch(torch, dtypes, function):
     assert str(function(dtypes.cast).packet.default._schema).count("ScalarType? dtype=None") == 1
     with pytest.raises(TypeError, match="cast: dtype: got the dtype int16, expected float32 | "):
         dtypes.cast(x, torch.int16)
+    for call in (dtypes.recast, function(dtypes.recast)):
+        assert call(x.double()).dtype == torch.float64
+        assert call(x.double(), to=torch.float32).dtype == torch.float32
 
 
 def test_compiled_by_pytorch(torch, dtypes, function):
@@ -53,6 +56,10 @@ def test_compiled_by_pytorch(torch, dtypes, function):
     dynamic = torch.compile(lambda x: cast(x, torch.float64), backend="eager", dynamic=True)
     for n in (2, 5):
         assert dynamic(torch.ones(n)).dtype == torch.float64
+    recast = function(dtypes.recast)
+    compiled = torch.compile(lambda x: recast(x * 2) + 1, backend="eager", fullgraph=True)
+    for x in (torch.ones(3), torch.ones(2, dtype=torch.float64)):
+        torch.testing.assert_close(compiled(x), x * 2 + 1)
     mapped = torch.vmap(lambda x: cast(x, torch.float64))(torch.ones(2, 3))
     assert mapped.dtype == torch.float64
 
@@ -105,6 +112,9 @@ def test_dtypes_of_jax(dtypes):
         assert y.tolist() == [1, -2, 3]
     assert dtypes.cast(X, jax.numpy.float64).dtype == np.float64
     assert cast(x).dtype == "float32"
+    recast = cuplug.jax.Function(dtypes.recast)
+    assert jax.jit(recast)(x).dtype == "float32"
+    assert jax.jit(lambda x: recast(x.astype("int32"), "float32"))(x).tolist() == [1, -2, 3]
     mapped = jax.vmap(lambda x: cast(x, "int32"))(jax.numpy.ones((2, 3)))
     assert (mapped.dtype, mapped.shape) == ("int32", (2, 3))
     with pytest.raises(TypeError, match="cast: dtype: "):

@@ -49,7 +49,7 @@ cdef int check_memory(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef size_t data = <size_t>a.tensor.data + a.tensor.byte_offset
     learn_traces()
     if is_traced():
-        return set_foreign(r, a, ("torch", "a tensor in torch.jit.trace"))
+        return set_unsupported(r, a, ("torch", "a tensor in torch.jit.trace"))
     if data >= MAX_FREED or cuplug_n_elements(&a.tensor) <= 0:
         return 0
     text = advice_on_tensor(<object>obj)

@@ -249,6 +249,14 @@ def _compare_formulas(match: _Match) -> None:
 # ---- Other parameters ----------------------------------------------------------------------------
 
 
+def _dtype_of_variable(match: _Match, name: Any) -> str | None:
+    """Return the dtype of the type variable of a name, if it is known."""
+    for number, (known, _) in enumerate(match.signature.variables):
+        if name and name == known:
+            return match.types.get(number)
+    return None
+
+
 def _value(match: _Match, x: Parameter, value: Any, is_given: bool) -> Any:
     if not is_given and not x.has_default:
         raise NoMatch(f"{x.name}: it is missing")
@@ -257,7 +265,7 @@ def _value(match: _Match, x: Parameter, value: Any, is_given: bool) -> Any:
     if x.kind == "handle":
         fits = True  # the core says whose it is
     elif x.kind == "dtype":
-        value = dtype_name(value)
+        value = dtype_name(value) or _dtype_of_variable(match, value)
         fits = value in match.signature.dtypes(x)
         fits = fits and match.types.setdefault(x.type_variable, value) == value
     elif x.kind in ("string", "choice"):

@@ -10,6 +10,7 @@ import numpy as np
 from cuplug._engine.cuda.devices import synchronize
 from cuplug._engine.discovery.table import read_table
 from cuplug._integration.commands.properties import (
+    BESIDE,
     EPSILONS,
     LAYOUTS,
     Arguments,
@@ -59,7 +60,7 @@ class Window:
         room, x = self.room.numpy(), self.host.array
         end = self.n_before + x.nbytes
         for side, zone in (("before", room[: self.n_before]), ("after", room[end:])):
-            assert (zone == 0xA5).all(), f"device memory {side} {what} was written"
+            assert (zone == BESIDE).all(), f"device memory {side} {what} was written"
         return room[self.n_before : end].view(x.dtype).reshape(x.shape)
 
 

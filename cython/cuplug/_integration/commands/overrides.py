@@ -222,7 +222,7 @@ class Makers:
 
     def _by_function(self, x: Parameter, name: str, names: dict[str, Any]) -> Any:
         """Call a function of the fixture; what is not an array or a number is made in each call."""
-        function = getattr(_module(self.file), name)
+        function = getattr(module_at(self.file), name)
 
         def make(device: str) -> Any:
             random = np.random.default_rng(0)
@@ -255,7 +255,8 @@ class Makers:
 
 
 @cache
-def _module(file: str) -> Any:
+def module_at(file: str) -> Any:
+    """Return the module of a fixture, which is run once."""
     spec = importlib.util.spec_from_file_location("fixture", file)
     assert spec
     assert spec.loader

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,20 @@ Arguments = dict[str, Any]
 Array = np.ndarray[Any, Any]
 
 GUARD_BYTES = 64
+BESIDE = 0xA5  # each byte of guard zones
+# Bytes beside inputs that no result depends on: numbers of both signs, large and 0, and NaN.
+FILLS = (0x00, 0x47, 0xC7, 0xFF)
 EPSILONS = 64  # by which two sides may differ, of the largest value
 
 
 class Guarded:
     """A copy of an array between guard zones, `shift` bytes past a multiple of 16."""
 
-    def __init__(self, x: Array, shift: int = 0, fill: int | None = None) -> None:
+    def __init__(
+        self, x: Array, shift: int = 0, fill: int | None = None, beside: int = BESIDE
+    ) -> None:
         at = GUARD_BYTES + shift
-        room = np.full(x.nbytes + 2 * at + 16, 0xA5, np.uint8)
+        room = np.full(x.nbytes + 2 * at + 16, beside, np.uint8)
         at += -room.ctypes.data % 16
         self.zones = (room[:at], room[at + x.nbytes :])
         self.bytes = room[at : at + x.nbytes]
@@ -39,7 +45,7 @@ class Guarded:
     def check(self, what: str) -> None:
         """Check that nothing was written beside the array."""
         for side, zone in zip(("before", "after"), self.zones, strict=True):
-            assert (zone == 0xA5).all(), f"memory {side} {what} was written"
+            assert (zone == BESIDE).all(), f"memory {side} {what} was written"
 
 
 def with_arrays(arguments: Arguments, change: Callable[[Array], Any]) -> Arguments:
@@ -70,9 +76,14 @@ def arrays_of(arguments: Arguments) -> dict[str, Array]:
     return {name: x for name, x in named.items() if isinstance(x, np.ndarray)}
 
 
-def outcome(operator: Tried, arguments: Arguments, **keywords: Any) -> Any:
+def outcome(
+    operator: Tried,
+    arguments: Arguments,
+    copy: Callable[[Array], Array] = np.copy,
+    **keywords: Any,
+) -> Any:
     """Call; return the arrays that the call gave or changed, or the type of what it raised."""
-    given = with_arrays(arguments, np.copy)
+    given = with_arrays(arguments, copy)
     changed = inouts(operator.signatures, given)
     try:
         result = operator(**given, **keywords)
@@ -182,6 +193,17 @@ def leaves_inputs_alone(operator: Tried, arguments: Arguments, device: str = "cp
         x.check(name)
         same = id(x.array) in changed or x.array.tobytes() == before.tobytes()
         assert same, f"input {name} was written"
+
+
+def reads_inputs_alone(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
+    """Results do not depend on the memory beside inputs and in-out arrays."""
+
+    def between(beside: int, x: Array) -> Array:
+        return Guarded(x, beside=beside).array
+
+    wanted, *others = [outcome(operator, arguments, partial(between, fill)) for fill in FILLS]
+    for other in others:
+        assert_same(other, wanted, 0, "other memory beside inputs")
 
 
 def takes_any_layout(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:

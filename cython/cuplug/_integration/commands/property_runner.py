@@ -142,10 +142,11 @@ def _check_pins(operators: tuple[Operator, ...], pins: dict[str, str]) -> None:
 
 
 def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -> list[Result]:
-    from cuplug._integration.commands.property_worker import BOTH, CUDA, DECLARED, HOST
+    from cuplug._integration.commands.promises import promised
+    from cuplug._integration.commands.property_worker import BOTH, CUDA, HOST
 
-    functions = function_names(options["fixture"])
-    for x in parse(options["signature"]).parameters:
+    functions, signature = function_names(options["fixture"]), parse(options["signature"])
+    for x in signature.parameters:
         if is_needed(operator, x, functions):
             text = (
                 f"not tried: no operator of the plugin returns handle[{x.tag}] without a handle; "
@@ -153,8 +154,7 @@ def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -
             )
             return [Result(*_place(options), "handles", True, text, tried=False)]
     results = []
-    said = operator.properties[operator.signatures.index(options["signature"])]
-    declared = [name for name in DECLARED if name in said]
+    declared = list(promised(operator, signature, functions))
     if "cpu" in operator.sides:
         results += _try([*HOST, *declared], options | {"device": "cpu"}, "accepted calls")
     if "cuda" in operator.sides and not has_gpu:

@@ -32,7 +32,19 @@ from cuplug._integration.author.gradient_arguments import Gradients, misfit
 from cuplug._integration.commands import cuda_properties as cuda
 from cuplug._integration.commands import properties as host
 from cuplug._integration.commands.differentiation import gradient_agrees, linear_agrees
-from cuplug._integration.commands.overrides import Makers, Range, read_pins
+from cuplug._integration.commands.overrides import (
+    Makers,
+    Range,
+    function_names,
+    module_at,
+    read_pins,
+)
+from cuplug._integration.commands.promises import (
+    gives_what_is_expected,
+    is_independent,
+    promised,
+    works_in_place,
+)
 from cuplug._integration.commands.property_outcomes import LATE, Answers, Tried, made_for
 from cuplug.array_api.conversion import asarray
 from cuplug.errors import Error
@@ -54,6 +66,7 @@ class Property(NamedTuple):
 HOST = {
     "the same result again": Property(host.is_deterministic),
     "inputs left alone": Property(host.leaves_inputs_alone),
+    "memory beside inputs": Property(host.reads_inputs_alone, "more"),
     "memory beside outputs": Property(host.keeps_to_outputs),
     "layouts": Property(host.takes_any_layout),
     "out= filled": Property(host.fills_outputs),
@@ -77,10 +90,13 @@ BOTH = {
     "CUDA against host": Property(cuda.sides_agree),
     "CUDA against host, large": Property(cuda.sides_agree, "large"),
 }
-# Of rows that declare them, by the name of what is declared.
+# Of rows that `promised` has them of.
 DECLARED = {
     "gradient": Property(gradient_agrees, "declared"),
     "linear": Property(linear_agrees, "declared"),
+    "in place": Property(works_in_place, "declared"),
+    "independent": Property(is_independent, "declared"),
+    "expected results": Property(gives_what_is_expected, "declared"),
 }
 PROPERTIES = HOST | CUDA | BOTH | DECLARED
 
@@ -95,6 +111,7 @@ class Trial:
         self.made = Makers(
             self.operator, options["fixture"], options["pins"], options["device"]
         ).of(self.signature)
+        self.functions = function_names(options["fixture"])
         self.row = self.operator.signatures.index(self.signature.text)
         self.gradients = Gradients(self.operator)
         self.options = options
@@ -139,7 +156,11 @@ class Search:
         self.declared = ""  # what of the row was checked
         if self.kind == "declared":
             check = partial(check, signature=trial.signature.text)
-            self.declared = f"checked: {trial.operator.properties[trial.row][name]}"
+            found = promised(trial.operator, trial.signature, trial.functions)
+            self.declared = f"checked: {found[name]}"
+            if check.func is gives_what_is_expected:
+                module = module_at(self.options["fixture"])
+                check = partial(check, expected=getattr(module, found[name]))
         self.until = self.options["until"]
         self.check = in_a_fork(check) if self.options["isolate"] else check
         self.answers = Answers()
