@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import cache
-from threading import Lock
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from cuplug._engine.adoption.description import (
 )
 from cuplug._engine.adoption.entry import define_adopted
 from cuplug._engine.adoption.prototypes import Prototypes, read_prototypes
+from cuplug._engine.adoption.watching import ThreadLock
 from cuplug._engine.base.libraries import open_library
 from cuplug._engine.base.public import PublicCall, public
 from cuplug._engine.base.validate import absolute
@@ -43,7 +43,7 @@ class Opened(NamedTuple):
 
 
 loaded: dict[str, Opened] = {}  # by path
-_locks: dict[str, Lock] = {}  # by path
+_locks: dict[str, ThreadLock] = {}  # by path
 # The library's path, names in it, and who calls these; alive for ever.
 _functions: list[tuple[str, list[str], AdoptedCall]] = []
 
@@ -123,7 +123,7 @@ def _adopt(
     library = _open(prototypes, path, opened, declared)
     found = {x: _find(prototypes, library, x, name) for x in _wanted(name, items)}
     op, adopted = _define(path, declared, name, items)
-    adopted.functions, adopted.library = found, opened.name
+    adopted.bind(found, opened.name)
     return op
 
 
@@ -151,7 +151,7 @@ def _define(path: str, declared: Declared, name: str, items: Items) -> tuple[Ope
     description = dict(items)
     adopted = AdoptedCall(name, description, read_prototypes(declared.prototypes))
     if adopted.is_locked:
-        adopted.lock = _locks.setdefault(path, Lock())
+        adopted.lock = _locks.setdefault(path, ThreadLock())
     made = _pickled(path, declared, name, items)
     op = define_adopted(adopted, plugin_name(path), path, description.get("doc", ""), made)
     if not declared.source:
@@ -284,5 +284,5 @@ def _rebind(path: str, opened: Opened) -> bool:
         library = _open(x.prototypes, path, opened)
         found.append({name: _find(x.prototypes, library, name, x.name) for name in names})
     for (_, x), functions in zip(stale, found, strict=True):
-        x.functions, x.library = functions, opened.name
+        x.bind(functions, opened.name)
     return bool(stale)

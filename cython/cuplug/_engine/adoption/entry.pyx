@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of functions that know nothing of cuplug: their definition, and the calls' way out."""
 
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
+from cuplug._engine.adoption.direct cimport (
+    MANY,
+    NOT_TAKEN,
+    Handle,
+    Program,
+    run_direct,
+    seen_call,
+)
+from cuplug._engine.adoption.programs cimport make_handle, make_program, take_handle
 from cuplug._engine.base.core cimport (
     CUPLUG_ROW_KEEPS_WHOLE,
-    cuplug_device,
     cuplug_element_bytes,
-    cuplug_error,
     cuplug_n_elements,
     cuplug_scalar,
     cuplug_tensor,
 )
-from cuplug._engine.base.core_call cimport cuplug_call, cuplug_term
+from cuplug._engine.base.core_call cimport cuplug_call
 from cuplug._engine.base.runtime_jit cimport (
     cuplug_definition_row,
     cuplug_entry_error,
@@ -24,7 +29,6 @@ from cuplug._engine.base.runtime_jit cimport (
 from cuplug._engine.base.status cimport raise_later
 from cuplug._engine.call.define cimport define
 from cuplug._engine.cuda.streams cimport order_streams, refuse_capture
-from cuplug._engine.signature.terms cimport allocate, set_term
 
 
 cdef extern from "cuplug/entry.h" nogil:
@@ -32,23 +36,12 @@ cdef extern from "cuplug/entry.h" nogil:
     int cuplug_set_handle(const cuplug_call *call, void *handle)
 
 
-cdef extern from "internal/core.h":
-    ctypedef struct seen_call "cuplug_call":
-        cuplug_device device
-        void *stream
-        const cuplug_tensor *tensors
-        const cuplug_scalar *scalars
-        int n_tensors
-        int n_scalars
-        uint64_t none_mask
-        void *context
-
 ON_DEFAULT = "expected another: the function launches on the default stream"
 
 
 cdef object scalar_value(const cuplug_scalar *scalar, str member):
     if member == "h":
-        return <object><PyObject *>scalar.handle
+        return <object>(<const Handle *>scalar.handle).opaque
     if member == "f":
         return scalar.f
     if member == "s":
@@ -84,8 +77,7 @@ cdef int give_results(const cuplug_call *given, object adopted, object results) 
     """Hand on what a call has made: a handle, or the outputs of unknown sizes."""
     cdef int status = 0
     if adopted.makes_handle:
-        Py_INCREF(results)
-        return cuplug_set_handle(given, <void *><PyObject *>results)
+        return cuplug_set_handle(given, make_handle(results))
     for at, shape, address, _ in results:
         status = status or give_output(given, at, shape, address)
     return status
@@ -93,10 +85,8 @@ cdef int give_results(const cuplug_call *given, object adopted, object results) 
 
 cdef int close_handle(const cuplug_call *given, void *handle) noexcept with gil:
     """Destroy the object behind a handle, which no call uses any more."""
-    opaque = <object><PyObject *>handle
-    Py_DECREF(opaque)
     try:
-        opaque.close()
+        take_handle(<Handle *>handle).close()
         return 0
     except BaseException as raised:
         return raise_later(raised, cuplug_entry_error(given))
@@ -106,19 +96,52 @@ cdef tuple shape_of(const cuplug_tensor *x):
     return tuple([x.shape[axis] for axis in range(x.ndim)])
 
 
-cdef int run_adopted(const cuplug_call *given) noexcept with gil:
-    """An entry for either side. The function itself is called without Python's lock."""
+cdef int run_adopted(const cuplug_call *given) noexcept nogil:
+    """An entry for either side, without Python where a thunk is compiled."""
+    cdef const seen_call *call = <const seen_call *>given
+    cdef Program *program = <Program *>call.context
+    cdef int64_t numbers[MANY]
+    cdef int status = 0 if program.is_tried else prepare(given, program)
+    if status:
+        return status
+    if program.thunk != NULL:
+        for k in range(program.n_numbers):
+            status = get_number(given, program, k, &numbers[k])
+            if status:
+                return status
+        status = run_direct(program, call, numbers)
+        if status != NOT_TAKEN:
+            return status
+    return run_in_python(given, program)
+
+
+cdef int prepare(const cuplug_call *call, Program *program) noexcept with gil:
+    """Compile the thunk, at the first call."""
+    program.is_tried = True
+    try:
+        (<object>program.adopted).compile(<size_t>program)
+        return 0
+    except BaseException as raised:
+        return raise_later(raised, cuplug_entry_error(call))
+
+
+cdef int get_number(
+    const cuplug_call *call, const Program *program, int at, int64_t *number
+) noexcept nogil:
+    return cuplug_entry_number(call, &program.terms[at], b"arguments", program.types[at], number)
+
+
+cdef int run_in_python(const cuplug_call *given, Program *program) noexcept with gil:
+    """What is not done without Python, by cffi."""
     cdef const seen_call *call = <const seen_call *>given
     cdef bint on_default
     cdef int64_t number = 0
-    cdef const cuplug_term *terms
     cdef int status
-    adopted = <object>call.context
+    adopted = <object>program.adopted
     try:
         numbers = []
-        terms = <const cuplug_term *><size_t>adopted.terms_at
-        for k, (_, type) in enumerate(adopted.numbers):
-            status = cuplug_entry_number(given, &terms[k], b"arguments", type, &number)
+        for k in range(program.n_numbers):
+            status = get_number(given, program, k, &number)
             if status:
                 return status
             numbers.append(number)
@@ -146,10 +169,6 @@ def define_adopted(object adopted, str plugin, str path, str doc, object made):
 
     The numbers are those of `adopted.numbers`, pairs of a formula.Term and the id of a type.
     """
-    cdef cuplug_term *terms = <cuplug_term *>allocate(len(adopted.numbers), sizeof(cuplug_term))
-    for k, (term, _) in enumerate(adopted.numbers):
-        set_term(&terms[k], term)
-    adopted.terms_at = <size_t>terms
     cdef cuplug_definition_row row
     cdef bytes signature = adopted.text.encode()
     row.signature = signature
@@ -159,7 +178,7 @@ def define_adopted(object adopted, str plugin, str path, str doc, object made):
         row.host = run_adopted
     else:
         row.cuda = run_adopted
-    row.context = <void *><PyObject *>adopted
+    row.context = make_program(adopted)
     row.reshape = NULL
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
     row.implies_strides = 0
@@ -168,6 +187,4 @@ def define_adopted(object adopted, str plugin, str path, str doc, object made):
     row.close = NULL
     if adopted.makes_handle:
         row.close = close_handle
-    op = define(&row, 1, plugin, NULL, path, doc, made)
-    Py_INCREF(adopted)
-    return op
+    return define(&row, 1, plugin, NULL, path, doc, made)
