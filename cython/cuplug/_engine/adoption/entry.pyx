@@ -164,7 +164,9 @@ cdef int run_in_python(const cuplug_call *given, Program *program) noexcept with
         return raise_later(raised, cuplug_entry_error(<const cuplug_call *>call))
 
 
-def define_adopted(object adopted, str plugin, str path, str doc, object made):
+def define_adopted(
+    object adopted, str plugin, str path, str doc, object made, str gradient="", str linear=""
+):
     """Define an operator that calls `adopted.call(arrays, scalars, numbers, stream)`, for ever.
 
     The numbers are those of `adopted.numbers`, pairs of a formula.Term and the id of a type.
@@ -184,6 +186,9 @@ def define_adopted(object adopted, str plugin, str path, str doc, object made):
     row.implies_strides = 0
     row.scans = 0
     row.takes_handles = 1
+    cdef bytes gradient_text = gradient.encode(), linear_text = linear.encode()
+    row.gradient = <const char *>gradient_text if gradient else NULL
+    row.linear = <const char *>linear_text if linear else NULL
     row.close = NULL
     if adopted.makes_handle:
         row.close = close_handle

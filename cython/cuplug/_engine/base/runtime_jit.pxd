@@ -135,6 +135,8 @@ cdef extern from "runtime/define.h" nogil:
         uint32_t implies_strides
         uint32_t scans
         uint32_t takes_handles
+        const char *gradient
+        const char *linear
         int (*close)(const cuplug_call *call, void *handle) noexcept
 
     ctypedef struct cuplug_definition:
