@@ -84,7 +84,9 @@ def test_a_gradient_that_does_not_fit(library):
     signature = "square_backward(x: float64[n], other: float64[n]) -> grad_x: float64[n]"
     wrong = {"signature": signature, "arguments": "x, other, n, grad_x", "linear": ""}
     found = cuplug.adopt(library, changed("square_backward", **wrong))
-    with pytest.raises(ValueError, match="no parameter takes the gradient of a result: expected grad"):
+    with pytest.raises(
+        ValueError, match="no parameter takes the gradient of a result: expected grad"
+    ):
         find_gradient(found.square, 0)
 
 

@@ -139,7 +139,8 @@ def _adopt(
 
 def adopted_sibling(op: Operator, name: str) -> Operator | None:
     """Return the operator that computes the gradient of an adopted one, with it described."""
-    return _gradients.get(op, {}).get(name)
+    found = _gradients.get(op, {}).get(name)
+    return found if isinstance(found, Operator) else None
 
 
 def _wanted(name: str, items: Items) -> list[str]:
