@@ -22,6 +22,8 @@ typedef struct cuplug_definition_row {
   uint32_t takes_handles; /* 1: of operators in memory with the same origin; 0: it may take none */
   /* Closes the handle that the row makes; NULL: it makes none. */
   int (*close)(const cuplug_call *call, void *handle);
+  const char *gradient; /* properties of its note; NULL: it has none */
+  const char *linear;
 } cuplug_definition_row;
 
 typedef struct cuplug_definition {

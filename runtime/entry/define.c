@@ -20,6 +20,8 @@ static void write_row(FILE *stream, const cuplug_definition_row *row, const char
   if (row->close) fprintf(stream, "close=in_memory%c", 0);
   if (row->reshape) fprintf(stream, "reduces%c", 0);
   if (row->scans) fprintf(stream, "scans%c", 0);
+  if (row->gradient) fprintf(stream, "gradient=%s%c", row->gradient, 0);
+  if (row->linear) fprintf(stream, "linear=%s%c", row->linear, 0);
   uint32_t flag;
   const char *key;
   for (uint32_t at = 0; (key = core->flag_key(at, &flag)); at++)

@@ -181,6 +181,7 @@ def test_handles_of_code_that_was_replaced(build_plugin, tmp_path):
     place.write_bytes(library.read_bytes())
     found = cuplug.adopt(place, DESCRIPTION)
     counter = found.counter()
+    assert [found.next(counter), found.next(counter)] == [0, 1]
     (tmp_path / "new").write_bytes(library.read_bytes())
     (tmp_path / "new").rename(place)
     assert cuplug.reload() == (str(place),)

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import cache
-from threading import Lock
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -19,11 +18,13 @@ from cuplug._engine.adoption.description import (
     Declared,
     Items,
     check_description,
+    gradients_of,
     plugin_name,
     read_sidecar,
 )
 from cuplug._engine.adoption.entry import define_adopted
 from cuplug._engine.adoption.prototypes import Prototypes, read_prototypes
+from cuplug._engine.adoption.watching import ThreadLock
 from cuplug._engine.base.libraries import open_library
 from cuplug._engine.base.public import PublicCall, public
 from cuplug._engine.base.validate import absolute
@@ -43,7 +44,8 @@ class Opened(NamedTuple):
 
 
 loaded: dict[str, Opened] = {}  # by path
-_locks: dict[str, Lock] = {}  # by path
+_gradients: dict[Operator, dict[str, Operator | CallbackType]] = {}
+_locks: dict[str, ThreadLock] = {}  # by path
 # The library's path, names in it, and who calls these; alive for ever.
 _functions: list[tuple[str, list[str], AdoptedCall]] = []
 
@@ -79,6 +81,8 @@ def adopt(
         - `scratch`: memory that it works in, "work: float64[3 * n]".
         - `order`: "c" (without) or "fortran", for matrices by columns.
         - `lock`: "none" (without) or "library", for one thread at a time.
+        - `gradient`: the operator of the description that computes its gradient; `linear`: arrays
+          in which it is linear.
         - `doc`: one line.
 
     Returns
@@ -102,13 +106,14 @@ def adopt(
     declared, operators = check_description(os.fsdecode(path), description)
     opened = resolve(place)
     return SimpleNamespace(
-        **{name: _adopt(place, declared, name, items, opened) for name, items in operators.items()}
+        **{name: _adopt(place, declared, name, operators, opened) for name in operators}
     )
 
 
 def _adopt(
-    path: str, declared: Declared, name: str, items: Items, opened: Opened
+    path: str, declared: Declared, name: str, told: Mapping[str, Items], opened: Opened
 ) -> Operator | CallbackType:
+    items = told[name]
     try:
         prototypes = read_prototypes(declared.prototypes)
     except ValueError as error:
@@ -122,9 +127,20 @@ def _adopt(
         opened = opened._replace(name=f"{opened.name}: {declared.source}")
     library = _open(prototypes, path, opened, declared)
     found = {x: _find(prototypes, library, x, name) for x in _wanted(name, items)}
-    op, adopted = _define(path, declared, name, items)
-    adopted.functions, adopted.library = found, opened.name
+    gradients = gradients_of(name, told)
+    op, adopted = _define(path, declared, name, items, tuple(gradients.items()))
+    adopted.bind(found, opened.name)
+    if op not in _gradients:
+        _gradients[op] = {name: op}  # one may be its own gradient, or that of its gradient
+        own = {x: _adopt(path, declared, x, told, opened) for x in gradients}
+        _gradients[op] = own
     return op
+
+
+def adopted_sibling(op: Operator, name: str) -> Operator | None:
+    """Return the operator that computes the gradient of an adopted one, with it described."""
+    found = _gradients.get(op, {}).get(name)
+    return found if isinstance(found, Operator) else None
 
 
 def _wanted(name: str, items: Items) -> list[str]:
@@ -139,21 +155,27 @@ def _check(name: str, items: Items) -> None:
     Arguments(name, dict(items))
 
 
-def _pickled(path: str, declared: Declared, name: str, items: Items) -> PublicCall:
+def _pickled(
+    path: str, declared: Declared, name: str, items: Items, more: tuple[tuple[str, Items], ...] = ()
+) -> PublicCall:
     described: dict[str, Any] = {"prototypes": declared.prototypes, name: dict(items)}
+    described |= {x: dict(own) for x, own in more}
     if declared.source:
         described |= {"source": declared.source, "options": list(declared.options)}
     return PublicCall(PickledOperator, adopt, (path, described), name)
 
 
 @cache
-def _define(path: str, declared: Declared, name: str, items: Items) -> tuple[Operator, AdoptedCall]:
+def _define(
+    path: str, declared: Declared, name: str, items: Items, more: tuple[tuple[str, Items], ...]
+) -> tuple[Operator, AdoptedCall]:
     description = dict(items)
     adopted = AdoptedCall(name, description, read_prototypes(declared.prototypes))
     if adopted.is_locked:
-        adopted.lock = _locks.setdefault(path, Lock())
-    made = _pickled(path, declared, name, items)
-    op = define_adopted(adopted, plugin_name(path), path, description.get("doc", ""), made)
+        adopted.lock = _locks.setdefault(path, ThreadLock())
+    made = _pickled(path, declared, name, items, more)
+    texts = (description.get(x, "") for x in ("gradient", "linear"))
+    op = define_adopted(adopted, plugin_name(path), path, description.get("doc", ""), made, *texts)
     if not declared.source:
         _functions.append((path, _wanted(name, items), adopted))
     return op, adopted
@@ -284,5 +306,5 @@ def _rebind(path: str, opened: Opened) -> bool:
         library = _open(x.prototypes, path, opened)
         found.append({name: _find(x.prototypes, library, name, x.name) for name in names})
     for (_, x), functions in zip(stale, found, strict=True):
-        x.functions, x.library = functions, opened.name
+        x.bind(functions, opened.name)
     return bool(stale)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from cuplug._engine.adoption.arguments import CONSTANT, Arguments
@@ -44,7 +43,6 @@ class Adopted(Arguments):
         self.scratch_types = [self._scratch_type(x) for x in self.scratch]
         self.value = self._read_value()
         self.numbers: list[tuple[formula.Term, int]] = []
-        self.terms_at = 0
         self.kept: list[Any] = []  # constants, as the function is given them
         own = (*self.scope.signature.parameters, *self.scope.signature.outputs)
         self.names = {*(x.name for x in own), *self.scope.signature.dim_names}
@@ -60,7 +58,8 @@ class Adopted(Arguments):
         self.copied = self._not_const()
         self.by_rows = self._goes_by_rows()
         self.needs_shapes = self.by_rows or self.by_columns
-        self.lock: Any = nullcontext()
+        self.lock: Any = None
+        self.floats = self._find_floats()
 
     def _scratch_type(self, x: Scratch) -> Any:
         """Return the type of one element."""
@@ -296,6 +295,15 @@ class Adopted(Arguments):
         given |= {at for values in self.filled for source, at in values if source == "array"}
         given |= set(range(len(self.arrays))) if self.made else set()
         return sorted(given.difference(self.written)) if self.place == "host" else []
+
+    def _find_floats(self) -> list[int]:
+        """Return the scalars that the function gets as a `float`, whose range is smaller."""
+        pairs = list(zip(self.given, self.type.args, strict=True))
+        for given, own in zip(self.filled, self.scratch_types, strict=True):
+            kinds = members(own) if own.kind == "struct" else [own]
+            pairs += zip(given, kinds, strict=bool(given))
+        found = [at for (x, at), kind in pairs if x == "scalar" and _target(kind).cname == "float"]
+        return list(dict.fromkeys(found))
 
     def _goes_by_rows(self) -> bool:
         """Return whether the function is called once for each row of the loop dimensions.

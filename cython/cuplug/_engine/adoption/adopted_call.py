@@ -7,24 +7,52 @@ import math
 import os
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from cuplug._engine import provider
 from cuplug._engine.adoption.adopted import Adopted
-from cuplug._engine.adoption.callbacks import raise_pending, watching
 from cuplug._engine.adoption.opaque import Opaque
+from cuplug._engine.adoption.programs import accept, set_function, set_thunk
 from cuplug._engine.adoption.prototypes import LETTERS, fits, is_signed, members
 from cuplug._engine.adoption.scratch import UnknownOutput, make_scratch, size_of
+from cuplug._engine.adoption.watching import Watching, raise_pending
+from cuplug._engine.adoption.ways import SYMBOL, find_way
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.signature import formula
-from cuplug.errors import CudaError, PluginError
+from cuplug.errors import CompileError, CudaError, PluginError
 
 ALIGNMENT = 64  # of copies, as of memory that cuplug makes
 Array = tuple[int, int, tuple[int, ...]]  # address, number of elements, shape
 
 
 class AdoptedCall(Adopted):
-    """One function that can be called, once `functions` has those of the library."""
+    """One function that can be called, once `bind` has been given those of the library."""
+
+    program_at = 0  # what calls without Python go by, once they are compiled
+
+    def bind(self, functions: dict[str, Any], library: str) -> None:
+        """Call functions of a library from now on."""
+        self.functions, self.library = functions, library
+        if self.program_at:
+            set_function(self.program_at, self._address())
+
+    def _address(self) -> int:
+        return int(self.ffi.cast("uintptr_t", self.functions[self.function]))
+
+    def compile(self, program_at: int) -> None:
+        """Let calls go without Python from now on, where that can be and a compiler is there."""
+        way = find_way(self)
+        if way is None:
+            return
+        compiler: Any = provider("host compiler")
+        try:
+            thunk = compiler.compile_host(way.text, SYMBOL, {self.name: ""})
+        except (CompileError, OSError):
+            return
+        self.program_at = program_at
+        set_function(program_at, self._address())
+        set_thunk(program_at, thunk, way)
 
     def call(self, arrays: list[Array], scalars: list[Any], numbers: list[int], stream: int) -> Any:
         """Call the function; return the object behind a handle, or outputs of unknown sizes.
@@ -44,7 +72,7 @@ class AdoptedCall(Adopted):
             kept.append(self._fill_scratch(sources))
         if self.made:
             sources["made"] = [self._make_place()]
-        with self.lock, watching:
+        with self.lock or nullcontext(), Watching():
             for row in self._rows(addresses, arrays):
                 with self._in_columns(row, arrays) as addresses:
                     sources["array"] = addresses
@@ -69,12 +97,12 @@ class AdoptedCall(Adopted):
         given = pointer if fits(self.made_type, wanted) else self.ffi.new(wanted, pointer)
 
         def close() -> None:
-            with lock:
+            with lock or nullcontext():
                 destroy(given)
 
         uses = [x for x in sources["scalar"] if isinstance(x, Opaque)]
         kept += [sources.get("scratch"), place]
-        return Opaque(pointer, self.library, close, kept, uses)
+        return Opaque(self.ffi, pointer, self.library, close, kept, uses)
 
     def _output(
         self, x: UnknownOutput, sources: dict[str, list[Any]], left: Iterator[int]
@@ -184,8 +212,8 @@ class AdoptedCall(Adopted):
 
     def _check_floats(self, scalars: list[Any]) -> None:
         """See that no finite number becomes infinite where a parameter is a float."""
-        for (source, at), kind in zip(self.given, self.type.args, strict=True):
-            if source == "scalar" and kind.cname == "float":
+        for at in self.floats:
+            if scalars[at] is not None:
                 try:
                     struct.pack("<f", scalars[at])  # its native form does not check
                 except OverflowError:
@@ -207,9 +235,9 @@ class AdoptedCall(Adopted):
         raise_pending()
         if ("status", 0) in self.given:
             status = values[self.given.index(("status", 0))]
-            return self._check_result(self._number(status[0]), errno)
+            return self.check_result(self._number(status[0]), errno)
         if self.value is None:
-            return self._check_result(self._number(result), errno)
+            return self.check_result(self._number(result), errno)
         self._keep_result(result, *self.value, sources)
 
     def _keep_result(
@@ -263,6 +291,7 @@ class AdoptedCall(Adopted):
                 f"{self.ffi.typeof(value.pointer).cname} of {value.library}, expected one of "
                 f"{kind.cname} of {self.library}; make another one"
             )
+        accept(self.program_at, at, value.type, value.library)
         return self.ffi.cast(kind, value.pointer)
 
     def _number(self, result: Any, stored: str = "") -> Any:
@@ -273,7 +302,8 @@ class AdoptedCall(Adopted):
         own = f"{sign}int{8 * self.ffi.sizeof(self.type.result)}_t"
         return int(self.ffi.cast(stored or own, ord(result)))
 
-    def _check_result(self, result: int | None, errno: int) -> None:
+    def check_result(self, result: int | None, errno: int) -> None:
+        """Raise what the result of the function means."""
         if result is None or self.returns == "ignored":
             return
         if self.returns == "nonzero" and not result:

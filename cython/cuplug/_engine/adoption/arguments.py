@@ -12,6 +12,7 @@ from cuplug._engine.adoption.scratch import read_outputs, read_scratch
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.signature import formula
 from cuplug._engine.signature import signature as signatures
+from cuplug._engine.signature.gradient import has_gradients, linear_names
 from cuplug._engine.signature.signature import Parameter
 
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -38,6 +39,7 @@ class Arguments:
             {"string": "s", "handle": "h"}.get(x.kind) or DTYPES[self._scalar_dtype(x)].member
             for x in scalars
         ]
+        self._check_linear(description.get("linear"))
         self.made = self._read_made(description)
         self.makes_handle = bool(self.made)
         self.scratch = read_scratch(name, description.get("scratch", ""), self.scope)
@@ -50,6 +52,15 @@ class Arguments:
         self.terms = self._read_terms(description["arguments"], "arguments")
         self.values = [self._read_values(x.values, x.name) for x in self.scratch]
         self.takes_stream = any(x.text == "stream" for x in self.terms)
+
+    def _check_linear(self, linear: str | None) -> None:
+        """See that the names are those of arrays that may have a gradient."""
+        signature = self.scope.signature
+        known = [x.name for x in signature.parameters if has_gradients(signature, x)]
+        for x in linear_names(linear):
+            if x not in known:
+                wanted = f"one of {', '.join(known)}" if known else "none"
+                raise ValueError(f"{self.name}: linear: got {x!r}, expected {wanted}")
 
     def _read_made(self, description: Mapping[str, str]) -> str:
         """Return the name of the handle that the function makes, "" for none."""

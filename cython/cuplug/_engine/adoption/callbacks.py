@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ from cuplug._engine import provider
 from cuplug._engine.adoption.entry import define_adopted
 from cuplug._engine.adoption.opaque import Opaque
 from cuplug._engine.adoption.prototypes import Prototypes, is_element, is_float, is_integer
+from cuplug._engine.adoption.watching import keep_error
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.base.public import PublicCall
 from cuplug._engine.signature import formula
@@ -22,42 +22,6 @@ HEADERS = "#include <complex.h>\n#include <math.h>\n#include <stddef.h>\n#includ
 FAILED = {"zero": -1, "one": 0, "nonzero": 0, "nonnegative": -1, "ignored": 0}
 SUCCESS = {"one": 1, "nonzero": 1}
 NOT_USED = "_"  # stands for a parameter that the Python function does not get
-
-
-class _Pending(threading.local):
-    depth = 0
-    error: BaseException | None = None
-
-
-_pending = _Pending()  # what a callback has raised, until the library's function returns
-
-
-class _Watching:
-    """Lets exceptions of callbacks on this thread wait for `raise_pending`."""
-
-    def __enter__(self) -> None:
-        _pending.depth += 1
-
-    def __exit__(self, *exception: object) -> None:
-        _pending.depth -= 1
-
-
-watching = _Watching()
-
-
-def raise_pending() -> None:
-    """Raise what a callback has raised on this thread since the last time."""
-    error, _pending.error = _pending.error, None
-    if error is not None:
-        raise error
-
-
-def _keep_error(kind: Any, error: BaseException, trace: Any) -> None:
-    """Keep the first error; one on a thread of the library's own is only shown."""
-    if not _pending.depth:
-        threading.excepthook(threading.ExceptHookArgs((kind, error, trace, None)))
-    elif _pending.error is None:
-        _pending.error = error
 
 
 class CallbackType:
@@ -77,7 +41,6 @@ class CallbackType:
         self.arrays = {x.name: x for x in self.scope.signature.arrays}
         self._check()
         self.numbers: list[Any] = []
-        self.terms_at = 0
         self._wrapped: dict[int, Any] = {}  # functions that get a handle now
         self.text = f"{self.name}(number: int) -> handle[{self.name}]"
 
@@ -130,7 +93,7 @@ class CallbackType:
 
     def call(self, arrays: Any, scalars: list[int], numbers: Any, stream: int) -> Opaque:
         """Return the object behind the handle of a function that was put aside."""
-        return Opaque(self._wrapped.pop(scalars[0]), "", lambda: None)
+        return Opaque(self.ffi, self._wrapped.pop(scalars[0]), "", lambda: None)
 
     def __call__(self, function: Callable[..., Any] | str, /, **sizes: int) -> Any:
         """Make a handle of a function of Python, or of C as text."""
@@ -149,6 +112,9 @@ class CallbackType:
             raise TypeError(f"{self.name}: got {seen}, expected a function, or C as text")
         self._wrapped[id(pointer)] = pointer
         return self.operator(id(pointer))
+
+    def compile(self, program_at: int) -> None:
+        """Leave it to Python to make a handle."""
 
     def _wrap(self, function: Callable[..., Any], sizes: Mapping[str, int]) -> Any:
         """Return a C function that calls one of Python."""
@@ -171,7 +137,7 @@ class CallbackType:
 
         failed = FAILED.get(self.returns, float("nan") if is_float(self.type.result) else 0)
         error = {} if self.type.result.kind == "void" else {"error": failed}
-        return self.ffi.callback(self.type, called, onerror=_keep_error, **error)
+        return self.ffi.callback(self.type, called, onerror=keep_error, **error)
 
     def _given(self, name: str, named: Mapping[str, Any], known: Mapping[str, int]) -> Any:
         return (

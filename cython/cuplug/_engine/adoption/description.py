@@ -15,7 +15,7 @@ MAX_NAME = 63  # characters of an operator's
 NEEDED = {"signature", "arguments"}
 OPTIONAL = (
     *("function", "place", "returns", "scratch", "outputs", "free", "destroy", "order", "lock"),
-    *("callback", "doc"),
+    *("callback", "gradient", "linear", "doc"),
 )
 CHOICES = {"place": ("host", "cuda"), "order": ("c", "fortran"), "lock": ("none", "library")}
 # What the function returns; or the name of an output.
@@ -94,7 +94,31 @@ def check_description(
             wanted = f"expected an identifier of at most {MAX_NAME} ASCII characters"
             raise ValueError(f"{path}: description: got the key {name[:MAX_NAME]!r}, {wanted}")
     declared = Declared(prototypes, source, tuple(options))
-    return declared, {name: _items(name, own[name]) for name in own}
+    told = {name: _items(name, own[name]) for name in own}
+    for name in told:
+        gradients_of(name, told)
+    return declared, told
+
+
+def gradients_of(name: str, told: Mapping[str, Items]) -> dict[str, Items]:
+    """Return what is said of an operator's gradient, of the gradient of this, and so on.
+
+    Raises
+    ------
+    ValueError
+        The description does not have one of them.
+    """
+    found: dict[str, Items] = {}
+    gradient = dict(told[name]).get("gradient", "")
+    while gradient and "." not in gradient and gradient not in found:
+        if "callback" in dict(told.get(gradient, (("callback", ""),))):
+            raise ValueError(
+                f"{name}: gradient: got {gradient!r}, expected an operator of the description, or "
+                "plugin.operator"
+            )
+        found[gradient] = told[gradient]
+        gradient = dict(told[gradient]).get("gradient", "")
+    return found
 
 
 def _items(name: str, given: Any) -> Items:

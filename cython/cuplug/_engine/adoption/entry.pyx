@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of functions that know nothing of cuplug: their definition, and the calls' way out."""
 
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+from cuplug._engine.adoption.direct cimport MANY, NOT_TAKEN, Handle, Program, run_direct
+from cuplug._engine.adoption.programs cimport make_handle, make_program, take_handle
 from cuplug._engine.base.core cimport (
     CUPLUG_ROW_KEEPS_WHOLE,
     cuplug_call,
     cuplug_element_bytes,
-    cuplug_error,
     cuplug_n_elements,
     cuplug_output,
     cuplug_scalar,
     cuplug_set_handle,
     cuplug_tensor,
 )
-from cuplug._engine.base.core_call cimport cuplug_term
 from cuplug._engine.base.runtime cimport (
     cuplug_definition_row,
     cuplug_entry_error,
@@ -26,7 +24,6 @@ from cuplug._engine.base.runtime cimport (
 from cuplug._engine.base.status cimport raise_later
 from cuplug._engine.call.define cimport define
 from cuplug._engine.cuda.streams cimport order_streams, refuse_capture
-from cuplug._engine.signature.terms cimport allocate, set_term
 
 
 ON_DEFAULT = "expected another: the function launches on the default stream"
@@ -34,7 +31,7 @@ ON_DEFAULT = "expected another: the function launches on the default stream"
 
 cdef object scalar_value(const cuplug_scalar *scalar, str member):
     if member == "h":
-        return <object><PyObject *>scalar.handle
+        return <object>(<const Handle *>scalar.handle).opaque
     if member == "f":
         return scalar.f
     if member == "s":
@@ -70,8 +67,7 @@ cdef int give_results(const cuplug_call *call, object adopted, object results) e
     """Hand on what a call has made: a handle, or the outputs of unknown sizes."""
     cdef int status = 0
     if adopted.makes_handle:
-        Py_INCREF(results)
-        return cuplug_set_handle(call, <void *><PyObject *>results)
+        return cuplug_set_handle(call, make_handle(results))
     for at, shape, address, _ in results:
         status = status or give_output(call, at, shape, address)
     return status
@@ -79,10 +75,8 @@ cdef int give_results(const cuplug_call *call, object adopted, object results) e
 
 cdef int close_handle(const cuplug_call *call, void *handle) noexcept with gil:
     """Destroy the object behind a handle, which no call uses any more."""
-    opaque = <object><PyObject *>handle
-    Py_DECREF(opaque)
     try:
-        opaque.close()
+        take_handle(<Handle *>handle).close()
         return 0
     except BaseException as raised:
         return raise_later(raised, cuplug_entry_error(call))
@@ -92,18 +86,50 @@ cdef tuple shape_of(const cuplug_tensor *x):
     return tuple([x.shape[axis] for axis in range(x.ndim)])
 
 
-cdef int run_adopted(const cuplug_call *call) noexcept with gil:
-    """An entry for either side. The function itself is called without Python's lock."""
+cdef int run_adopted(const cuplug_call *call) noexcept nogil:
+    """An entry for either side, without Python where a thunk is compiled."""
+    cdef Program *program = <Program *>call.context
+    cdef int64_t numbers[MANY]
+    cdef int status = 0 if program.is_tried else prepare(call, program)
+    if status:
+        return status
+    if program.thunk != NULL:
+        for k in range(program.n_numbers):
+            status = get_number(call, program, k, &numbers[k])
+            if status:
+                return status
+        status = run_direct(program, call, numbers)
+        if status != NOT_TAKEN:
+            return status
+    return run_in_python(call, program)
+
+
+cdef int prepare(const cuplug_call *call, Program *program) noexcept with gil:
+    """Compile the thunk, at the first call."""
+    program.is_tried = True
+    try:
+        (<object>program.adopted).compile(<size_t>program)
+        return 0
+    except BaseException as raised:
+        return raise_later(raised, cuplug_entry_error(call))
+
+
+cdef int get_number(
+    const cuplug_call *call, const Program *program, int at, int64_t *number
+) noexcept nogil:
+    return cuplug_entry_number(call, &program.terms[at], b"arguments", program.types[at], number)
+
+
+cdef int run_in_python(const cuplug_call *call, Program *program) noexcept with gil:
+    """What is not done without Python, by cffi."""
     cdef bint on_default
     cdef int64_t number = 0
-    cdef const cuplug_term *terms
     cdef int status
-    adopted = <object>call.context
+    adopted = <object>program.adopted
     try:
         numbers = []
-        terms = <const cuplug_term *><size_t>adopted.terms_at
-        for k, (_, type) in enumerate(adopted.numbers):
-            status = cuplug_entry_number(call, &terms[k], b"arguments", type, &number)
+        for k in range(program.n_numbers):
+            status = get_number(call, program, k, &number)
             if status:
                 return status
             numbers.append(number)
@@ -126,15 +152,13 @@ cdef int run_adopted(const cuplug_call *call) noexcept with gil:
         return raise_later(raised, cuplug_entry_error(call))
 
 
-def define_adopted(object adopted, str plugin, str path, str doc, object made):
+def define_adopted(
+    object adopted, str plugin, str path, str doc, object made, str gradient="", str linear=""
+):
     """Define an operator that calls `adopted.call(arrays, scalars, numbers, stream)`, for ever.
 
     The numbers are those of `adopted.numbers`, pairs of a formula.Term and the id of a type.
     """
-    cdef cuplug_term *terms = <cuplug_term *>allocate(len(adopted.numbers), sizeof(cuplug_term))
-    for k, (term, _) in enumerate(adopted.numbers):
-        set_term(&terms[k], term)
-    adopted.terms_at = <size_t>terms
     cdef cuplug_definition_row row
     cdef bytes signature = adopted.text.encode()
     row.signature = signature
@@ -144,15 +168,16 @@ def define_adopted(object adopted, str plugin, str path, str doc, object made):
         row.host = run_adopted
     else:
         row.cuda = run_adopted
-    row.context = <void *><PyObject *>adopted
+    row.context = make_program(adopted)
     row.reshape = NULL
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
-    row.null_strides_when_contiguous = 0
+    row.implies_strides = 0
     row.scans = 0
     row.takes_handles = 1
+    cdef bytes gradient_text = gradient.encode(), linear_text = linear.encode()
+    row.gradient = <const char *>gradient_text if gradient else NULL
+    row.linear = <const char *>linear_text if linear else NULL
     row.close = NULL
     if adopted.makes_handle:
         row.close = close_handle
-    op = define(&row, 1, plugin, NULL, path, doc, made)
-    Py_INCREF(adopted)
-    return op
+    return define(&row, 1, plugin, NULL, path, doc, made)

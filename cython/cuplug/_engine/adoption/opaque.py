@@ -15,8 +15,8 @@ class Opaque:
 
     Parameters
     ----------
-    pointer
-        As cffi has it.
+    ffi, pointer
+        As cffi has them.
     library : str
         The code that made it, other code of the same path must not get it; "" if any code may.
     destroy : callable
@@ -29,6 +29,7 @@ class Opaque:
 
     def __init__(
         self,
+        ffi: Any,
         pointer: Any,
         library: str,
         destroy: Callable[[], object],
@@ -36,6 +37,7 @@ class Opaque:
         uses: Sequence[Opaque] = (),
     ) -> None:
         self.pointer, self.library, self.kept = pointer, library, kept
+        self.address, self.type = int(ffi.cast("uintptr_t", pointer)), ffi.typeof(pointer).cname
         self._destroy, self._uses = destroy, tuple(uses)
         self._n_users = 1  # the handle, and objects made from this one
         with _lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 
+from cuplug._engine.adoption.adopt import adopted_sibling
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.lookup.find import find, load
 from cuplug._engine.signature.gradient import Gradient, linear_in, match_gradient
@@ -52,6 +53,8 @@ def sibling(operator: Operator, name: str) -> Operator:
     NotFoundError
         The file has no operator of that name.
     """
+    if (adopted := adopted_sibling(operator, name)) is not None:
+        return adopted
     with contextlib.suppress(NotFoundError):
         found = find(f"{operator.plugin}.{name}")
         if found.path == operator.path:

@@ -239,6 +239,7 @@ def define_described(
     row.scans = 0
     row.takes_handles = 0
     row.close = NULL
+    row.gradient = row.linear = NULL
     return define(&row, 1, plugin, NULL, path, doc, made), <size_t>function
 
 

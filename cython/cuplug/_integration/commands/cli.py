@@ -11,6 +11,7 @@ import click
 
 from cuplug import __version__
 from cuplug._engine.base import flags
+from cuplug._integration.commands.generating import adopt, bind, json_option, stubs
 from cuplug._source.compilers import aliases
 from cuplug.errors import CudaError, NotFoundError, PluginError
 
@@ -21,7 +22,6 @@ REFUSALS = (NotFoundError, PluginError, CudaError, ImportError, OSError, ValueEr
 set_option = click.option(
     "--set", "said", multiple=True, metavar="NAME=VALUE", help="A scalar, choice or size."
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 
 
 class Commands(click.Group):
@@ -70,6 +70,10 @@ def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool, cmake: bo
         click.echo(" ".join(parts))
     elif context.invoked_subcommand is None:
         click.echo(context.get_help())
+
+
+for command in (adopt, bind, stubs):
+    main.add_command(command)
 
 
 @main.command("list")
@@ -182,38 +186,6 @@ def doctor(as_json: bool) -> None:
     else:
         output.print_findings((f.level, f.topic, f.text, f.advice) for f in findings)
     sys.exit(EXIT_PROBLEM if failed else EXIT_FINE)
-
-
-@main.command()
-@click.argument("file", type=click.Path())
-@click.option(
-    "-o", "directory", default=".", type=click.Path(file_okay=False), help="Where to write."
-)
-@click.option("--name", help="The module's name; <plugin>_typed without it.")
-@click.option("--only", multiple=True, help="An operator; may be given again. All without it.")
-@json_option
-def bind(file: str, directory: str, name: str | None, only: tuple[str, ...], as_json: bool) -> None:
-    """Write typed functions for Cython code from the table of a plugin FILE.
-
-    Of a folder with several plugins, a module for each.
-    """
-    from cuplug._integration.commands import report
-
-    report.show_bound(file, directory, name, only, as_json)
-
-
-@main.command()
-@click.argument("files", metavar="FILE.so|FOLDER...", nargs=-1, required=True)
-@click.option(
-    "-o", "directory", default=".", type=click.Path(file_okay=False), help="Where to write."
-)
-@click.option("--name", help="The module's name; that of the first plugin without it.")
-@json_option
-def stubs(files: tuple[str, ...], directory: str, name: str | None, as_json: bool) -> None:
-    """Write type stubs, NAME.pyi, for a module that has the operators of plugins."""
-    from cuplug._integration.commands import report
-
-    report.show_stubs(files, directory, name, as_json)
 
 
 @main.command("help")

@@ -17,6 +17,7 @@ from cuplug._engine.discovery.table import Row, read_table
 from cuplug._engine.lookup.records import PluginFile
 from cuplug._engine.signature.signature import Parameter, Signature, parse
 from cuplug._integration.author import bind, check, doc_pages, elf, fatbin, lock_file
+from cuplug._integration.author.fatbin import dotted
 from cuplug._integration.author.sources import libraries_at
 from cuplug._integration.commands.output import print_findings, print_json, print_lines, print_table
 from cuplug._source.compilers import cache
@@ -350,3 +351,29 @@ def show_topic(topic: str, commands: Sequence[str]) -> None:
     screen = Console()
     with screen.pager(styles=True):
         screen.print(Markdown(text))
+
+
+def _kernels_of(path: str) -> list[dict[str, Any]]:
+    """Return the facts of the kernels in a library on the first GPU; none without a GPU."""
+    if not devices():
+        return []
+    found = []
+    try:
+        library = elf.read_library(path)
+        sections = library.fatbins or library.relocatable_fatbins
+        images = [Image(code, path) for code in fatbin.containers(sections)]
+    except (elf.ElfError, OSError, ValueError):
+        return []
+    for image in images:
+        try:
+            found += [_facts(Function(image, x, x, None, 0)) for x in image.list_kernels()]
+        except CudaError:  # code for other GPUs, or without kernels
+            continue
+    return found
+
+
+def _facts(kernel: Function) -> dict[str, Any]:
+    n_threads, _ = kernel.suggest_block()
+    attributes = kernel.attributes()._asdict()
+    most = kernel.max_active_blocks(n_threads) * n_threads
+    return {"kernel": kernel.name, **attributes, "block": n_threads, "active_threads": most}

@@ -20,7 +20,7 @@ from cuplug._engine.base.libraries import open_library
 from cuplug._source.compilers import cache as disk
 from cuplug._source.compilers import host_includes, key_lock
 from cuplug._source.compilers.processes import run, working_directory
-from cuplug.errors import CompileError
+from cuplug.errors import CompileError, PluginError
 
 # No flag that changes results: NaN, infinities and signed zeros count, and each operation rounds.
 FLAGS = (
@@ -59,6 +59,12 @@ _VARIABLES = (
 # Executables that are compilers themselves, and no wrappers.
 _PLAIN = re.compile(r"(?:[\w.]+-)*(?:gcc|clang)(?:-[\d.]+)?")
 
+# Words of headers of the system that a parser of standard C does not know.
+STANDARD = (
+    *("-U__GNUC__", "-D__attribute__(x)=", "-D__asm__(x)=", "-D__extension__=", "-D_Noreturn="),
+    *("-D__restrict=", "-D__restrict__=", "-D__inline=", "-D__inline__=", "-D__const=const"),
+    *("-D__builtin_va_list=int *", "-D_Float128=double", "-D__float128=double"),
+)
 LIBRARY_OPTIONS = (
     "-l",
     "-L",
@@ -141,6 +147,28 @@ def compile_library(source: str, library: str, options: tuple[str, ...]) -> int:
     asked = (*language, *options, "-Wl,--no-as-needed", library, *run_time)
     text = f'#line 1 "source"\n{source}'
     return _library_of(job_of("library", text, FLAGS, asked), {"source": source})._handle
+
+
+def preprocess(header: str, options: tuple[str, ...]) -> str:
+    """Return what a header includes and declares, in C that has no extensions.
+
+    Raises
+    ------
+    CompileError
+        There is no C compiler.
+    PluginError
+        It does not find the header.
+    """
+    with working_directory() as directory:
+        place = os.path.join(directory, "header")
+        with open(f"{place}.c", "w", encoding="utf-8") as file:
+            file.write(f"#include <{header}>\n")
+        asked = ["-E", "-w", *STANDARD, *options, "header.c", "-o", "header.i"]
+        done = run([*find_compiler(), *asked], directory)
+        if done.returncode:
+            raise PluginError(f"{header}: the preprocessor reports\n{done.output.strip()}")
+        with open(f"{place}.i", encoding="utf-8", errors="replace") as file:
+            return file.read()
 
 
 def _library_of(job: Job, names: dict[str, str]) -> ctypes.CDLL:

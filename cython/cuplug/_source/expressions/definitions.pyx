@@ -130,6 +130,7 @@ cdef int define_row(
     row.scans = 0
     row.takes_handles = 0
     row.close = NULL
+    row.gradient = row.linear = NULL
     return 0
 
 
