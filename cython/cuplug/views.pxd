@@ -5,37 +5,37 @@
 # the function.
 cimport cuplug
 cimport cuplug._memoryviews as _cuplug
-from cuplug._views cimport Element, memoryview_of
+cimport cuplug._views as _views
 
 ctypedef fused Vector:
-    const Element[::1]
-    const Element[:]
+    const _views.Element[::1]
+    const _views.Element[:]
 
 ctypedef fused Matrix:
-    const Element[:, ::1]
-    const Element[:, :]
-    const Element[::1, :]
+    const _views.Element[:, ::1]
+    const _views.Element[:, :]
+    const _views.Element[::1, :]
 
 ctypedef fused Cube:
-    const Element[:, :, ::1]
-    const Element[:, :, :]
+    const _views.Element[:, :, ::1]
+    const _views.Element[:, :, :]
 
 ctypedef fused Contiguous:
-    const Element[::1]
-    const Element[:, ::1]
-    const Element[:, :, ::1]
-    const Element[:, :, :, ::1]
+    const _views.Element[::1]
+    const _views.Element[:, ::1]
+    const _views.Element[:, :, ::1]
+    const _views.Element[:, :, :, ::1]
 
 ctypedef fused Memoryview:
-    const Element[::1]
-    const Element[:]
-    const Element[:, ::1]
-    const Element[:, :]
-    const Element[::1, :]
-    const Element[:, :, ::1]
-    const Element[:, :, :]
-    const Element[:, :, :, ::1]
-    const Element[:, :, :, :]
+    const _views.Element[::1]
+    const _views.Element[:]
+    const _views.Element[:, ::1]
+    const _views.Element[:, :]
+    const _views.Element[::1, :]
+    const _views.Element[:, :, ::1]
+    const _views.Element[:, :, :]
+    const _views.Element[:, :, :, ::1]
+    const _views.Element[:, :, :, :]
     cuplug.Array
 
 
@@ -43,10 +43,10 @@ cdef inline _cuplug.View view(Memoryview x) noexcept nogil:
     if Memoryview is cuplug.Array:
         return _cuplug.view_of_tensor(_cuplug.tensor_of(x))
     elif Memoryview in Vector:
-        return memoryview_of(1, Memoryview not in Contiguous, x, &x[0])
+        return _views.memoryview_of(1, Memoryview not in Contiguous, x, &x[0])
     elif Memoryview in Matrix:
-        return memoryview_of(2, Memoryview not in Contiguous, x, &x[0, 0])
+        return _views.memoryview_of(2, Memoryview not in Contiguous, x, &x[0, 0])
     elif Memoryview in Cube:
-        return memoryview_of(3, Memoryview not in Contiguous, x, &x[0, 0, 0])
+        return _views.memoryview_of(3, Memoryview not in Contiguous, x, &x[0, 0, 0])
     else:
-        return memoryview_of(4, Memoryview not in Contiguous, x, &x[0, 0, 0, 0])
+        return _views.memoryview_of(4, Memoryview not in Contiguous, x, &x[0, 0, 0, 0])
