@@ -171,17 +171,13 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Appends a copy of a name; 0 or ENOMEM. `names` has room for a power of two, or for none. */
+/* Appends a copy of a name; 0 or ENOMEM. */
 static int add_name(char ***names, size_t *n_names, const char *name) {
-  const size_t n = *n_names;
-  if (!(n & (n - 1))) {
-    char **larger = realloc(*names, (n ? 2 * n : 1) * sizeof(*larger));
-    if (!larger) return ENOMEM;
-    *names = larger;
-  }
-  if (!((*names)[n] = strdup(name))) return ENOMEM;
-  *n_names = n + 1;
-  return 0;
+  char **larger = realloc(*names, (*n_names + 1) * sizeof(*larger));
+  if (!larger) return ENOMEM;
+  *names = larger;
+  if (!(larger[*n_names] = strdup(name))) return ENOMEM;
+  return ++*n_names, 0;
 }
 
 /* Returns 0 or an error number. Not by scandirat, which musl lacks. */
@@ -199,14 +195,10 @@ int cuplug__search_names(const cuplug__search_directory *place, char ***names, s
   DIR *directory = fd < 0 ? NULL : fdopendir(fd);
   *names = NULL, *n_names = 0;
   int code = directory ? read_names(directory, names, n_names) : errno;
-  if (directory)
-    closedir(directory);
-  else if (fd >= 0)
-    close(fd);
+  (void)(directory ? closedir(directory) : fd < 0 ? 0 : close(fd));
   if (*n_names) qsort(*names, *n_names, sizeof(**names), compare_names);
   if (!code) return CUPLUG_OK;
   cuplug__search_free_names(*names, *n_names);
-  *names = NULL, *n_names = 0;
   if (code == ENOMEM) return cuplug__no_memory(error, doing);
   return cuplug__reject(error, "cannot be read: %s", strerror(code));
 }

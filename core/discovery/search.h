@@ -41,7 +41,7 @@ int cuplug__search_start(cuplug__search *search, const cuplug__added *added, cup
 void cuplug__search_end(cuplug__search *search);
 
 /* The names lib*.so in a directory, in bytewise order, for cuplug__search_free_names. On an error
- * there are none; ERROR_PLUGIN: it cannot be read. */
+ * they are freed; ERROR_PLUGIN: it cannot be read. */
 int cuplug__search_names(const cuplug__search_directory *place, char ***names, size_t *n_names,
                          cuplug_error *error);
 void cuplug__search_free_names(char **names, size_t n_names);
