@@ -10,13 +10,14 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test array-api-extra-test scipy-test sklearn-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help core runtime plugins python
+.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test array-api-extra-test scipy-test sklearn-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help archive core runtime plugins python
 all: ## Build everything into build/ (the default)
+archive: ## Build libcuplug.a
 core: ## Build libcuplug
 runtime: ## Build libcuplug_runtime, which the Python package uses
 plugins: ## Build the stock plugins
 python: ## Build the Python package
-all core runtime plugins python:
+all archive core runtime plugins python:
 	$(build) $@
 
 # Of the stock plugins it builds those that it shows.
@@ -192,9 +193,10 @@ release-check: ## Hold all versions and the changelog against each other, and ag
 
 # The files that pkg-config and CMake read find the headers from where they lie.
 UP = $(shell realpath -m --relative-to=$(LIBDIR) $(PREFIX))
-install: core plugins ## Install the library, headers, stock plugins, and what pkg-config and CMake read
+install: archive core plugins ## Install the libraries, headers, stock plugins, and what pkg-config and CMake read
 	install -d $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,cuplug pkgconfig cmake/cuplug) $(PREFIX)/include/cuplug)
 	install -m 755 $(LIBRARY) $(DESTDIR)$(LIBDIR)
+	install -m 644 $(ARCHIVE) $(DESTDIR)$(LIBDIR)
 	ln -sf libcuplug.so.1 $(DESTDIR)$(LIBDIR)/libcuplug.so
 	install -m 644 $(STOCK) $(DESTDIR)$(LIBDIR)/cuplug
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/cuplug

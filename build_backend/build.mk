@@ -57,15 +57,16 @@ SETTLED += $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISE
 SETTLED += $(call settle,$(BUILD)/archs,$(CHOSEN))
 SETTLED += $(if $(call settle,$(BUILD)/cuda.config,nvcc: $(NVCC) $(NVCCFLAGS) $(GENCODE)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
 
-.PHONY: all core runtime demo importable plugins python stale
+.PHONY: all archive core runtime demo importable plugins python stale
 all: python core plugins
 core: $(LIBRARY)
+archive: $(ARCHIVE)
 runtime: $(RUNTIME)
 plugins: $(STOCK)
 demo: $(INSTALLED)/build $(call library,$(DEMO)) importable
 
 # A build for C programs alone needs no Python.
-ifneq ($(filter-out core runtime plugins,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out archive core runtime plugins,$(or $(MAKECMDGOALS),all)),)
 include build_backend/environment.mk
 include build_backend/python.mk
 endif
@@ -107,6 +108,10 @@ $(LIBRARY): $(CORE) core/libcuplug.map $(BUILD)/link.config
 	@mkdir -p $(@D)
 	$(call say,link $@)$(LINKER) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete -Wl,--version-script,core/libcuplug.map $(CORE) $(ALL_LDFLAGS) -ldl -o $@
 	@ln -sf libcuplug.so.1 $(@D)/libcuplug.so
+
+$(ARCHIVE): $(CORE) $(BUILD)/link.config
+	@rm -f $@
+	$(call say,archive $@)$(AR) rcs $@ $(CORE)
 
 # Operators hold its entries until the process ends.
 $(RUNTIME): $(RUNTIME_PARTS) $(BUILD)/link.config | $(LIBRARY)

@@ -22,6 +22,7 @@ CPUS    := $(shell env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 PY      := $(if $(VENV),$(VENV)/bin/python,$(PYTHON))
 PACKAGE := $(BUILD)/python/cuplug
 LIBRARY := $(PACKAGE)/lib/libcuplug.so.1
+ARCHIVE := $(BUILD)/libcuplug.a
 VERSION := $(shell sed -n 's/^\#define CUPLUG_VERSION "\(.*\)"/\1/p' include/cuplug/host.h)
 RUNTIME := $(PACKAGE)/lib/libcuplug_runtime-$(VERSION).so
 HEADERS := $(wildcard include/cuplug/*.h include/cuplug/*.hpp include/cuplug/*.cuh)

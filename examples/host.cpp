@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same API from C++17: errors as exceptions, an output of any size as a vector.
-#include <cuplug/host.h>
+#include <cuplug/host.hpp>
 
 #include <cstdint>
 #include <iostream>
-#include <memory>
 #include <new>
-#include <stdexcept>
 #include <vector>
 
 namespace {
-
-// Calls f(..., error) of the API; what it refuses is thrown.
-template <class F, class... Arguments> void check(F f, Arguments... arguments) {
-  auto error = std::make_unique<cuplug_error>();
-  if (f(arguments..., error.get())) throw std::runtime_error(error->message);
-}
 
 std::vector<float> positive_of(cuplug_operator *positive, std::vector<float> x) {
   std::vector<float> result;
@@ -34,17 +26,17 @@ std::vector<float> positive_of(cuplug_operator *positive, std::vector<float> x) 
     x->data = memory.data();
     return CUPLUG_OK;
   };
-  check(cuplug_invoke, positive, args, 1u, &options);
+  cuplug::host::check(cuplug_invoke, positive, args, 1u, &options);
   return result;
 }
 
 } // namespace
 
 int main() try {
-  cuplug_operator *positive = nullptr;
-  std::uint32_t n = 0;
-  check(cuplug_load, "libpositive.so", &positive, 1u, &n);
+  cuplug_operator *positive = cuplug::host::load("libpositive.so").at(0);
   for (float value : positive_of(positive, {3, -1, 2})) std::cout << value << '\n';
+  const cuplug::host::file file = cuplug::host::inspect("libpositive.so");
+  std::cout << cuplug_file_name(file.get()) << ' ' << cuplug_file_version(file.get()) << '\n';
 } catch (const std::exception &error) {
   std::cerr << error.what() << '\n';
   return 1;

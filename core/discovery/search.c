@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "discovery/permissions.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -161,24 +162,50 @@ void cuplug__search_end(cuplug__search *search) {
   cuplug__trust_end(&search->trust);
 }
 
-static int is_candidate(const struct dirent *entry) {
-  const size_t n = strlen(entry->d_name);
-  return n > strlen("lib.so") && !strncmp(entry->d_name, "lib", 3) &&
-         !strcmp(entry->d_name + n - 3, ".so");
+static int is_candidate(const char *name) {
+  const size_t n = strlen(name);
+  return n > strlen("lib.so") && !strncmp(name, "lib", 3) && !strcmp(name + n - 3, ".so");
 }
 
-static int compare_names(const struct dirent **a, const struct dirent **b) {
-  return strcmp((*a)->d_name, (*b)->d_name);
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int cuplug__search_names(const cuplug__search_directory *place, struct dirent ***names,
-                         size_t *n_names, cuplug_error *error) {
-  const int n = scandirat(place->fd, ".", names, is_candidate, compare_names);
-  *n_names = n < 0 ? 0 : (size_t)n;
-  if (n >= 0) return CUPLUG_OK;
-  *names = NULL;
-  if (errno == ENOMEM) return cuplug__no_memory(error, doing);
-  return cuplug__reject(error, "cannot be read: %s", strerror(errno));
+/* Appends a copy of a name; 0 or ENOMEM. */
+static int add_name(char ***names, size_t *n_names, const char *name) {
+  char **larger = realloc(*names, (*n_names + 1) * sizeof(*larger));
+  if (!larger) return ENOMEM;
+  *names = larger;
+  if (!(larger[*n_names] = strdup(name))) return ENOMEM;
+  return ++*n_names, 0;
+}
+
+/* Returns 0 or an error number. Not by scandirat, which musl lacks. */
+static int read_names(DIR *directory, char ***names, size_t *n_names) {
+  const struct dirent *entry;
+  int code = 0;
+  while (!code && (errno = 0, entry = readdir(directory)))
+    if (is_candidate(entry->d_name)) code = add_name(names, n_names, entry->d_name);
+  return code ? code : errno;
+}
+
+int cuplug__search_names(const cuplug__search_directory *place, char ***names, size_t *n_names,
+                         cuplug_error *error) {
+  const int fd = openat(place->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+  *names = NULL, *n_names = 0;
+  int code = directory ? read_names(directory, names, n_names) : errno;
+  (void)(directory ? closedir(directory) : fd < 0 ? 0 : close(fd));
+  if (*n_names) qsort(*names, *n_names, sizeof(**names), compare_names);
+  if (!code) return CUPLUG_OK;
+  cuplug__search_free_names(*names, *n_names);
+  if (code == ENOMEM) return cuplug__no_memory(error, doing);
+  return cuplug__reject(error, "cannot be read: %s", strerror(code));
+}
+
+void cuplug__search_free_names(char **names, size_t n_names) {
+  for (size_t k = 0; k < n_names; k++) free(names[k]);
+  free(names);
 }
 
 char *cuplug__join(const char *directory, const char *name) {

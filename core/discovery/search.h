@@ -6,7 +6,6 @@
 #include "discovery/trust.h"
 
 #include <cuplug/host.h>
-#include <dirent.h>
 #include <sys/types.h>
 
 struct cuplug_directory {
@@ -41,10 +40,11 @@ typedef struct cuplug__added {
 int cuplug__search_start(cuplug__search *search, const cuplug__added *added, cuplug_error *error);
 void cuplug__search_end(cuplug__search *search);
 
-/* The names lib*.so in a directory, in bytewise order; all of it is the caller's to free. On
- * ERROR_PLUGIN it cannot be read. */
-int cuplug__search_names(const cuplug__search_directory *place, struct dirent ***names,
-                         size_t *n_names, cuplug_error *error);
+/* The names lib*.so in a directory, in bytewise order, for cuplug__search_free_names. On an error
+ * they are freed; ERROR_PLUGIN: it cannot be read. */
+int cuplug__search_names(const cuplug__search_directory *place, char ***names, size_t *n_names,
+                         cuplug_error *error);
+void cuplug__search_free_names(char **names, size_t n_names);
 
 /* directory/name, to be freed; NULL when memory ran out. */
 char *cuplug__join(const char *directory, const char *name);

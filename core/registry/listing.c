@@ -202,7 +202,7 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
 }
 
 static int add_directory_files(builder *b, cuplug__search_directory *place, cuplug_error *error) {
-  struct dirent **names;
+  char **names;
   size_t n_names;
   cuplug_error reason;
   cuplug_directory *directory = &place->directory;
@@ -213,12 +213,10 @@ static int add_directory_files(builder *b, cuplug__search_directory *place, cupl
     directory->reason = strdup(reason.message);
     return directory->reason ? CUPLUG_OK : cuplug__no_memory(error, doing);
   }
-  for (size_t k = 0; k < n_names; k++) {
-    char *path = status ? NULL : cuplug__join(directory->path, names[k]->d_name);
-    if (!status) status = add_file(b, place->fd, path, directory->origin, error);
-    free(names[k]);
-  }
-  free(names);
+  for (size_t k = 0; k < n_names && !status; k++)
+    status =
+        add_file(b, place->fd, cuplug__join(directory->path, names[k]), directory->origin, error);
+  cuplug__search_free_names(names, n_names);
   return status;
 }
 

@@ -40,6 +40,7 @@ cdef extern from "cuplug/view.h" nogil:
         uint32_t rank
         int64_t shape[4]
         void *stream
+        int64_t strides[4]
 
     # What an argument borrows of a view.
     ctypedef struct Shape "cuplug_view_shape":

@@ -284,7 +284,7 @@ cdef void free_view(View *view) noexcept nogil:
 
 
 cdef void set_no_view(View *view) noexcept nogil:
-    """Set what views had before they had a stream: older modules have less memory for them."""
+    """Set what views had at first: older modules have less memory for them."""
     cdef View none = no_view()
     view.data, view.head, view.type, view.rank = none.data, none.head, none.type, none.rank
     view.shape = none.shape
@@ -311,7 +311,7 @@ cdef int call_with_copies(
     try:
         for k in range(frame.n_inputs):
             if wanted >> k & 1:
-                copies[n_copies] = copy_input(frame, k, &inputs[frame.parameter[k]])
+                copies[n_copies] = copy_input(frame, k, argument_of(frame, k, inputs))
                 n_copies += 1
         if frame.blocks != NULL:
             cuplug_free_blocks(frame.blocks)
@@ -321,6 +321,19 @@ cdef int call_with_copies(
     finally:
         for k in range(n_copies):
             free(copies[k])
+
+
+cdef core.cuplug_argument *argument_of(
+    const cuplug_frame *frame, uint32_t k, core.cuplug_argument *inputs
+) noexcept nogil:
+    """Return what was given for input k: an argument, or an item of a list, made by fill_lists."""
+    cdef core.cuplug_argument *given = &inputs[frame.parameter[k]]
+    cdef uint32_t item = 0
+    if given.kind != CUPLUG_ARGUMENT_LIST:
+        return given
+    while item < k and frame.parameter[k - item - 1] == frame.parameter[k]:
+        item += 1
+    return &(<core.cuplug_argument *>given.list.items)[item]
 
 
 cdef int64_t *copy_input(

@@ -11,6 +11,7 @@
 
 #include <cuplug/host.h>
 #include <stddef.h>
+#include <string.h>
 
 #ifdef __cplusplus
 #include <complex>
@@ -28,8 +29,10 @@ typedef struct cuplug_view {
   uint32_t type; /* CUPLUG_FLOAT32, for example */
   uint32_t rank; /* the number of dimensions, the flags below, and from bit 16 on 1 + the number of
                     the GPU, or 0 on the host */
-  int64_t shape[CUPLUG_VIEW_NDIM]; /* then, of a strided one, the strides in elements */
+  int64_t shape[CUPLUG_VIEW_NDIM]; /* then, of a strided one of one or two dimensions, the strides
+                                      in elements */
   void *stream; /* of a GPU: where the call is to run; NULL: not said. No output has it set */
+  int64_t strides[CUPLUG_VIEW_NDIM]; /* of a strided one of three or four dimensions; nor these */
 } cuplug_view;
 
 #define CUPLUG_VIEW_IS_STRIDED 0x100u
@@ -43,6 +46,7 @@ typedef struct cuplug_view {
 /** The sizes and strides that an argument borrows. */
 typedef struct cuplug_view_shape {
   int64_t shape[CUPLUG_VIEW_NDIM];
+  int64_t strides[CUPLUG_VIEW_NDIM];
 } cuplug_view_shape;
 
 /* The dtype of integers by their size. */
@@ -104,17 +108,38 @@ static inline cuplug_view cuplug_no_view(void) {
   cuplug_view v;
   v.data = NULL, v.head = CUPLUG_ARGUMENT_NONE, v.type = CUPLUG_UINT8, v.rank = 0;
   v.shape[0] = v.shape[1] = v.shape[2] = v.shape[3] = 0;
+  v.strides[0] = v.strides[1] = v.strides[2] = v.strides[3] = 0;
   v.stream = NULL;
   return v;
 }
 
-/* The view of a memoryview of one or two dimensions. `strides` are in bytes, NULL if the type of
- * the memoryview says that it is C-contiguous. No loops: compilers keep all of it in registers. */
+/* The view of a memoryview of three or four dimensions; the arguments are those below. */
+static inline cuplug_view cuplug__view_of_more(cuplug_view v, uint32_t n, const ptrdiff_t *shape,
+                                               const ptrdiff_t *strides, ptrdiff_t element_bytes) {
+  ptrdiff_t next = element_bytes;
+  int is_contiguous = 1, is_odd = 0;
+  for (uint32_t k = n; k-- > 0; next *= shape[k]) {
+    v.shape[k] = shape[k];
+    if (!strides) continue;
+    is_contiguous &= strides[k] == next || shape[k] == 1;
+    is_odd |= strides[k] % element_bytes != 0;
+    v.strides[k] = strides[k] / element_bytes;
+  }
+  if (!is_contiguous) v.rank |= CUPLUG_VIEW_IS_STRIDED;
+  if (!is_contiguous && is_odd)
+    v.head |= CUPLUG__VIEW_FLAGS(CUPLUG_MISALIGNED | CUPLUG_ODD_STRIDES);
+  return v;
+}
+
+/* The view of a memoryview of at most four dimensions. `strides` are in bytes, NULL if the type of
+ * the memoryview says that it is C-contiguous. Up to two dimensions have no loops: compilers keep
+ * all of it in registers. */
 static inline cuplug_view cuplug_view_of(uint32_t type, const void *data, uint32_t n,
                                          const ptrdiff_t *shape, const ptrdiff_t *strides,
                                          ptrdiff_t element_bytes, uint64_t head) {
   cuplug_view v = cuplug_no_view();
   v.data = (void *)(uintptr_t)data, v.head = head, v.type = type, v.rank = n;
+  if (n > 2) return cuplug__view_of_more(v, n, shape, strides, element_bytes);
   v.shape[0] = shape[0];
   if (n == 2) v.shape[1] = shape[1];
   if (!strides) return v;
@@ -198,9 +223,10 @@ static inline cuplug_argument cuplug_optional_int(const int64_t *value) {
   return value ? cuplug_int(*value) : cuplug_none();
 }
 
-/** Lets an argument be a view. `own` receives what the argument borrows. */
-static inline void cuplug_set_view(cuplug_argument *argument, cuplug_view view,
-                                   cuplug_view_shape *own) {
+/** Lets an argument be a view. `own` receives what the argument borrows. As a call, it would need
+ * the view in memory. */
+static inline __attribute__((always_inline)) void
+cuplug_set_view(cuplug_argument *argument, cuplug_view view, cuplug_view_shape *own) {
   const uint32_t code = view.type >> 24, bits = view.type >> 16 & 0xff, ndim = view.rank & 0xff;
   const uint32_t gpu = view.rank >> CUPLUG__VIEW_GPU_SHIFT;
   if (view.rank & CUPLUG_VIEW_IS_TENSOR) {
@@ -214,13 +240,18 @@ static inline void cuplug_set_view(cuplug_argument *argument, cuplug_view view,
       own->shape[1] = view.shape[1];
       own->shape[2] = view.shape[2], own->shape[3] = view.shape[3];
     }
+    const int is_strided = (view.rank & CUPLUG_VIEW_IS_STRIDED) != 0;
+    if (is_strided && ndim > 2) { /* no loop, for which the view would be in memory */
+      own->strides[0] = view.strides[0], own->strides[1] = view.strides[1];
+      own->strides[2] = view.strides[2], own->strides[3] = view.strides[3];
+    }
     argument->kind = (uint32_t)view.head, argument->flags = (uint32_t)(view.head >> 32);
     argument->tensor.data = view.data;
     argument->tensor.device.type = gpu ? CUPLUG_CUDA : CUPLUG_CPU;
     argument->tensor.device.id = gpu ? (int32_t)gpu - 1 : 0;
     argument->tensor.ndim = (int32_t)ndim;
     argument->tensor.shape = own->shape;
-    argument->tensor.strides = view.rank & CUPLUG_VIEW_IS_STRIDED ? own->shape + ndim : NULL;
+    argument->tensor.strides = !is_strided ? NULL : ndim > 2 ? own->strides : own->shape + ndim;
     argument->tensor.byte_offset = 0;
   }
   argument->tensor.dtype.code = (uint8_t)code, argument->tensor.dtype.bits = (uint8_t)bits;
@@ -229,7 +260,8 @@ static inline void cuplug_set_view(cuplug_argument *argument, cuplug_view view,
 
 /** A list: `n` views, integers or numbers, which cuplug_set_items makes arguments of. NULL is None.
  */
-#define CUPLUG_LIST_OF_VIEWS 64u
+#define CUPLUG__LIST_OF_OLD_VIEWS 64u /* of modules compiled when views had no `strides` */
+#define CUPLUG_LIST_OF_VIEWS 512u
 #define CUPLUG_LIST_OF_INTS 128u
 #define CUPLUG_LIST_OF_FLOATS 256u
 static inline cuplug_argument cuplug__list_of(uint32_t what, const void *items, uint32_t n) {
@@ -251,10 +283,14 @@ static inline cuplug_argument cuplug_floats(const double *items, uint32_t n) {
 static inline void cuplug_set_items(cuplug_argument *of, cuplug_argument *items,
                                     cuplug_view_shape *shapes) {
   const void *given = of->list.items;
+  const int is_old = of->flags == CUPLUG__LIST_OF_OLD_VIEWS;
+  const size_t view_bytes = is_old ? offsetof(cuplug_view, strides) : sizeof(cuplug_view);
+  cuplug_view view;
   for (uint32_t k = 0; k < of->list.n; k++)
-    if (of->flags == CUPLUG_LIST_OF_VIEWS)
-      cuplug_set_view(&items[k], ((const cuplug_view *)given)[k], &shapes[k]);
-    else if (of->flags == CUPLUG_LIST_OF_INTS)
+    if (is_old || of->flags == CUPLUG_LIST_OF_VIEWS) {
+      memcpy(&view, (const char *)given + k * view_bytes, view_bytes);
+      cuplug_set_view(&items[k], view, &shapes[k]);
+    } else if (of->flags == CUPLUG_LIST_OF_INTS)
       items[k] = cuplug_int(((const int64_t *)given)[k]);
     else
       items[k] = cuplug_float(((const double *)given)[k]);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Typed functions of stock operators: element types by size and kind, strides, costs."""
 
+import importlib
 import sys
 
 import numpy as np
@@ -37,27 +38,132 @@ def run_{k}(const {element}[:] source, const {index}[::1] index, {element}[::1] 
 def index_{k}(const float[::1] source, {index}[:] index, float[:] out):
     gather(view(source), view(index), view(out))
 """
+# Memoryviews of each number of dimensions and layout that cuplug.views takes.
+LAYOUTS = {
+    "[::1]": 1, "[:]": 1, "[:, ::1]": 2, "[:, :]": 2, "[::1, :]": 2, "[:, :, ::1]": 3,
+    "[:, :, :]": 3, "[:, :, :, ::1]": 4, "[:, :, :, :]": 4,
+}  # fmt: skip
+# Lists of views, as modules pass them that were compiled when views had no room for strides.
+RANKS = """
+from cuplug.typed cimport View, index, relu
+from cuplug.views cimport view
+cimport cuplug._memoryviews as _cuplug
+
+cdef extern from *:
+    \"\"\"
+    typedef struct old_view {
+      void *data;
+      uint64_t head;
+      uint32_t type, rank;
+      int64_t shape[4];
+      void *stream;
+    } old_view;
+    static old_view old[2];
+    static cuplug_argument old_views(cuplug_view first, cuplug_view second) {
+      memcpy(&old[0], &first, sizeof(old_view)), memcpy(&old[1], &second, sizeof(old_view));
+      cuplug_argument list = cuplug_views((const cuplug_view *)old, 2);
+      list.flags = 64;
+      return list;
+    }
+    \"\"\"
+    _cuplug.cuplug_argument old_views(View first, View second)
+
+def run_list(const double[:, :] x, const long[:, :, :] first, const long[:, :, :] second,
+             double[:, :, ::1] out):
+    cdef View positions[2]
+    positions[0], positions[1] = view(first), view(second)
+    index(view(x), positions, 2, view(out))
+
+def run_old_list(const double[:, :] x, const long[:, :] first, const long[:, :] second,
+                 double[:, ::1] out):
+    cdef _cuplug.Shape shapes[2]
+    cdef _cuplug.cuplug_argument arguments[3]
+    _cuplug.set_view(&arguments[0], view(x), &shapes[0])
+    arguments[1] = old_views(view(first), view(second))
+    _cuplug.set_view(&arguments[2], view(out), &shapes[1])
+    _cuplug.call_with_lists(_cuplug.NEW_SLOT, b"indexing.index", arguments, 2, 1, NULL)
+"""
+RUN_RANK = """
+def run_{k}(const float{layout} x, float{out} out):
+    with nogil:
+        relu(view(x), view(out))
+"""
+
+
+def module_of(once, name, text):
+    """Compile a module once in a run, and import it."""
+
+    def fill(folder):
+        (folder / f"{name}.pyx").write_text(text)
+        compile_module(folder / f"{name}.pyx", folder, options=[f"-I{np.get_include()}"])
+
+    folder = once(f"typed_{name}", fill)
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(folder))
 
 
 @pytest.fixture(scope="module")
 def stock(once):
     """Compile calls of stock operators with every usual element type."""
+    text = STOCK
+    for k, element in enumerate(ELEMENTS):
+        index = element if ELEMENTS[element][0] in "iu" else "int32_t"
+        text += RUN_STOCK.format(k=k, element=element, index=index)
+    return module_of(once, "stock", text)
 
-    def fill(folder):
-        text = STOCK
-        for k, element in enumerate(ELEMENTS):
-            index = element if ELEMENTS[element][0] in "iu" else "int32_t"
-            text += RUN_STOCK.format(k=k, element=element, index=index)
-        (folder / "stock.pyx").write_text(text)
-        compile_module(folder / "stock.pyx", folder, options=[f"-I{np.get_include()}"])
 
-    folder = once("typed_stock", fill)
-    sys.path.insert(0, str(folder))
-    try:
-        import stock
-    finally:
-        sys.path.remove(str(folder))
-    return stock
+@pytest.fixture(scope="module")
+def ranks(once):
+    """Compile calls with memoryviews of every layout."""
+    text = RANKS
+    for k, (layout, n) in enumerate(LAYOUTS.items()):
+        out = f"[{':, ' * (n - 1)}::1]"
+        text += RUN_RANK.format(k=k, layout=layout, out=out)
+    return module_of(once, "ranks", text)
+
+
+def views_of(layout, n):
+    """Yield arrays that a memoryview of this layout takes."""
+    shape = (2, 5, 3, 4)[-n:]
+    x = np.random.default_rng(0).integers(-9, 9, shape).astype("f4")
+    if layout.startswith("[::1, "):
+        yield np.asfortranarray(x)
+    elif layout.endswith("::1]"):
+        yield np.ascontiguousarray(x)
+    else:
+        yield from (x, x.T, x[::-1], x[:1], x[:0], x[..., ::2], x.swapaxes(0, -1)[1:])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", range(len(LAYOUTS)), ids=list(LAYOUTS))
+def test_layouts_of_up_to_four_dimensions(ranks, k):
+    layout, n = list(LAYOUTS.items())[k]
+    for x in views_of(layout, n):
+        out = np.full(x.shape, 7, "f4")
+        getattr(ranks, f"run_{k}")(x, out)
+        np.testing.assert_array_equal(out, np.maximum(x, 0))
+        if n > 2 and x.size:
+            with pytest.raises(ValueError, match=r"relu: out: got float32\["):
+                getattr(ranks, f"run_{k}")(x, np.empty((*x.shape[:-1], x.shape[-1] + 1), "f4"))
+    if layout == "[:, :, :]":
+        odd = np.zeros((2, 3, 4), np.dtype([("a", "u1"), ("b", "<f4")]))["b"]
+        with pytest.raises(ValueError, match="got strides that are no multiples"):
+            getattr(ranks, f"run_{k}")(odd, np.empty(odd.shape, "f4"))
+
+
+@pytest.mark.slow
+def test_lists_of_strided_views(ranks):
+    x = np.arange(42.0).reshape(6, 7)
+    numbers = np.random.default_rng(3).integers(0, 6, (2, 4, 6, 5))
+    first, second = numbers[:, ::-2, ::3].transpose(0, 3, 2, 1)
+    out = np.empty(first.shape)
+    ranks.run_list(x, first, second, out)
+    np.testing.assert_array_equal(out, x[first, second])
+    ranks.run_old_list(x, first[0], second[0], out := np.empty(first.shape[1:]))
+    np.testing.assert_array_equal(out, x[first[0], second[0]])
 
 
 @pytest.mark.slow

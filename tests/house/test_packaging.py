@@ -80,6 +80,7 @@ print(gather(np.arange(3.), np.array([2])))
     for file in (
         "typed/__init__.pxd",
         "typed/gather.pxd",
+        "views.pxd",
         "ops.pyi",
         "py.typed",
         "include/cuplug/plugin.h",

@@ -22,7 +22,7 @@ gather 1.0.0: Rows of source at the given indices: NumPy's take along axis 0.
 gather: 3.5 0.5 1.5
 positive: 3 2
 """,
-    "host_cpp": "3\n2\n",
+    "host_cpp": "3\n2\npositive 1.0.0\n",
 }
 
 
@@ -40,7 +40,7 @@ def run(command: list, cwd: Path, **variables: str) -> str:
 @pytest.fixture
 def sources(tmp_path) -> Path:
     """Copy what the examples of programs are made of."""
-    for name in ("host.c", "host.cpp", "positive.c", "Makefile", "CMakeLists.txt"):
+    for name in ("host.c", "host.cpp", "files.c", "positive.c", "Makefile", "CMakeLists.txt"):
         shutil.copy(EXAMPLES / name, tmp_path)
     return tmp_path
 
@@ -73,6 +73,15 @@ def build_by_cmake(sources: Path, *settings: str) -> None:
 def check_programs(folder: Path) -> None:
     for name, wanted in PROGRAMS.items():
         assert run([str(folder / name)], folder) == wanted
+    (folder / "newer.c").write_text((folder / "positive.c").read_text().replace("1.0.0", "1.1.0"))
+    include = f"-I{cuplug.get_include()}"
+    run(["cc", "-shared", "-fPIC", include, "newer.c", "-o", "new.so"], folder)
+    shutil.copy(folder / "new.so", folder / "libpositive_copy.so")
+    path = {"LD_LIBRARY_CUPLUG_PATH": str(folder)}
+    text = run([str(folder / "files"), "libpositive.so", "new.so"], folder, **path)
+    assert "positive 1.0.0: used\n" in text
+    assert text.count("\npositive 1.1.0: ") == 1  # of the same name, later in the directory
+    assert text.endswith("\npositive 1.0.0\npositive 1.1.0\n")
 
 
 def test_programs_by_make(sources):
@@ -101,6 +110,42 @@ def test_programs_by_cmake_after_make_install(sources, installed):
         sources, f"-DCMAKE_PREFIX_PATH={prefix}", f"-Dcuplug_DIR={libraries}/cmake/cuplug"
     )
     check_programs(sources)
+
+
+def check_archive(folder: Path, library: str, compiler: list, *options: str) -> None:
+    """Link an archive of the core into a program, and run it with a plugin that calls gather."""
+    command = [*compiler, "-std=c11", f"-I{cuplug.get_include()}"]
+    plugin = ["-shared", "-fPIC", "-fvisibility=hidden", "-D_GNU_SOURCE", "-DCUPLUG_HOST_ONLY"]
+    gather = sorted((ROOT / "plugins" / "gather").glob("*.c"))
+    run([*command, *plugin, f"-I{ROOT}/plugins", *gather, "-o", "libgather.so", "-lm"], folder)
+    run([*command, *plugin, "positive.c", "-o", "libpositive.so"], folder)
+    run([*command, "host.c", library, *options, "-o", "host"], folder)
+    path = {"LD_LIBRARY_CUPLUG_PATH": str(folder)}
+    assert run([str(folder / "host")], folder, **path) == PROGRAMS["host"]
+    assert b"libcuplug.so" not in (folder / "host").read_bytes()
+
+
+@pytest.mark.slow
+def test_archive(sources, installed):
+    check_archive(sources, f"{installed[1]}/libcuplug.a", ["cc"], "-pthread", "-ldl")
+
+
+@pytest.mark.slow
+def test_musl(sources):
+    """With the kernel's headers of the system: those of musl lack them."""
+    if not shutil.which("musl-gcc"):
+        pytest.skip("needs musl-gcc")
+    machine = run(["cc", "-dumpmachine"], sources).strip()
+    compiler = f"musl-gcc -idirafter /usr/include -idirafter /usr/include/{machine}"
+    settings = ["NVCC=", "VENV=", f"CC={compiler}", f"BUILD={sources}/build", "CFLAGS=-O1"]
+    run(["make", "-s", *settings, "archive", "core"], ROOT)
+    check_archive(sources, f"{sources}/build/libcuplug.a", compiler.split())
+    shared = sources / "build" / "python" / "cuplug" / "lib"
+    link = [f"-L{shared}", "-lcuplug", f"-Wl,-rpath,{shared}"]
+    include = f"-I{cuplug.get_include()}"
+    run([*compiler.split(), "-std=c11", include, "host.c", *link, "-o", "host"], sources)
+    path = {"LD_LIBRARY_CUPLUG_PATH": str(sources)}
+    assert run([str(sources / "host")], sources, **path) == PROGRAMS["host"]
 
 
 @pytest.mark.parametrize(("wanted", "is_found"), [("0.1", True), ("0.1.0", True), ("0.2", False)])
