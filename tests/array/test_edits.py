@@ -100,6 +100,19 @@ def test_chosen_and_written():
     check("diagflat", X, 1)
 
 
+def test_parameters_by_name():
+    check("delete", X, obj=1, axis=0)
+    check("insert", X, obj=1, values=2.0, axis=0)
+    check("resize", X, new_shape=(2, 3))
+    check("rollaxis", X, axis=1, start=0)
+    check("hsplit", X, indices_or_sections=[2])
+    check("unravel_index", N, shape=(3, 3))
+    check_written("putmask", X, mask=X > 0, values=3.0)
+    check_written("place", X, mask=X > 0, vals=[1.0, 2.0])
+    check_written("put_along_axis", X, indices=N % 4, values=7.0, axis=0)
+    check_written("fill_diagonal", X, val=3.0, wrap=True)
+
+
 def test_flat_assignments_repeat_values():
     wanted, seen = np.zeros((3, 4)), ours(np.zeros((3, 4)))
     for x, a in ((wanted, np.array), (seen, ours)):

@@ -40,7 +40,7 @@ def _positions(name: str, obj: Any, n: int) -> Any:
     return found if found.size else found.astype(np.int64)
 
 
-def delete(x: Array, obj: Any, /, axis: int | None = None) -> Array:
+def delete(x: Array, /, obj: Any, axis: int | None = None) -> Array:
     """Return an array without the parts at positions along a dimension."""
     x, along = _line("delete", x, axis)
     n = x.shape[along]
@@ -48,7 +48,7 @@ def delete(x: Array, obj: Any, /, axis: int | None = None) -> Array:
     return take(x, asarray(kept, device=x.device), axis=along)
 
 
-def insert(x: Array, obj: Any, values: Any, /, axis: int | None = None) -> Array:
+def insert(x: Array, /, obj: Any, values: Any, axis: int | None = None) -> Array:
     """Return an array with more parts, each before a position along a dimension."""
     x, along = _line("insert", x, axis)
     n = x.shape[along]
@@ -67,7 +67,7 @@ def insert(x: Array, obj: Any, values: Any, /, axis: int | None = None) -> Array
     return take(both, asarray(order, device=x.device), axis=along)
 
 
-def resize(x: Array, new_shape: Any, /) -> Array:
+def resize(x: Array, /, new_shape: Any) -> Array:
     """Return the elements in C order, from the first one again if they are too few, in a shape."""
     shape = shape_of("resize: new_shape", new_shape)
     if any(n < 0 for n in shape):
@@ -96,7 +96,7 @@ def trim_zeros(x: Array, /, trim: str = "fb", axis: Any = None) -> Array:
     return found
 
 
-def rollaxis(x: Array, axis: int, /, start: int = 0) -> Array:
+def rollaxis(x: Array, /, axis: int, start: int = 0) -> Array:
     """Return a view with a dimension moved before another one; `moveaxis` is easier to read."""
     n = checked("rollaxis", "x", x).ndim
     axis = axis_of("rollaxis", axis, n)
@@ -104,17 +104,17 @@ def rollaxis(x: Array, axis: int, /, start: int = 0) -> Array:
     return moveaxis(x, axis, start - (axis < start))
 
 
-def hsplit(x: Array, indices_or_sections: Any, /) -> list[Array]:
+def hsplit(x: Array, /, indices_or_sections: Any) -> list[Array]:
     """Return `split` along the second dimension, or the only one."""
     return split(_at_least("hsplit", x, 1), indices_or_sections, axis=int(x.ndim > 1))
 
 
-def vsplit(x: Array, indices_or_sections: Any, /) -> list[Array]:
+def vsplit(x: Array, /, indices_or_sections: Any) -> list[Array]:
     """Return `split` along the first of at least two dimensions."""
     return split(_at_least("vsplit", x, 2), indices_or_sections, axis=0)
 
 
-def dsplit(x: Array, indices_or_sections: Any, /) -> list[Array]:
+def dsplit(x: Array, /, indices_or_sections: Any) -> list[Array]:
     """Return `split` along the third dimension."""
     return split(_at_least("dsplit", x, 3), indices_or_sections, axis=2)
 
@@ -135,12 +135,12 @@ def extract(condition: Any, x: Array, /) -> Array:
     return take(reshape(x, (-1,)), flatnonzero(chosen))
 
 
-def place(x: Array, mask: Any, vals: Any, /) -> None:
+def place(x: Array, /, mask: Any, vals: Any) -> None:
     """Write values, from the first one again if they are too few, where a mask is true."""
     put(x, flatnonzero(asarray(mask, device=checked("place", "x", x).device)), vals)
 
 
-def putmask(x: Array, mask: Any, values: Any, /) -> None:
+def putmask(x: Array, /, mask: Any, values: Any) -> None:
     """Write the values that have the positions of those elements for which a mask is true.
 
     Values are used from the first one again if they are fewer than elements.
@@ -155,7 +155,7 @@ def putmask(x: Array, mask: Any, values: Any, /) -> None:
     x[...] = where(reshape(chosen, x.shape), given, x)
 
 
-def put_along_axis(x: Array, indices: Array, values: Any, /, axis: int | None = -1) -> None:
+def put_along_axis(x: Array, /, indices: Array, values: Any, axis: int | None = -1) -> None:
     """Write values at positions along a dimension, as `take_along_axis` reads them."""
     places = checked("put_along_axis", "indices", indices)
     if axis is None:
@@ -178,7 +178,7 @@ def put_along_axis(x: Array, indices: Array, values: Any, /, axis: int | None = 
     x[tuple(key)] = values
 
 
-def fill_diagonal(x: Array, val: Any, /, wrap: bool = False) -> None:
+def fill_diagonal(x: Array, /, val: Any, wrap: bool = False) -> None:
     """Write values to the main diagonal, with `wrap` again below the end of a tall matrix."""
     if checked("fill_diagonal", "x", x).ndim < 2:
         raise ValueError(f"fill_diagonal: x: got {x.ndim} dimensions, expected at least 2")

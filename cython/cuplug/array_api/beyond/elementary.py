@@ -193,7 +193,7 @@ def _mask_of_matrix(name: str, x: Any) -> Array:
     return ones(x.shape, dtype="uint8", device=x.device)
 
 
-def unravel_index(indices: Array, shape: Any, /, order: str = "C") -> tuple[Array, ...]:
+def unravel_index(indices: Array, /, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """Return positions along each dimension of a shape; waits for a GPU, to check them."""
     places = checked("unravel_index", "indices", indices)
     if kind_of(places.dtype) not in ("int", "uint"):
@@ -211,7 +211,7 @@ def unravel_index(indices: Array, shape: Any, /, order: str = "C") -> tuple[Arra
     return tuple(found if order == "F" else reversed(found))
 
 
-def ravel_multi_index(multi_index: Any, dims: Any, /, mode: Any = "raise", order: str = "C") -> Any:
+def ravel_multi_index(multi_index: Any, /, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     """Return positions in C or Fortran order; `mode` is "raise", which waits for a GPU, "wrap" or
     "clip", or one for each dimension.
     """
