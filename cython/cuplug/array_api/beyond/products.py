@@ -11,7 +11,7 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
 from cuplug.array_api.beyond.outputs import into_out
-from cuplug.array_api.dtypes import checked, result_type
+from cuplug.array_api.dtypes import astype, checked, result_type
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.products import matmul, on_host, tensordot
 from cuplug.array_api.statistical import any as is_any
