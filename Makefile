@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test array-api-extra-test scipy-test sklearn-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help archive core runtime plugins python
+.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test array-api-extra-test array-api-compat-test cupy-test scipy-test sklearn-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help archive core runtime plugins python
 all: ## Build everything into build/ (the default)
 archive: ## Build libcuplug.a
 core: ## Build libcuplug
@@ -102,6 +102,22 @@ array-api-extra-test: all $(SUITES)/installed ## Run the tests of array-api-extr
 	cd "$(ARRAY_API_EXTRA)" && PYTHONPATH="src:$(abspath tests/array/suites):$(abspath $(BUILD)/python)" CUPLUG_DEVICE=$(DEVICE) \
 	  $(abspath $(SUITES))/bin/python -m pytest -q -c /dev/null --rootdir . -p other_arrays -p no:cacheprovider tests/main \
 	  -W error::DeprecationWarning -k 'cupy and not test_delegates' $(PYTEST)
+
+ARRAY_API_COMPAT ?=
+array-api-compat-test: all $(SUITES)/installed ## Run the tests of array-api-compat, whose folder ARRAY_API_COMPAT names
+	@test -d "$(ARRAY_API_COMPAT)/tests" || { echo "ARRAY_API_COMPAT: got no folder of array-api-compat"; exit 2; }
+	cd "$(ARRAY_API_COMPAT)" && PYTHONPATH="src:$(abspath tests/array/suites):$(abspath $(BUILD)/python)" CUPLUG_DEVICE=$(DEVICE) \
+	  $(abspath $(SUITES))/bin/python -m pytest -q -c /dev/null --rootdir . -p other_arrays -p no:cacheprovider tests \
+	  -k cuplug $(PYTEST)
+
+# `cupy` is NumPy's functions of cuplug's arrays: tests/array/suites/cupy_of_cuplug.py.
+CUPY ?=
+CUPY_TESTS ?= $(shell cat tests/array/suites/cupy_tests.txt)
+cupy-test: all $(SUITES)/installed ## Run CuPy's tests, whose folder CUPY names, of the packages in CUPY_TESTS
+	@test -d "$(CUPY)/tests/cupy_tests" || { echo "CUPY: got no folder of CuPy"; exit 2; }
+	cd "$(CUPY)/tests" && CUPY="$(abspath $(CUPY))" $(SUITE_ENV) NOT_IN_SUITE=$(abspath tests/array/suites/not_in_cupy.txt) \
+	  PYTHONDONTWRITEBYTECODE=1 $(abspath $(SUITES))/bin/python -m pytest -q -c /dev/null --rootdir . --noconftest \
+	  -p cupy_of_cuplug -p no:cacheprovider -W ignore $(CUPY_TESTS:%=cupy_tests/%_tests) $(PYTEST)
 
 bench: ## Measure against the peers that are installed, and draw it
 	$(build) all $(INSTALLED)/bench

@@ -72,6 +72,7 @@ def test_numbers_in_place_of_nan():
 
 METHODS = ["linear", "lower", "higher", "nearest", "midpoint", "hazen", "weibull"]
 METHODS += ["median_unbiased", "normal_unbiased", "interpolated_inverted_cdf"]
+METHODS += ["inverted_cdf", "averaged_inverted_cdf", "closest_observation"]
 
 
 @given(
@@ -215,3 +216,16 @@ def test_unique_positions_and_choices():
         compare(
             xp.piecewise(ours(x), conditions, functions), np.piecewise(x, conditions, functions)
         )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_of_quantiles(method):
+    x = np.random.default_rng(3).normal(size=(8, 5))
+    for dtype in ("float64", "float32", "int64", "int8"):
+        y = (x * 9).astype(dtype)
+        for q in (0.3, [0.0, 0.25, 0.7, 1.0], np.float64(0.4)):
+            check("quantile", y, q, axis=0, method=method, tolerance=1e-6)
+    out = ours(np.zeros(8))
+    assert np.quantile(ours(x), 0.5, 1, out, method=method) is out
+    np.testing.assert_allclose(out.numpy(), np.quantile(x, 0.5, 1, method=method))
+    assert np.median(ours(x), 1, out) is out

@@ -27,8 +27,8 @@ for found in (np.where(x > 2, x, 0), np.expand_dims(x, 0), np.broadcast_to(x, (4
 for made in (np.zeros((2, 3), like=x), np.asarray([1, 2], like=x), np.arange(3, like=x)):
     assert type(made) is cuplug.Array and made.device == x.device
 np.testing.assert_array_equal(np.where(x > 2, x, -1).numpy(), [[-1, -1, -1], [3, 4, 5]])
-for call in (lambda: np.sort_complex(x), lambda: np.apply_along_axis(sum, 0, x),
-             lambda: np.linalg.eig(x), lambda: np.put_along_axis(x, x, x, 0)):
+for call in (lambda: np.sort_complex(x), lambda: np.apply_over_axes(sum, x, 0),
+             lambda: np.i0(x), lambda: np.polyfit(n, n, 1)):
     try:
         call()
     except TypeError as error:

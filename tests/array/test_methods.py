@@ -267,14 +267,15 @@ def test_ufuncs_of_numpy_compute_where_arrays_are(dtype, device):
     x = np.arange(1, 7).reshape(2, 3).astype(dtype)
     ours = cuplug.asarray(x, device=device)
     seen = {
-        "a number first": (np.float64(2) * ours, 2.0 * x),
+        "a number first": (np.float64(2) * ours, np.float64(2) * x),
         "a comparison": (np.int64(3) < ours, x > 3),
-        "of one": (np.sqrt(ours), np.sqrt(x.astype("float64" if dtype != "float32" else dtype))),
+        "of one": (np.sqrt(ours), np.sqrt(x)),
         "of two": (np.maximum(ours, ours[::-1]), np.maximum(x, x[::-1])),
     }
     for what, (result, wanted) in seen.items():
         assert type(result) is cuplug.Array, what
         assert result.device == ours.device
+        assert result.dtype == wanted.dtype
         np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-6)
 
 

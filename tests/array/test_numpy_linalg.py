@@ -92,3 +92,53 @@ def test_refusals():
         np.linalg.qr(x, mode="raw")
     with pytest.raises(ValueError, match="^linalg.matrix_norm: ord: got 3"):
         np.linalg.cond(x, 3)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_integers_are_floats(device):
+    x = np.array([[4, 1], [1, 3]])
+    for function in (np.linalg.norm, np.linalg.inv, np.linalg.svd, np.linalg.det, np.linalg.cond):
+        check(device, function, x)
+    for order in (np.inf, 1, 2, "fro"):
+        check(device, np.linalg.norm, x, order)
+    check(device, np.linalg.solve, x, x[0])
+    check(device, np.linalg.matrix_power, x, 2)
+    ours = cuplug.asarray(x, device=device)
+    for own in (np.einsum("ij,jk->ik", ours, ours, dtype="float64"), np.einsum("ij->j", ours)):
+        out = cuplug.array_api.zeros_like(own)
+        assert own.dtype == ("float64" if own.ndim == 2 else "int64")
+        if own.ndim == 2:
+            assert np.dot(ours, ours.astype("float64"), out=out) is out
+            np.testing.assert_array_equal(out.numpy(), own.numpy())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_eigenvalues_of_any_matrices(dtype):
+    x = sample(dtype, 2, 3, 3)
+    for square in (x, x @ np.conj(x.mT), x - x.mT):
+        check("cpu", np.linalg.eigvals, square)
+        check("cpu", np.linalg.eig, square)
+    y = cuplug.asarray(x, device="cpu")
+    values, vectors = cuplug.array_api.linalg.eig(y)
+    assert values.dtype.kind == vectors.dtype.kind == "c"
+    np.testing.assert_allclose(
+        (y.astype(values.dtype) @ vectors).numpy(), (vectors * values[:, None]).numpy(), atol=1e-4
+    )
+    np.testing.assert_allclose(cuplug.array_api.linalg.eigvals(y).numpy(), values.numpy(), 1e-4)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_products_and_solutions_of_tensors(device):
+    given = [sample("float64", *shape) for shape in ((3, 8), (8, 2), (2, 9), (9, 4))]
+    ours = [cuplug.asarray(x, device=device) for x in given]
+    for a, b in ((0, 4), (0, 2), (1, 4)):
+        wanted = np.linalg.multi_dot(given[a:b])
+        np.testing.assert_allclose(np.linalg.multi_dot(ours[a:b]).numpy(), wanted)
+    for ends in ((given[0][0], *given[1:]), (*given[:3], given[3][:, 0])):
+        mine = [cuplug.asarray(x, device=device) for x in ends]
+        np.testing.assert_allclose(np.linalg.multi_dot(mine).numpy(), np.linalg.multi_dot(ends))
+    with pytest.raises(ValueError, match="at least 2"):
+        np.linalg.multi_dot(ours[:1])
+    check(device, np.linalg.tensorinv, sample("float64", 4, 6, 8, 3))
+    check(device, np.linalg.tensorsolve, sample("float64", 2, 3, 6), np.ones((2, 3)))
+    check(device, np.linalg.tensorsolve, sample("float64", 2, 6, 3), np.ones((2, 3)), (1,))

@@ -27,6 +27,13 @@ def test_means_and_covariances():
         check(name, x, rowvar=False)
     check("cov", x, bias=True)
     check("cov", x, ddof=3)
+    weights = np.arange(x.shape[1]) % 3
+    check("cov", x, fweights=weights)
+    check("cov", x, aweights=weights + 0.5)
+    check("cov", x, fweights=weights, aweights=weights + 0.5, ddof=2)
+    for name in ("fweights", "aweights"):
+        with pytest.raises(ValueError, match=name):
+            np.cov(ours(x), **{name: weights - 1})
     check("average", x, axis=1, weights=np.arange(8))
     check("average", x, weights=y**2, returned=True)
     check("average", x, axis=0, returned=True, keepdims=True)

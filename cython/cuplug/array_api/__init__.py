@@ -46,6 +46,15 @@ _MODULES |= {
         isclose isin partition piecewise select setdiff1d union1d unique
     """,
     "beyond.correlations": "average corrcoef cov ptp",
+    "beyond.edits": """
+        apply_along_axis delete diagflat dsplit extract fill_diagonal hsplit insert place
+        put_along_axis putmask resize rollaxis trim_zeros vsplit
+    """,
+    "beyond.elementary": """
+        angle ediff1d fix iscomplex isneginf isposinf isreal lexsort ravel_multi_index
+        real_if_close setxor1d sinc tril_indices_from triu_indices_from unravel_index unwrap
+        vander
+    """,
     "beyond.histograms": """
         bincount digitize histogram histogram2d histogram_bin_edges histogramdd
     """,
@@ -83,7 +92,7 @@ globals().update(_CONSTANTS)
 
 _EXTENSIONS = ("fft", "linalg")
 
-__all__ = sorted([*_HOMES, *NAMES, *_HALVES, *_CONSTANTS, *_EXTENSIONS])
+__all__ = sorted([*_HOMES, *NAMES, *_HALVES, *_CONSTANTS, *_EXTENSIONS, "__array_api_version__"])
 
 
 def __getattr__(name: str) -> Any:
@@ -106,4 +115,4 @@ def _elsewhere(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__array_api_version__"]
+    return __all__

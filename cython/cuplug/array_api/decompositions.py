@@ -29,7 +29,9 @@ from cuplug.array_api.views import diagonal, expand_dims, matrix_transpose, resh
 __all__ = [
     "cholesky",
     "det",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "qr",
@@ -40,6 +42,13 @@ __all__ = [
 ]
 
 _LIBRARIES = ("nvJitLink", "cublasLt", "cublas", "cusparse")  # which cuSOLVER is linked with
+
+
+class EigResult(NamedTuple):
+    """What `eig` returns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EighResult(NamedTuple):
@@ -153,6 +162,50 @@ def det(x: Array, /) -> Array:
         return found
     sign, value = slogdet(x)
     return binary("multiply", sign, astype(unary("exp", value), x.dtype, copy=False))
+
+
+def by_numpy_alone(name: str, x: Any) -> Any:
+    """Return what a function of NumPy's gives for square matrices in host memory."""
+    x = matrices(name, "x", x, is_square=True)
+    if not _is_for_numpy(x):
+        raise TypeError(
+            f"linalg.{name}: x: got an array in GPU memory, expected host memory; "
+            'use x.to_device("cpu")'
+        )
+    return _by_numpy(x, getattr(np.linalg, name))
+
+
+def eig(x: Array, /) -> EigResult:
+    """Return the eigenvalues, in no order, and eigenvectors of square matrices in host memory.
+
+    Parameters
+    ----------
+    x : Array, shape (..., n, n)
+
+    Returns
+    -------
+    EigResult
+        `eigenvalues`, shape (..., n); `eigenvectors`, in columns. Both are complex.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If eigenvalues of a matrix are not found.
+    TypeError
+        If `x` is in GPU memory.
+    """
+    return EigResult(*(astype(each, complex_of(each)) for each in by_numpy_alone("eig", x)))
+
+
+def eigvals(x: Array, /) -> Array:
+    """Return the eigenvalues of square matrices in host memory: complex, in no order."""
+    values = by_numpy_alone("eigvals", x)
+    return astype(values, complex_of(values))
+
+
+def complex_of(x: Array) -> Any:
+    """Return the complex dtype of the precision of an array."""
+    return np.result_type(x.dtype, np.complex64)
 
 
 def eigh(x: Array, /) -> EighResult:

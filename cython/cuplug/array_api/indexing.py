@@ -14,6 +14,7 @@ from cuplug._engine.array.keys import are_along_first, axis_of_positions, is_mas
 from cuplug._engine.array.promotion import kind_of, name_of
 from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.element_wise import elementwise
+from cuplug.array_api.beyond.host_values import on_the_host
 from cuplug.array_api.concatenation import repeated
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
@@ -78,7 +79,9 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         return repeat(reshape(x, (-1,)), repeats, axis=0)
     along = axis_of("repeat", 0 if axis is None else axis, x.ndim)
     if not isinstance(repeats, Array):
-        return repeated(x, integer("repeat: repeats", repeats), along)
+        if np.ndim(repeats) == 0:
+            return repeated(x, integer("repeat: repeats", repeats), along)
+        repeats = asarray(on_the_host("repeat: repeats", repeats, "integers"), device=x.device)
     times = repeats
     if kind_of(times.dtype) not in ("int", "uint"):
         raise TypeError(f"repeat: repeats: got {times.dtype}, expected integers")

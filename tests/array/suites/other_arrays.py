@@ -6,6 +6,7 @@ Tests in the file NOT_IN_SUITE are left out.
 """
 
 import os
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -59,6 +60,18 @@ def use_in_array_api_extra() -> None:
     backends.CUPY._value_ = NAMESPACE
 
 
+def use_in_array_api_compat() -> None:
+    """Put the namespace into the lists of libraries, as one that is its own wrapper."""
+    helpers, own = import_module("tests._helpers"), import_module(NAMESPACE)
+    sys.modules[f"array_api_compat.{NAMESPACE}"] = own
+    helpers.all_libraries.append(NAMESPACE)
+    import_module("tests.test_array_namespace").wrapped_libraries = [*helpers.wrapped_libraries]
+    helpers.wrapped_libraries.append(NAMESPACE)
+    tests = import_module("tests.test_common")
+    tests.is_own_array = lambda x: isinstance(x, type(own.empty(0)))
+    tests.is_array_functions[NAMESPACE] = "is_own_array"
+
+
 def pytest_collection_modifyitems(config, items):
     """Leave out what the file lists, by the start of a test's name."""
 
@@ -77,3 +90,5 @@ if find_spec("sklearn"):
     use_in_sklearn()
 if find_spec("array_api_extra"):
     use_in_array_api_extra()
+if Path("src/array_api_compat").is_dir():
+    use_in_array_api_compat()

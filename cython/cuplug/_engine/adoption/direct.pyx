@@ -23,7 +23,12 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from cuplug._engine.adoption.watching cimport has_pending, watch
-from cuplug._engine.base.core cimport cuplug_call, cuplug_element_bytes, cuplug_n_elements
+from cuplug._engine.base.core cimport (
+    cuplug_call,
+    cuplug_element_bytes,
+    cuplug_n_elements,
+    cuplug_tensor,
+)
 from cuplug._engine.base.runtime cimport cuplug_entry_error
 from cuplug._engine.base.status cimport raise_later
 

@@ -171,7 +171,7 @@ def define_adopted(
     row.context = make_program(adopted)
     row.reshape = NULL
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
-    row.implies_strides = 0
+    row.null_strides_when_contiguous = 0
     row.scans = 0
     row.takes_handles = 1
     cdef bytes gradient_text = gradient.encode(), linear_text = linear.encode()

@@ -68,13 +68,13 @@ cdef class Array(Methods):
 
     @property
     def T(self):
-        """Of a matrix: rows and columns exchanged, without a copy."""
+        """The dimensions in reverse order, without a copy."""
         cdef int64_t shape[2]
         cdef int64_t strides[2]
         cdef const int64_t *steps = self.tensor.strides
         cdef cuplug_tensor turned = self.tensor
         if self.tensor.ndim != 2:
-            raise ValueError(f"cuplug.Array: T: got {self.tensor.ndim} dimensions, expected 2")
+            return functions().permute_dims(self, tuple(range(self.tensor.ndim))[::-1])
         shape[0], shape[1] = turned.shape[1], turned.shape[0]
         strides[0], strides[1] = 1, shape[0] if shape[0] else 1
         if steps != NULL:

@@ -2,6 +2,7 @@
 """Functions of arrays that NumPy and CuPy have as methods, by the names that they have there."""
 
 from cuplug._engine.array.arithmetic cimport functions
+from cuplug._engine.array.buffer cimport Buffer
 
 import sys
 from collections.abc import Iterable
@@ -77,6 +78,11 @@ cdef class Methods(Arithmetic):
         functions().Flat(self)[...] = values
 
     @property
+    def base(self):
+        """What owns the memory: another array, or an object of another library; else None."""
+        return (<Buffer>self).owner
+
+    @property
     def flags(self):
         """The layout: `flags.c_contiguous`, `flags["F_CONTIGUOUS"]` and others."""
         return functions().Flags(self)
@@ -121,11 +127,11 @@ cdef class Methods(Arithmetic):
 
     def ravel(self, order="C"):
         """Return the elements, in C order or another one, in one dimension: a view if possible."""
-        return self.reshape(-1, order=order)
+        return in_memory_order(self, order).reshape(-1, order=order)
 
     def flatten(self, order="C"):
         """Return a copy of the elements, in C order or another one, in one dimension."""
-        return self.reshape(-1, copy=True, order=order)
+        return in_memory_order(self, order).reshape(-1, copy=True, order=order)
 
     def squeeze(self, axis=None):
         """Return a view without dimensions of size 1, all of them by default."""
@@ -273,11 +279,23 @@ cdef object standard():
 
 cdef bint is_reversed(object x, str function, object order) except -1:
     """Whether an order is Fortran's: for "A" and "K", if the elements lie so."""
-    if order == "C" or order is None:
+    if order is None:
+        return False
+    order = order.upper() if isinstance(order, str) else order
+    if order == "C":
         return False
     if order not in ("F", "A", "K"):
         raise ValueError(f"{function}: order: got {order!r}, expected 'C', 'F', 'A' or 'K'")
     return order == "F" or (x.flags.f_contiguous and not x.flags.c_contiguous)
+
+
+cdef object in_memory_order(object x, object order):
+    """For "K", a view whose C order is that of the elements in memory."""
+    if order not in ("K", "k"):
+        return x
+    strides = x.strides
+    axes = tuple(sorted(range(len(strides)), key=lambda k: -abs(strides[k])))
+    return functions().permute_dims(x, axes)
 
 
 cdef int check_kind(str function, object kind) except -1:

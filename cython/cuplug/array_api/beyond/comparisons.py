@@ -9,13 +9,16 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
+from cuplug.array_api.beyond.host_values import on_the_host
 from cuplug.array_api.concatenation import concat, stack
 from cuplug.array_api.conversion import asarray
+from cuplug.array_api.creation import arange
 from cuplug.array_api.dtypes import astype, checked, flag, promoted, result_type, sequence
 from cuplug.array_api.elementwise import binary, unary
-from cuplug.array_api.filled import zeros
+from cuplug.array_api.filled import ones, zeros
 from cuplug.array_api.indexing import take
-from cuplug.array_api.manipulation import broadcast_shapes
+from cuplug.array_api.manipulation import broadcast_shapes, moveaxis
+from cuplug.array_api.scans import cumulative_sum, diff
 from cuplug.array_api.sorting import (
     argsort,
     nonzero,
@@ -26,8 +29,9 @@ from cuplug.array_api.sorting import (
     where,
 )
 from cuplug.array_api.statistical import all as is_all
+from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import count_nonzero, sum
-from cuplug.array_api.views import broadcast_to, reshape
+from cuplug.array_api.views import axis_of, broadcast_to, reshape
 
 
 def isin(
@@ -108,13 +112,17 @@ def unique(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
+    axis: int | None = None,
     *,
     equal_nan: bool = True,
 ) -> Any:
     """Return the elements that differ, in order; optionally where, which and how many they are.
 
-    All NaN are one element, unless `equal_nan` is false; to find them waits for a GPU.
+    All NaN are one element, unless `equal_nan` is false; to find them waits for a GPU. With `axis`,
+    the parts along a dimension that differ, in the order of their elements.
     """
+    if axis is not None and checked("unique", "x", x).ndim != 1:
+        return _unique_parts(x, (True, return_index, return_inverse, return_counts), axis)
     wanted = (True, return_index, return_inverse, return_counts)
     found: Any = unique_all(x) if any(wanted[1:]) else (unique_values(x), None, None, None)
     n = int(count_nonzero(_is_nan(found[0]))) if flag("unique: equal_nan", equal_nan) else 0
@@ -129,6 +137,28 @@ def unique(
         )
     parts = tuple(part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted)
     return parts if len(parts) > 1 else parts[0]
+
+
+def _unique_parts(x: Array, wanted: Any, axis: int) -> Any:
+    along = axis_of("unique", axis, x.ndim)
+    parts = moveaxis(x, along, 0)
+    n = parts.shape[0]
+    rows = reshape(parts, (n, -1)) if parts.size else zeros((n, 1), dtype=x.dtype, device=x.device)
+    order = arange(n, device=x.device)
+    for k in reversed(range(rows.shape[1])):
+        order = take(order, argsort(take(rows[:, k], order)))
+    ordered = take(rows, order, axis=0)
+    is_new = is_any(binary("not_equal", ordered[1:], ordered[:-1]), axis=1)
+    is_new = concat([ones((min(n, 1),), dtype="bool", device=x.device), is_new])
+    starts = nonzero(is_new)[0]
+    indices = take(order, starts)
+    inverse = zeros((n,), dtype="int64", device=x.device)
+    if n:
+        inverse[order] = cumulative_sum(astype(is_new, "int64")) - 1
+    counts = diff(concat([starts, asarray([n], device=x.device)]))
+    found = (moveaxis(take(parts, indices, axis=0), 0, along), indices, inverse, counts)
+    chosen = tuple(part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted)
+    return chosen if len(chosen) > 1 else chosen[0]
 
 
 def union1d(x1: Array, x2: Array, /) -> Array:
@@ -153,12 +183,23 @@ def setdiff1d(x1: Array, x2: Array, /) -> Array:
 
 def partition(x: Array, kth: Any, /, axis: int | None = -1) -> Array:
     """Return the elements with those of rank `kth` in their place: all are put in order."""
-    return sort(reshape(x, (-1,)) if axis is None else x, axis=-1 if axis is None else axis)
+    x, along = _ranked("partition", x, kth, axis)
+    return sort(x, axis=along)
 
 
 def argpartition(x: Array, kth: Any, /, axis: int | None = -1) -> Array:
     """Return the positions of `partition`: of all in order."""
-    return argsort(reshape(x, (-1,)) if axis is None else x, axis=-1 if axis is None else axis)
+    x, along = _ranked("argpartition", x, kth, axis)
+    return argsort(x, axis=along)
+
+
+def _ranked(name: str, x: Any, kth: Any, axis: int | None) -> tuple[Array, int]:
+    line = reshape(checked(name, "x", x), (-1,)) if axis is None else checked(name, "x", x)
+    along = axis_of(name, -1 if axis is None else axis, line.ndim)
+    ranks, n = on_the_host(f"{name}: kth", kth, "integers"), line.shape[along]
+    if ((ranks < -n) | (ranks >= n)).any():
+        raise ValueError(f"{name}: kth: got {ranks}, expected {-n} <= kth < {n}")
+    return line, along
 
 
 def flatnonzero(x: Array, /) -> Array:

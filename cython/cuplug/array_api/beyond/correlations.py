@@ -6,8 +6,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import DEFAULTS, kind_of
+from cuplug.array_api.beyond.host_values import on_the_host
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import astype, checked, result_type
@@ -60,6 +63,8 @@ def cov(
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
     *,
     dtype: Any = None,
 ) -> Array:
@@ -76,8 +81,12 @@ def cov(
         Whether sums are divided by n; else by n - 1.
     ddof : int, optional
         Sums are divided by n - ddof, whatever `bias` is.
+    fweights : array_like, shape (n,), optional
+        Integers: how often each observation counts.
+    aweights : array_like, shape (n,), optional
+        How much each observation weighs.
     dtype : str or numpy.dtype, optional
-        By default that of the arrays, float64 for integers.
+        By default float64 or complex128.
 
     Returns
     -------
@@ -85,13 +94,37 @@ def cov(
         Without dimensions for one variable.
     """
     rows = [_variables("cov", each, rowvar) for each in (m, y) if each is not None]
-    wanted = result_type(*rows) if dtype is None else dtype
+    wanted = result_type(*rows, "float64") if dtype is None else dtype
     x = concat([astype(each, wanted, copy=False) for each in rows])
-    x = x if kind_of(x.dtype) in ("float", "complex") else astype(x, DEFAULTS["real floating"])
-    left = x.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
-    x = x - mean(x, axis=1, keepdims=True)
-    found = matmul(x, unary("conj", x).T) / (left if left > 0 else math.nan)
+    less = (0 if bias else 1) if ddof is None else ddof
+    weights, left = _weights(x, fweights, aweights, less)
+    x = x - average(x, axis=1, weights=weights, keepdims=True)
+    other = x if weights is None else x * weights
+    found = matmul(x, unary("conj", other).T) / left
     return reshape(found, ()) if found.size == 1 else found
+
+
+def _weights(x: Array, fweights: Any, aweights: Any, less: Any) -> tuple[Array | None, Any]:
+    """Return the weights of observations, and what their weighted products are divided by."""
+    n = x.shape[1]
+    total: Any = None
+    for name, each in (("fweights", fweights), ("aweights", aweights)):
+        if each is None:
+            continue
+        given = on_the_host(f"cov: {name}", each, "real numbers")
+        if given.shape != (n,):
+            raise (RuntimeError if given.ndim > 1 else ValueError)(
+                f"cov: {name}: got shape {given.shape}, expected ({n},)"
+            )
+        if (given < 0).any() or (name == "fweights" and (given != np.around(given)).any()):
+            raise ValueError(f"cov: {name}: got {given}, expected numbers of at least 0")
+        total = given if total is None else total * given
+    whole = n if total is None else total.sum()
+    if aweights is not None and less:
+        less = less * (total * on_the_host("cov: aweights", aweights, "real numbers")).sum() / whole
+    left = whole - less
+    weights = None if total is None else asarray(total.astype(x.real.dtype), device=x.device)
+    return weights, float(left) if left > 0 else math.nan
 
 
 def _variables(name: str, x: Any, rowvar: bool) -> Array:

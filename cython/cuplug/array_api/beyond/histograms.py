@@ -12,13 +12,14 @@ from cuplug._engine.array.promotion import kind_of
 from cuplug.array_api.beyond.host_values import on_the_host
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.creation import arange, linspace
+from cuplug.array_api.creation import arange
 from cuplug.array_api.dtypes import astype, checked, integer, result_type
 from cuplug.array_api.filled import zeros
 from cuplug.array_api.indexing import take
 from cuplug.array_api.scans import cumulative_sum, diff
 from cuplug.array_api.sorting import argsort, searchsorted, sort, where
 from cuplug.array_api.statistical import all as is_all
+from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import max, min, sum
 from cuplug.array_api.views import reshape
 
@@ -53,10 +54,15 @@ def bincount(x: Array, /, weights: Any = None, minlength: int = 0) -> Array:
     minlength : int, default 0
         How many numbers are counted at least.
     """
-    if kind_of(checked("bincount", "x", x).dtype) not in ("int", "uint") or x.ndim != 1:
+    if checked("bincount", "x", x).ndim != 1:
+        raise ValueError(f"bincount: x: got {x.ndim} dimensions, expected 1")
+    if kind_of(x.dtype) not in ("bool", "int", "uint"):
         seen = f"{x.dtype} in {x.ndim} dimensions"
         raise TypeError(f"bincount: x: got {seen}, expected integers in one dimension")
     n = integer("bincount: minlength", minlength)
+    if n < 0:
+        raise ValueError(f"bincount: minlength: got {n}, expected at least 0")
+    x = astype(x, "uint8") if kind_of(x.dtype) == "bool" else x
     if x.size:
         if int(min(x)) < 0:
             raise ValueError("bincount: x: got an element below 0, expected at least 0")
@@ -68,8 +74,9 @@ def bincount(x: Array, /, weights: Any = None, minlength: int = 0) -> Array:
 
 
 def _limits(name: str, x: Array, limits: Any) -> tuple[float, float]:
+    """Return the least and the greatest element, or the limits that are given."""
     if limits is None:
-        low, high = (float(min(x)), float(max(x))) if x.size else (0.0, 1.0)
+        low, high = (min(x).item(), max(x).item()) if x.size else (0, 1)
     else:
         found = on_the_host(f"{name}: range", limits, "real numbers")
         if found.shape != (2,):
@@ -77,7 +84,7 @@ def _limits(name: str, x: Array, limits: Any) -> tuple[float, float]:
         low, high = map(float, found)
     if not np.isfinite([low, high]).all() or low > high:
         raise ValueError(f"{name}: range: got {low} to {high}, expected finite limits in order")
-    return (low - 0.5, high + 0.5) if low == high else (low, high)
+    return low, high
 
 
 def histogram_bin_edges(x: Array, /, bins: Any = 10, range: Any = None) -> Array:
@@ -91,9 +98,10 @@ def histogram_bin_edges(x: Array, /, bins: Any = 10, range: Any = None) -> Array
     n = integer("histogram: bins", bins)
     if n < 1:
         raise ValueError(f"histogram: bins: got {n}, expected at least 1")
-    low, high = _limits("histogram", x, range)
-    dtype = result_type(x.dtype, "float32") if kind_of(x.dtype) == "float" else "float64"
-    return linspace(low, high, n + 1, dtype=dtype, device=x.device)
+    limits = _limits("histogram", x, range)
+    ends = np.empty(0, x.dtype) if range is not None else np.asarray(limits, x.dtype)
+    equal = np.histogram_bin_edges(ends, n, None if range is None else limits)
+    return asarray(equal, device=x.device)
 
 
 def histogram(
@@ -140,7 +148,7 @@ def digitize(x: Array, /, bins: Any, right: bool = False) -> Array:
         raise ValueError(f"digitize: bins: got shape {edges.shape}, expected one dimension")
     is_falling = edges.size > 1 and bool(edges[0] > edges[-1])
     ordered = edges[::-1] if is_falling else edges
-    if not bool(is_all(ordered[1:] >= ordered[:-1])):
+    if bool(is_any(ordered[1:] < ordered[:-1])):
         raise ValueError("digitize: bins: got edges out of order, expected sorted ones")
     found = searchsorted(ordered, x, side="left" if right else "right")
     return edges.size - found if is_falling else found
@@ -168,9 +176,10 @@ def histogramdd(
         )
     number, inside = zeros(n, dtype="int64", device=x.device), zeros(n, dtype="bool") == 0
     edges, sizes = [], []
+    wide = zeros((0,), dtype="float64", device=x.device)  # the dtype of edges between given limits
     inside = asarray(inside, device=x.device)
     for k, (own, limit) in enumerate(zip(each, limits, strict=True)):
-        edges.append(histogram_bin_edges(x[:, k], own, limit))
+        edges.append(histogram_bin_edges(x[:, k] if limit is None else wide, own, limit))
         sizes.append(edges[k].size - 1)
         place = searchsorted(edges[k], x[:, k], side="right") - 1
         place = where(x[:, k] == edges[k][-1], sizes[k] - 1, place)

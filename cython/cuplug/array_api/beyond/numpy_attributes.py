@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from cuplug._engine.array.array import Array
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange
@@ -27,10 +29,9 @@ class Flat:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         line = reshape(self._x, (-1,))
-        if key is ...:
-            value = value if isinstance(value, Array) else asarray(value, device=line.device)
-            if value.ndim:
-                value = _repeated(value, line.size)
+        if isinstance(value, Array) or np.ndim(value):
+            part = line[key]
+            value = reshape(repeated(asarray(value, device=line.device), part.size), part.shape)
         line[key] = value
         if not is_in_order(self._x):  # then the line may be a copy
             self._x[...] = reshape(line, self._x.shape)
@@ -47,6 +48,7 @@ class Flags:
         self.f_contiguous = self.fortran = is_in_order(x.transpose())
         self.forc = self.c_contiguous or self.f_contiguous
         self.fnc = self.f_contiguous and not self.c_contiguous
+        self.owndata = x.base is None
         self.writeable = self.aligned = True
 
     def __getitem__(self, key: str) -> bool:
@@ -60,7 +62,7 @@ class Flags:
         return "\n".join(f"{name.upper()} : {value}" for name, value in vars(self).items())
 
 
-def _repeated(values: Array, n: int) -> Array:
+def repeated(values: Array, n: int) -> Array:
     """Return n elements of an array in C order, which begins again at its end."""
     line = reshape(values, (-1,))
     return line if line.size == n else take(line, arange(n, device=line.device) % line.size)
@@ -73,4 +75,4 @@ def put(x: Array, indices: Any, values: Any) -> None:
     if places.size and not given.size:
         raise ValueError("put: values: got none, expected at least one")
     if places.size:
-        Flat(x)[places] = _repeated(given, places.size)
+        Flat(x)[places] = repeated(given, places.size)

@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 
 from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import kind_of
 from cuplug._source.expressions.functions import named
 from cuplug.array_api.beyond import numpy_creation, numpy_linalg
+from cuplug.array_api.beyond.host_values import on_the_host
+from cuplug.array_api.beyond.outputs import into_out
 from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
+from cuplug.array_api.views import axes_of
 
 standard = import_module("cuplug.array_api")
 
@@ -36,7 +40,6 @@ _CREATING = {*numpy_creation.__all__}
 # It writes elements of the host to files, or compares addresses.
 _OF_THE_HOST = {"save", "savetxt", "savez", "savez_compressed"}
 _OF_THE_HOST |= {"may_share_memory", "shares_memory"}
-_RENAMED = {"concatenate": "concat"}
 
 
 def _where(condition: Any, *values: Any) -> Any:
@@ -46,27 +49,105 @@ def _where(condition: Any, *values: Any) -> Any:
 
 
 def _expand_dims(x: Array, axis: Any) -> Array:
-    for k in sorted(a % (x.ndim + len(axis)) for a in axis) if np.ndim(axis) else (axis,):
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    for k in sorted(axes_of("numpy.expand_dims", given, x.ndim + len(given))):
         x = standard.expand_dims(x, axis=k)
     return x
 
 
-def _copyto(dst: Any, src: Any, casting: Any = "same_kind") -> None:
+def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     if not isinstance(dst, Array):
-        np.copyto(dst, np.asarray(src), casting)
+        np.copyto(dst, np.asarray(src), casting, np.asarray(where))
         return
-    if not np.can_cast(getattr(src, "dtype", dst.dtype), dst.dtype, casting):
+    if not isinstance(src, Array):
+        given = np.empty(np.shape(src), dst.dtype)
+        np.copyto(given, src, casting)
+        src = asarray(given, device=dst.device)
+    if not np.can_cast(src.dtype, dst.dtype, casting):
         raise TypeError(f"numpy.copyto: src: got {src.dtype}, expected {dst.dtype} ({casting})")
-    dst[...] = src
+    if where is True:
+        dst[...] = src
+        return
+    chosen = asarray(where, dtype="bool", device=dst.device)
+    chosen = standard.broadcast_to(chosen, dst.shape)
+    values = standard.broadcast_to(standard.astype(src, dst.dtype, copy=False), dst.shape)
+    dst[...] = standard.where(chosen, values, dst)
+
+
+def _joining(name: str) -> Any:
+    """Return a function that joins arrays, of a dtype and into an array if these are given."""
+    join = getattr(standard, name)
+
+    def call(
+        arrays: Any,
+        axis: Any = 0,
+        out: Any = None,
+        *,
+        dtype: Any = None,
+        casting: Any = "same_kind",
+    ) -> Any:
+        if out is not None and dtype is not None:
+            raise TypeError(f"numpy.{name}: got out and dtype, expected one of them")
+        wanted = dtype if out is None else out.dtype
+        device = next(x.device for x in [*arrays, out] if isinstance(x, Array))
+        given = [
+            x if isinstance(x, (Array, np.ndarray)) else asarray(x, device=device) for x in arrays
+        ]
+        if wanted is not None:
+            given = [x.astype(wanted, casting=casting, copy=False) for x in given]
+        found = join(given, **({"axis": axis} if name in ("concat", "stack") else {}))
+        return into_out(found, out)
+
+    return call
+
+
+def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    given = [standard.ravel(x) for x in xi]
+    found = standard.meshgrid(*given, indexing=indexing)
+    if not sparse:
+        return tuple(x.copy() for x in found) if copy else tuple(found)
+    places = [*range(len(given))]
+    if indexing == "xy" and len(given) > 1:
+        places[:2] = 1, 0
+    shapes = [[-1 if at == place else 1 for at in range(len(given))] for place in places]
+    parts = [standard.reshape(x, shape) for x, shape in zip(given, shapes, strict=True)]
+    return tuple(x.copy() for x in parts) if copy else tuple(parts)
+
+
+def _squared(m: Array) -> Array:
+    """Return an array of matrices; a vector is each row of one."""
+    return standard.broadcast_to(m, (m.size, m.size)) if m.ndim == 1 else m
+
+
+def _roll(a: Array, shift: Any, axis: Any = None) -> Array:
+    by = np.broadcast(
+        on_the_host("numpy.roll: shift", shift, "integers"), 0 if axis is None else axis
+    )
+    pairs = [(int(n), None if axis is None else int(k)) for n, k in by]
+    if axis is None:
+        return standard.roll(a, sum(n for n, _ in pairs))
+    if not pairs:
+        return a.copy()
+    return standard.roll(a, tuple(n for n, _ in pairs), axis=tuple(k for _, k in pairs))
 
 
 _ADAPTED: dict[str, Any] = {
     "numpy.copy": lambda a, order="C", subok=False: a.copy(order),
     "numpy.copyto": _copyto,
+    "numpy.concatenate": _joining("concat"),
+    "numpy.broadcast_arrays": lambda *x, subok=False: tuple(standard.broadcast_arrays(*x)),
+    "numpy.meshgrid": _meshgrid,
+    "numpy.roll": _roll,
+    "numpy.tril": lambda m, k=0: standard.tril(_squared(m), k=k),
+    "numpy.triu": lambda m, k=0: standard.triu(_squared(m), k=k),
+    **{f"numpy.{name}": _joining(name) for name in ("hstack", "stack", "vstack")},
     "numpy.expand_dims": _expand_dims,
     "numpy.where": _where,
     **{f"numpy.linalg.{name}": getattr(numpy_linalg, name) for name in numpy_linalg.__all__},
 }
+# Functions of numpy.linalg that multiply or only rearrange, and keep integers.
+_OF_INTEGERS = {"cross", "diagonal", "matmul", "matrix_power", "matrix_transpose", "multi_dot"}
+_OF_INTEGERS |= {"outer", "tensordot", "trace", "vecdot"}
 
 
 def call_numpy(array: Array, function: Any, types: Any, args: Any, keywords: Any) -> Any:
@@ -86,6 +167,9 @@ def call_numpy(array: Array, function: Any, types: Any, args: Any, keywords: Any
     if own is not None:
         if own is not _copyto:
             args, keywords = _as_ours(args, keywords)
+        if function.__module__ == "numpy.linalg" and name not in _OF_INTEGERS:
+            args = [_as_floats(x) for x in args]
+            keywords = {key: _as_floats(x) for key, x in keywords.items()}
         return own(*args, **keywords)
     if name in _METHODS and function.__module__ == "numpy":
         return _by_method(_METHODS[name], function, args, keywords)
@@ -96,6 +180,11 @@ def call_numpy(array: Array, function: Any, types: Any, args: Any, keywords: Any
         f"{_full_name(function)}: got a cuplug.Array{' in GPU memory' * is_on_gpu}, expected an "
         "array of NumPy's (cuplug.array_api has no such function); use x.numpy()"
     )
+
+
+def _as_floats(x: Any) -> Any:
+    is_whole = isinstance(x, Array) and kind_of(x.dtype) in ("bool", "int", "uint")
+    return standard.astype(x, "float64") if is_whole else x
 
 
 def _by_method(name: str, function: Any, args: Any, keywords: Any) -> Any:
@@ -134,7 +223,7 @@ def _own(function: Any) -> Any:
     space = {"numpy": standard, "numpy.linalg": standard.linalg, "numpy.fft": standard.fft}.get(
         room
     )
-    name = _RENAMED.get(name, named(name) if room == "numpy" else name)
+    name = named(name) if room == "numpy" else name
     if (
         space is None
         or name in _METHODS.keys() | _BY_ATTRIBUTES | _CREATING

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from cuplug._engine.array.array import Array
-from cuplug.array_api import linalg
+from cuplug.array_api import decompositions, linalg
+from cuplug.array_api.beyond.outputs import into_out
+from cuplug.array_api.decompositions import by_numpy_alone
 from cuplug.array_api.dtypes import astype, checked, result_type
 from cuplug.array_api.elementwise import CALLED, binary
 from cuplug.array_api.filled import zeros
@@ -16,10 +20,11 @@ from cuplug.array_api.manipulation import moveaxis
 from cuplug.array_api.sorting import where
 from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import count_nonzero, sum
-from cuplug.array_api.views import expand_dims, matrix_transpose
+from cuplug.array_api.views import expand_dims, matrix_transpose, permute_dims, reshape
 
 __all__ = [
-    *("cond", "eigh", "eigvalsh", "lstsq", "matrix_rank", "norm", "pinv", "qr", "svd"),
+    *("cond", "eig", "eigh", "eigvals", "eigvalsh", "lstsq", "matrix_rank", "multi_dot", "norm"),
+    *("pinv", "qr", "svd", "tensorinv", "tensorsolve"),
 ]
 
 
@@ -52,6 +57,68 @@ def _lower(name: str, a: Array, triangle: str) -> Array:
     if triangle in "Ll":
         return a
     return matrix_transpose(CALLED["conj"](linalg.matrices(name, "a", a)))
+
+
+def eig(a: Array) -> Any:
+    """Return eigenvalues and eigenvectors, which are real if all of them are."""
+    return decompositions.EigResult(*by_numpy_alone("eig", a))
+
+
+def eigvals(a: Array) -> Array:
+    """Return eigenvalues, which are real if all of them are."""
+    found: Array = by_numpy_alone("eigvals", a)
+    return found
+
+
+def multi_dot(arrays: Any, *, out: Array | None = None) -> Array:
+    """Return the product of several matrices, in the order that takes the fewest operations."""
+    given = [*arrays]
+    if len(given) < 2:
+        raise ValueError(f"numpy.linalg.multi_dot: arrays: got {len(given)}, expected at least 2")
+    is_row, is_column = given[0].ndim == 1, given[-1].ndim == 1
+    given[0] = given[0][None, :] if is_row else given[0]
+    given[-1] = given[-1][:, None] if is_column else given[-1]
+    if any(x.ndim != 2 for x in given):
+        raise np.linalg.LinAlgError("numpy.linalg.multi_dot: got an array that is not a matrix")
+    sizes = [given[0].shape[0], *(x.shape[1] for x in given)]
+
+    @cache
+    def best(i: int, j: int) -> tuple[int, int]:
+        """Return the cost of the product of matrices i to j, and where it is parted."""
+        if i == j:
+            return 0, i
+        cut = ((best(i, k)[0] + best(k + 1, j)[0], k) for k in range(i, j))
+        return min((cost + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for cost, k in cut)
+
+    def product(i: int, j: int) -> Array:
+        k = best(i, j)[1]
+        return given[i] if i == j else linalg.matmul(product(i, k), product(k + 1, j))
+
+    found = product(0, len(given) - 1)[0 if is_row else slice(None)]
+    found = found[..., 0] if is_column else found
+    return into_out(found, out)
+
+
+def tensorinv(a: Array, ind: int = 2) -> Array:
+    """Return the inverse of `tensordot` with an array, whose first `ind` dimensions are rows."""
+    if ind <= 0:
+        raise ValueError(f"numpy.linalg.tensorinv: ind: got {ind}, expected at least 1")
+    rows, columns = a.shape[:ind], a.shape[ind:]
+    return reshape(linalg.inv(reshape(a, (math.prod(columns), -1))), (*columns, *rows))
+
+
+def tensorsolve(a: Array, b: Array, axes: Any = None) -> Array:
+    """Return x with `tensordot(a, x, x.ndim) == b`; `axes` of a are moved to its end before."""
+    if axes is not None:
+        rest = [k for k in range(a.ndim) if k not in axes]
+        a = permute_dims(a, (*rest, *axes))
+    shape = a.shape[b.ndim :]
+    n = math.prod(shape)
+    if a.size != n**2:
+        raise np.linalg.LinAlgError(
+            f"numpy.linalg.tensorsolve: a: got shape {a.shape}, expected {n} elements in each half"
+        )
+    return reshape(linalg.solve(reshape(a, (n, n)), reshape(b, (-1,))), shape)
 
 
 def eigh(a: Array, UPLO: str = "L") -> Any:

@@ -11,14 +11,17 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import NUMBERS, is_typed_number, kind_of
 from cuplug._source.expressions.functions import named
+from cuplug.array_api.beyond.outputs import written
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.creation import assign
-from cuplug.array_api.dtypes import checked_order
+from cuplug.array_api.dtypes import astype, checked_order
 from cuplug.array_api.elementwise import CALLED, binary
 
 standard = import_module("cuplug.array_api")
 _REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 _REDUCED |= {"logical_and": "all", "logical_or": "any"}
+# Kinds of numbers for which NumPy's ufunc gives others than the standard's function of that name.
+_NUMPY_ALONE: dict[str, tuple[str, ...]] = {"rint": ("int", "uint"), "reciprocal": ("int", "uint")}
+_NUMPY_ALONE |= {"conjugate": ("bool",), "copysign": ("bool",), "signbit": ("bool",)}
 _OF_REDUCTIONS = {"axis", "dtype", "keepdims", "out"}
 # What compares has no complex numbers, in NumPy's functions beyond ours as in these.
 _ORDERED = {"fmax", "fmin", "greater", "greater_equal", "less", "less_equal", "maximum", "minimum"}
@@ -71,32 +74,25 @@ def _own(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> 
         call = getattr(standard, name) if all(isinstance(x, Array) for x in inputs) else None
     else:
         call = _divided if function is np.divmod else CALLED.get(named(name))
-    if name == "rint" and kind_of(inputs[0].dtype) in ("int", "uint"):
-        call = None  # NumPy's gives floats
+    if isinstance(inputs[0], Array) and kind_of(inputs[0].dtype) in _NUMPY_ALONE.get(name, ()):
+        call = None
     if call is None:
         return None
-    return _written(call(*inputs), keywords.get("out"))
+    return written(call(*_as_narrow_floats(function, inputs)), keywords.get("out"))
+
+
+def _as_narrow_floats(function: Any, inputs: Any) -> Any:
+    """Return bools and narrow integers as the floats, narrower than float64, of NumPy's ufunc."""
+    if not all(isinstance(x, Array) and x.dtype.itemsize < 4 for x in inputs):
+        return inputs
+    if any(kind_of(x.dtype) not in ("bool", "int", "uint") for x in inputs):
+        return inputs
+    dtypes = function.resolve_dtypes((*(x.dtype for x in inputs), *(None,) * function.nout))
+    return [astype(x, to) if to.kind == "f" else x for x, to in zip(inputs, dtypes, strict=False)]
 
 
 def _divided(x: Any, y: Any) -> tuple[Array, Array]:
     return binary("floor_divide", x, y), binary("remainder", x, y)
-
-
-def _written(found: Any, out: Any) -> Any:
-    """Return results, in the arrays that were given for them."""
-    if out is None:
-        return found
-    results = found if isinstance(found, tuple) else (found,)
-    pairs = [(x, y) for x, y in zip(results, out, strict=True) if y is not None]
-    for x, y in pairs:
-        if x.shape != y.shape:
-            raise ValueError(f"out: got shape {y.shape}, expected {x.shape}")
-        if not np.can_cast(x.dtype, y.dtype, "same_kind"):
-            raise TypeError(f"out: got {y.dtype}, expected an array that holds {x.dtype}")
-    for x, y in pairs:
-        assign(y, x)
-    kept = tuple(x if y is None else y for x, y in zip(results, out, strict=True))
-    return kept if isinstance(found, tuple) else kept[0]
 
 
 def _seen_by_numpy(x: Any) -> Any:

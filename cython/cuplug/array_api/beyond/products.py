@@ -10,6 +10,7 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
+from cuplug.array_api.beyond.outputs import into_out
 from cuplug.array_api.dtypes import astype, checked, result_type
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.products import matmul, on_host, tensordot
@@ -18,14 +19,16 @@ from cuplug.array_api.statistical import sum
 from cuplug.array_api.views import diagonal, permute_dims, reshape
 
 
-def dot(x1: Array, x2: Array, /) -> Array:
+def dot(x1: Array, x2: Array, /, out: Array | None = None) -> Array:
     """Return the sums of products over the last dimension of x1 and the second last of x2.
 
     Of vectors and numbers, their product.
     """
     if not checked("dot", "x1", x1).ndim or not checked("dot", "x2", x2).ndim:
-        return binary("multiply", x1, x2)
-    return tensordot(x1, x2, axes=([-1], [-2 if x2.ndim > 1 else -1]))
+        found = binary("multiply", x1, x2)
+    else:
+        found = tensordot(x1, x2, axes=([-1], [-2 if x2.ndim > 1 else -1]))
+    return into_out(found, out)
 
 
 def inner(x1: Array, x2: Array, /) -> Array:
@@ -65,6 +68,7 @@ def einsum(
     subscripts: str,
     /,
     *operands: Array,
+    out: Array | None = None,
     dtype: Any = None,
     casting: Any = "safe",
     optimize: Any = "greedy",
@@ -77,6 +81,7 @@ def einsum(
         Letters for the dimensions of each operand, "..." for those that broadcast; and after "->"
         those of the result. Without it the letters that occur once, in order.
     *operands : Array
+    out : Array, optional
     dtype : optional
         What is computed with, and the dtype of the result.
     casting : default "safe"
@@ -97,8 +102,9 @@ def einsum(
         operands = tuple(astype(x, dtype) for x in operands)
     if all(x.device.type == "cpu" for x in operands):
         found = np.einsum(subscripts, *[x.numpy() for x in operands], optimize=optimize)
-        return astype(on_host(np.asarray(found)), dtype, copy=False)
-    return by_pairs(subscripts, [astype(x, dtype, copy=False) for x in operands], optimize)
+        return into_out(astype(on_host(np.asarray(found)), dtype, copy=False), out)
+    found = by_pairs(subscripts, [astype(x, dtype, copy=False) for x in operands], optimize)
+    return into_out(found, out)
 
 
 def by_pairs(subscripts: str, operands: list[Array], optimize: Any) -> Array:

@@ -136,9 +136,12 @@ def column_stack(arrays: Any, /) -> Array:
     return concat([reshape(x, (-1, 1)) if x.ndim < 2 else x for x in given], axis=1)
 
 
-def append(x: Array, values: Array, /, axis: int | None = None) -> Array:
+def append(x: Array, values: Any, /, axis: int | None = None) -> Array:
     """Return an array and more values, in one dimension or along one."""
-    return concat([x, values], axis=axis)
+    device = checked("append", "x", x).device
+    return concat(
+        [x, values if isinstance(values, Array) else asarray(values, device=device)], axis=axis
+    )
 
 
 def array_split(x: Array, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
@@ -168,9 +171,10 @@ def split(x: Array, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
     return parts
 
 
-def ravel(x: Array, /) -> Array:
-    """Return the elements in C order in one dimension: a view unless that cannot be."""
-    return reshape(x, (-1,))
+def ravel(x: Array, /, order: str = "C") -> Array:
+    """Return the elements, in C order or another one, in one dimension: a view if possible."""
+    found: Array = checked("ravel", "x", x).ravel(order)
+    return found
 
 
 def swapaxes(x: Array, axis1: int, axis2: int, /) -> Array:
@@ -192,6 +196,8 @@ def flipud(x: Array, /) -> Array:
 def rot90(x: Array, /, k: int = 1, axes: Any = (0, 1)) -> Array:
     """Return a view turned k times by 90 degrees, from the first of two axes to the second."""
     first, second = (axis_of("rot90", axis, checked("rot90", "x", x).ndim) for axis in axes)
+    if first == second:
+        raise ValueError(f"rot90: axes: got {axes}, expected two dimensions")
     k = integer("rot90: k", k) % 4
     if k == 2:
         return flip(x, axis=(first, second))

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of arrays removed, inserted and overwritten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.array.array import Array
+from cuplug.array_api.beyond.comparisons import flatnonzero
+from cuplug.array_api.beyond.host_values import on_the_host
+from cuplug.array_api.beyond.numpy_attributes import put, repeated
+from cuplug.array_api.beyond.shaping import diag, split
+from cuplug.array_api.concatenation import concat, stack
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.creation import arange
+from cuplug.array_api.dtypes import astype, checked
+from cuplug.array_api.filled import zeros
+from cuplug.array_api.indexing import take
+from cuplug.array_api.manipulation import moveaxis
+from cuplug.array_api.sorting import where
+from cuplug.array_api.statistical import any as is_any
+from cuplug.array_api.views import axes_of, axis_of, broadcast_to, permute_dims, reshape, shape_of
+
+
+def _line(name: str, x: Any, axis: int | None) -> tuple[Array, int]:
+    """Return an array and a dimension of it: the only one of all elements without `axis`."""
+    found = checked(name, "x", x)
+    return (reshape(found, (-1,)), 0) if axis is None else (found, axis_of(name, axis, x.ndim))
+
+
+def _positions(name: str, obj: Any, n: int) -> Any:
+    """Return a slice, or positions and masks as an array of NumPy's."""
+    if isinstance(obj, slice):
+        return np.arange(*obj.indices(n))
+    found = on_the_host(f"{name}: obj", obj, "real numbers")
+    if found.size and found.dtype.kind not in "biu":
+        raise IndexError(f"{name}: obj: got {found.dtype}, expected integers or bools")
+    return found if found.size else found.astype(np.int64)
+
+
+def delete(x: Array, /, obj: Any, axis: int | None = None) -> Array:
+    """Return an array without the parts at positions along a dimension."""
+    x, along = _line("delete", x, axis)
+    n = x.shape[along]
+    kept = np.delete(np.arange(n), _positions("delete", obj, n))
+    return take(x, asarray(kept, device=x.device), axis=along)
+
+
+def insert(x: Array, /, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """Return an array with more parts, each before a position along a dimension."""
+    x, along = _line("insert", x, axis)
+    n = x.shape[along]
+    at = _positions("insert", obj, n)
+    given = astype(asarray(values, device=x.device), x.dtype, copy=False)
+    given = reshape(given, (*(1,) * (x.ndim - given.ndim), *given.shape))
+    if not at.ndim:
+        given = moveaxis(given, 0, along)
+    # NumPy finds where each part comes from: one of x, or one that is inserted, from n on.
+    if at.dtype.kind == "b":
+        at = np.flatnonzero(at)
+    count = given.shape[along] if at.size == 1 else at.size
+    order = np.insert(np.arange(n), at, np.arange(n, n + count))
+    shape = (*x.shape[:along], count, *x.shape[along + 1 :])
+    both = concat([x, broadcast_to(given, shape)], axis=along)
+    return take(both, asarray(order, device=x.device), axis=along)
+
+
+def resize(x: Array, /, new_shape: Any) -> Array:
+    """Return the elements in C order, from the first one again if they are too few, in a shape."""
+    shape = shape_of("resize: new_shape", new_shape)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"resize: new_shape: got {shape}, expected no number below 0")
+    size = int(np.prod(shape, dtype=np.int64))
+    if not checked("resize", "x", x).size or not size:
+        return zeros(shape, dtype=x.dtype, device=x.device)
+    return reshape(repeated(x, size), shape).copy()
+
+
+def trim_zeros(x: Array, /, trim: str = "fb", axis: Any = None) -> Array:
+    """Return a view without the zeros at the front ("f") and the back ("b"); waits for a GPU."""
+    sides = str(trim).lower()
+    if sides not in ("f", "b", "fb", "bf"):
+        raise ValueError(f'trim_zeros: trim: got {trim!r}, expected "f", "b" or "fb"')
+    key = [slice(None)] * checked("trim_zeros", "x", x).ndim
+    for along in axes_of("trim_zeros", axis, x.ndim):
+        others = tuple(k for k in range(x.ndim) if k != along)
+        places = flatnonzero(is_any(x, axis=others) if others else x)
+        if not places.size:
+            key[along] = slice(0, 0)
+            continue
+        first, last = int(places[0]), int(places[-1])
+        key[along] = slice(first if "f" in sides else None, last + 1 if "b" in sides else None)
+    found: Array = x[tuple(key)]
+    return found
+
+
+def rollaxis(x: Array, /, axis: int, start: int = 0) -> Array:
+    """Return a view with a dimension moved before another one; `moveaxis` is easier to read."""
+    n = checked("rollaxis", "x", x).ndim
+    axis = axis_of("rollaxis", axis, n)
+    start = axis_of("rollaxis", start + n if start < 0 else start, n + 1)
+    return moveaxis(x, axis, start - (axis < start))
+
+
+def hsplit(x: Array, /, indices_or_sections: Any) -> list[Array]:
+    """Return `split` along the second dimension, or the only one."""
+    return split(_at_least("hsplit", x, 1), indices_or_sections, axis=int(x.ndim > 1))
+
+
+def vsplit(x: Array, /, indices_or_sections: Any) -> list[Array]:
+    """Return `split` along the first of at least two dimensions."""
+    return split(_at_least("vsplit", x, 2), indices_or_sections, axis=0)
+
+
+def dsplit(x: Array, /, indices_or_sections: Any) -> list[Array]:
+    """Return `split` along the third dimension."""
+    return split(_at_least("dsplit", x, 3), indices_or_sections, axis=2)
+
+
+def _at_least(name: str, x: Any, least: int) -> Array:
+    if checked(name, "x", x).ndim < least:
+        raise ValueError(f"{name}: x: got {x.ndim} dimensions, expected at least {least}")
+    found: Array = x
+    return found
+
+
+# ---- Elements chosen by masks and positions ------------------------------------------------------
+
+
+def extract(condition: Any, x: Array, /) -> Array:
+    """Return the elements at which a condition holds, in C order; waits for a GPU."""
+    chosen = asarray(condition, device=checked("extract", "x", x).device)
+    return take(reshape(x, (-1,)), flatnonzero(chosen))
+
+
+def place(x: Array, /, mask: Any, vals: Any) -> None:
+    """Write values, from the first one again if they are too few, where a mask is true."""
+    put(x, flatnonzero(asarray(mask, device=checked("place", "x", x).device)), vals)
+
+
+def putmask(x: Array, /, mask: Any, values: Any) -> None:
+    """Write the values that have the positions of those elements for which a mask is true.
+
+    Values are used from the first one again if they are fewer than elements.
+    """
+    given = asarray(values, device=checked("putmask", "x", x).device)
+    if not given.size:
+        return
+    chosen = astype(asarray(mask, device=x.device), "bool", copy=False)
+    if chosen.size != x.size:
+        raise ValueError(f"putmask: mask: got shape {chosen.shape}, expected {x.shape} (as x)")
+    given = reshape(repeated(astype(given, x.dtype, copy=False), x.size), x.shape)
+    x[...] = where(reshape(chosen, x.shape), given, x)
+
+
+def put_along_axis(x: Array, /, indices: Array, values: Any, axis: int | None = -1) -> None:
+    """Write values at positions along a dimension, as `take_along_axis` reads them."""
+    places = checked("put_along_axis", "indices", indices)
+    if axis is None:
+        if places.ndim != 1:
+            raise ValueError(
+                f"put_along_axis: indices: got {places.ndim} dimensions, expected 1 (without axis)"
+            )
+        put(x, places, values)
+        return
+    along = axis_of("put_along_axis", axis, checked("put_along_axis", "x", x).ndim)
+    if places.ndim != x.ndim:
+        raise ValueError(
+            f"put_along_axis: indices: got {places.ndim} dimensions, expected {x.ndim} (as x)"
+        )
+    key = [
+        reshape(arange(n, device=x.device), [-1 if at == k else 1 for at in np.arange(x.ndim)])
+        for k, n in enumerate(x.shape)
+    ]
+    key[along] = places
+    x[tuple(key)] = values
+
+
+def fill_diagonal(x: Array, /, val: Any, wrap: bool = False) -> None:
+    """Write values to the main diagonal, with `wrap` again below the end of a tall matrix."""
+    if checked("fill_diagonal", "x", x).ndim < 2:
+        raise ValueError(f"fill_diagonal: x: got {x.ndim} dimensions, expected at least 2")
+    if x.ndim > 2 and len(set(x.shape)) > 1:
+        raise ValueError(f"fill_diagonal: x: got shape {x.shape}, expected equal sizes")
+    step = 1 + int(np.cumprod((1, *x.shape[:0:-1]))[1:].sum())
+    end = x.shape[1] ** 2 if x.ndim == 2 and not wrap else x.size
+    put(x, arange(0, min(end, x.size), step, device=x.device), val)
+
+
+def diagflat(x: Array, /, k: int = 0) -> Array:
+    """Return a matrix with the elements, in C order, on a diagonal."""
+    return diag(reshape(checked("diagflat", "x", x), (-1,)), k)
+
+
+def apply_along_axis(func1d: Any, axis: int, x: Array, /, *args: Any, **keywords: Any) -> Array:
+    """Return what a function gives for each line along a dimension, called once for each."""
+    along = axis_of("apply_along_axis", axis, checked("apply_along_axis", "x", x).ndim)
+    lines = moveaxis(x, along, -1)
+    loop = lines.shape[:-1]
+    if not np.prod(loop, dtype=np.int64):
+        raise ValueError(f"apply_along_axis: x: got shape {x.shape}, expected lines")
+    results = [func1d(lines[at], *args, **keywords) for at in np.ndindex(*loop)]
+    found = stack([y if isinstance(y, Array) else asarray(y, device=x.device) for y in results])
+    found = reshape(found, (*loop, *found.shape[1:]))
+    n = found.ndim - len(loop)
+    order = (*range(along), *range(len(loop), len(loop) + n), *range(along, len(loop)))
+    return permute_dims(found, order)

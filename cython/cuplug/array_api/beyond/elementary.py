@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of single elements and of differences between neighbors, beyond the standard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import kind_of
+from cuplug.array_api.beyond.comparisons import unique
+from cuplug.array_api.concatenation import concat
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.creation import arange, tril, triu
+from cuplug.array_api.dtypes import astype, checked, integer, result_type
+from cuplug.array_api.elementwise import CALLED, binary, unary
+from cuplug.array_api.filled import full, ones, zeros
+from cuplug.array_api.indexing import take, take_along_axis
+from cuplug.array_api.scans import cumulative_sum, diff
+from cuplug.array_api.sorting import argsort, nonzero, sort, where
+from cuplug.array_api.statistical import all as is_all
+from cuplug.array_api.statistical import any as is_any
+from cuplug.array_api.views import axis_of, flip, reshape
+
+
+def _real(name: str, x: Any) -> Array:
+    """Return an array of floats or complex numbers."""
+    found = checked(name, "x", x)
+    is_whole = kind_of(found.dtype) in ("bool", "int", "uint")
+    return astype(found, "float64") if is_whole else found
+
+
+def angle(x: Array, /, deg: bool = False) -> Array:
+    """Return the angles of complex numbers in the plane, in radians or degrees."""
+    z = _real("angle", x)
+    parts = (z.imag, z.real) if kind_of(z.dtype) == "complex" else (0, z)
+    found = CALLED["atan2"](*parts)
+    return found * (180 / np.pi) if deg else found
+
+
+def sinc(x: Array, /) -> Array:
+    """Return sin(pi x) / (pi x), which is 1 at 0."""
+    x = _real("sinc", x)
+    y = np.pi * where(x == 0, 1e-20 if x.dtype.itemsize > 2 else 1e-7, x)
+    return binary("divide", unary("sin", y), y)
+
+
+def fix(x: Array, /) -> Array:
+    """Return numbers without their fractions; `trunc` is the standard's name."""
+    return unary("trunc", checked("fix", "x", x))
+
+
+def _parts(name: str, x: Any) -> tuple[Array, Array | None]:
+    found = checked(name, "x", x)
+    return (found.real, found.imag) if kind_of(found.dtype) == "complex" else (found, None)
+
+
+def iscomplex(x: Array, /) -> Array:
+    """Return which elements have an imaginary part that is not 0."""
+    real, imaginary = _parts("iscomplex", x)
+    if imaginary is None:
+        return zeros(real.shape, dtype="bool", device=real.device)
+    return binary("not_equal", imaginary, 0)
+
+
+def isreal(x: Array, /) -> Array:
+    """Return which elements have no imaginary part, or 0."""
+    return unary("logical_not", iscomplex(x))
+
+
+def isposinf(x: Array, /) -> Array:
+    """Return which elements are the positive infinity."""
+    return _infinite("isposinf", x) & unary("logical_not", unary("signbit", _real("isposinf", x)))
+
+
+def isneginf(x: Array, /) -> Array:
+    """Return which elements are the negative infinity."""
+    return _infinite("isneginf", x) & unary("signbit", _real("isneginf", x))
+
+
+def _infinite(name: str, x: Any) -> Array:
+    if kind_of(checked(name, "x", x).dtype) == "complex":
+        raise TypeError(f"{name}: x: got {x.dtype}, expected real numbers")
+    return unary("isinf", x)
+
+
+def real_if_close(x: Array, /, tol: float = 100) -> Array:
+    """Return real parts if all imaginary ones are near 0: below `tol` epsilons; waits for a GPU."""
+    real, imaginary = _parts("real_if_close", x)
+    if imaginary is None:
+        return real
+    bound = tol * float(np.finfo(x.dtype).eps) if tol > 1 else tol
+    return real if bool(is_all(unary("abs", imaginary) < bound)) else x
+
+
+def unwrap(
+    x: Array, /, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi
+) -> Array:
+    """Return values without jumps above half a period, to which multiples of it are added."""
+    along = axis_of("unwrap", axis, checked("unwrap", "x", x).ndim)
+    steps = diff(x, axis=along)
+    dtype = result_type(steps, period)
+    jump = period / 2 if discont is None else discont
+    if kind_of(dtype) in ("int", "uint"):
+        half, rest = divmod(period, 2)
+        is_between = rest == 0
+    else:
+        half, is_between = period / 2, True
+    low = -half
+    wrapped = binary("remainder", steps - low, period) + low
+    if is_between:
+        wrapped = where((wrapped == low) & (steps > 0), half, wrapped)
+    change = where(unary("abs", steps) < jump, 0, wrapped - steps)
+    first = take(x, asarray([0], device=x.device), axis=along)
+    rest_of = take(x, asarray(np.arange(1, x.shape[along]), device=x.device), axis=along)
+    moved = astype(rest_of, dtype) + cumulative_sum(change, axis=along)
+    return concat([astype(first, dtype), moved], axis=along)
+
+
+def vander(x: Array, /, N: int | None = None, increasing: bool = False) -> Array:
+    """Return powers of the elements: of a line of numbers, N columns from N - 1 down to 0."""
+    if checked("vander", "x", x).ndim != 1:
+        raise ValueError(f"vander: x: got {x.ndim} dimensions, expected 1")
+    n = x.size if N is None else integer("vander: N", N)
+    dtype = result_type(x.dtype, "int64")
+    powers = arange(n, dtype="int64", device=x.device)
+    powers = astype(powers if increasing else flip(powers), dtype, copy=False)
+    found: Array = CALLED["pow"](reshape(astype(x, dtype, copy=False), (-1, 1)), powers)
+    return found
+
+
+# ---- Order and sets ------------------------------------------------------------------------------
+
+
+def lexsort(keys: Any, /, axis: int = -1) -> Array:
+    """Return the positions that sort by the last key, then by those before it."""
+    given = [keys[k] for k in range(len(keys))]
+    if not given:
+        raise TypeError("lexsort: keys: got none, expected at least one")
+    if not checked("lexsort", "keys", given[0]).ndim:
+        return zeros((), dtype="int64", device=given[0].device)
+    found = argsort(given[0], axis=axis)
+    for key in given[1:]:
+        place = argsort(take_along_axis(key, found, axis=axis), axis=axis)
+        found = take_along_axis(found, place, axis=axis)
+    return found
+
+
+def setxor1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
+    """Return the elements that are in one of two arrays alone, in order."""
+    own = [reshape(x, (-1,)) if assume_unique else unique(x) for x in (x1, x2)]
+    both = sort(concat(own))
+    if not both.size:
+        return both
+    edge = full((1,), True, dtype="bool", device=both.device)
+    is_new = concat([edge, binary("not_equal", both[1:], both[:-1]), edge])
+    found: Array = both[is_new[1:] & is_new[:-1]]
+    return found
+
+
+def ediff1d(x: Array, /, to_end: Any = None, to_begin: Any = None) -> Array:
+    """Return differences of neighbors in C order, between values for the begin and the end."""
+    line = reshape(checked("ediff1d", "x", x), (-1,))
+    parts = []
+    for name, each in (("to_begin", to_begin), ("", None), ("to_end", to_end)):
+        if not name:
+            parts.append(diff(line))
+        elif each is not None:
+            ends = asarray(each, device=x.device)
+            if not np.can_cast(ends.dtype, x.dtype, "same_kind"):
+                raise TypeError(f"ediff1d: {name}: got {ends.dtype}, expected {x.dtype}")
+            parts.append(reshape(astype(ends, x.dtype), (-1,)))
+    return concat(parts)
+
+
+# ---- Positions -----------------------------------------------------------------------------------
+
+
+def tril_indices_from(x: Array, /, k: int = 0) -> Any:
+    """Return the positions of the elements of a matrix's lower triangle."""
+    return nonzero(tril(_mask_of_matrix("tril_indices_from", x), k=k))
+
+
+def triu_indices_from(x: Array, /, k: int = 0) -> Any:
+    """Return the positions of the elements of a matrix's upper triangle."""
+    return nonzero(triu(_mask_of_matrix("triu_indices_from", x), k=k))
+
+
+def _mask_of_matrix(name: str, x: Any) -> Array:
+    if checked(name, "x", x).ndim != 2:
+        raise ValueError(f"{name}: x: got {x.ndim} dimensions, expected 2")
+    return ones(x.shape, dtype="uint8", device=x.device)
+
+
+def unravel_index(indices: Array, /, shape: Any, order: str = "C") -> tuple[Array, ...]:
+    """Return positions along each dimension of a shape; waits for a GPU, to check them."""
+    places = checked("unravel_index", "indices", indices)
+    if kind_of(places.dtype) not in ("int", "uint"):
+        raise TypeError(f"unravel_index: indices: got {places.dtype}, expected integers")
+    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if order not in ("C", "F"):
+        raise ValueError(f'unravel_index: order: got {order!r}, expected "C" or "F"')
+    n = int(np.prod(sizes, dtype=np.int64))
+    if bool(is_any((places < 0) | (places >= n))):
+        raise ValueError(f"unravel_index: indices: got a position beyond {n} elements")
+    found, rest = [], astype(places, "int64")
+    for size in sizes if order == "F" else reversed(sizes):
+        found.append(binary("remainder", rest, size))
+        rest = binary("floor_divide", rest, size)
+    return tuple(found if order == "F" else reversed(found))
+
+
+def ravel_multi_index(multi_index: Any, /, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    """Return positions in C or Fortran order; `mode` is "raise", which waits for a GPU, "wrap" or
+    "clip", or one for each dimension.
+    """
+    sizes = (dims,) if isinstance(dims, (int, np.integer)) else tuple(dims)
+    modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
+    given = list(multi_index)
+    if not len(given) == len(sizes) == len(modes):
+        raise ValueError(
+            f"ravel_multi_index: got {len(given)} positions and {len(modes)} modes, "
+            f"expected {len(sizes)} (as dims)"
+        )
+    if order not in ("C", "F") or not all(each in ("raise", "wrap", "clip") for each in modes):
+        raise ValueError(f"ravel_multi_index: got mode {mode!r} and order {order!r}")
+    total: Any = 0
+    step = 1
+    pairs = [*zip(given, sizes, modes, strict=True)]
+    for places, size, each in pairs if order == "F" else reversed(pairs):
+        places = checked("ravel_multi_index", "multi_index", places)
+        if kind_of(places.dtype) not in ("int", "uint"):
+            raise TypeError(f"ravel_multi_index: got {places.dtype}, expected integers")
+        if each == "raise" and bool(is_any((places < 0) | (places >= size))):
+            raise ValueError(f"ravel_multi_index: got a position beyond {size}")
+        if each == "wrap":
+            places = binary("remainder", places, size)
+        elif each == "clip":
+            places = where(places < 0, 0, where(places >= size, size - 1, places))
+        total = total + astype(places, "int64") * step
+        step *= size
+    return total

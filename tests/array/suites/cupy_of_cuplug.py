@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plugin of pytest: runs CuPy's tests, which compare it with NumPy, on cuplug's arrays.
+
+`cupy.f` is NumPy's function f, which cuplug has to compute, and `cupy.testing` is that of the
+folder CUPY. Tests that use a name that NumPy does not have are skipped, and those in the file
+NOT_IN_SUITE left out.
+"""
+
+import functools
+import math
+import os
+import sys
+import types
+from importlib import import_module
+from importlib.util import spec_from_loader
+from pathlib import Path
+
+import cuplug
+import numpy
+import pytest
+from cuplug import array_api
+
+EXCLUDED = [
+    line
+    for line in Path(os.environ.get("NOT_IN_SUITE", os.devnull)).read_text().splitlines()
+    if line and not line.startswith("#")
+]
+# What a failure says -> why the test is skipped: it is about CuPy, or a documented difference.
+NOT_MEANT = {
+    "object has no attribute 'data'": "CuPy's attribute `data`",
+    "_index_32_bits": "CuPy's attribute `_index_32_bits`",
+    "DummyObjectWithCudaArrayInterface": "memory of a GPU",
+    "unexpected keyword argument 'blocking'": "CuPy's parameter `blocking`",
+    "NotImplementedError not raised": "a limit of CuPy's",
+    "has no subclasses": "cuplug.Array has no subclasses",
+    "'numpy.random._generator' has no attribute": "CuPy's random states",
+    "got complex numbers, expected numbers that have an order": "complex numbers have no order",
+    "complex64, expected real numbers; use real": "complex numbers have no order",
+    "complex128, expected real numbers; use real": "complex numbers have no order",
+    "expected a value in the range of": "integers beyond a dtype raise ValueError",
+}
+test = types.SimpleNamespace(is_running=False, absent=None)
+
+
+class Absent(types.ModuleType):
+    """What NumPy does not have: tests may name it while they are collected, but not use it."""
+
+    __path__ = ()
+    is_hip = False
+    is_available = staticmethod(lambda: False)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = Absent(f"{self.__name__}.{name}")
+        return found.used() if test.is_running else found
+
+    def used(self, *_given, **_keywords):
+        if test.is_running:
+            test.absent = f"not of NumPy and cuplug: {self.__name__}"
+            pytest.skip(f"not of NumPy and cuplug: {self.__name__}")
+        return self
+
+    def is_so(self, *_other):
+        return self.used() is None
+
+    __call__ = __enter__ = __getitem__ = __or__ = __iter__ = used
+    __lt__ = __le__ = __gt__ = __ge__ = __exit__ = is_so
+    __add__ = __mul__ = used
+
+    def __int__(self):
+        return int(self.is_so())
+
+    def __mro_entries__(self, bases):
+        return (object,)
+
+
+class ArrayType(type):
+    def __instancecheck__(cls, x):
+        return isinstance(x, cuplug.Array) and cls is Array
+
+
+class Array(metaclass=ArrayType):
+    """`cupy.ndarray`, of which tests make classes while they are collected."""
+
+    def __new__(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order="C"):
+        if cls is not Array or buffer is not None or strides is not None:
+            raise TypeError("cuplug.Array is not made of memory, and has no subclasses")
+        return sys.modules["cupy"].empty(shape, dtype, order)
+
+
+class Space(types.ModuleType):
+    """A module `cupy` or one within, of NumPy's names."""
+
+    def __init__(self, name, theirs, **own):
+        super().__init__(name)
+        self.theirs = theirs
+        vars(self).update(own)
+        sys.modules[name] = self
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if not hasattr(self.theirs, name):
+            return Absent(f"{self.__name__}.{name}").used()
+        return of_numpy(getattr(self.theirs, name))
+
+
+class OfNumpy:
+    """A function of NumPy's whose results have to be cuplug's arrays."""
+
+    def __init__(self, function):
+        self.function = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args, **keywords):
+        found = ours(self.function(*args, **keywords))
+        many = found if isinstance(found, (tuple, list)) else (found,)
+        if test.is_running and not any(isinstance(x, cuplug.Array) for x in (*many, *args)):
+            Absent(f"cupy.{self.__name__} without arrays").used()
+        if isinstance(found, numpy.ndarray):
+            raise TypeError(f"{self.__name__}: NumPy computed it")
+        return found
+
+    def __getattr__(self, name):
+        return of_numpy(getattr(self.function, name))
+
+    def __get__(self, instance, _type):
+        return self if instance is None else types.MethodType(self, instance)
+
+
+def of_numpy(x):
+    is_function = callable(x) and not isinstance(x, type)
+    return OfNumpy(x) if is_function else x
+
+
+def ours(x):
+    """Return results whose scalars are arrays without dimensions, as CuPy has them."""
+    if isinstance(x, (tuple, list)):
+        found = [ours(each) for each in x]
+        return type(x)(*found) if hasattr(x, "_fields") else type(x)(found)
+    return array_api.asarray(x) if isinstance(x, numpy.generic) else x
+
+
+def in_order(make):
+    """Return a function that creates arrays with NumPy's parameters."""
+
+    def call(shape, *given, order="C", **keywords):
+        values, given = given[: make is array_api.full], given[make is array_api.full :]
+        keywords = dict(zip(("dtype", "order"), given, strict=False)) | {"order": order} | keywords
+        shape = tuple(shape) if numpy.iterable(shape) else (shape,)
+        if keywords.pop("order") == "F":
+            return make(shape[::-1], *values, **keywords).transpose()
+        return make(shape, *values, **keywords)
+
+    return call
+
+
+def array(x, dtype=None, copy=True, order="K", ndmin=0):
+    found = array_api.asarray(x, dtype, copy=copy)
+    wanted = {"C": "c_contiguous", "F": "f_contiguous"}.get(order)
+    if wanted and not found.flags[wanted]:
+        found = found.copy(order)
+    return found[(None,) * max(0, ndmin - found.ndim)] if found.ndim < ndmin else found
+
+
+def asarray(x, dtype=None, order="K", copy=None):
+    return array(x, dtype, copy, order)
+
+
+def arange(start, stop=None, step=1, dtype=None):
+    return array_api.arange(start, stop, step, dtype=dtype)
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    if retstep or numpy.ndim(start) or numpy.ndim(stop) or axis:
+        raise TypeError("linspace: the standard has bounds without dimensions")
+    return array_api.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
+
+
+def eye(n, m=None, k=0, dtype=float, order="C"):
+    found = array_api.eye(n, m, k=k, dtype=dtype)
+    return found.copy(order) if order == "F" else found
+
+
+class Finder:
+    """Imports modules of CuPy's as `Absent`, but `cupy.testing`."""
+
+    def find_spec(self, name, path=None, target=None):
+        of_cupy = name.startswith(("cupy.", "cupyx", "cupy_backends"))
+        if of_cupy and not name.startswith("cupy.testing"):
+            return spec_from_loader(name, self)
+        return None
+
+    def create_module(self, spec):
+        return Absent(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+def as_numpy(x, *_given, **_keywords):
+    return x.get() if isinstance(x, cuplug.Array) else numpy.asarray(x)
+
+
+def module_of(*arrays):
+    is_ours = any(isinstance(x, cuplug.Array) for x in arrays)
+    return sys.modules["cupy"] if is_ours else numpy
+
+
+def use_as_cupy() -> None:
+    """Install the modules `cupy` and `cupyx`."""
+    sys.meta_path.insert(0, Finder())
+    created = ("empty", "full", "ones", "zeros")
+    cupy = Space(
+        "cupy",
+        numpy,
+        __path__=[f"{os.environ['CUPY']}/cupy"],
+        ndarray=Array,
+        identity=array_api.identity,
+        array=array,
+        asarray=asarray,
+        asanyarray=asarray,
+        ascontiguousarray=functools.partial(array, copy=None, order="C", ndmin=1),
+        asfortranarray=functools.partial(array, copy=None, order="F", ndmin=1),
+        arange=arange,
+        linspace=linspace,
+        eye=eye,
+        asnumpy=as_numpy,
+        get_array_module=module_of,
+        **{name: in_order(getattr(array_api, name)) for name in created},
+    )
+    for name in ("linalg", "fft", "exceptions", "random", "lib", "polynomial"):
+        setattr(cupy, name, Space(f"cupy.{name}", getattr(numpy, name), __path__=()))
+    import_module("cupy._core.internal").prod = math.prod
+    import_module("cupy._util").PerformanceWarning = RuntimeWarning
+    import_module("cupyx.scipy.sparse").issparse = lambda x: False
+    cupy.testing = import_module("cupy.testing")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item, nextitem):
+    test.is_running, test.absent = True, None
+    try:
+        return (yield)
+    finally:
+        test.is_running = False
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Skip tests that used names that NumPy does not have, whatever became of these."""
+    report = yield
+    if report.failed:
+        seen = str(report.longrepr)
+        reason = next((name for text, name in NOT_MEANT.items() if text in seen), test.absent)
+        if reason:
+            report.outcome = "skipped"
+            report.longrepr = (str(item.path), 0, f"Skipped: {reason}")
+    return report
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out files that the file lists, which cannot be collected."""
+    return any(collection_path == config.rootpath / line for line in EXCLUDED) or None
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what the file lists, by the start of a test's name."""
+    left_out = [item for item in items if item.nodeid.startswith(tuple(EXCLUDED))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+use_as_cupy()
