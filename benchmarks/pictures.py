@@ -26,7 +26,7 @@ SETTINGS = {
 
 
 def report_of(table: Path) -> dict[str, Any]:
-    """Return what figures are drawn from: for the documents, with rows from a table of their own."""
+    """Return what figures are drawn from; those of the documents have rows from another table."""
     report = json.loads(table.read_text())
     if table == TABLE:
         report["benchmarks"]["rows_cuda"] = json.loads(ROWS.read_text())["benchmarks"]["rows_cuda"]

@@ -81,12 +81,11 @@ def install_modules() -> None:
     jit.compile_program, linking.link_program = emulate, link
 
 
-def build_plugin(
-    name: str, cuda: Sequence[str | Path] = (), has_clusters: bool = False
-) -> None:
+def build_plugin(name: str, cuda: Sequence[str | Path] = (), has_clusters: bool = False) -> None:
     """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED.
 
-    `cuda` are its files of CUDA code, if not all. With `has_clusters`, blocks run at once. Other processes may build it at the same time, or
+    `cuda` are its files of CUDA code, if not all. With `has_clusters`, the blocks of
+    a cluster run at once. Other processes may build it at the same time, or
     have it loaded: what is there is not replaced.
     """
     path, folder = Path(os.environ["EMULATED"], f"lib{name}.so"), ROOT / "plugins" / name

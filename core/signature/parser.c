@@ -2,9 +2,9 @@
 #include "signature/parser.h"
 
 #include "base/dtype.h"
-#include "signature/names.h"
 #include "base/near.h"
 #include "base/status.h"
+#include "signature/names.h"
 
 #include <ctype.h>
 #include <errno.h>

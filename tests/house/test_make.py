@@ -128,7 +128,8 @@ def test_cuda_code_is_for_the_gpus_that_are_here(gpus, settings, wanted, tmp_pat
 
 def test_architectures_that_were_chosen_remain(tmp_path):
     def compiled(*settings: str) -> list[str]:
-        return sorted(set(re.findall(r"code=sm_(\d+)", cuda_commands(tmp_path, "8.0\n", *settings))))
+        out = cuda_commands(tmp_path, "8.0\n", *settings)
+        return sorted(set(re.findall(r"code=sm_(\d+)", out)))
 
     assert compiled() == ["80"]
     assert compiled("CUDA_ARCHS=90") == compiled() == ["90"]

@@ -281,10 +281,12 @@ for dtype in ("uint8", "float32", "complex128"):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_rows(run_plugins, dtype):
     """Rows for a warp, a block and a cluster, and beyond registers; with unaligned addresses."""
-    run_plugins(f"""
+    run_plugins(
+        f"""
 import ml_dtypes
 dtype = np.dtype("{dtype}")
-""" + """
+"""
+        + """
 build_plugin("rows", has_clusters=True)
 
 
@@ -360,4 +362,5 @@ for r, interleaved in ((4, False), (4, True), (3, False), (3, True)):
     positions = random.integers(0, 6, 5).astype(random.choice(["i4", "i8"]))
     near(ops.rotary, q, cos, sin, positions, k, interleaved=interleaved)
     near(ops.rotary_backward, q, cos, sin, positions, interleaved=interleaved)
-""")
+"""
+    )

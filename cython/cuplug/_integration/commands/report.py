@@ -17,7 +17,6 @@ from cuplug._engine.discovery.table import Row, read_table
 from cuplug._engine.lookup.records import PluginFile
 from cuplug._engine.signature.signature import Parameter, Signature, parse
 from cuplug._integration.author import bind, check, doc_pages, elf, fatbin, lock_file
-from cuplug._integration.author.fatbin import dotted
 from cuplug._integration.author.sources import libraries_at
 from cuplug._integration.commands.output import print_findings, print_json, print_lines, print_table
 from cuplug._source.compilers import cache
