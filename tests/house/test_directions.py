@@ -246,7 +246,8 @@ def test_public_headers():
 def foreign_includes(file: Path) -> set[str]:
     """Return the headers that a plugin's source includes and authors are not given."""
     outside = system_includes(file) - STANDARD
-    outside = {name for name in outside if not name.startswith(("cuda_", "cub/", "thrust/"))}
+    toolkit = ("cooperative_groups", "cuda_", "cub/", "thrust/")
+    outside = {name for name in outside if not name.startswith(toolkit)}
     own = {"plugin", "plugin.hpp", "format", "half", "halves", "nontemporal", "walk", "walk.cuh"}
     vectors = {"immintrin"} if file.name in ("quicksort.c", "philox_words.h") else set()
     plugin = file.relative_to(ROOT / "plugins").parts[0]
