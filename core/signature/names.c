@@ -51,12 +51,6 @@ int cuplug__has_rank(const cuplug_parameter *x) {
   return 1;
 }
 
-int32_t cuplug__variable_of(const cuplug_signature *s, const char *name) {
-  for (int32_t k = 0; *name && k < s->n_variables; k++)
-    if (!strcmp(s->variables[k].name, name)) return k;
-  return -1;
-}
-
 int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x) {
   int seen = -1;
   if (x->kind != CUPLUG_PARAMETER_SCALAR) return -1;

@@ -16,9 +16,6 @@ int32_t cuplug__find_array(const cuplug_signature *s, const char *text, size_t n
 /* The place of a dimension, which may be none; NULL for another name. */
 const cuplug_dim_source *cuplug__find_place(const cuplug_signature *s, const char *text, size_t n);
 
-/* The number of the type variable of a name; -1: there is none. */
-int32_t cuplug__variable_of(const cuplug_signature *s, const char *name);
-
 /* Of which kind the numbers of a scalar parameter are, as `value` of its step: 0 signed, 1
  * unsigned, 2 floating; -1 where they may be of several, or are no numbers. */
 int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x);

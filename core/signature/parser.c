@@ -4,7 +4,6 @@
 #include "base/dtype.h"
 #include "base/near.h"
 #include "base/status.h"
-#include "signature/names.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -259,6 +258,12 @@ int cuplug__parse_words(cuplug__parser *p, uint32_t allowed, uint32_t *found) {
 }
 
 /* ---- Defaults -------------------------------------------------------------------------------- */
+
+int32_t cuplug__variable_of(const cuplug_signature *s, const char *name) {
+  for (int32_t k = 0; *name && k < s->n_variables; k++)
+    if (!strcmp(s->variables[k].name, name)) return k;
+  return -1;
+}
 
 /* A dtype, or the name of a type variable, as a string. */
 static int parse_dtype(cuplug__parser *p, cuplug_parameter *x) {

@@ -69,6 +69,8 @@ int cuplug__parse_words(cuplug__parser *p, uint32_t allowed, uint32_t *found);
 /* Parses what follows "=": a number, string, True, False, None or a dtype. */
 int cuplug__parse_default(cuplug__parser *p, cuplug_parameter *x);
 
+/* The number of the type variable of a name; -1: there is none. */
+int32_t cuplug__variable_of(const cuplug_signature *s, const char *name);
 /* Whether a default is of the type, and in the range, of its parameter. */
 int cuplug__fits_default(const cuplug_signature *s, const cuplug_parameter *x);
 

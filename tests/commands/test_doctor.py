@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 from cuplug._integration.author.fatbin import Code
-from cuplug._integration.commands import doctor, examine_cuda, examine_setup
+from cuplug._integration.commands import doctor, examine_cuda
 from cuplug._integration.commands import machine as machines
 from cuplug._integration.commands.cli import main
 from cuplug._integration.commands.machine import NOTE, OK, PROBLEM, Machine
@@ -69,7 +69,7 @@ def test_temporary_files(tmp_path, monkeypatch):
     def examined(**variables):
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        found = list(examine_setup.examine_temporary_files(Machine()))
+        found = list(doctor.examine_temporary_files(Machine()))
         return [(finding.level, finding.text) for finding in found]
 
     cache = str(tmp_path / "cache")
@@ -177,17 +177,17 @@ def test_adopted_libraries(tmp_path):
         file.touch(mode=0o644)
     sidecar.chmod(0o664)
     machine = Machine(plugins=[Record(str(library), kind="adopted")])
-    (found,) = examine_setup.examine_permissions(machine)
+    (found,) = doctor.examine_permissions(machine)
     assert found.text == f"{sidecar} may be written by its group"
     (found,) = examine_cuda.examine_architectures(machine)
     assert found.text == "no plugin has kernels"
     machine.plugins[0].state = "rejected"
-    assert list(examine_setup.examine_plugins(machine))[1].advice == "see `cuplug list`"
+    assert list(doctor.examine_plugins(machine))[1].advice == "see `cuplug list`"
 
 
 def test_files_that_are_not_used():
     records = [Record("/x/a", "rejected"), Record("/x/b", "shadowed"), Record("/x/c")]
-    found = list(examine_setup.examine_plugins(Machine(plugins=records)))
+    found = list(doctor.examine_plugins(Machine(plugins=records)))
     assert sorted(levels(found)) == [NOTE, OK, PROBLEM]
     assert all("the reason" in f.text for f in found if f.level != OK)
 
@@ -195,33 +195,33 @@ def test_files_that_are_not_used():
 def test_directories_that_are_not_used():
     records = [Record("/a", "rejected"), Record("/b", "missing"), Record("/c", "missing")]
     records[2].origin = "system"
-    found = list(examine_setup.examine_search_path(Machine(directories=records)))
+    found = list(doctor.examine_search_path(Machine(directories=records)))
     assert [(f.level, f.text.split()[0]) for f in found[:-1]] == [(PROBLEM, "/a"), (NOTE, "/b")]
 
 
 def test_group_writable_files_are_named(tmp_path):
     tmp_path.chmod(0o775)
     machine = Machine(directories=[Record(str(tmp_path))])
-    (finding,) = examine_setup.examine_permissions(machine)
+    (finding,) = doctor.examine_permissions(machine)
     assert finding.level == NOTE
     assert f"chmod g-w {tmp_path}" in finding.advice
     tmp_path.chmod(0o755)
-    assert levels(examine_setup.examine_permissions(machine)) == [OK]
+    assert levels(doctor.examine_permissions(machine)) == [OK]
 
 
 def test_variables_in_force(monkeypatch):
     monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", "/some/where")
     monkeypatch.setenv("CUPLUG_ALLOW_UNSAFE", "1")
     monkeypatch.setenv("SUDO_UID", "1000")
-    found = list(examine_setup.examine_environment(Machine()))
+    found = list(doctor.examine_environment(Machine()))
     assert "LD_LIBRARY_CUPLUG_PATH=/some/where" in found[0].text
     assert levels(found) == [OK, NOTE, NOTE]
     assert "sudo env" in found[2].advice
 
 
 def test_missing_packages_are_notes(monkeypatch):
-    monkeypatch.setattr(examine_setup.importlib.util, "find_spec", lambda name: None)
-    found = list(examine_setup.examine_python(Machine()))
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    found = list(doctor.examine_python(Machine()))
     assert {f.advice for f in found} >= {"pip install ml_dtypes", "pip install cython"}
     assert PROBLEM not in levels(found)
 
@@ -240,12 +240,12 @@ def test_compilers_that_are_missing(monkeypatch):
     def missing():
         raise CompileError("no C compiler: got none; install one")
 
-    monkeypatch.setattr(examine_setup.host_compiler, "find_compiler", lambda: ["my cc", "-m64"])
-    first, _ = examine_setup.examine_compilers(Machine())
+    monkeypatch.setattr(doctor.host_compiler, "find_compiler", lambda: ["my cc", "-m64"])
+    first, _ = doctor.examine_compilers(Machine())
     assert (first.level, first.text) == (OK, "C compiler 'my cc' -m64")
-    monkeypatch.setattr(examine_setup.host_compiler, "find_compiler", missing)
-    monkeypatch.setattr(examine_setup.nvrtc, "find", missing)
-    found = list(examine_setup.examine_compilers(Machine()))
+    monkeypatch.setattr(doctor.host_compiler, "find_compiler", missing)
+    monkeypatch.setattr(doctor.nvrtc, "find", missing)
+    found = list(doctor.examine_compilers(Machine()))
     assert levels(found) == [NOTE, NOTE]
     assert "apt install gcc" in found[0].advice
     assert "nvidia-cuda-nvrtc" in found[1].advice
