@@ -19,6 +19,10 @@ inline int64_t threads_of(int64_t n, int64_t most, int64_t least = 1) {
   return threads < MOST_THREADS ? threads : MOST_THREADS;
 }
 
+/* Elements that a thread holds, and where that saves a second read. */
+template <int W> constexpr int many = W > 1 ? 4 * W : 16;
+template <int W> constexpr int more = W == 4 ? 2 * many<W> : many<W>;
+
 /* How a row is divided: among the threads of each of its blocks. */
 struct division {
   int64_t threads, blocks;
@@ -56,7 +60,7 @@ int divide_by(const cuplug::call &call, int64_t n, bool is_aligned, F f) {
       return f(part, division{threads_of((n + blocks - 1) / blocks, most, 32), blocks});
     });
   };
-  constexpr int MANY = W > 1 ? 4 * W : 16, MORE = W == 4 ? 2 * MANY : MANY;
+  constexpr int MANY = many<W>, MORE = more<W>;
   if (n <= 32 * W) return with(number<1>(), W, 1);
   if (n <= MANY * MOST_THREADS) return with(number<MANY / W>(), MANY, 32);
   if constexpr (MAY_SPREAD)
