@@ -5,8 +5,8 @@
  *   softmax_backward(grad, y)[j] = y[j] (grad[j] - sum_k grad[k] y[k])
  *   log_softmax_backward(grad, y)[j] = grad[j] - exp(y[j]) sum_k grad[k]
  * x, y, grad: T[..., n] -> T[..., n]. T: float16, bfloat16, float32, computed with as float32. A
- * row with NaN or +inf, or of -inf alone, becomes NaN. Each array moves once: rows of up to 32 KiB
- * stay in the registers of a GPU, longer ones in its caches. */
+ * row with NaN or +inf, or of -inf alone, becomes NaN. Each array moves once: rows of up to 8 Ki
+ * elements stay in the registers of a block, longer ones in those of a cluster or in caches. */
 #include "rows/rows.h"
 
 #include <math.h>

@@ -131,6 +131,7 @@ def test_images(capsys):
     assert "png is the same image: True" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_cplusplus(capsys):
     if shutil.which("g++") is None:
         pytest.skip("no g++")
@@ -143,6 +144,7 @@ def test_cplusplus(capsys):
     assert "regex: the function returned NULL" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_rust(capsys, tmp_path, monkeypatch):
     if shutil.which("rustc") is None:
         pytest.skip("no rustc")

@@ -265,6 +265,7 @@ def test_optional_outputs_on_a_gpu(run_fake, outputs_file):
     run_fake(body, plugin=outputs_file, FAKE_CUDA_MEMORY_BYTES="9000")
 
 
+@pytest.mark.slow
 def test_the_properties_ask_for_all_outputs(outputs_file):
     command = [sys.executable, "-m", "cuplug", "test", outputs_file, "--examples", "5"]
     done = subprocess.run(command, capture_output=True, text=True)

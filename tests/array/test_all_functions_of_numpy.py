@@ -74,7 +74,7 @@ def compare(found, wanted, name, is_listed):
         assert str(found) == str(wanted)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(12)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("full_name", NAMES)
 def test_results_are_those_of_numpy_or_an_error(full_name):

@@ -63,6 +63,7 @@ def translated(tmp_path_factory):
     return translate
 
 
+@pytest.mark.slow
 def test_one_operator_is_one_file_and_a_tenth_more(translated):
     by_hand, _ = translated(BY_HAND)
     size, read = translated(TYPED.format(module="cuplug.typed.gather"))
@@ -70,6 +71,7 @@ def test_one_operator_is_one_file_and_a_tenth_more(translated):
     assert size < 1.2 * by_hand
 
 
+@pytest.mark.slow
 def test_all_operators_are_one_file(translated):
     by_hand, _ = translated(BY_HAND)
     size, read = translated(TYPED.format(module="cuplug.typed"))

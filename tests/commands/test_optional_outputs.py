@@ -61,6 +61,9 @@ CUPLUG_PLUGIN(optional, "1.0.0");
 """
 
 
+pytestmark = pytest.mark.xdist_group("optional outputs")  # they share what ran
+
+
 @pytest.fixture(scope="module")
 def failed(build_plugin, tmp_path_factory):
     """The failures of each operator, by property."""

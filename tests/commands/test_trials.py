@@ -279,6 +279,7 @@ def test_command(build_plugin):
     assert shown.stdout.splitlines()[-1].endswith("failed")
 
 
+@pytest.mark.slow
 def test_stock_operators_pass():
     for name in ("gather", "leaky_relu", "scale"):
         failed = [r for r in property_runner.try_all(name, examples=5) if not r.ok]

@@ -58,6 +58,7 @@ def test_contiguous(run):
     run(body)
 
 
+@pytest.mark.slow
 def test_broadcast_and_strided(run):
     run("""
     add = cuplug.elementwise("add(a: T, b: T) -> T", "a + b")

@@ -223,7 +223,7 @@ def test_variance_on_the_emulated_gpu(run_emulated):
     run_emulated(f"from emulation import install_expressions\ninstall_expressions()\n{VARIANCE}")
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("n", [1, 7, 31, 33, 1000, 9000, 20000, 140000])
 def test_the_bits_of_a_row_depend_on_no_other(n, dtype):

@@ -113,6 +113,7 @@ def test_values(function, dtype, device):
         check(function, *of_norm(function, dtype_of(dtype), shape), device=device)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("n", [9000, 40000, 65536, 65537])
 def test_long_rows(n, device):

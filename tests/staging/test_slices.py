@@ -47,7 +47,7 @@ def test_slices(run_loops, layout):
     run_loops(body, FAKE_CUDA_LAZY="1")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", ["30000000", "110000000"])
 def test_larger_than_the_gpu(run_loops, memory):
     """In parts of the GPU's memory, where that has no room for slices, and in slices."""
