@@ -47,7 +47,7 @@ def read_header(header: str, options: tuple[str, ...] = ()) -> dict[str, HeaderF
         not installed.
     """
     try:
-        from pycparser import c_ast, c_parser  # type: ignore[import-untyped]
+        from pycparser import c_ast, c_parser
     except ImportError:
         raise PluginError("adopt: got no pycparser, expected: pip install cffi") from None
     compiler: Any = provider("host compiler")
