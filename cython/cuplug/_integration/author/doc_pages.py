@@ -14,7 +14,7 @@ __all__ = ["Page", "anchor_of", "find_text", "read_pages"]
 FOLDER = os.path.join(PACKAGE, "docs")
 FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
 HEADING = re.compile(r"^(#+) (.+)$", re.M)
-UNSEEN = re.compile(r"^<!--.*?-->\n|^<picture>.*?</picture>\n", re.M | re.S)
+UNSEEN = re.compile(r"^<!--.*?-->\n|^<picture>.*?</picture>\n|^:::[^\n]*\n", re.M | re.S)
 
 
 @dataclass
