@@ -243,11 +243,22 @@ def test_neither_file_may_be_written_by_anyone(place, put, suffix, monkeypatch):
     path = put(place)
     path.with_suffix(suffix).chmod(0o646)
     assert "anyone may write it (mode 646)" in listed(path).reason
-    for look in (lambda: cuplug.find("pick"), lambda: cuplug.load(path)):
+    ways = (lambda: cuplug.find("pick"), lambda: cuplug.load(path), lambda: cuplug.adopt(path))
+    for look in ways:
         with pytest.raises((cuplug.NotFoundError, cuplug.PluginError), match="anyone may write"):
             look()
     monkeypatch.setenv("CUPLUG_ALLOW_UNSAFE", "1")
     assert cuplug.find("pick")(SOURCE, INDEX).tolist() == [30, 10]
+
+
+def test_a_name_without_a_folder_has_no_description_in_the_current_directory(
+    put, place, monkeypatch
+):
+    path = put(place)
+    monkeypatch.chdir(place)
+    with pytest.raises(ValueError, match=rf"{path.name} without a folder and no description, exp"):
+        cuplug.adopt(path.name)
+    assert cuplug.adopt(f"./{path.name}").pick(SOURCE, INDEX).tolist() == [30, 10]
 
 
 @NEEDS_ROOT

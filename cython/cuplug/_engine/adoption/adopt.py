@@ -18,6 +18,7 @@ from cuplug._engine.adoption.description import (
     Declared,
     Items,
     check_description,
+    description_path_of,
     gradients_of,
     plugin_name,
     read_sidecar,
@@ -48,6 +49,17 @@ _gradients: dict[Operator, dict[str, Operator | CallbackType]] = {}
 _locks: dict[str, ThreadLock] = {}  # by path
 # The library's path, names in it, and who calls these; alive for ever.
 _functions: list[tuple[str, list[str], AdoptedCall]] = []
+
+
+def read_trusted(library: str) -> dict[str, Any]:
+    """Read the description next to a library, which no other user may write."""
+    path = description_path_of(library)
+    try:
+        if os.path.lexists(path):
+            check_trust(path)
+    except PluginError as error:
+        raise PluginError(f"{os.path.basename(path)}: {error}") from None
+    return read_sidecar(library)
 
 
 @public
@@ -93,16 +105,21 @@ def adopt(
     Raises
     ------
     ValueError
-        The description is wrong, or does not fit the prototypes.
+        The description is wrong, does not fit the prototypes, or is missing.
     PluginError
-        The library is refused, cannot be loaded, or does not have a function; or cffi is not
-        installed.
+        Another user may write the library or its description; the library cannot be loaded, or does
+        not have a function; or cffi is not installed.
     """
     place = absolute("adopt", path)
     if not os.path.dirname(os.fsdecode(path)):
         place = os.fsdecode(path)
+        if description is None:
+            raise ValueError(
+                f"adopt: got the name {place} without a folder and no description, expected a "
+                f"description; pass one, or a path such as ./{place}"
+            )
     if description is None:
-        description = read_sidecar(place)
+        description = read_trusted(place)
     declared, operators = check_description(os.fsdecode(path), description)
     opened = resolve(place)
     return SimpleNamespace(

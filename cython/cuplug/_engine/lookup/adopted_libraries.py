@@ -15,7 +15,6 @@ from cuplug._engine.adoption.description import (
     check_description,
     description_path_of,
     plugin_name,
-    read_sidecar,
 )
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.discovery.fields import check_trust, inspect_fields
@@ -104,14 +103,13 @@ def _descriptions(directory: str) -> list[str]:
 
 def describe(library: str, origin: str) -> PluginFile:
     """Judge a library and its description, named by `origin`; no code of it is run."""
-    from cuplug._engine.adoption.adopt import loaded
+    from cuplug._engine.adoption.adopt import loaded, read_trusted
     from cuplug._engine.adoption.arguments import Arguments
 
     reason, rows = "", {}
     try:
         check_trust(library)
-        _check_sidecar(description_path_of(library))
-        declared, told = check_description(library, read_sidecar(library))
+        declared, told = check_description(library, read_trusted(library))
         for name, items in told.items():
             if "callback" not in dict(items):
                 Arguments(name, dict(items))
@@ -156,13 +154,6 @@ def _check_prototypes(prototypes: str, told: tuple[tuple[str, Items], ...]) -> s
     except PluginError:  # there is no cffi: told when a function is wanted
         pass
     return ""
-
-
-def _check_sidecar(path: str) -> None:
-    try:
-        check_trust(path)
-    except PluginError as error:
-        raise PluginError(f"{os.path.basename(path)}: {error}") from None
 
 
 def _take(library: str) -> tuple[Operator, ...]:
