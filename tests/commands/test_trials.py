@@ -138,7 +138,7 @@ def test_a_cause_is_said_once(picky):
     done = run("test", picky, "--examples", "3")
     shown = done.stdout.partition("half_broken(")[2].partition("\nnow_and_then(")[0]
     assert shown.count("PluginError: half_broken: it has no more than one") == 1
-    assert shown.count("as in: the same result again") == 8
+    assert shown.count("as in: the same result again") == 9
     assert shown.count("import cuplug") == 1
     assert "hypothesis" not in done.stdout.lower()
 

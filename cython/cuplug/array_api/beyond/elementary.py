@@ -10,6 +10,7 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
 from cuplug.array_api.beyond.comparisons import unique
+from cuplug.array_api.beyond.host_values import number, several
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, tril, triu
@@ -99,9 +100,10 @@ def unwrap(
 ) -> Array:
     """Return values without jumps above half a period, to which multiples of it are added."""
     along = axis_of("unwrap", axis, checked("unwrap", "x", x).ndim)
+    number("unwrap: period", period)
     steps = diff(x, axis=along)
     dtype = result_type(steps, period)
-    jump = period / 2 if discont is None else discont
+    jump = number("unwrap: discont", period / 2 if discont is None else discont)
     if kind_of(dtype) in ("int", "uint"):
         half, rest = divmod(period, 2)
         is_between = rest == 0
@@ -135,7 +137,7 @@ def vander(x: Array, /, N: int | None = None, increasing: bool = False) -> Array
 
 def lexsort(keys: Any, /, axis: int = -1) -> Array:
     """Return the positions that sort by the last key, then by those before it."""
-    given = [keys[k] for k in range(len(keys))]
+    given = several("lexsort: keys", keys)
     if not given:
         raise TypeError("lexsort: keys: got none, expected at least one")
     if not checked("lexsort", "keys", given[0]).ndim:
@@ -215,16 +217,23 @@ def ravel_multi_index(multi_index: Any, /, dims: Any, mode: Any = "raise", order
     """Return positions in C or Fortran order; `mode` is "raise", which waits for a GPU, "wrap" or
     "clip", or one for each dimension.
     """
-    sizes = (dims,) if isinstance(dims, (int, np.integer)) else tuple(dims)
-    modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
-    given = list(multi_index)
+    named = "ravel_multi_index: dims"
+    sizes = [dims] if isinstance(dims, (int, np.integer)) else several(named, dims)
+    sizes = [integer(named, size) for size in sizes]
+    modes = [mode] * len(sizes)
+    if not isinstance(mode, str):
+        modes = [str(each) for each in several("ravel_multi_index: mode", mode)]
+    given = several("ravel_multi_index: multi_index", multi_index)
     if not len(given) == len(sizes) == len(modes):
         raise ValueError(
             f"ravel_multi_index: got {len(given)} positions and {len(modes)} modes, "
             f"expected {len(sizes)} (as dims)"
         )
     if order not in ("C", "F") or not all(each in ("raise", "wrap", "clip") for each in modes):
-        raise ValueError(f"ravel_multi_index: got mode {mode!r} and order {order!r}")
+        raise ValueError(
+            f"ravel_multi_index: got mode {mode!r:.60} and order {order!r:.60}, expected the modes "
+            "raise, wrap or clip, and the order C or F"
+        )
     total: Any = 0
     step = 1
     pairs = [*zip(given, sizes, modes, strict=True)]
@@ -233,7 +242,9 @@ def ravel_multi_index(multi_index: Any, /, dims: Any, mode: Any = "raise", order
         if kind_of(places.dtype) not in ("int", "uint"):
             raise TypeError(f"ravel_multi_index: got {places.dtype}, expected integers")
         if each == "raise" and bool(is_any((places < 0) | (places >= size))):
-            raise ValueError(f"ravel_multi_index: got a position beyond {size}")
+            raise ValueError(
+                f"ravel_multi_index: got a position beyond {size}, expected 0 <= position < {size}"
+            )
         if each == "wrap":
             places = binary("remainder", places, size)
         elif each == "clip":

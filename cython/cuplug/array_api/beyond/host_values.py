@@ -24,6 +24,14 @@ def on_the_host(what: str, value: Any, wanted: str) -> np.ndarray[Any, Any]:
     raise TypeError(f"{what}: got {value!r:.60}, expected {wanted}")
 
 
+def several(what: str, value: Any) -> list[Any]:
+    """Return the items of an argument that must be a sequence."""
+    try:
+        return list(value)
+    except TypeError:
+        raise TypeError(f"{what}: got {value!r:.60}, expected a sequence") from None
+
+
 def number(what: str, value: Any) -> float:
     """Return an argument that must be a real number."""
     found = on_the_host(what, value, "real numbers")
