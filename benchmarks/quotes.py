@@ -78,7 +78,7 @@ QUOTES = [
 def render_quotes(report: dict[str, Any]) -> str:
     """Return the README's table."""
     lines = [cells for quote in QUOTES if (cells := quote.cells(report))]
-    return "\n".join(rows(["what", "cuplug", "beside it"], lines)) + "\n"
+    return "\n".join(rows(["Benchmark", "cuplug", "Other libraries"], lines)) + "\n"
 
 
 def write_quotes(document: Path, report: dict[str, Any]) -> None:
