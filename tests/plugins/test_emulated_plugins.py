@@ -129,7 +129,7 @@ for at in (0, 5000, 29_999):  # in one of several parts, after zeros of one sign
 def test_scan(run_plugins):
     """Lines that are long, in tiles: whole and not, side by side, backwards, from anywhere on."""
     run_plugins("""
-build_plugin("scan", ["scan", "long", "columns", "products", FIXTURES / "emulated_scan"])
+build_plugin("scan", ["scan", "single_pass", "columns", "products", FIXTURES / "emulated_scan"])
 
 
 same(ops.cumulative_sum, np.array(2.5), axis=0)

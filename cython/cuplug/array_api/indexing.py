@@ -79,10 +79,9 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         return repeat(reshape(x, (-1,)), repeats, axis=0)
     along = axis_of("repeat", 0 if axis is None else axis, x.ndim)
     if not isinstance(repeats, Array):
-        given = on_the_host("repeat: repeats", repeats, "integers")
-        if given.ndim == 0:
+        if hasattr(repeats, "__index__") and np.ndim(repeats) == 0:
             return repeated(x, integer("repeat: repeats", repeats), along)
-        repeats = asarray(given, device=x.device)
+        repeats = asarray(on_the_host("repeat: repeats", repeats, "integers"), device=x.device)
     times = repeats
     if kind_of(times.dtype) not in ("int", "uint"):
         raise TypeError(f"repeat: repeats: got {times.dtype}, expected integers")
