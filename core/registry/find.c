@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_TRIES 8
+
 /* One search under way. */
 typedef struct finder {
   const cuplug__operator_name_query *query;
@@ -145,9 +147,13 @@ static int find(const char *name, int is_early, cuplug_operator **op, cuplug_err
   *op = NULL;
   int status = parse(name, &query, error);
   if (status) return status;
-  const uint64_t moment = cuplug__registry_moment();
-  *op = recall(&query, moment, 0);
-  if (!*op) status = find_uncached(&query, moment, is_early, op, error);
+  uint64_t moment;
+  int n_tries = MAX_TRIES;
+  do { /* a search may miss plugins that other threads rank or replace meanwhile */
+    moment = cuplug__registry_moment();
+    *op = recall(&query, moment, 0);
+    status = *op ? CUPLUG_OK : find_uncached(&query, moment, is_early, op, error);
+  } while (status == CUPLUG_ERROR_NOT_FOUND && moment != cuplug__registry_moment() && --n_tries);
   if (status) *op = NULL;
   return status;
 }
