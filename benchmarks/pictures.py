@@ -16,7 +16,7 @@ from table import render
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 TABLE = HERE / "results" / "nvidia-h100-80gb-hbm3-16-cores.json"
-ROWS = HERE / "results" / "nvidia-h200-16-cores.json"  # of its figure alone
+ROWS = HERE / "results" / "nvidia-h200-16-cores.json"  # only for the figure of rows
 PICTURES = ROOT / "docs" / "pictures"
 SETTINGS = {
     "svg.hashsalt": "cuplug",
@@ -26,7 +26,7 @@ SETTINGS = {
 
 
 def report_of(table: Path) -> dict[str, Any]:
-    """Return what figures are drawn from; those of the documents have rows from another table."""
+    """Return the data of the figures. The documents' figure of rows is from another table."""
     report = json.loads(table.read_text())
     if table == TABLE:
         report["benchmarks"]["rows_cuda"] = json.loads(ROWS.read_text())["benchmarks"]["rows_cuda"]
@@ -36,7 +36,7 @@ def report_of(table: Path) -> dict[str, Any]:
 def stamp(table: Path) -> str:
     """Return what a current picture of that table carries: run, commit and a hash of all it is of.
 
-    The hash is over what is drawn and the programs that draw.
+    The hash covers the data and the programs that draw.
     """
     report = report_of(table)
     machine = report["machine"]

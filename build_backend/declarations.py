@@ -133,7 +133,7 @@ class Declarations:
         return None if None in found else ", ".join(found)
 
     def fields(self, text: str) -> list[str]:
-        """Return the fields of a structure; those of unnamed unions in it are its own."""
+        """Return the fields of a structure, including the fields of its unnamed unions."""
         found: list[str] = []
         for field in split(text, ";"):
             if inner := re.fullmatch(r"(?:union|struct) \{(.*)\}", field):
@@ -240,7 +240,7 @@ def main() -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file unless it is there already: what is newer is translated again."""
+    """Write a file if its text differs, since Cython translates newer files again."""
     if not path.is_file() or path.is_symlink() or path.read_text() != text:
         path.unlink(missing_ok=True)
         path.write_text(text)
