@@ -241,3 +241,29 @@ def test_dtypes_of_ufuncs():
     for dtype in ("int8", "int64", "float32"):
         x = np.array([1, 2, -1], dtype)
         compare(np.reciprocal(ours(x)), np.reciprocal(x))
+
+
+@pytest.mark.parametrize("value", [300, -1, [300], float("nan")])
+def test_numbers_that_a_dtype_does_not_have_are_written_nowhere(value):
+    small, mask = np.array([3, 1, 2], np.uint8), np.array([True, False, True])
+    calls = (
+        lambda x, k: np.insert(x, 1, value),
+        lambda x, k: np.place(x, k(mask), value),
+        lambda x, k: np.putmask(x, k(mask), value),
+        lambda x, k: np.put(x, [0], value),
+        lambda x, k: np.put_along_axis(x, k(np.array([1])), value, 0),
+        lambda x, k: np.fill_diagonal(x.reshape(1, 3), value),
+    )
+    for call in calls:
+        x = ours(small)
+        for array, kind in ((small.copy(), np.asarray), (x, ours)):
+            with pytest.raises((OverflowError, TypeError, ValueError)):
+                call(array, kind)
+        np.testing.assert_array_equal(np.asarray(x), small)
+
+
+def test_putmask_does_not_narrow():
+    for kind in (np.asarray, ours):
+        x = kind(np.array([3, 1, 2], np.uint8))
+        with pytest.raises(TypeError, match="int64"):
+            np.putmask(x, kind(np.array([True, False, True])), kind(np.array([300])))

@@ -69,6 +69,12 @@ def as_elements(x: Array, value: Any) -> Any:
     return value if value.dtype == x.dtype else astype(value, x.dtype)
 
 
+def elements_of(x: Array, value: Any) -> Array:
+    """Return what is written to elements of an array as an array."""
+    found = as_elements(x, value)
+    return found if isinstance(found, Array) else asarray(found, x.dtype, x.device)
+
+
 def _number(dtype: Any, value: Any) -> Any:
     """Return a number of a dtype; for integers it has to be in the range, as in NumPy."""
     if kind_of(dtype) == "storage":

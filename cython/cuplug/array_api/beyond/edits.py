@@ -14,7 +14,7 @@ from cuplug.array_api.beyond.numpy_attributes import put, repeated
 from cuplug.array_api.beyond.shaping import diag, split
 from cuplug.array_api.concatenation import concat, stack
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.creation import arange
+from cuplug.array_api.creation import arange, elements_of
 from cuplug.array_api.dtypes import astype, checked
 from cuplug.array_api.filled import zeros
 from cuplug.array_api.indexing import take
@@ -53,7 +53,7 @@ def insert(x: Array, /, obj: Any, values: Any, axis: int | None = None) -> Array
     x, along = _line("insert", x, axis)
     n = x.shape[along]
     at = _positions("insert", obj, n)
-    given = astype(asarray(values, device=x.device), x.dtype, copy=False)
+    given = elements_of(x, values)
     given = reshape(given, (*(1,) * (x.ndim - given.ndim), *given.shape))
     if not at.ndim:
         given = moveaxis(given, 0, along)
@@ -145,13 +145,16 @@ def putmask(x: Array, /, mask: Any, values: Any) -> None:
 
     Values are used from the first one again if they are fewer than elements.
     """
-    given = asarray(values, device=checked("putmask", "x", x).device)
+    kind = getattr(values, "dtype", x.dtype) if getattr(values, "ndim", 0) else x.dtype
+    if not np.can_cast(kind, checked("putmask", "x", x).dtype):
+        raise TypeError(f"putmask: values: got {kind}, expected a dtype that {x.dtype} can hold")
+    given = elements_of(x, values)
     if not given.size:
         return
     chosen = astype(asarray(mask, device=x.device), "bool", copy=False)
     if chosen.size != x.size:
         raise ValueError(f"putmask: mask: got shape {chosen.shape}, expected {x.shape} (as x)")
-    given = reshape(repeated(astype(given, x.dtype, copy=False), x.size), x.shape)
+    given = reshape(repeated(given, x.size), x.shape)
     x[...] = where(reshape(chosen, x.shape), given, x)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.creation import arange
+from cuplug.array_api.creation import arange, elements_of
 from cuplug.array_api.indexing import take
 from cuplug.array_api.views import is_in_order, reshape
 
@@ -71,7 +71,7 @@ def repeated(values: Array, n: int) -> Array:
 def put(x: Array, indices: Any, values: Any) -> None:
     """Write values, repeated if they are fewer, at positions in C order."""
     places = reshape(asarray(indices, device=x.device), (-1,))
-    given = reshape(asarray(values, device=x.device), (-1,))
+    given = reshape(elements_of(x, values), (-1,))
     if places.size and not given.size:
         raise ValueError("put: values: got none, expected at least one")
     if places.size:
