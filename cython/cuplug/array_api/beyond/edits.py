@@ -145,9 +145,10 @@ def putmask(x: Array, /, mask: Any, values: Any) -> None:
 
     Values are used from the first one again if they are fewer than elements.
     """
-    kind = getattr(values, "dtype", x.dtype) if getattr(values, "ndim", 0) else x.dtype
-    if not np.can_cast(kind, checked("putmask", "x", x).dtype):
-        raise TypeError(f"putmask: values: got {kind}, expected a dtype that {x.dtype} can hold")
+    dtype = checked("putmask", "x", x).dtype
+    kind = getattr(values, "dtype", dtype) if getattr(values, "ndim", 0) else dtype
+    if not np.can_cast(kind, dtype):
+        raise TypeError(f"putmask: values: got {kind}, expected a dtype that {dtype} can hold")
     given = elements_of(x, values)
     if not given.size:
         return
