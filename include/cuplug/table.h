@@ -19,6 +19,8 @@ CUPLUG__BEGIN_C
 #define CUPLUG_IN_PLACE "\0in_place"
 /** Dimensions along which, as along `...`, elements have nothing to do with each other. */
 #define CUPLUG_INDEPENDENT(...) "\0independent=" #__VA_ARGS__
+/** Elements depend on others only along the dimension whose number is the parameter `axis`. */
+#define CUPLUG_ALONG(axis) "\0along=" #axis
 #define CUPLUG_DETERMINISTIC "\0deterministic"      /* equal arguments give equal bits */
 #define CUPLUG_GRADIENT(op) "\0gradient=" #op       /* the operator that computes it */
 #define CUPLUG_LINEAR(...) "\0linear=" #__VA_ARGS__ /* in these arrays, taken together */

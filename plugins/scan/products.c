@@ -100,7 +100,7 @@ CUPLUG_OPERATOR(cumulative_prod_backward_cuda, cumulative_prod_backward_host,
                 BACKWARD("*g", "*s", "*s",
                          "len(g) == len(s), -len(s) <= axis < len(s), "
                          "g[axis % len(s)] == s[axis % len(s)] + include_initial"),
-                "The gradient of cumulative_prod." PROPERTIES);
+                "The gradient of cumulative_prod." CUPLUG_ALONG(axis) PROPERTIES);
 CUPLUG_OPERATOR(cumulative_prod_backward_cuda, cumulative_prod_backward_host,
                 BACKWARD("", "", "", "-1 <= axis < 1, include_initial == 0"),
                 "The same of an element without dimensions." PROPERTIES);

@@ -235,22 +235,22 @@ CUPLUG_ENTRY int topk_backward_backward_host(const cuplug_call *call) {
 
 #define OF_TOP "[*s[:axis % len(s)], k, *s[axis % len(s) + 1:]]"
 
-CUPLUG_OPERATOR(
-    topk_cuda, topk_host,
-    "topk(x: T[*s], k: int, axis: int = -1, largest: bool = True) -> "
-    "(values: T" OF_TOP ", indices: int64" OF_TOP ") where T: bool | integer | floating, "
-    "-len(s) <= axis < len(s), 0 <= k <= s[axis % len(s)]",
-    "The k largest elements along an axis in descending order, or the smallest in "
-    "ascending order, and where they are." CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(topk_backward));
+CUPLUG_OPERATOR(topk_cuda, topk_host,
+                "topk(x: T[*s], k: int, axis: int = -1, largest: bool = True) -> "
+                "(values: T" OF_TOP ", indices: int64" OF_TOP
+                ") where T: bool | integer | floating, "
+                "-len(s) <= axis < len(s), 0 <= k <= s[axis % len(s)]",
+                "The k largest elements along an axis in descending order, or the smallest in "
+                "ascending order, and where they are." CUPLUG_ALONG(axis)
+                    CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(topk_backward));
 CUPLUG_OPERATOR(
     topk_backward_cuda, topk_backward_host,
     "topk_backward(grad_values: T[*g], indices: int64[*g], x: T[*s], axis: int = -1) -> "
     "T[*s] where T: floating, -len(s) <= axis < len(s), len(g) == len(s)",
-    "The gradient of topk: zeros, and grad_values where indices say." CUPLUG_GRADIENT(
-        topk_backward_backward) CUPLUG_LINEAR(grad_values));
-CUPLUG_OPERATOR(
-    topk_backward_backward_cuda, topk_backward_backward_host,
-    "topk_backward_backward(x: T[*s], indices: int64[*g], axis: int = -1) -> T[*g] "
-    "where T: floating, -len(s) <= axis < len(s), len(g) == len(s)",
-    "The gradient of topk_backward: the elements of x where indices say." CUPLUG_DETERMINISTIC
-        CUPLUG_GRADIENT(topk_backward) CUPLUG_LINEAR(x));
+    "The gradient of topk: zeros, and grad_values where indices say." CUPLUG_ALONG(axis)
+        CUPLUG_GRADIENT(topk_backward_backward) CUPLUG_LINEAR(grad_values));
+CUPLUG_OPERATOR(topk_backward_backward_cuda, topk_backward_backward_host,
+                "topk_backward_backward(x: T[*s], indices: int64[*g], axis: int = -1) -> T[*g] "
+                "where T: floating, -len(s) <= axis < len(s), len(g) == len(s)",
+                "The gradient of topk_backward: the elements of x where indices say." CUPLUG_ALONG(
+                    axis) CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(topk_backward) CUPLUG_LINEAR(x));

@@ -116,6 +116,26 @@ def test_promises_of_independent_dimensions(build, signature, unkept):
         assert f"independent: {name} is no dimension that each output has once" in seen
 
 
+@pytest.mark.parametrize(
+    ("signature", "is_kept"),
+    [
+        ("half(x: float32[*s], axis: int = -1) -> float32[*s]", True),
+        ("half(x: float32[*s], y: float32[*t], axis: int) -> (float32[*t], int64[*s])", True),
+        ("half(x: float32[*s], k: int = -1) -> float32[*s]", False),
+        ("half(x: float32[*s], axis: float) -> float32[*s]", False),
+        ("half(x: float32[*s], axis: int[]) -> float32[*s]", False),
+        ("half(x: float32[...], axis: int) -> float32[...]", False),
+        ("half(x: float32[n, *s], axis: int) -> float32[n, *s]", False),
+    ],
+)
+def test_promises_of_an_axis(build, signature, is_kept):
+    text = GOOD.replace("half(x: float32[...]) -> float32[...]", signature)
+    path = build(text.replace('"Half."', '"Half." CUPLUG_ALONG(axis)'))
+    found = [finding.text for finding in check_file(str(path)) if finding.level == "error"]
+    assert len(found) == (not is_kept)
+    assert all("along: got axis, expected an int parameter" in text for text in found)
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="clones are for vectors of x86-64")
 def test_an_entry_compiled_for_several_cpus(build):
     clones = '__attribute__((target_clones("avx2", "default")))'

@@ -88,6 +88,35 @@ def test_groups_of_dimensions():
         )
 
 
+NUMBERED = """
+#include <cuplug/plugin.h>
+CUPLUG_ENTRY int numbered_host(const cuplug_call *call) {
+  int64_t n = cuplug_n_elements(&call->tensors[0]);
+  for (int64_t i = 0; i < n; i++) ((double *)call->outputs[0].data)[i] = (double)i;
+  return CUPLUG_OK;
+}
+CUPLUG_HOST_OPERATOR(numbered_host, "numbered(x: float64[*s], axis: int = -1) -> float64[*s]",
+                     "A promise that is not kept." CUPLUG_ALONG(axis));
+CUPLUG_PLUGIN(numbered, "1.0.0");
+"""
+
+
+def test_all_dimensions_but_an_axis(build_plugin, tmp_path):
+    sort = cuplug.find("sort")
+    assert promised(sort, parse(sort.signatures[0]), set())["independent"] == "all but axis"
+    for axis in (0, -1):
+        is_independent(Tried(sort), {"x": LINES, "axis": axis}, signature=sort.signatures[0])
+    take = cuplug.find("take_along_axis")
+    arguments = {"source": LINES, "indices": np.zeros((3, 5), int), "axis": -1}
+    is_independent(Tried(take), arguments, signature=take.signatures[0])
+    source = tmp_path / "numbered.c"
+    source.write_text(NUMBERED)
+    numbered = cuplug.load(build_plugin(source, "numbered")).numbered
+    with pytest.raises(AssertionError, match="^elements 1 to 3 of dimension 0: array"):
+        arguments = {"x": LINES.astype(float), "axis": -1}
+        is_independent(Tried(numbered), arguments, signature=numbered.signatures[0])
+
+
 def test_promised():
     relu, gather = cuplug.find("relu"), cuplug.find("gather")
     assert promised(relu, parse(relu.signatures[0]), {"expected_relu"}) == {

@@ -366,7 +366,9 @@ def test_graph_capture():
 
 
 def test_the_row_that_is_defined():
-    row = reductions._row("norm(x: T, scale: float = 1.0) -> T where T: floating")
+    texts = ("a + b", None, None, None, None, None, None, "")
+    text = "norm(x: T, scale: float = 1.0) -> T where T: floating"
+    row, _code = reductions.code_of_reduction(text, texts)
     assert row == (
         "norm(x: T[...], scale: float = 1.0, axis: int[] = None, keepdims: bool = False) -> T[...] "
         "where T: floating"

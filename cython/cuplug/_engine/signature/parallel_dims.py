@@ -13,8 +13,10 @@ from cuplug._engine.signature.steps import Extent
 __all__ = [
     "CUT",
     "UNKNOWN",
+    "along",
     "dimension_name",
     "independent",
+    "invalid_along",
     "invalid_independent",
     "is_kept_whole",
     "loop_axes",
@@ -61,6 +63,26 @@ def independent(signature: Signature, properties: Mapping[str, str | None]) -> s
     if is_kept_whole(properties) or UNKNOWN in sizes:
         return set()
     return {name for name in (LOOP, *_promised(properties)) if _can_be(signature, name)}
+
+
+def along(properties: Mapping[str, str | None]) -> str:
+    """Return the parameter that selects the one dimension along which elements depend on others.
+
+    All arrays then have the same dimensions, except for that one. Returns "" for other operators.
+    """
+    return "" if is_kept_whole(properties) else properties.get("along") or ""
+
+
+def invalid_along(signature: Signature, properties: Mapping[str, str | None]) -> bool:
+    """Return whether a row declares `along` and its parameter or its arrays do not allow it."""
+    if not (name := along(properties)):
+        return False
+    is_number = any(
+        x.name == name and x.kind == "scalar" and "int64" in signature.variables[x.type_variable][1]
+        for x in signature.parameters
+    )
+    dims = [x.dims for x in signature.parameters if x.is_array]
+    return not is_number or not all(len(x) == 1 and x[0][0] == "variadic" for x in dims)
 
 
 def is_kept_whole(properties: Mapping[str, str | None]) -> bool:

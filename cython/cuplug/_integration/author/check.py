@@ -16,7 +16,7 @@ from cuplug._engine.lookup.adopted_libraries import describe
 from cuplug._engine.lookup.tvm_modules import describe_file
 from cuplug._engine.modules.files import is_module
 from cuplug._engine.signature.evaluate import broken_by_defaults
-from cuplug._engine.signature.parallel_dims import invalid_independent
+from cuplug._engine.signature.parallel_dims import invalid_along, invalid_independent
 from cuplug._engine.signature.signature import SignatureError, parse
 from cuplug._integration.author import elf, fatbin, linkage
 from cuplug._integration.author.differentiable import wrong_gradients
@@ -143,6 +143,12 @@ def _check_signatures(subject: Subject) -> Iterator[Finding]:
                 f"row {number}: independent: {name} is no dimension that each output has once, and "
                 f"no input twice\n  {row.signature}",
                 "leave it out of CUPLUG_INDEPENDENT",
+            )
+        if invalid_along(parse(row.signature), row.properties):
+            yield _error(
+                f"row {number}: along: got {row.properties['along']}, expected an int parameter, "
+                f"and arrays with one group of dimensions\n  {row.signature}",
+                "leave out CUPLUG_ALONG",
             )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.gradient import linear_names
-from cuplug._engine.signature.parallel_dims import dimension_name, independent
+from cuplug._engine.signature.parallel_dims import along, dimension_name, independent
 from cuplug._engine.signature.signature import Parameter, Signature, parse
 from cuplug._integration.commands.properties import (
     EPSILONS,
@@ -30,6 +30,8 @@ from cuplug._integration.commands.properties import (
     with_arrays,
 )
 from cuplug._integration.commands.property_outcomes import REFUSALS, Tried
+
+AxisOf = Callable[[Parameter, int], int | None]
 
 EXPECTED = "expected_"  # and the name of an operator: a function of a fixture
 
@@ -54,8 +56,8 @@ def promised(operator: Operator, signature: Signature, functions: set[str]) -> d
     if "in_place" in said:
         found["in place"] = "out= is an input"
     cuts = independent(signature, said)
-    if cuts:
-        found["independent"] = ", ".join(sorted(cuts))
+    if cuts or along(said):
+        found["independent"] = ", ".join(sorted(cuts)) or f"all but {along(said)}"
     if EXPECTED + operator.name in functions:
         found["expected results"] = EXPECTED + operator.name
     return found
@@ -102,11 +104,14 @@ def is_independent(
     results = [*parsed.outputs, *changed]
     properties = operator.operator.properties[operator.signatures.index(signature)]
     lengths = _group_lengths(parsed, arguments)
-    for name in sorted(independent(parsed, properties)):
-
-        def axis_of(x: Parameter, ndim: int, name: str = name) -> int | None:
-            return _axis(parsed, x, name, ndim, lengths)
-
+    names = sorted(independent(parsed, properties))
+    cuts: dict[str, AxisOf] = {name: partial(_axis, parsed, lengths, name) for name in names}
+    if selector := along(properties):
+        axis = arguments.get(selector, by_name[selector].default)
+        ndim = next(x.ndim for x in arguments.values() if isinstance(x, np.ndarray))
+        others = [k for k in range(ndim) if k != axis % ndim]
+        cuts |= {f"dimension {k}": partial(_same_axis, k) for k in others}
+    for name, axis_of in cuts.items():
         axes = [axis_of(x, y.ndim) for x, y in zip(results, wanted, strict=True)]
         if not axes or any(axis is None for axis in axes):
             continue  # without such a dimension, or changed as a whole: calls are not cut
@@ -142,8 +147,12 @@ def _group_lengths(signature: Signature, arguments: Arguments) -> dict[str, int]
     return lengths
 
 
+def _same_axis(axis: int, x: Parameter, ndim: int) -> int | None:
+    return axis
+
+
 def _axis(
-    signature: Signature, x: Parameter, name: str, ndim: int, lengths: dict[str, int]
+    signature: Signature, lengths: dict[str, int], name: str, x: Parameter, ndim: int
 ) -> int | None:
     """Return the dimension of an array that has a name, the last one of a group's; None if none."""
     groups = [kind for kind, _ in x.dims if kind in GROUPS]

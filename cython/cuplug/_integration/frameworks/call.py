@@ -17,7 +17,7 @@ from cuplug._engine.lookup.gradient import find_gradient
 from cuplug._engine.signature.call_signature import by_name
 from cuplug._engine.signature.evaluate import ARRAYS, LOOP
 from cuplug._engine.signature.gradient import Gradient
-from cuplug._engine.signature.parallel_dims import dimension_name, independent, loop_axes
+from cuplug._engine.signature.parallel_dims import along, dimension_name, independent, loop_axes
 from cuplug._engine.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug._engine.signature.spec import ArraySpec
 from cuplug._engine.signature.steps import Extent, Formula, Slice
@@ -147,7 +147,8 @@ class Call:
     # ---- Dimensions ----
 
     @cached_property
-    def _whole(self) -> set[int] | None:
+    def whole(self) -> set[int] | None:
+        """The axes of a reduction or a scan, as loop dimensions; None for other operators."""
         return loop_axes(self.signature, self.names)
 
     @cached_property
@@ -155,7 +156,7 @@ class Call:
         """The names of the dimensions along which arrays may be split: `...` for the loop's."""
         if any(x.is_each for x in self.signature.parameters):  # names have a value for each item
             return set()
-        if self._whole is not None:
+        if self.whole is not None:
             return {LOOP}
         return independent(self.signature, self.properties)
 
@@ -165,6 +166,10 @@ class Call:
         Dimensions of one label are split in the same places. Those of a group are counted from
         its end, as -1, where all arrays that are broadcast have them.
         """
+        if name := along(self.properties):
+            axis, known = self.names[name], range(-ndim, ndim)
+            at = axis % ndim if isinstance(axis, int) and axis in known else None
+            return [None if at in (None, k) else (name, k) for k in range(ndim)]
         return [
             self._label(dimension_name(self.signature, kind, value), at)
             for kind, value, at in self._dims(x, ndim)
@@ -194,13 +199,13 @@ class Call:
         return [(*dim, at) for dim, n in pairs for at in range(-n, 0)]
 
     def _label(self, name: str, at: int) -> Label | None:
-        is_whole = name == LOOP and at + len(self.names[LOOP]) in (self._whole or ())
+        is_whole = name == LOOP and at + len(self.names[LOOP]) in (self.whole or ())
         return None if name not in self.split or is_whole else (name, at)
 
     def _kept_loop(self) -> list[int]:
         """Return which loop dimensions the outputs of a reduction have."""
         n = len(self.names[LOOP])
-        kept = [k for k in range(n) if self.names["keepdims"] or k not in (self._whole or ())]
+        kept = [k for k in range(n) if self.names["keepdims"] or k not in (self.whole or ())]
         return [k - n for k in kept]
 
     def _length(self, x: Parameter, kind: str, value: Extent, ndim: int) -> int:

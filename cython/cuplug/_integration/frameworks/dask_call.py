@@ -22,12 +22,13 @@ from dask.delayed import Delayed
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.call.output_tuples import named_outputs
-from cuplug._engine.signature.evaluate import ARRAYS
+from cuplug._engine.signature.evaluate import ARRAYS, LOOP
 from cuplug._engine.signature.parallel_dims import CUT
 from cuplug._engine.signature.signature import Parameter, Signature, refuse_handles, signatures_of
 from cuplug._engine.signature.spec import ArraySpec
 from cuplug._integration.frameworks.call import Call, Label, Symbols, Unknown, match
 from cuplug._integration.frameworks.dask_block import Block, Item, Place
+from cuplug._integration.frameworks.dask_chunked import call_in_chunks
 
 __all__ = ["call_on_blocks"]
 
@@ -65,6 +66,8 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
     inputs = list(_inputs(call.signature, given))
     _refuse_changes(call.signature, inputs)
     _label(call, inputs)
+    if _are_axes_split(call, inputs) and (found := _in_chunks(call, inputs, given, device)):
+        return _returned(call.signature, found)
     _check_blocks(call, inputs)
     block = _block(operator, given | wanted, inputs, device)
     left_out = {number for name, number in operator.returns.items() if not wanted[name]}
@@ -192,6 +195,31 @@ def _check_blocks(call: Call, inputs: list[_Input]) -> None:
                 raise error
 
 
+def _are_axes_split(call: Call, inputs: list[_Input]) -> bool:
+    """Return whether an array is split along an axis of a reduction or a scan."""
+    ndim, axes = len(call.names[LOOP]) if call.whole else 0, call.whole or ()
+    return any(
+        n > 1 and k + ndim - x.array.ndim in axes
+        for x in inputs
+        for k, n in enumerate(x.array.numblocks)
+    )
+
+
+def _in_chunks(call: Call, inputs: list[_Input], given: _Given, device: Any) -> Any:
+    arrays = {x.parameter.name: x.array for x in inputs}
+    names = [x.name for x in call.signature.parameters]
+    rest = {names[key] if isinstance(key, int) else key: x for key, x in given.items()}
+    rest = {name: x for name, x in rest.items() if name not in arrays}
+    return call_in_chunks(call, arrays, rest | _device(device))
+
+
+def _device(device: Any) -> dict[str, Any]:
+    """Return the keyword for the device of a task."""
+    if device is None:
+        return {}
+    return {"device": device if isinstance(device, int) else str(device)}
+
+
 # ---- Tasks ---------------------------------------------------------------------------------------
 
 
@@ -205,8 +233,7 @@ def _block(operator: Operator, given: _Given, inputs: list[_Input], device: Any)
     }
     positions = sorted(key for key in kept if isinstance(key, int))
     keywords = {key: x for key, x in kept.items() if isinstance(key, str)}
-    if device is not None:
-        keywords["device"] = device if isinstance(device, int) else str(device)
+    keywords |= _device(device)
     args = tuple(kept[k] for k in positions)
     moved = (x for x in inputs if x.is_whole and not x.parameter.is_on_host)
     whole = frozenset(x.place for x in moved)
@@ -227,7 +254,14 @@ def _outputs(call: Call, inputs: list[_Input], block: Block, left_out: set[int])
         None if k in left_out else _output(call, k, [together, loop], Item(k), first)
         for k in range(len(signature.outputs))
     )
+    return _returned(signature, outputs)
+
+
+def _returned(signature: Signature, outputs: tuple[Any, ...]) -> Any:
+    """Return outputs as a call does: one alone, several as a tuple, with names if they have any."""
     names = tuple(x.name for x in signature.outputs)
+    if len(names) == 1:
+        return outputs[0]
     return named_outputs(signature.name, names, outputs) if all(names) else outputs
 
 

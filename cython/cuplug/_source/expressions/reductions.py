@@ -104,15 +104,7 @@ def _reduction(
     signature: str, texts: tuple[Any, ...], doc: str, options: tuple[str, ...]
 ) -> Operator:
     reduce, choose, map, post, identity, accumulate, stop, preamble = texts
-    row = _row(signature)
-    names = read_names(row, UNNAMED, ignored=("axis", "keepdims"))
-    code = Code(
-        names, map or "", reduce or "", post or "", identity, preamble, accumulate, stop, choose
-    )
-    check_names(code, signature)
-    if reduce is not None and choose is not None:
-        raise ValueError(f"{names.operator}: got reduce and choose, expected one of them")
-    code = with_defaults(code, map, post)
+    row, code = code_of_reduction(signature, texts)
     made = PublicCall(
         reduction,
         signature,
@@ -133,6 +125,23 @@ def _reduction(
         never_waits(*texts),
         made,
     )
+
+
+def code_of_reduction(signature: str, texts: Sequence[Any]) -> tuple[str, Code]:
+    """Return the signature with brackets and all parameters, and what is computed.
+
+    `texts` are reduce, choose, map, post, identity, accumulate, stop and preamble.
+    """
+    reduce, choose, map, post, identity, accumulate, stop, preamble = texts
+    row = add_parameters(expand(signature)[0], "axis: int[] = None, keepdims: bool = False")
+    names = read_names(row, UNNAMED, ignored=("axis", "keepdims"))
+    code = Code(
+        names, map or "", reduce or "", post or "", identity, preamble, accumulate, stop, choose
+    )
+    check_names(code, signature)
+    if reduce is not None and choose is not None:
+        raise ValueError(f"{names.operator}: got reduce and choose, expected one of them")
+    return row, with_defaults(code, map, post)
 
 
 def with_defaults(op: Code, map: str | None, post: str | None) -> Code:
@@ -176,12 +185,6 @@ def _check_texts(op: Code) -> None:
         if word := unknown_name(getattr(op, what) or "", names):
             wanted = ", ".join([*[x.name for x in (*op.inputs, *op.names.scalars)], *OWN])
             raise ValueError(f"{op.names.operator}: {what}: got {word!r}, expected {wanted} or i")
-
-
-def _row(signature: str) -> str:
-    """Return the signature with brackets and the parameters of reductions."""
-    arrays = expand(signature)[0]
-    return add_parameters(arrays, "axis: int[] = None, keepdims: bool = False")
 
 
 def compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:

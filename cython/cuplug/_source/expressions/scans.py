@@ -81,13 +81,7 @@ def _scan(
     signature: str, texts: tuple[Any, ...], exclusive: bool, doc: str, options: tuple[str, ...]
 ) -> Operator:
     reduce, map, post, identity, accumulate, preamble = texts
-    row = add_parameters(expand(signature)[0], "axis: int = -1")
-    names = read_names(row, UNNAMED, ignored=("axis",))
-    given = Code(names, map or "", reduce, post or "", identity, preamble, accumulate, None)
-    check_names(given, signature)
-    if exclusive and identity is None:
-        raise ValueError(f"{names.operator}: exclusive: expected identity, which comes first")
-    code = with_defaults(given, map, post)._replace(exclusive=exclusive)
+    row, code = code_of_scan(signature, texts, exclusive)
     made = PublicCall(
         scan,
         signature,
@@ -98,3 +92,18 @@ def _scan(
     shown = expression_line(f"{code.post} of {reduce} of {code.map}, on the way")
     n_bytes = FIELD_BYTES * max(1, len(code.fields))
     return define_scan(row, doc or shown, compiler(code, options), len(code.outputs), n_bytes, made)
+
+
+def code_of_scan(signature: str, texts: Sequence[Any], exclusive: bool) -> tuple[str, Code]:
+    """Return the signature with brackets and all parameters, and what is computed.
+
+    `texts` are reduce, map, post, identity, accumulate and preamble.
+    """
+    reduce, map, post, identity, accumulate, preamble = texts
+    row = add_parameters(expand(signature)[0], "axis: int = -1")
+    names = read_names(row, UNNAMED, ignored=("axis",))
+    given = Code(names, map or "", reduce, post or "", identity, preamble, accumulate, None)
+    check_names(given, signature)
+    if exclusive and identity is None:
+        raise ValueError(f"{names.operator}: exclusive: expected identity, which comes first")
+    return row, with_defaults(given, map, post)._replace(exclusive=exclusive)
