@@ -20,10 +20,9 @@ const char *cuplug_status_name(int status) {
 }
 
 int cuplug__print(char *text, size_t room, const char *format, va_list list) {
-  const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  const locale_t before = plain ? uselocale(plain) : (locale_t)0;
+  const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(plain);
   const int n = vsnprintf(text, room, format, list);
-  if (before) uselocale(before);
+  uselocale(before);
   if (plain) freelocale(plain);
   return n;
 }

@@ -201,10 +201,10 @@ static void leave(cuplug__plugin *plugin, void *library) {
 static int fail_linker(const cuplug__plugin *plugin, const char *message, cuplug_error *error) {
   const char *name = plugin->source.name, *at = strstr(message, name);
   if (!at) return cuplug__reject(error, "%s: cannot be loaded: %s", plugin->path, message);
-  const char *rest = at + strlen(name);
-  if (at == message) return cuplug__reject(error, "%s%s", plugin->path, rest);
-  return cuplug__reject(error, "%s: cannot be loaded: %.*s%s%s", plugin->path, (int)(at - message),
-                        message, plugin->path, rest);
+  const char *rest = at + strlen(name), *path = plugin->path;
+  if (at == message) return cuplug__reject(error, "%s%s", path, rest);
+  return cuplug__reject(error, "%s: cannot be loaded: %.*s%s%s", path, (int)(at - message), message,
+                        path, rest);
 }
 
 static int load(const cuplug__plugin *plugin, void **library, cuplug_error *error) {

@@ -99,9 +99,8 @@ cuplug__plugin *cuplug__registry_first_ranked(const char *name, const char *op) 
 }
 
 static int compare_ranks(const void *a, const void *b) {
-  const uint64_t own = (*(cuplug__plugin *const *)a)->rank;
-  const uint64_t other = (*(cuplug__plugin *const *)b)->rank;
-  return (own < other) - (own > other);
+  cuplug__plugin *const *x = a, *const *y = b;
+  return ((*x)->rank < (*y)->rank) - ((*x)->rank > (*y)->rank);
 }
 
 /* The caller holds the lock: ranks change only under it. */
