@@ -17,7 +17,7 @@ int cuplug__mismatch(cuplug__match *m, int32_t i, int status, const char *format
   va_list list;
   va_start(list, format);
   m->error->status = status;
-  vsnprintf(m->error->message, m->error->message_bytes, format, list);
+  cuplug__print(m->error->message, m->error->message_bytes, format, list);
   va_end(list);
   if (m->item >= 0) cuplug__prefix(m->error, "item %" PRId64 ": ", m->item);
   cuplug__prefix(m->error, "%s: %s: ", m->s->name, m->s->parameters[i].name);

@@ -286,13 +286,9 @@ static int fail(const cuplug_frame *f, const cuplug_condition *condition,
   const cuplug_tensor *x = &f->tensors[condition->array];
   const cuplug__text names = cuplug__describe_names(s, condition->text, values);
   const char *name = s->parameters[f->parameter[condition->array]].name;
-  char number[32];
-  if (values->element.is_float)
-    snprintf(number, sizeof number, "%.9g", values->element.f);
-  else
-    snprintf(number, sizeof number, "%" PRId64, values->element.i);
   return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: got %s at %s, expected %s%s%s%s", s->name,
-                      name, number, cuplug__describe_shape(index, x->ndim).s, condition->text,
+                      name, cuplug__describe_number(values->element).s,
+                      cuplug__describe_shape(index, x->ndim).s, condition->text,
                       *names.s ? " (" : "", names.s, *names.s ? ")" : "");
 }
 

@@ -3,9 +3,9 @@
 
 #include "base/dtype.h"
 #include "base/layout.h"
+#include "base/status.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ __attribute__((format(printf, 2, 3))) static void add(cuplug__text *text, const 
   size_t n = strlen(text->s);
   va_list list;
   va_start(list, format);
-  vsnprintf(text->s + n, sizeof(text->s) - n, format, list);
+  cuplug__print(text->s + n, sizeof(text->s) - n, format, list);
   va_end(list);
 }
 
@@ -22,10 +22,12 @@ __attribute__((format(printf, 1, 2))) static cuplug__text text_of(const char *fo
   cuplug__text text;
   va_list list;
   va_start(list, format);
-  vsnprintf(text.s, sizeof text.s, format, list);
+  cuplug__print(text.s, sizeof text.s, format, list);
   va_end(list);
   return text;
 }
+
+cuplug__text cuplug__describe_float(double x) { return text_of("%.9g", x); }
 
 cuplug__text cuplug__describe_dtype(uint32_t id) {
   const uint64_t bit = cuplug__dtype_bit(id), pair = cuplug__dtype_bit((id & 0xffff0000u) | 2);

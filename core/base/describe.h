@@ -14,6 +14,8 @@ cuplug__text cuplug__describe_argument(const cuplug_argument *argument);
 /* "T[m, *row] with T: float32 | float64"; "int32"; "\"raise\", \"wrap\" or \"clip\"". */
 cuplug__text cuplug__describe_parameter(const cuplug_signature *signature,
                                         const cuplug_parameter *parameter);
+/* "0.5". */
+cuplug__text cuplug__describe_float(double x);
 /* "float32". */
 cuplug__text cuplug__describe_dtype(uint32_t id);
 /* "(3, 4)", as Python writes a tuple; sizes of -1 as "?". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/status.h"
 
-#include <stdarg.h>
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +19,14 @@ const char *cuplug_status_name(int status) {
   }
 }
 
+int cuplug__print(char *text, size_t room, const char *format, va_list list) {
+  const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(plain);
+  const int n = vsnprintf(text, room, format, list);
+  uselocale(before);
+  if (plain) freelocale(plain);
+  return n;
+}
+
 /* Shows that a message was cut, without leaving half of a UTF-8 character. */
 static void mark_truncated(cuplug_error *error) {
   char *at = error->message + sizeof(error->message) - sizeof("...");
@@ -29,7 +37,7 @@ static void mark_truncated(cuplug_error *error) {
 CUPLUG__FORMAT(3, 0)
 static void print_at(cuplug_error *error, size_t at, const char *format, va_list list) {
   size_t room = sizeof(error->message) - at;
-  int n = vsnprintf(error->message + at, room, format, list);
+  int n = cuplug__print(error->message + at, room, format, list);
   if (n < 0) error->message[at] = 0;
   if (n >= 0 && (size_t)n >= room) mark_truncated(error);
 }

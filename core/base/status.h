@@ -4,10 +4,14 @@
 #define CUPLUG_CORE_BASE_STATUS_H
 
 #include <cuplug/host.h>
+#include <stdarg.h>
 
 #define CUPLUG__FORMAT(string, first) __attribute__((format(printf, string, first)))
 /* Of what only failed calls need: compilers keep it out of the way of the others. */
 #define CUPLUG__COLD __attribute__((cold))
+
+/* vsnprintf as in the C locale, whose decimal point is a point. */
+CUPLUG__FORMAT(3, 0) int cuplug__print(char *text, size_t room, const char *format, va_list list);
 
 /* Empties a record; NULL is taken. */
 static inline void cuplug__clear(cuplug_error *error) {

@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TRIES 8
-
 /* One search under way. */
 typedef struct finder {
   const cuplug__operator_name_query *query;
@@ -58,12 +56,9 @@ static cuplug_operator *recall(const cuplug__operator_name_query *query, uint64_
 
 /* Looks among the plugins of cuplug_load, then for the one that the name led to before. */
 static cuplug__plugin *find_known(const finder *f) {
-  uint64_t rank = UINT64_MAX;
-  for (cuplug__plugin *p; (p = cuplug__registry_next_ranked(&rank));)
-    if (!strcmp(p->table.name, f->name) ||
-        (!*f->query->plugin && cuplug__plugin_operator(p, f->query->op)))
-      return p;
-  return cuplug__registry_named(f->name, f->moment, 0);
+  const char *op = *f->query->plugin ? NULL : f->query->op;
+  cuplug__plugin *plugin = cuplug__registry_first_ranked(f->name, op);
+  return plugin ? plugin : cuplug__registry_named(f->name, f->moment, 0);
 }
 
 /* The plugin of a file, of whose code the process may have an older version. */
@@ -147,13 +142,9 @@ static int find(const char *name, int is_early, cuplug_operator **op, cuplug_err
   *op = NULL;
   int status = parse(name, &query, error);
   if (status) return status;
-  uint64_t moment;
-  int n_tries = MAX_TRIES;
-  do { /* a search may miss plugins that other threads rank or replace meanwhile */
-    moment = cuplug__registry_moment();
-    *op = recall(&query, moment, 0);
-    status = *op ? CUPLUG_OK : find_uncached(&query, moment, is_early, op, error);
-  } while (status == CUPLUG_ERROR_NOT_FOUND && moment != cuplug__registry_moment() && --n_tries);
+  const uint64_t moment = cuplug__registry_moment();
+  *op = recall(&query, moment, 0);
+  if (!*op) status = find_uncached(&query, moment, is_early, op, error);
   if (status) *op = NULL;
   return status;
 }

@@ -222,9 +222,11 @@ static int add_directory_files(builder *b, cuplug__search_directory *place, cupl
 
 static int add_all_files(builder *b, cuplug__search *search, cuplug_error *error) {
   int status = CUPLUG_OK;
-  uint64_t rank = UINT64_MAX;
-  for (const cuplug__plugin *p; !status && (p = cuplug__registry_next_ranked(&rank));)
-    status = add_file(b, AT_FDCWD, strdup(p->path), CUPLUG_ORIGIN_LOADED, error);
+  cuplug__plugin **ranked = cuplug__registry_ranked();
+  if (!ranked) return cuplug__no_memory(error, doing);
+  for (cuplug__plugin **p = ranked; *p && !status; p++)
+    status = add_file(b, AT_FDCWD, strdup((*p)->path), CUPLUG_ORIGIN_LOADED, error);
+  free(ranked);
   for (size_t k = 0; k < search->n_places && !status; k++)
     if (search->places[k].fd >= 0) status = add_directory_files(b, &search->places[k], error);
   return status;

@@ -197,16 +197,20 @@ static void leave(cuplug__plugin *plugin, void *library) {
   cuplug__registry_unlock();
 }
 
-/* Loads the library; messages of the dynamic linker may begin with the name that it was given. */
+/* In a message of the dynamic linker, the plugin's path stands for the name that it was given. */
+static int fail_linker(const cuplug__plugin *plugin, const char *message, cuplug_error *error) {
+  const char *name = plugin->source.name, *at = strstr(message, name);
+  if (!at) return cuplug__reject(error, "%s: cannot be loaded: %s", plugin->path, message);
+  const char *rest = at + strlen(name), *path = plugin->path;
+  if (at == message) return cuplug__reject(error, "%s%s", path, rest);
+  return cuplug__reject(error, "%s: cannot be loaded: %.*s%s%s", path, (int)(at - message), message,
+                        path, rest);
+}
+
 static int load(const cuplug__plugin *plugin, void **library, cuplug_error *error) {
-  const char *name = plugin->source.name;
-  const size_t n = strlen(name);
   cuplug_error reason;
-  *library = cuplug__library_open(name, &reason);
-  if (!*library && !strncmp(reason.message, name, n))
-    return cuplug__reject(error, "%s%s", plugin->path, reason.message + n);
-  if (!*library)
-    return cuplug__reject(error, "%s: cannot be loaded: %s", plugin->path, reason.message);
+  *library = cuplug__library_open(plugin->source.name, &reason);
+  if (!*library) return fail_linker(plugin, reason.message, error);
   if (cuplug__notes_in_memory(&plugin->table.notes, *library)) return CUPLUG_OK;
   *library = NULL;
   return cuplug__reject(

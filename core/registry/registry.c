@@ -48,19 +48,6 @@ static cuplug__plugin *first_alike(int key, uint64_t hash) {
   return registry.alike[key][hash % N_PLACES];
 }
 
-cuplug__plugin *cuplug__registry_next_ranked(uint64_t *rank) {
-  cuplug__plugin *best = NULL;
-  uint64_t greatest = 0;
-  for (cuplug__plugin *p = registry.plugins; p; p = p->next) {
-    const uint64_t own = p->rank;
-    if (own <= greatest || own >= *rank) continue;
-    greatest = own;
-    best = p;
-  }
-  *rank = greatest;
-  return best;
-}
-
 cuplug__plugin *cuplug__registry_loaded_from(const char *path) {
   cuplug__plugin *p = first_alike(CUPLUG__BY_PATH, cuplug__hash_text(path));
   while (p && !(p->library && !strcmp(p->path, path))) p = p->alike[CUPLUG__BY_PATH];
@@ -96,6 +83,44 @@ cuplug_operator *cuplug__registry_found(const char *name, uint64_t moment, int l
          !(op->found == moment && !strcmp(op->name, name) && is_good(op->plugin, loaded_only)))
     op = op->alike;
   return op;
+}
+
+/* ---- Plugins of cuplug_load ------------------------------------------------------------------ */
+
+cuplug__plugin *cuplug__registry_first_ranked(const char *name, const char *op) {
+  cuplug__plugin *first = NULL;
+  cuplug__registry_lock();
+  for (cuplug__plugin *p = registry.plugins; p; p = p->next)
+    if (p->rank > (first ? first->rank : 0) &&
+        (!strcmp(p->table.name, name) || (op && cuplug__plugin_operator(p, op))))
+      first = p;
+  cuplug__registry_unlock();
+  return first;
+}
+
+static int compare_ranks(const void *a, const void *b) {
+  cuplug__plugin *const *x = a, *const *y = b;
+  return ((*x)->rank < (*y)->rank) - ((*x)->rank > (*y)->rank);
+}
+
+/* The caller holds the lock: ranks change only under it. */
+static cuplug__plugin **copy_ranked(void) {
+  size_t n_ranked = 0, k = 0;
+  for (const cuplug__plugin *p = registry.plugins; p; p = p->next) n_ranked += p->rank != 0;
+  cuplug__plugin **ranked = malloc((n_ranked + 1) * sizeof *ranked);
+  if (!ranked) return NULL;
+  for (cuplug__plugin *p = registry.plugins; p; p = p->next)
+    if (p->rank) ranked[k++] = p;
+  ranked[k] = NULL;
+  qsort(ranked, k, sizeof *ranked, compare_ranks);
+  return ranked;
+}
+
+cuplug__plugin **cuplug__registry_ranked(void) {
+  cuplug__registry_lock();
+  cuplug__plugin **ranked = copy_ranked();
+  cuplug__registry_unlock();
+  return ranked;
 }
 
 /* ---- Changes --------------------------------------------------------------------------------- */

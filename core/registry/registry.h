@@ -23,9 +23,6 @@ static inline uint32_t cuplug__registry_era(void) {
 
 /* The plugin registered last, then ->next. */
 cuplug__plugin *cuplug__registry_plugins(void);
-/* The plugin of cuplug_load with the greatest rank below *rank, which becomes the new *rank. NULL
- * after the last. */
-cuplug__plugin *cuplug__registry_next_ranked(uint64_t *rank);
 /* The plugin whose code was loaded from that path. */
 cuplug__plugin *cuplug__registry_loaded_from(const char *path);
 /* 1 if the code of this version of a file is loaded. */
@@ -43,6 +40,16 @@ cuplug_operator *cuplug__registry_found(const char *name, uint64_t moment, int l
 /* Keeps for cuplug__registry_found that a search, begun at that moment, found an operator by its
  * name alone. Takes the lock, the first time. */
 void cuplug__registry_keep(cuplug_operator *op, uint64_t moment);
+
+/* ---- Plugins of cuplug_load ------------------------------------------------------------------ */
+
+/* Both take the lock, so that they miss no plugin whose rank changes meanwhile. */
+
+/* The plugin with the greatest rank that has this name or, unless `op` is NULL, that operator. */
+cuplug__plugin *cuplug__registry_first_ranked(const char *name, const char *op);
+/* All of them, by descending rank; NULL follows the last. The caller frees the array. NULL: no
+ * memory. */
+cuplug__plugin **cuplug__registry_ranked(void);
 
 /* ---- Changes --------------------------------------------------------------------------------- */
 

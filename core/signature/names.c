@@ -68,6 +68,13 @@ int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x) 
 
 /* ---- Told ------------------------------------------------------------------------------------ */
 
+cuplug__text cuplug__describe_number(cuplug__number x) {
+  cuplug__text text;
+  if (x.is_float) return cuplug__describe_float(x.f);
+  snprintf(text.s, sizeof text.s, "%" PRId64, x.i);
+  return text;
+}
+
 typedef struct description {
   const cuplug_signature *s;
   const cuplug__values *values;
@@ -83,13 +90,8 @@ static void tell(description *d, const char *name, size_t n, const char *value) 
 static void tell_number(description *d, const char *name, size_t n, cuplug_step step) {
   const cuplug_formula formula = {&step, 1, 0};
   cuplug__number number;
-  char value[32];
-  if (cuplug__work_out(&formula, d->values, &number)) return;
-  if (number.is_float)
-    snprintf(value, sizeof value, "%.9g", number.f);
-  else
-    snprintf(value, sizeof value, "%" PRId64, number.i);
-  tell(d, name, n, value);
+  if (!cuplug__work_out(&formula, d->values, &number))
+    tell(d, name, n, cuplug__describe_number(number).s);
 }
 
 /* "[2, -3]"; long ones by their first items. */

@@ -22,6 +22,9 @@ int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x);
 /* Whether the number of an array's dimensions is written. */
 int cuplug__has_rank(const cuplug_parameter *x);
 
+/* "0.5" or "3". */
+cuplug__text cuplug__describe_number(cuplug__number x);
+
 /* The values of the names in a text, for messages: "k = 5, n = 4". */
 cuplug__text cuplug__describe_names(const cuplug_signature *s, const char *text,
                                     const cuplug__values *values);

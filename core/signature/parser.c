@@ -125,7 +125,10 @@ int cuplug__take_mark(cuplug__parser *p, const char *mark) {
   return 1;
 }
 
-int cuplug__is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+/* isalnum would depend on the locale. */
+int cuplug__is_word(char c) {
+  return ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 int cuplug__take_word(cuplug__parser *p, const char *word) {
   cuplug__skip_space(p);

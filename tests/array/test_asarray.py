@@ -149,3 +149,21 @@ print([name for name in xp.__all__ if callable(f := getattr(xp, name)) and f.__n
 print(dir(xp) == first, xp.mean is xp.mean)
 """
     assert run_python(code).stdout == "set() {'clip'}\n[]\nTrue True\n"
+
+
+def test_masks_are_not_lost():
+    x = xp.arange(3.0, device="cpu")
+    masked = np.ma.masked_array([0, 1, 2], mask=[False, True, False])
+    for lose in (
+        lambda: cuplug.asarray(masked),
+        lambda: cuplug.asarray(masked, "float32"),
+        lambda: x.set(masked),
+        lambda: x.__setitem__(slice(None), masked),
+        lambda: x[masked],
+        lambda: x[np.ma.masked_array([True, False, True], mask=[False, False, True])],
+        lambda: xp.full(3, np.ma.masked, device="cpu"),
+        lambda: xp.repeat(x, masked),
+    ):
+        with pytest.raises(TypeError, match="masked"):
+            lose()
+    assert x.tolist() == [0, 1, 2]

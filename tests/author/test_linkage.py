@@ -163,8 +163,9 @@ def test_versions_of_symbols(build, tmp_path):
     level, said = problems(path)["versions"]
     assert level == "error"
     assert "librare.so.1 has no RARE_2.0, which libhalf.so needs" in said
-    with pytest.raises(cuplug.PluginError, match="RARE_2.0"):
+    with pytest.raises(cuplug.PluginError, match="RARE_2.0") as caught:
         cuplug.load(path).half(np.float32([3]))
+    assert f"(required by {path})" in str(caught.value)  # not by a copy in memory
 
 
 def test_the_versions_of_this_system_are_found(build):

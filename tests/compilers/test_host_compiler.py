@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -244,7 +245,7 @@ def test_temporary_files_are_kept_apart_and_removed(tmp_path, monkeypatch):
     assert subprocess.run([sys.executable, "-c", killed]).returncode == -9
     assert len(os.listdir(folder)) == 2
     at = host_compiler.run
-    monkeypatch.setattr(host_compiler, "run", lambda c, d: seen.append(d) or at(c, d))
+    monkeypatch.setattr(host_compiler, "run", lambda c, d, **k: seen.append(d) or at(c, d, **k))
     assert answer("int answer(void) { return 10; }") == 10
     assert os.listdir(folder) == ["cuplug-code-samples"]
     assert {os.path.dirname(path) for path in seen} == {str(folder)}
@@ -281,3 +282,20 @@ def test_a_compiler_whose_name_has_no_end(monkeypatch):
         answer("int answer(void) { return 42; }")
     with pytest.raises(ValueError, match="CC: got .*, expected a command: No closing quotation"):
         flags.linker(cxx=False)
+
+
+def test_failures_are_noticed_where_the_status_of_children_is_lost(tmp_path):
+    """With SIGCHLD ignored, the status of each child is 0."""
+    source = tmp_path / "lost.c"
+    source.write_text("#include <cuplug/plugin.h>\nint x = ;\n")
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert answer("int answer(void) { return 42; }") == 42
+        with pytest.raises(cuplug.CompileError, match="line 1: .*unknown"):
+            answer("int answer(void) { return unknown; }")
+        with pytest.raises(cuplug.PluginError, match="preprocessor reports\n.*no_such_header"):
+            host_compiler.preprocess("no_such_header.h", ())
+        with pytest.raises(cuplug.BuildError, match=r"lost.c:2:\d+: error"):
+            cuplug.build(source)
+    finally:
+        signal.signal(signal.SIGCHLD, before)

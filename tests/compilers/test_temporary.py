@@ -344,9 +344,9 @@ def test_compilation_where_another_user_replaces_folders(public, monkeypatch):
     monkeypatch.setenv("CUPLUG_CACHE_DIR", str(public / "cache"))
     seen, run = [], processes.run
 
-    def watched(command, directory, start=None):
+    def watched(command, directory, **made):
         seen.append((directory, os.stat(directory).st_uid))
-        return run(command, directory, start)
+        return run(command, directory, **made)
 
     monkeypatch.setattr("cuplug._source.compilers.host_compiler.run", watched)
     command = [sys.executable, "-c", SWAPS, str(unsafe), str(NOBODY)]

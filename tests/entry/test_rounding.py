@@ -115,6 +115,9 @@ def test_check_reports_constructors(fast, build_plugin):
     assert levels(fast) == ["warning"]
     sound = build_plugin(FIXTURES / "flawed.c", "flawed", extra=["-lm"])
     assert levels(str(sound)) == ["ok"]
+    plain = SOURCE.replace("__attribute__((constructor))", "__attribute__((used))")
+    follows = build_plugin(plain, "follows", extra=["-O2"])  # the code of a constructor
+    assert levels(str(follows)) == ["ok"]
 
 
 def test_check_reports_constructors_of_private_libraries(fast, build_plugin, tmp_path):

@@ -99,6 +99,26 @@ static void *look_up_loaded(void *unused) {
   return n_wrong ? &n_added : NULL;
 }
 
+/* They are listed, too, each once. */
+static void *list_loaded(void *unused) {
+  (void)unused;
+  cuplug_listing *listing;
+  int n_wrong = 0;
+  do {
+    n_wrong += cuplug_list(1, &listing, NULL) != CUPLUG_OK;
+    size_t n_loaded = 0;
+    for (size_t k = 0; k < cuplug_listing_n_files(listing); k++) {
+      const cuplug_file *file = cuplug_listing_file(listing, k);
+      if (cuplug_file_origin(file) != CUPLUG_ORIGIN_LOADED) continue;
+      n_wrong += cuplug_file_state(file) != CUPLUG_STATE_OK;
+      n_loaded++;
+    }
+    n_wrong += n_loaded != N_PLUGINS / 2;
+    cuplug_free_listing(listing);
+  } while (!is_done);
+  return n_wrong ? &n_added : NULL;
+}
+
 static void load_again(void) {
   char path[128];
   for (int k = 0; k < 20000; k++) {
@@ -125,6 +145,8 @@ int main(void) {
   unsetenv("LD_LIBRARY_CUPLUG_PATH");
   is_done = 0;
   run(look_up_loaded, load_again);
+  is_done = 0;
+  run(list_loaded, load_again);
   snprintf(command, sizeof command, "rm -r %s", folder);
   CHECK(!system(command));
   return n_failed != 0;

@@ -44,7 +44,7 @@ from cuplug._engine.interop.kinds cimport (
     numpy_kind,
     type_of,
 )
-from cuplug._engine.interop.libtorch cimport drop_strides, read_tensor
+from cuplug._engine.interop.libtorch cimport drop_strides, is_traced, read_tensor
 from cuplug._engine.base.numpy_api cimport *
 from cuplug._engine.interop.reading cimport (
     N_STORED,
@@ -240,8 +240,8 @@ cdef int read_array(
 cdef int read_by_protocol(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1:
-    cdef bint is_plain
-    if kind.tensor_place and read_tensor(obj, kind.tensor_place, a):
+    cdef bint is_plain, is_torch = kind.tensor_place != 0
+    if is_torch and (r.has_torch or not is_traced()) and read_tensor(obj, kind.tensor_place, a):
         drop_strides(&a.tensor)
         copy_layout(r, &a.tensor)
         is_plain = a.tensor.strides == NULL and a.tensor.dtype.code != DLPACK_COMPLEX

@@ -73,6 +73,9 @@ cdef bint is_across(const cuplug_tensor *x) noexcept:
 cdef object host_values(str name, object x, object descr):
     """What NumPy makes of numbers, or of an array of the host."""
     is_array = isinstance(x, (numpy.ndarray, numpy.generic))
+    if is_array and type(x) is not numpy.ndarray and isinstance(x, numpy.ma.MaskedArray):
+        seen = "a masked array, whose mask would be lost"
+        raise TypeError(f"{name}: got {seen}, expected x.data or x.filled()")
     if is_array and descr is not None and x.dtype.kind == "c" and descr.kind in "biuf":
         raise TypeError(f"{name}: got {x.dtype}, expected real numbers for {descr}")
     try:

@@ -12,7 +12,8 @@ cdef size_t MAX_FREED
 # 0: it was not found, or the type is a subclass, which may hide something.
 cdef size_t find_tensor(object obj, object cls)
 # Whether a tensor was read: strided, requires no grad, and of a dtype and device already learnt.
-# Where these alone are not known, a.kind is CUPLUG_ARGUMENT_ARRAY all the same.
+# Where these alone are not known, a.kind is CUPLUG_ARGUMENT_ARRAY all the same. The caller checks
+# whether the thread is in a trace.
 cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept
 # Whether this thread is in `torch.jit.trace`, which records operators of PyTorch, and keeps what
 # others compute as constants; and a search, once, for the functions that tell so.

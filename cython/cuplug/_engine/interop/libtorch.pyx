@@ -20,6 +20,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_OTHER,
+    CUPLUG_CPU,
     cuplug_argument,
     cuplug_dtype,
     cuplug_tensor,
@@ -177,27 +178,27 @@ cdef bint are_predicates(object module):
 cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
     cdef void **tensor = <void **>(<char *>obj + place)
     cdef cuplug_tensor *x = &a.tensor
-    cdef int32_t device = 0
     cdef int64_t ndim = 0
     cdef meaning *means
     a.kind = CUPLUG_ARGUMENT_OTHER
-    if not is_ready or is_traced():
+    if not is_ready:
         return False
     if not torch.has_storage(tensor[0]) or torch.requires_grad(tensor[0]):
         return False
-    if torch.device_index(tensor, &device) or torch.dim(tensor, &ndim):
-        return False
-    if torch.sizes(tensor, &x.shape) or torch.strides(tensor, &x.strides):
+    if torch.dim(tensor, &ndim) or torch.sizes(tensor, &x.shape):
         return False
     means = meaning_of(tensor)
-    if means == NULL or torch.data_ptr(tensor, &x.data):
+    if means == NULL or torch.strides(tensor, &x.strides) or torch.data_ptr(tensor, &x.data):
+        return False
+    x.device.type = load_type(&means.device_type)
+    x.device.id = 0
+    if x.device.type != CUPLUG_CPU and torch.device_index(tensor, &x.device.id):
         return False
     if <size_t>x.data < MAX_FREED and is_freed(tensor, x.data, item_bytes(means.dtype)):
         return False
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
-    x.device.type = load_type(&means.device_type)
-    x.device.id = device if device > 0 else 0  # that of the host is -1
+    x.device.id = max(x.device.id, 0)  # that of the host is -1
     x.ndim = <int32_t>ndim
     x.dtype = means.dtype
     x.byte_offset = 0

@@ -18,7 +18,7 @@ ctypedef struct reading:
     PyObject *first  # borrowed
     const array_kind *device_kind  # of the first array on a GPU: gives the stream
     int n_scalar_arrays  # NumPy arrays without dimensions
-    bint has_torch  # a tensor of PyTorch, whose writes are to be counted
+    bint has_torch  # a tensor of PyTorch, whose writes are to be counted, in no trace
     bint must_reread  # what was read: code whose author is unknown, in Python, has run since
     int32_t row  # the one whose parameters' names the arguments were given by; -1: any
     bint takes_specs  # descriptions stand for arrays: nothing is run

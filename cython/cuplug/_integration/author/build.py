@@ -164,14 +164,14 @@ def _compile(
     if len(files) == 1:  # one step takes less time than two
         compiler = _compiler(files[0], nvcc, architectures, options)
         link = linker[linker.index("-shared") :]
-        return _output_of([*compiler, *link, files[0], *options, "-o", library])
+        return _output_of([*compiler, *link, files[0], *options, "-o", library], library)
     objects, log = [], ""
     for number, file in enumerate(files):
         objects.append(f"{library}.{number}.o")
         compiler = _compiler(file, nvcc, architectures, options)
-        log += _output_of([*compiler, *options, "-c", file, "-o", objects[-1]])
+        log += _output_of([*compiler, *options, "-c", file, "-o", objects[-1]], objects[-1])
     try:
-        return log + _output_of([*linker, *objects, *options, "-o", library])
+        return log + _output_of([*linker, *objects, *options, "-o", library], library)
     except BuildError:
         _refuse_several_tables(source)
         raise
@@ -242,8 +242,12 @@ def _names_clang(words: Sequence[str]) -> bool:
     return any("clang" in os.path.basename(word) for word in words)
 
 
-def _output_of(command: list[str]) -> str:
-    """Run a command, with its temporary files in a private folder; return what it wrote."""
+def _output_of(command: list[str], made: str | None = None) -> str:
+    """Run a command, with its temporary files in a private folder; return what it printed.
+
+    A command that does not write the file `made` has failed: where SIGCHLD is ignored, its status
+    is lost.
+    """
     import shlex
 
     from cuplug._source.compilers.processes import working_directory
@@ -253,7 +257,7 @@ def _output_of(command: list[str]) -> str:
             done = _run(command, directory)
     except CompileError as error:
         raise BuildError(f"build: {error}") from None
-    if done.returncode:
+    if done.returncode or (made and not os.path.isfile(made)):
         said = done.stdout.rstrip()
         raise BuildError(f"build: {command[0]} says\n{said}\nto\n{shlex.join(command)}")
     return done.stdout

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 from cuplug._integration.author import elf
@@ -160,15 +161,27 @@ def change_rounding(path: str) -> bool:
             pattern = WRITES_CONTROL.get(elf["e_machine"])
             if pattern is None:
                 return False
-            return any(pattern.search(code) for code in _constructors(elf))
+            return any(
+                found and not _is_past(elf, begin, begin + found.start())
+                for begin, code in _constructors(elf)
+                for found in [pattern.search(code)]
+            )
         except ElfError:
             raise
         except Exception as error:  # pyelftools raises whatever a damaged structure leads to
             raise ElfError(f"the ELF structure cannot be read: {error}") from error
 
 
-def _constructors(elf: ELFFile) -> Iterator[bytes]:
-    """Yield the beginning of the code of each constructor."""
+def _is_past(elf: ELFFile, begin: int, address: int) -> bool:
+    """Say whether a function begins after `begin` and no later than `address`."""
+    dwarf: Any = elf.get_dwarf_info(relocate_dwarf_sections=False)
+    entries = dwarf.EH_CFI_entries() if dwarf.has_EH_CFI() else []
+    starts = [entry.header["initial_location"] for entry in entries if isinstance(entry, FDE)]
+    return any(begin < start <= address for start in starts)
+
+
+def _constructors(elf: ELFFile) -> Iterator[tuple[int, bytes]]:
+    """Yield the address of each constructor, and the beginning of its code."""
     dynamic: Any
     for dynamic in elf.iter_segments("PT_DYNAMIC"):
         tags = {tag.entry.d_tag: tag.entry.d_val for tag in dynamic.iter_tags()}
@@ -183,7 +196,7 @@ def _constructors(elf: ELFFile) -> Iterator[bytes]:
         for slot in range(begin, begin + size, ADDRESS.size):
             held = _read(elf, slot, ADDRESS.size)
             address = moved.get(slot) or (ADDRESS.unpack(held)[0] if held else 0)
-            yield _read(elf, address, CODE_BYTES)
+            yield address, _read(elf, address, CODE_BYTES)
 
 
 def _read(elf: ELFFile, address: int, n_bytes: int) -> bytes:

@@ -164,8 +164,8 @@ def preprocess(header: str, options: tuple[str, ...]) -> str:
         with open(f"{place}.c", "w", encoding="utf-8") as file:
             file.write(f"#include <{header}>\n")
         asked = ["-E", "-w", *STANDARD, *options, "header.c", "-o", "header.i"]
-        done = run([*find_compiler(), *asked], directory)
-        if done.returncode:
+        done = run([*find_compiler(), *asked], directory, made=f"{place}.i")
+        if not done.succeeded:
             raise PluginError(f"{header}: the preprocessor reports\n{done.output.strip()}")
         with open(f"{place}.i", encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -334,12 +334,13 @@ class _NotTakenError(CompileError):
 
 
 def _make(command: list[str], directory: str, made: str, names: dict[str, str]) -> str:
-    done, path = run(command, directory), os.path.join(directory, made)
-    if done.returncode == 0 and os.path.isfile(path):
+    path = os.path.join(directory, made)
+    done = run(command, directory, made=path)
+    if done.succeeded:
         return path
     if done.timed_out:
         raise CompileError(f"{next(iter(names))}: {done.output}", done.output)
-    if done.returncode and (message := explain(done.output, names)):
+    if message := explain(done.output, names):
         raise CompileError(message, done.output)
     seen = done.output.strip() or f"it returned {done.returncode} and wrote no {made}"
     raise _NotTakenError(f"{shlex.join(command)}: {seen[:SEEN]}", done.output)

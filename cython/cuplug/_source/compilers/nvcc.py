@@ -87,9 +87,10 @@ class _Run:
         output = os.path.join(self.directory, f"image{kind}")
         files = [os.path.join(self.directory, file), "-o", output]
         # It starts here, where relative paths of the user's options mean what they did.
-        done = processes.run([*self.command, *options, kind, *files], self.directory, os.getcwd())
+        command = [*self.command, *options, kind, *files]
+        done = processes.run(command, self.directory, os.getcwd(), output)
         said = done.output.strip()
-        if done.returncode:
+        if not done.succeeded:
             raise CompileError(f"{self.name}: nvcc refuses it:\n{said}", said)
         self.log = self.log or said
         return Path(output).read_bytes()

@@ -22,14 +22,18 @@ class Run(NamedTuple):
 
     returncode: int
     output: str
+    succeeded: bool = False
     timed_out: bool = False
 
 
-def run(command: list[str], directory: str, start: str | None = None) -> Run:
+def run(
+    command: list[str], directory: str, start: str | None = None, made: str | None = None
+) -> Run:
     """Run a command, with messages in English and its temporary files in a directory.
 
     What it started is ended with it when it takes too long. It starts in `start`, or in the
-    directory.
+    directory. A command that does not write the file `made` has failed, whatever its status is:
+    where SIGCHLD is ignored, the status is lost.
 
     Raises
     ------
@@ -39,6 +43,9 @@ def run(command: list[str], directory: str, start: str | None = None) -> Run:
     import signal  # these two for what is not in the cache alone
     import subprocess
 
+    if made is not None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(made)
     plain = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C", "TMPDIR": directory}
     try:
         process = subprocess.Popen(
@@ -65,7 +72,8 @@ def run(command: list[str], directory: str, start: str | None = None) -> Run:
             if not isinstance(error, (TimeoutError, subprocess.TimeoutExpired)):
                 raise
             return Run(-1, f"{command[0]}: got no end after {LIMIT_S:g} s", timed_out=True)
-    return Run(process.returncode, output.decode(errors="replace"))
+    succeeded = not process.returncode and (made is None or os.path.isfile(made))
+    return Run(process.returncode, output.decode(errors="replace"), succeeded)
 
 
 def _read(pipe: int, end: float) -> bytes:

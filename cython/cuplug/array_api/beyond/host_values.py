@@ -16,7 +16,7 @@ def on_the_host(what: str, value: Any, wanted: str) -> np.ndarray[Any, Any]:
     """Return an argument as an array of NumPy's, of `wanted`: integers or real numbers."""
     given: Any = value.numpy() if isinstance(value, Array) else value
     try:
-        found = np.asarray(given)
+        found = np.asarray("" if isinstance(given, np.ma.MaskedArray) else given)
     except (TypeError, ValueError, OverflowError):
         found = np.asarray("")
     if found.dtype.kind in _KINDS[wanted] or not found.size:
