@@ -81,6 +81,9 @@
     static constexpr cuplug::item found = cuplug::find(signature::text(), #name);               \
     static_assert(found.what != cuplug::kind::none,                                             \
                   #name ": no parameter, output or dimension of this name in the signature");   \
+    static_assert(cuplug::has_known_dtype(signature::text(), found),                            \
+                  #name ": what stands for its dtype in the signature is neither a dtype nor "  \
+                        "bound by where: it may be misspelled");                                \
     static_assert(!found.output || found.what != cuplug::kind::scalar,                          \
                   #name ": an output is an array: write [] behind its dtype for one number");   \
     static_assert(!found.output || found.what != cuplug::kind::handle,                          \

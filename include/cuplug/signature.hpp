@@ -319,6 +319,13 @@ constexpr uint64_t dtypes_of(const char *text, const char *name, int there) {
   return 0;
 }
 
+/** 0 if the dtype of an array or a number is neither one nor bound by `where`. */
+constexpr bool has_known_dtype(const char *text, const item &x) {
+  if (x.what != kind::array && x.what != kind::arrays && x.what != kind::scalar) return true;
+  const uint64_t dtypes = dtype_at(text, x.type) < 0 ? dtypes_of(text, text, x.type) : 1;
+  return dtypes && !(dtypes & misspelt);
+}
+
 /** 1 for an output, as which a dimension that stands in one does not count. */
 constexpr int is_output(const item &found) {
   return found.output && found.what != kind::size && found.what != kind::sizes;
