@@ -31,9 +31,9 @@ static int check_code(const cuplug_operator *op, int32_t device, cuplug_error *e
 }
 
 /* Makes the state that the first call would make. */
-static int make_state(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
+static int make_state(const cuplug_operator *op, cuplug__overload *overload, cuplug_device device,
                       cuplug_error *error) {
-  cuplug_call call = {.abi_version = CUPLUG_ABI_VERSION, .device = {CUPLUG_CUDA, device}};
+  cuplug_call call = {.abi_version = CUPLUG_ABI_VERSION, .device = device};
   cuplug__held *held;
   if (!overload->states) return CUPLUG_OK;
   int status = cuplug__state_take(overload->states, &call, error, &held);
@@ -73,34 +73,39 @@ static void load_kernels(void *any) {
   free(kernels);
 }
 
-static int prepare_entered(cuplug_operator *op, int32_t device, cuplug_error *error) {
-  cuplug_memory_info info;
-  void *kernel;
-  int has_entry = 0, status = cuplug__memory_query(device, &info, error); /* makes the pool */
+/* On a GPU, the context is current. */
+static int prepare_overloads(cuplug_operator *op, cuplug_device device, cuplug_error *error) {
+  const int on_gpu = device.type == CUPLUG_CUDA;
+  int has_entry = 0, status = CUPLUG_OK;
   for (uint32_t k = 0; k < op->n_overloads && !status; k++) {
-    if (!op->overloads[k].cuda) continue;
+    if (!(on_gpu ? op->overloads[k].cuda : op->overloads[k].host)) continue;
     has_entry = 1;
-    status = check_code(op, device, error);
+    if (on_gpu) status = check_code(op, device.id, error);
     if (!status) status = make_state(op, &op->overloads[k], device, error);
   }
-  if (!status && has_entry && (kernel = cuplug__any_kernel(op))) load_kernels(kernel);
-  if (status || has_entry) return status;
+  if (status || has_entry || !on_gpu) return status;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                       "%s: it was to be prepared for cuda:%d but has no CUDA entry", op->name,
-                      (int)device);
+                      (int)device.id);
 }
 
-int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error) {
+int cuplug_prepare(cuplug_operator *op, cuplug_device device, cuplug_error *error) {
+  cuplug_memory_info info;
+  void *kernel;
   cuplug__clear(error);
   int status = cuplug_load_code(op, error);
   if (status) return status;
-  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (device.type != CUPLUG_CUDA) return prepare_overloads(op, device, error);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device.id, error);
   if (context.status) {
     cuplug__prefix(error, "%s: ", op->name);
     return context.status;
   }
   CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
-  return prepare_entered(op, device, error);
+  status = cuplug__memory_query(device.id, &info, error); /* makes the pool */
+  if (!status) status = prepare_overloads(op, device, error);
+  if (!status && (kernel = cuplug__any_kernel(op))) load_kernels(kernel);
+  return status;
 }
 
 /* ---- States ---------------------------------------------------------------------------------- */

@@ -283,8 +283,9 @@ static int check_like(const cuplug_signature *s, const cuplug_parameter *x, cupl
   if (!has_guarantee(like)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                       "signature: %s: got guarantees of %s, expected none: where they do not hold, "
-                      "a copy in C order is passed, which the output cannot be like",
-                      name, like->name);
+                      "a copy in C order is passed, which the output cannot be like; test strides "
+                      "and addresses of %s in the entry",
+                      name, like->name, like->name);
 }
 
 static int check_parameter(cuplug__parser *p, int i) {

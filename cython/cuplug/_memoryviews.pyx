@@ -11,6 +11,7 @@ from cuplug._engine.array.buffer cimport Buffer
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_LIST,
+    CUPLUG_ARGUMENT_NONE,
     CUPLUG_CPU,
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
@@ -37,6 +38,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_copy_input,
     cuplug_frame,
     cuplug_free_blocks,
+    cuplug_leave_out,
     cuplug_run,
     cuplug_set_output,
     cuplug_required_copies,
@@ -211,6 +213,10 @@ cdef inline int run(
     for k in range(n_outputs):
         if outputs[k].flags & CUPLUG_NEW_VIEW:
             has_new = True
+        elif (
+            outputs[k].kind == CUPLUG_ARGUMENT_NONE and frame.signature.optional_outputs >> k & 1
+        ):
+            cuplug_leave_out(frame, k)
         elif cuplug_set_output(frame, k, &outputs[k], &error):
             return raise_error(&error)
     if has_new:

@@ -59,12 +59,11 @@ typedef void cuplug_reclaim(int32_t device, char held[CUPLUG_HELD_BYTES]);
  * [thread-safe] [no-cuda] */
 CUPLUG_API void cuplug_set_reclaim(cuplug_reclaim *reclaim);
 
-/** Does what the first call of an operator on a GPU would do: loads its code, starts CUDA, makes
- * the context and the pool, looks for code for the GPU, and has the driver load the kernels.
- * Other than these are loaded at their first launch: of drivers before CUDA 12.5, of
- * plugins compiled by CUDA before 12.1 or with the kernels in several files, and those that are
- * compiled at run time. ERROR_VALUE: the operator has no CUDA entry. [thread-safe] [loads] */
-CUPLUG_API int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error);
+/** Does what the first call of an operator would do: loads its code and makes its states. On a GPU
+ * it also starts CUDA, makes the pool, looks for code for the GPU, and has the driver load kernels:
+ * not of drivers before CUDA 12.5, of plugins compiled by CUDA before 12.1 or with kernels in
+ * several files, or at run time. ERROR_VALUE: op has no CUDA entry. [thread-safe] [loads] */
+CUPLUG_API int cuplug_prepare(cuplug_operator *op, cuplug_device device, cuplug_error *error);
 
 /** Copies between host memory and a device, through pinned staging where it is pageable, after the
  * work already on the stream. Raises faults of this thread's earlier calls. [thread-safe]

@@ -81,6 +81,8 @@
     static constexpr cuplug::item found = cuplug::find(signature::text(), #name);               \
     static_assert(found.what != cuplug::kind::none,                                             \
                   #name ": no parameter, output or dimension of this name in the signature");   \
+    static_assert(cuplug::has_known_dtype(signature::text(), found),                            \
+                  #name ": its dtype in the signature is neither one nor bound by where");      \
     static_assert(!found.output || found.what != cuplug::kind::scalar,                          \
                   #name ": an output is an array: write [] behind its dtype for one number");   \
     static_assert(!found.output || found.what != cuplug::kind::handle,                          \

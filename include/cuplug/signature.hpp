@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signatures read while a plugin is compiled: what a name stands for, and where its value lies in a
- * call. Part of <cuplug/plugin.hpp>. The core checks the whole text when it reads the table; here
- * only what entries ask for is looked at, so texts of any length take no memory. */
+ * call. Part of <cuplug/plugin.hpp>. Only what entries ask for is read; the core checks all. */
 #ifndef CUPLUG_SIGNATURE_HPP
 #define CUPLUG_SIGNATURE_HPP
 
@@ -317,6 +316,12 @@ constexpr uint64_t dtypes_of(const char *text, const char *name, int there) {
     return dtypes;
   }
   return 0;
+}
+
+/** 0 if the dtype of an array or a number is neither one nor bound by `where`, to dtypes alone. */
+constexpr bool has_known_dtype(const char *text, const item &x) {
+  return x.what == kind::none || x.what > kind::scalar || dtype_at(text, x.type) >= 0 ||
+         dtypes_of(text, text, x.type) - 1 < misspelt - 1;
 }
 
 /** 1 for an output, as which a dimension that stands in one does not count. */

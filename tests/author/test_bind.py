@@ -288,6 +288,9 @@ user.run_split(xs, 0.5, least, most)
 assert (least == 0.5).all() and (most == np.arange(8) + 0.5).all()
 assert all((x == np.arange(len(x)) + 0.5).all() for x in xs)
 user.run_split([], 0.5, least[:0], most[:0])
+least[:] = 0
+user.run_split(xs, -0.5, least)
+assert (least == 0).all() and (most == np.arange(8) + 0.5).all()
 """,
     "threads": """
 x = np.arange(64 * 99.0).reshape(64, 99)

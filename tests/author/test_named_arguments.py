@@ -33,6 +33,7 @@ WHERE = "where(x: T[n]) -> where: T[n] where n in {1, n} or n > 4, T: float32 | 
 ASKED = "asked(x: float32[n]) -> (zero y: float32[n], detached m: float32[] = None) where n == 4"
 ONE = "one(x: T[n]) -> zero detached y: T[n] = None where T: float32 | float64, n == 4"
 MOVED = "moved(x: T[n]) -> T[n] where T: uint8 | float8_e8m0fnu | int4_x2"
+NO_DTYPE = "its dtype in the signature is neither one nor bound by where"
 # Entries that differ from their signatures, and a sentence of what the compiler says of each.
 REFUSED = {
     "a name": (F, f"(f, (T), x, y, out) {BODY}", "y: no parameter, output or dimension of this"),
@@ -58,6 +59,21 @@ REFUSED = {
         F.replace("float32", "flaot32"),
         f"(f, (T), x, out) {BODY}",
         "T: the signature's where clause gives it a name that is no dtype",
+    ),
+    "a misspelt dtype of an array": (
+        TWO.replace("x: float32", "x: flaot32"),
+        f"(two, x, a, b) {BODY}",
+        f"x: {NO_DTYPE}",
+    ),
+    "a misspelt dtype of an output": (
+        TWO.replace("b: int64", "b: itn64"),
+        f"(two, x, a, b) {BODY}",
+        f"b: {NO_DTYPE}",
+    ),
+    "a misspelt dtype of a number": (
+        F.replace("k: int", "k: itn"),
+        f"(f, (T), k, out) {BODY}",
+        f"k: {NO_DTYPE}",
     ),
     "elements of a type variable": (
         SCALAR,

@@ -8,7 +8,7 @@
 
 static cuplug_error error;
 
-static cuplug_operator *defined[2]; /* for as long as the process */
+static cuplug_operator *defined[3]; /* for as long as the process */
 
 static cuplug_operator *define(const char *signature, cuplug_entry *host) {
   static int n = 0;
@@ -34,10 +34,10 @@ static int allocate(void *user, uint32_t k, cuplug_tensor *x, cuplug_error *e) {
   return CUPLUG_OK;
 }
 
-static int call(cuplug_operator *op, cuplug_argument dtype, int64_t *seen) {
+static int call(cuplug_operator *op, uint32_t of_x, cuplug_argument dtype, int64_t *seen) {
   int64_t one = 1;
-  float number = 2;
-  cuplug_tensor x = cuplug_make_tensor(&number, CUPLUG_FLOAT32, 1, &one);
+  double number = 2;
+  cuplug_tensor x = cuplug_make_tensor(&number, of_x, 1, &one);
   cuplug_tensor type = cuplug_make_tensor(seen, CUPLUG_INT64, 0, NULL);
   const cuplug_options options = {.struct_bytes = sizeof options, .allocate = allocate};
   const cuplug_argument args[] = {cuplug_array(&x), dtype, cuplug_absent(), cuplug_array(&type)};
@@ -51,18 +51,36 @@ static void check_dtypes(void) {
   const cuplug_signature *s = cuplug_operator_signature(op, 0);
   int64_t seen = 0;
   for (int k = 0; k < 2; k++) { /* the second time as the match that was kept */
-    CHECK(!call(op, cuplug_dtype_argument(CUPLUG_FLOAT64), &seen) && seen == CUPLUG_FLOAT64);
-    CHECK(!call(op, cuplug_string("bfloat16"), &seen) && seen == CUPLUG_BFLOAT16);
-    CHECK(!call(op, cuplug_absent(), &seen) && seen == CUPLUG_FLOAT32);
+    CHECK(!call(op, CUPLUG_FLOAT32, cuplug_dtype_argument(CUPLUG_FLOAT64), &seen) &&
+          seen == CUPLUG_FLOAT64);
+    CHECK(!call(op, CUPLUG_FLOAT32, cuplug_string("bfloat16"), &seen) && seen == CUPLUG_BFLOAT16);
+    CHECK(!call(op, CUPLUG_FLOAT32, cuplug_absent(), &seen) && seen == CUPLUG_FLOAT32);
   }
-  CHECK(call(op, cuplug_dtype_argument(CUPLUG_INT8), &seen) == CUPLUG_ERROR_TYPE);
+  CHECK(call(op, CUPLUG_FLOAT32, cuplug_dtype_argument(CUPLUG_INT8), &seen) == CUPLUG_ERROR_TYPE);
   CHECK_TEXT(error.message, "cast: to: got the dtype int8, expected floating");
-  CHECK(call(op, cuplug_string("float46"), &seen) == CUPLUG_ERROR_TYPE);
+  CHECK(call(op, CUPLUG_FLOAT32, cuplug_string("float46"), &seen) == CUPLUG_ERROR_TYPE);
   CHECK_TEXT(error.message,
              "cast: to: got the string \"float46\", expected floating; did you mean float16?");
   CHECK(cuplug_parameter_kind(s, 1) == CUPLUG_PARAMETER_DTYPE);
   CHECK(cuplug_parameter_dtypes(s, 1) == cuplug_parameter_dtypes(s, 2));
   CHECK_TEXT(cuplug_parameter_default(s, 1), "float32");
+}
+
+/* The dtype of x, if the call passes none. */
+static void check_default_of_an_array(void) {
+  cuplug_operator *op = define("recast(x: T[n], to: dtype = T) -> (to[n], int64[]) where "
+                               "T: floating | int32, to: float32 | float64",
+                               cast_host);
+  int64_t seen = 0;
+  for (int k = 0; k < 2; k++) {
+    CHECK(!call(op, CUPLUG_FLOAT64, cuplug_absent(), &seen) && seen == CUPLUG_FLOAT64);
+    CHECK(!call(op, CUPLUG_FLOAT32, cuplug_absent(), &seen) && seen == CUPLUG_FLOAT32);
+    CHECK(!call(op, CUPLUG_FLOAT32, cuplug_string("T"), &seen) && seen == CUPLUG_FLOAT32);
+    CHECK(!call(op, CUPLUG_INT32, cuplug_string("float64"), &seen) && seen == CUPLUG_FLOAT64);
+    CHECK(call(op, CUPLUG_INT32, cuplug_absent(), &seen) == CUPLUG_ERROR_TYPE);
+    CHECK_TEXT(error.message, "recast: to: got the dtype int32, expected float32 | float64");
+  }
+  CHECK_TEXT(cuplug_parameter_default(cuplug_operator_signature(op, 0), 1), "T");
 }
 
 static int first_host(const cuplug_call *call) {
@@ -91,6 +109,7 @@ static void check_host_arrays(void) {
 
 int main(void) {
   check_dtypes();
+  check_default_of_an_array();
   check_host_arrays();
   return n_failed != 0;
 }

@@ -140,5 +140,12 @@ def test_dask(dtypes, host_arrays):
         y = dtypes.cast(x, dtype)
         assert y.dtype == "int32"
         assert y.compute().tolist() == [0, 1, 2, 3, 4, 5]
+    assert dtypes.cast(x.astype("float64")).dtype == np.float32
+    for dtype in ("float32", "float64"):
+        for y in (dtypes.recast(x.astype(dtype)), dtypes.recast(x.astype("int32"), to=dtype)):
+            assert y.dtype == dtype
+            assert y.compute().dtype == dtype
+    with pytest.raises(TypeError, match=r"^recast: to: got the dtype int32, expected float32 "):
+        dtypes.recast(x.astype("int32"))
     y = host_arrays.stretch(np.array([2.0]), x)
     assert y.compute().tolist() == [0, 2, 4, 6, 8, 10]

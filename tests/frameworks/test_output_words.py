@@ -28,6 +28,14 @@ def test_a_detached_output_does_not_require_grad(divide):
     torch.testing.assert_close(x.grad, torch.ones(3, dtype=torch.float64))
 
 
+def test_a_detached_output_of_an_operator_without_a_gradient(ops):
+    x = torch.arange(12, dtype=torch.float32).reshape(3, 4).requires_grad_()
+    y, mean, _ = Function(ops.center)(x)
+    assert (y.requires_grad, mean.requires_grad) == (True, False)
+    with pytest.raises(NotImplementedError, match=r"^center: it has no gradient: "):
+        y.sum().backward()
+
+
 def test_below_no_grad_nothing_is_recorded(divide):
     with torch.no_grad():
         y, scale = divide(torch.ones(2, dtype=torch.float64, requires_grad=True))

@@ -11,7 +11,6 @@ from cuplug._engine.base.core cimport (
     CUPLUG_CUDA,
     cuplug_device,
     cuplug_error,
-    cuplug_load_code,
     cuplug_n_devices,
     cuplug_operator,
     cuplug_prepare,
@@ -28,9 +27,9 @@ from cuplug._engine.lookup.find import find
 def prepare(operators, device=None):
     """Do ahead what the first call of operators does.
 
-    Their code is loaded. With a GPU, CUDA is started, the context and the memory pool are made, it
-    is checked that there is code for the GPU, and the driver loads their plugin's kernels. Kernels
-    that are compiled at run time are left to the first call.
+    Their code is loaded, and their states are made. With a GPU, CUDA is started, the context and
+    the memory pool are made, it is checked that there is code for the GPU, and the driver loads
+    their plugin's kernels. Kernels that are compiled at run time are left to the first call.
 
     Parameters
     ----------
@@ -71,10 +70,7 @@ cdef int prepare_operator(object operator, cuplug_device place) except -1:
     cdef cuplug_error error
     cdef int status
     with nogil:
-        if place.type == CUPLUG_CUDA:
-            status = cuplug_prepare(op, place.id, &error)
-        else:
-            status = cuplug_load_code(op, &error)
+        status = cuplug_prepare(op, place, &error)
     if status:
         return raise_error(&error)
     return 0

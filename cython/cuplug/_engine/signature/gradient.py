@@ -14,6 +14,8 @@ from cuplug._engine.signature.signature import Parameter, Signature
 __all__ = [
     "Gradient",
     "Origin",
+    "broadcast_inputs",
+    "detached_of",
     "has_gradients",
     "linear_in",
     "linear_names",
@@ -53,6 +55,17 @@ class Gradient:
 def results_of(signature: Signature) -> list[Parameter]:
     """Return what a call gives: the in-out arrays as they are after it, then the outputs."""
     return [*(x for x in signature.parameters if x.is_inout), *signature.outputs]
+
+
+def detached_of(signature: Signature) -> tuple[int, ...]:
+    """Return the numbers of the results that have no gradient by the signature."""
+    return tuple(k for k, x in enumerate(results_of(signature)) if "detached" in x.words)
+
+
+def broadcast_inputs(signature: Signature) -> list[int]:
+    """Return the numbers of the parameters that may be broadcast: against another one."""
+    looped = [k for k, x in enumerate(signature.parameters) if ("loop", 0) in x.dims]
+    return looped if len(looped) > 1 else []
 
 
 def has_gradients(signature: Signature, x: Parameter) -> bool:

@@ -261,5 +261,8 @@ def module_at(file: str) -> Any:
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{file}: {type(error).__name__}: {error}") from error
     return module

@@ -17,6 +17,7 @@ from cuplug._engine.call.output_tuples import all_outputs
 from cuplug._engine.host.guarded_memory import damage, zones
 
 REFUSALS = (ValueError, TypeError, IndexError, MemoryError)
+LOADING = "loading"  # what comes before the first call; reported only if it fails
 LATE = "not finished"  # the first words about what a budget left out
 NUMBER = re.compile(r"-?\d[\w.+-]*")
 

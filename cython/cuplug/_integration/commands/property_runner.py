@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from typing import Any
 
@@ -32,7 +32,7 @@ from cuplug._integration.commands.overrides import (
     read_pins,
     settable,
 )
-from cuplug._integration.commands.property_outcomes import LATE
+from cuplug._integration.commands.property_outcomes import LATE, LOADING
 from cuplug._source.compilers.processes import temporary_places
 from cuplug._source.compilers.temporary import private_folder
 from cuplug._source.compilers.toolkit import find_nvcc
@@ -124,13 +124,30 @@ def try_all(
     ]
     end = time.monotonic() + budget
     results: list[Result] = []
+    causes: dict[tuple[str, str], Result] = {}
     for number, (operator, options) in enumerate(rows):
         now = time.monotonic()
         file = fixture or fixture_beside(operator.path)
         options |= {"examples": examples, "seed": seed, "pins": pins, "fixture": file}
         options["until"] = now + (end - now) / (len(rows) - number)
-        results += _try_signature(operator, options, has_gpu)
+        found = _try_signature(operator, options, has_gpu)
+        results += [_reported_once(r, operator.path, causes) for r in found]
     return results
+
+
+def _reported_once(r: Result, path: str, causes: dict[tuple[str, str], Result]) -> Result:
+    """Return a note in place of an error that was reported before, without an example of its own.
+
+    Nothing was tried: a plugin does not load, or no arguments of a signature were found.
+    """
+    if r.ok or r.code:
+        return r
+    place = path if r.property == LOADING else r.signature
+    first = causes.setdefault((place, r.text.replace(f"{r.operator}: ", "", 1)), r)
+    if first is r:
+        return r
+    other = f" of {first.operator}" if first.operator != r.operator else ""
+    return replace(r, ok=True, text=f"not tried: as in: {first.property}{other}", tried=False)
 
 
 def _check_pins(operators: tuple[Operator, ...], pins: dict[str, str]) -> None:
@@ -162,8 +179,8 @@ def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -
     elif "cuda" in operator.sides:
         both = list(BOTH) if "cpu" in operator.sides else declared
         on_gpu = options | {"device": "cuda"}
-        results += _try([*CUDA, *both], on_gpu, "CUDA: accepted calls")
-        results += _sanitize(on_gpu)
+        found = _try([*CUDA, *both], on_gpu, "CUDA: accepted calls")
+        results += [*found, *([] if found[0].property == LOADING else _sanitize(on_gpu))]
     return results
 
 
@@ -171,14 +188,16 @@ def _try(names: list[str], options: dict[str, Any], accepted: str) -> list[Resul
     """Try properties in one process, until it ends. Then the rest, which begins with the property
     in which it ended: each example in a fork, or with CUDA each property in a process.
 
-    Last comes how many calls were accepted.
+    If the plugin does not load, this is the only result. Otherwise, last comes how many calls
+    were accepted.
     """
     results: list[Result] = []
     told: list[dict[str, Any]] = []
     on_cpu, alone, suspect = options["device"] == "cpu", False, None
+    names = [LOADING, *names]
     while names:
         if time.monotonic() > options["until"]:
-            results += [_late(options, name) for name in names]
+            results += [_late(options, name) for name in names if name != LOADING]
             break
         batch = names if on_cpu or not alone else names[:1]
         how = {"properties": batch, "isolate": on_cpu and alone}
@@ -189,7 +208,7 @@ def _try(names: list[str], options: dict[str, Any], accepted: str) -> list[Resul
         if suspect and found and found[0].ok:
             found[0] = suspect
         suspect = None
-        results += found
+        results += [r for r in found if r.property != LOADING or not r.ok]
         names = names[len(done) :]
         if len(done) < len(batch) and ending:
             suspect = _crash(names[0], lines, ending, options)
@@ -197,7 +216,10 @@ def _try(names: list[str], options: dict[str, Any], accepted: str) -> list[Resul
                 results.append(suspect)
                 suspect, names = None, names[1:]
             else:
-                suspect.text += f"; on its own it passes: {', '.join(batch)} run in one process"
+                others = ", ".join(name for name in batch if name != LOADING)
+                suspect.text += f"; on its own it passes: {others} run in one process"
+        if results and results[0].property == LOADING:
+            return results
         alone = alone or len(done) < len(batch)
     usual = [line for line in told if line.get("kind") == "usual"]
     return [*results, _acceptance(options, usual, accepted)] if usual else results

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.cuda.devices import synchronize
 from cuplug._engine.lookup.find import find, load
+from cuplug._engine.lookup.prepare import prepare
 from cuplug._engine.signature.signature import Signature, parse
 from cuplug._engine.signature.solver import Unsolved
 from cuplug._integration.author.bench_arguments import sized_arguments
@@ -45,7 +46,7 @@ from cuplug._integration.commands.promises import (
     promised,
     works_in_place,
 )
-from cuplug._integration.commands.property_outcomes import LATE, Answers, Tried, made_for
+from cuplug._integration.commands.property_outcomes import LATE, LOADING, Answers, Tried, made_for
 from cuplug.array_api.conversion import asarray
 from cuplug.errors import Error
 from cuplug.testing import SMALL, arguments
@@ -120,6 +121,18 @@ class Trial:
     def tell(self, **fields: Any) -> None:
         """Write one line."""
         print(json.dumps(fields), file=self.out, flush=True)
+
+    def load(self) -> bool:
+        """Do what comes before the first call, on which all properties depend."""
+        text = ""
+        try:
+            if self.functions:
+                module_at(self.options["fixture"])
+            prepare(self.operator, self.options["device"])
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+        self.tell(property=LOADING, ok=not text, text=text, code="", kind="bad")
+        return not text
 
     def run(self, name: str) -> bool:
         """Try one property and tell what came of it; return False if it failed."""
@@ -337,7 +350,10 @@ def main() -> None:
     os.dup2(2, 1)
     trial = Trial(options, out)
     for name in options["properties"]:
-        if not trial.run(name) and options["device"] == "cuda" and is_lost():
+        if name == LOADING:
+            if not trial.load():
+                return
+        elif not trial.run(name) and options["device"] == "cuda" and is_lost():
             return  # the others run in processes of their own
 
 

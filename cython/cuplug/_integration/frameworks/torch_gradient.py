@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -21,8 +21,7 @@ from cuplug._engine.interop.torch_private import (
     set_forward,
     single_level,
 )
-from cuplug._engine.signature.gradient import Gradient, linear_names, results_of
-from cuplug._engine.signature.signature import Signature
+from cuplug._engine.signature.gradient import Gradient, broadcast_inputs, detached_of, linear_names
 from cuplug._integration.frameworks.call import gradient_of
 from cuplug._integration.frameworks.torch_fake import matched
 from cuplug._integration.frameworks.torch_schema import Entry, Registered
@@ -45,15 +44,22 @@ class _Plan:
     detached: tuple[int, ...]  # the results that have no gradient by the signature
 
 
+class _NoPlan(NamedTuple):
+    """Why there is no gradient of one row."""
+
+    error: Exception
+    detached: tuple[int, ...]
+
+
 class _Plans:
     """Those of an overload's rows, each found when it is first wanted."""
 
     def __init__(self, entry: Entry, register: Callable[..., Registered]) -> None:
         self._entry, self._register = entry, register
-        self._known: dict[int, _Plan | Exception] = {}
-        self.only: _Plan | Exception | None = None  # of an operator of one row, once it is known
+        self._known: dict[int, _Plan | _NoPlan] = {}
+        self.only: _Plan | _NoPlan | None = None  # of an operator of one row, once it is known
 
-    def of(self, args: Sequence[Any]) -> _Plan | Exception:
+    def of(self, args: Sequence[Any]) -> _Plan | _NoPlan:
         """Return how the gradient of a call is computed, or why there is none."""
         row = self.row_of(args)
         plan = self._known.get(row)
@@ -69,27 +75,20 @@ class _Plans:
             return 0
         return matched(entry.whole, entry.named(args)).row
 
-    def _find(self, row: int) -> _Plan | Exception:
+    def _find(self, row: int) -> _Plan | _NoPlan:
+        signature = self._entry.whole.rows[row]
+        detached = detached_of(signature)
         try:
             found = gradient_of(self._entry.whole.operator, row)
         except Exception as error:
-            return error
+            return _NoPlan(error, detached)
         whole = self._register(found[0])
         names = dict.fromkeys(x.name for y in whole.rows for x in y.parameters if x.is_inout)
         written = tuple(name for name in names if name in found[1].arguments)
         origins = found[1].arguments.items()
         saved = [(name, x.kind == "result", x.number) for name, x in origins if x.kind != _GRADIENT]
-        broadcast = _broadcast(self._entry.whole.rows[row])
-        targets = tuple(k for k in found[1].targets if k in broadcast)
-        results = enumerate(results_of(self._entry.whole.rows[row]))
-        detached = tuple(k for k, x in results if "detached" in x.words)
+        targets = tuple(k for k in found[1].targets if k in broadcast_inputs(signature))
         return _Plan(whole, found[1], written, tuple(saved), targets, detached)
-
-
-def _broadcast(row: Signature) -> list[int]:
-    """Return the numbers of the parameters that may be broadcast: against another one."""
-    looped = [k for k, x in enumerate(row.parameters) if ("loop", 0) in x.dims]
-    return looped if len(looped) > 1 else []
 
 
 # ---- The kernels ---------------------------------------------------------------------------------
@@ -228,7 +227,7 @@ def _function(entry: Entry, plans: _Plans) -> Any:
             results = (*written, *_as_list(results))
         whole = results if isinstance(results, tuple) else (results,)
         _save(ctx, plan, lengths, before, whole)
-        if type(plan) is _Plan and plan.detached:
+        if plan.detached:
             ctx.mark_non_differentiable(*(whole[k] for k in plan.detached))
         if not mutated:
             return results
@@ -239,7 +238,7 @@ def _function(entry: Entry, plans: _Plans) -> Any:
     def backward(ctx: Any, *grads: Any) -> Any:
         plan, lengths, n_args, names, others, shapes = ctx.record
         if not isinstance(plan, _Plan):
-            raise plan
+            raise plan.error
         if mutated:
             left = iter(grads)
             grads = tuple(next(left) if is_present else None for is_present in ctx.present)
@@ -353,7 +352,7 @@ def _along(
         return _along_linear(entry, linear, args, tangents)
     plan = plans.of(args)
     if not isinstance(plan, _Plan):
-        raise plan
+        raise plan.error
     if entry.overload.mutated:
         raise NotImplementedError(
             f"{operator.name}: it has no derivative in forward mode: it changes arrays in place "
