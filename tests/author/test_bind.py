@@ -46,7 +46,7 @@ def declarations(*signatures):
 
 
 def test_one_function_for_each_operator():
-    module, functions = declarations(GATHER)
+    _, functions = declarations(GATHER)
     assert functions == {
         "gather": "cdef inline int gather(_cuplug.View source, _cuplug.View index, "
         "_cuplug.View out, const char *mode=b'raise') except -1 nogil"
