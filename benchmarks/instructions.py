@@ -29,7 +29,7 @@ EMPTY = "empty loop"
 PARTS = {
     "core": r"/libcuplug(\.so|_runtime)",
     "plugin": r"/(plugins|lib/cuplug)/lib\w+\.so",
-    "Cython": r"/cuplug/(\w+/)*\w+\.cpython\S*so$|/(typed_calls|noop_typed)\.\S*so$",
+    "Cython": r"/cuplug/(?!build/benchmarks)(\w+/)*\w+\.cpython\S*so$|/typed_calls\.\S*so$",
     "NumPy, PyTorch": r"/(numpy|torch)/",
     "interpreter": r"/(lib)?python3[^/]*$",
     "C library": r"/(libc|libm|libpthread|ld-linux[^/]*)\.so",

@@ -93,15 +93,20 @@ def ctypes_data() -> Contender:
     return statement(text, call=plain_function(), **arrays(3))
 
 
-def cffi_buffers() -> Contender:
-    """The same function through cffi in ABI mode: ffi.from_buffer in each call, nothing checked."""
+def cffi_function() -> tuple[Callable[..., int], Callable[..., object]]:
+    """Return the same function through cffi in ABI mode, and what makes a pointer of an array."""
     import cffi
 
     ffi = cffi.FFI()
     ffi.cdef("int noop3(const float *, const float *, const float *, int64_t);")
-    function = ffi.dlopen(str(native.shared_library("plain.c"))).noop3
+    return ffi.dlopen(str(native.shared_library("plain.c"))).noop3, ffi.from_buffer
+
+
+def cffi_buffers() -> Contender:
+    """The same function through cffi: ffi.from_buffer in each call, nothing checked."""
+    function, view = cffi_function()
     parts = ", ".join(f'view("float[]", {name})' for name in LETTERS[:3])
-    return statement(f"call({parts}, 16)", call=function, view=ffi.from_buffer, **arrays(3))
+    return statement(f"call({parts}, 16)", call=function, view=view, **arrays(3))
 
 
 def nanobind_call() -> Contender:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import cuplug
 import native
 import numpy as np
-from calls import arrays, cuplug_operator, names
+from calls import arrays, cffi_function, cuplug_operator, names, plain_function
 
 N_WARM = 104
 
@@ -81,6 +81,25 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
     compiled, values = native.typed_calls(), list(x.values())
     yield "typed function from Cython", lambda n: compiled.typed(*values, n)
     yield "cuplug_invoke from C", lambda n: compiled.c_api(*values, n)
+    yield "C function from Cython", lambda n: compiled.plain(*values, n)
+    yield from cases_of_bindings(x)
+
+
+def cases_of_bindings(x: dict[str, np.ndarray]) -> Iterator[tuple[str, Callable[[int], object]]]:
+    """Yield the call of a C function that does nothing by the libraries that can be imported."""
+    pointers = "call(a.ctypes.data, b.ctypes.data, c.ctypes.data, 16)"
+    yield "ctypes, arr.ctypes.data", python_loop(pointers, call=plain_function(), **x)
+    try:
+        function, view = cffi_function()
+        buffers = ", ".join(f'view("float[]", {name})' for name in x)
+        yield (
+            "cffi, ffi.from_buffer(arr)",
+            python_loop(f"call({buffers}, 16)", call=function, view=view, **x),
+        )
+        nanobind = native.nanobind_module().noop3
+        yield "nanobind, nb::ndarray", python_loop(f"call({names(3)})", call=nanobind, **x)
+    except ImportError as error:
+        print(f"{error}: left out", file=sys.stderr)
 
 
 def cases_in_turn(add: cuplug.Operator) -> Iterator[tuple[str, Callable[[int], object]]]:

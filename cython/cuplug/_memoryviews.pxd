@@ -67,8 +67,7 @@ cdef extern from "cuplug/view.h" nogil:
     cuplug_argument unsigned_number "cuplug_uint"(uint64_t value)
     cuplug_argument real_number "cuplug_float"(double value)
     cuplug_argument complex_number "cuplug_complex"(double real, double imaginary)
-    cuplug_argument optional_int "cuplug_optional_int"(const int64_t *value)
-    cuplug_argument optional_float "cuplug_optional_float"(const double *value)
+    cuplug_argument none "cuplug_none"()
     cuplug_argument handle "cuplug_handle_argument"(cuplug_handle *handle)
     cuplug_argument new_handle "cuplug_new_handle"(cuplug_handle **place)
 

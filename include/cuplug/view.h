@@ -215,14 +215,6 @@ static inline cuplug_argument cuplug_new_view(cuplug_view *place) {
   return a;
 }
 
-/** Numbers that may be None, which is NULL. */
-static inline cuplug_argument cuplug_optional_float(const double *value) {
-  return value ? cuplug_float(*value) : cuplug_none();
-}
-static inline cuplug_argument cuplug_optional_int(const int64_t *value) {
-  return value ? cuplug_int(*value) : cuplug_none();
-}
-
 /** Lets an argument be a view. `own` receives what the argument borrows. As a call, it would need
  * the view in memory. */
 static inline __attribute__((always_inline)) void

@@ -46,12 +46,11 @@ def declarations(*signatures):
 
 
 def test_one_function_for_each_operator():
-    module, functions = declarations(GATHER)
+    _, functions = declarations(GATHER)
     assert functions == {
         "gather": "cdef inline int gather(_cuplug.View source, _cuplug.View index, "
         "_cuplug.View out, const char *mode=b'raise') except -1 nogil"
     }
-    assert module.skipped == []
 
 
 def test_scalars_defaults_and_names_that_cython_reserves():
@@ -68,17 +67,15 @@ def test_scalars_defaults_and_names_that_cython_reserves():
     )
 
 
-@pytest.mark.parametrize(
-    ("signature", "reason"),
-    [
-        ("f(x: int8[n], b: bool = None)", "b: it may be None, which bint cannot be"),
-    ],
-)
-def test_rows_without_a_function_are_named(signature, reason):
-    module, functions = declarations(signature)
-    assert functions == {}
-    assert module.skipped == [f"{signature}: {reason}"]
-    assert signature in write(module, "title")
+def test_numbers_that_may_be_none_are_pointers():
+    _, functions = declarations(
+        "f(x: T[n], value: T = None, b: bool = None, u: uint64 = None, c: complex = None) "
+        "where T: int32 | float64"
+    )
+    assert functions["f"] == (
+        "cdef inline int f(_cuplug.View x, const _views.Number *value, const bint *b=NULL, "
+        "const uint64_t *u=NULL, const double complex *c=NULL) except -1 nogil"
+    )
 
 
 def test_lists_are_pointers_and_numbers_of_items():
@@ -194,10 +191,9 @@ def use(probe, statements, **environment):
 def test_bind_reports_what_it_wrote(probe):
     _, document = probe
     assert document["functions"] == [
-        "affine", "total", "fill", "fail", "pick", "shifted", "flip", "half", "counter", "step",
-        "weighted", "split",
+        "affine", "total", "fill", "fail", "pick", "shifted", "given", "flip", "half", "counter",
+        "step", "weighted", "split",
     ]  # fmt: skip
-    assert document["skipped"] == []
     assert Path(document["pxd"]).exists()
 
 
@@ -260,6 +256,14 @@ user.run_shifted(x, 4, out)
 assert (out == x + 4).all()
 user.run_shifted(x, None, out)
 assert (out == x - 1).all()
+""",
+    "None for each kind of number": """
+x = np.zeros(1)
+assert user.run_given(x, None, None, None, None) == [15, 0, 0, 0, 0, 0]
+assert user.run_given(x, True, 2**53, 3 - 4j, 0.5) == [0, 1, 2**53, 3, -4, 0.5]
+assert user.run_given(x, False, 0, None, 0.0) == [4, 0, 0, 0, 0, 0]
+assert user.run_given_ints(np.zeros(1, "i4"), -7, False) == [7, 0, 0, 0, 0, -7]
+assert user.run_given_ints(np.zeros(1, "i4"), -7, True) == [15, 0, 0, 0, 0, 0]
 """,
     "bool": """
 x = np.array([True, False])

@@ -25,7 +25,6 @@ class Written:
 
     pxd: str
     functions: list[str]
-    skipped: list[str]  # rows without a function, and why
 
 
 @dataclass
@@ -78,7 +77,7 @@ def write_module(
     pxd = os.path.join(directory, f"{name}.pxd")
     title = f"Typed functions of the plugin {table.name} {table.version}, by cuplug bind."
     _save(pxd, memoryviews.write(module, title))
-    return Written(pxd, [function.name for function in module.functions], module.skipped)
+    return Written(pxd, [function.name for function in module.functions])
 
 
 def write_stubs(files: Sequence[str], directory: str, name: str | None = None) -> WrittenStubs:

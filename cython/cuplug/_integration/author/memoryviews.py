@@ -32,7 +32,6 @@ LIST_TYPES = {
     "int": ("int64_t", "ints({0}, {1})"),
     "float": ("double", "floats({0}, {1})"),
 }
-OPTIONAL_TYPES = {"int64_t": "optional_int({})", "double": "optional_float({})"}
 NUMBER = "_views.Number"  # a fused type: the kind depends on the dtype of an array
 # What a memoryview's elements stand for if the operator does not take their own dtype.
 STAND_INS = {"uint8": ("bool",), "uint16": ("float16", "bfloat16")}
@@ -66,6 +65,7 @@ class Argument:
     value: str  # what makes the argument, {} being its name; "" for a view
     dtypes: frozenset[str] = field(default=frozenset(), compare=False)  # of a view
     is_list: bool = False
+    may_be_none: bool = False  # a number, passed as a pointer
     choices: tuple[str, ...] = field(default=(), compare=False)
 
 
@@ -111,10 +111,9 @@ class Function:
 
 @dataclass
 class Module:
-    """The functions of some plugins, and why some rows have none."""
+    """The functions of some plugins."""
 
     functions: list[Function] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
 
 
 def add_plugin(
@@ -136,9 +135,6 @@ def add_plugin(
     for row in signatures:
         if only and row.name not in only:
             continue
-        if reason := _why_not(row):
-            module.skipped.append(f"{row.text}: {reason}")
-            continue
         arguments = _arguments(row)
         own = [x for x in module.functions if (x.plugin, x.operator) == (plugin, row.name)]
         same = next((x for x in own if x.arguments == arguments), None)
@@ -156,16 +152,6 @@ def add_plugin(
 def _joined(x: Argument, y: Argument) -> Argument:
     choices = tuple(dict.fromkeys(x.choices + y.choices))
     return replace(x, dtypes=x.dtypes | y.dtypes, choices=choices)
-
-
-def _why_not(row: Signature) -> str:
-    """Say why a row can have no typed function; "" where it can."""
-    for x in row.parameters:
-        if x.kind == "scalar" and x.has_default and x.default is None:
-            c_type = _number_type(row, x)
-            if c_type not in OPTIONAL_TYPES:
-                return f"{x.name}: it may be None, which {c_type} cannot be"
-    return ""
 
 
 def _arguments(row: Signature) -> list[Argument]:
@@ -227,13 +213,13 @@ def _other(row: Signature, x: Parameter, name: str) -> Argument:
     if x.kind in ("string", "choice", "dtype"):
         return Argument(name, f"const char *{name}", default, "string({})", choices=x.choices)
     c_type = _number_type(row, x)
+    may_be_none = default == "NULL"
+    declaration = f"const {c_type} *{name}" if may_be_none else f"{c_type} {name}"
     if c_type == NUMBER:
         # A fused type has no default; every kind of number can be written as this one.
-        return Argument(name, f"{c_type} {name}", None, NUMBER)
-    if default == "NULL":
-        return Argument(name, f"const {c_type} *{name}", default, OPTIONAL_TYPES[c_type])
+        return Argument(name, declaration, None, NUMBER, may_be_none=may_be_none)
     value = next(value for known, value in SCALAR_TYPES.values() if known == c_type)
-    return Argument(name, f"{c_type} {name}", default, value)
+    return Argument(name, declaration, default, value, may_be_none=may_be_none)
 
 
 def _literal(value: bool | int | float | str | None) -> str:
@@ -271,13 +257,6 @@ def write(module: Module, title: str) -> str:
         *CIMPORTS,
         *functions,
     ]
-    if module.skipped:
-        lines += [
-            "",
-            "",
-            "# Without a typed function:",
-            *(f"#   {_comment(text)}" for text in module.skipped),
-        ]
     return "\n".join(lines) + "\n"
 
 
@@ -318,18 +297,26 @@ def _code(function: Function) -> Iterator[str]:
     yield f"    return _cuplug.{call}(_cuplug.NEW_SLOT, {operator}, {arguments}, {counts})"
 
 
+def _made(argument: Argument, value: str) -> str:
+    """Return what makes an argument of what was given: a value, or a pointer that may be NULL."""
+    if not argument.may_be_none:
+        return f"_cuplug.{value.format(argument.name)}"
+    made = value.format(f"{argument.name}[0]")
+    return f"_cuplug.{made} if {argument.name} != NULL else _cuplug.none()"
+
+
 def _set(argument: Argument, k: int) -> Iterator[str]:
     name, place = argument.name, f"_arguments[{k}]"
     if argument.value == NUMBER:
         branch = "if"
         for c_type, value in (SCALAR_TYPES[x] for x in ("int", "uint", "float")):
             yield f"    {branch} {NUMBER} is {c_type}:"
-            yield f"        {place} = _cuplug.{value.format(name)}"
+            yield f"        {place} = {_made(argument, value)}"
             branch = "elif"
         yield "    else:"
-        yield f"        {place} = _cuplug.{SCALAR_TYPES['complex'][1].format(name)}"
+        yield f"        {place} = {_made(argument, SCALAR_TYPES['complex'][1])}"
     elif argument.value:
-        yield f"    {place} = _cuplug.{argument.value.format(name)}"
+        yield f"    {place} = {_made(argument, argument.value)}"
     else:
         for dtype, meant in STAND_INS.items():
             found = [x for x in meant if x in argument.dtypes]

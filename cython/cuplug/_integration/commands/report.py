@@ -276,7 +276,6 @@ def show_bound(
         return
     for x in written:
         print_lines([f"functions: {len(x.functions)}, in {x.pxd}"])
-        print_lines(f"skipped: {reason}" for reason in x.skipped)
 
 
 def show_stubs(files: Sequence[str], directory: str, name: str | None, as_json: bool) -> None:
