@@ -9,7 +9,7 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import DEFAULTS, kind_of
-from cuplug.array_api.beyond.shaping import pad
+from cuplug.array_api.beyond.padding import pad
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange
@@ -218,15 +218,3 @@ def trapezoid(y: Array, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Arra
     key = [slice(None)] * y.ndim
     upper, lower = ((*key[:along], s, *key[along + 1 :]) for s in (slice(1, None), slice(None, -1)))
     return sum(step * (y[upper] + y[lower]) / 2.0, axis=along)
-
-
-def polyval(p: Any, x: Any, /) -> Array:
-    """Return values of a polynomial, of coefficients from the highest power down, at `x`."""
-    device = next((each.device for each in (p, x) if isinstance(each, Array)), None)
-    coefficients, x = asarray(p, device=device), asarray(x, device=device)
-    if coefficients.ndim != 1:
-        raise ValueError(f"polyval: p: got shape {coefficients.shape}, expected one dimension")
-    found: Array = astype(x * 0, result_type(coefficients, x), copy=False)
-    for coefficient in coefficients:
-        found = found * x + coefficient
-    return found
