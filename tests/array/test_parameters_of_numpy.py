@@ -120,6 +120,29 @@ def test_arrays_without_dimensions():
     compare(np.take_along_axis(ours(S), ours(places), None), np.take_along_axis(S, places, None))
 
 
+@pytest.mark.parametrize("dtype", ["int16", "float32", "float64", "complex64", "uint8"])
+def test_bytes_in_reverse_order(dtype):
+    x = (S + 0.5 * S[::-1]).astype(dtype)
+    for view, theirs in ((ours(x), x), (ours(x)[:, ::2], x[:, ::2]), (ours(x).T, x.T)):
+        compare(view.byteswap(), theirs.byteswap())
+        wanted = theirs.byteswap()
+        assert view.byteswap(inplace=True) is view
+        compare(view, wanted)
+
+
+def test_parts_of_complex_numbers_are_assigned():
+    x = ours(S + 1j)
+    x.real, x.imag = ours(-S), 2
+    compare(x.conjugate(), -S - 2j)
+    y = ours(S)
+    y.real = 3
+    compare(y, np.full_like(S, 3))
+    with pytest.raises(TypeError, match="imag"):
+        y.imag = 1
+    with pytest.raises(AttributeError, match="read-only"):
+        y.flags.c_contiguous = False
+
+
 # ---- Linear algebra ------------------------------------------------------------------------------
 
 
@@ -190,8 +213,7 @@ def test_singular_matrices():
 
 
 def test_ranks():
-    assert np.linalg.matrix_rank(ours(N)).item() == 1
-    assert type(np.linalg.lstsq(ours(S), ours(N[:3] / 2), None)[2]) is np.int32
+    compare(np.linalg.lstsq(ours(S), ours(N[:3] / 2), None)[2], np.int32(2))
 
 
 def test_probabilities_have_two_dimensions_at_most():
@@ -223,7 +245,7 @@ def test_fitted_polynomials(shape):
     found, wanted = np.polyfit(ours(x), ours(y), 3, full=True), np.polyfit(x, y, 3, full=True)
     for k in (0, 1, 3):
         compare(found[k], wanted[k], tolerance=1e-9)
-    assert (found[2], found[4]) == (wanted[2], wanted[4])
+    assert (int(found[2]), found[4]) == (wanted[2], wanted[4])
     with pytest.warns(np.exceptions.RankWarning):
         np.polyfit(ours(np.ones(3)), ours(np.ones(3)), 2)
     square = np.ones((9, 2))

@@ -70,7 +70,7 @@ _OPERANDS = (Array, *NUMBERS)
 # What is imported when it is first used: keys that need a copy, and functions of NumPy's.
 _LATER = {
     "indexing": "put_at put_converted take_at",
-    "beyond.numpy_attributes": "Flags Flat put within",
+    "beyond.numpy_attributes": "Flags Flat byteswapped put within",
     "beyond.numpy_functions": "call_numpy",
     "beyond.numpy_ufuncs": "call_ufunc",
 }

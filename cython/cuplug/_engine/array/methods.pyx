@@ -106,6 +106,24 @@ cdef class Methods(Arithmetic):
         """The imaginary parts, as a view; zeros, of real numbers."""
         return functions().part(self, 1)
 
+    @real.setter
+    def real(self, values):
+        functions().part(self, 0)[...] = values
+
+    @imag.setter
+    def imag(self, values):
+        if self.dtype.kind != "c":
+            raise TypeError(f"cuplug.Array: imag: got {self.dtype}, expected complex numbers")
+        functions().part(self, 1)[...] = values
+
+    def conjugate(self):
+        """Return `conj`."""
+        return self.conj()
+
+    def byteswap(self, inplace=False):
+        """Return the elements with their bytes in the reverse order, in new memory or in place."""
+        return functions().byteswapped(self, inplace)
+
     def conj(self):
         """Return the complex conjugate of each element."""
         return standard().conj(self)
@@ -163,7 +181,7 @@ cdef class Methods(Arithmetic):
 
         Positions out of range wrap or are clipped with `mode` "wrap" or "clip".
         """
-        whole = self.ravel() if axis is None else self
+        whole = self.ravel() if axis is None or (self.ndim == 0 and axis in (0, -1)) else self
         places = standard().asarray(indices, device=self.device)
         if mode != "raise":
             n = whole.shape[functions().axis_of("take", axis or 0, whole.ndim)]

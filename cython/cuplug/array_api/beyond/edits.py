@@ -225,6 +225,8 @@ class vectorize:
     """
 
     def __init__(self, pyfunc: Any, *args: Any, **keywords: Any) -> None:
+        if not callable(pyfunc):
+            raise TypeError(f"vectorize: pyfunc: got {pyfunc!r:.60}, expected a function")
         self.pyfunc, self._by_numpy = pyfunc, np.vectorize(pyfunc, *args, **keywords)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:

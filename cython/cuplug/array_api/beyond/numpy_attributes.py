@@ -46,12 +46,21 @@ class Flags:
     """The layout of an array, by attributes and by NumPy's keys."""
 
     def __init__(self, x: Array) -> None:
-        self.c_contiguous = self.contiguous = is_in_order(x)
-        self.f_contiguous = self.fortran = is_in_order(x.transpose())
-        self.forc = self.c_contiguous or self.f_contiguous
-        self.fnc = self.f_contiguous and not self.c_contiguous
-        self.owndata = x.base is None
-        self.writeable = self.aligned = True
+        in_order, in_reverse = is_in_order(x), is_in_order(x.transpose())
+        vars(self).update(
+            c_contiguous=in_order,
+            contiguous=in_order,
+            f_contiguous=in_reverse,
+            fortran=in_reverse,
+            forc=in_order or in_reverse,
+            fnc=in_reverse and not in_order,
+            owndata=x.base is None,
+            writeable=True,
+            aligned=True,
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"flags: {name}: got an assignment, expected none (read-only)")
 
     def __getitem__(self, key: str) -> bool:
         name = {"C": "c_contiguous", "F": "f_contiguous", "W": "writeable"}.get(key, key.lower())
@@ -84,6 +93,18 @@ def repeated(values: Array, n: int) -> Array:
     """Return n elements of an array in C order, which begins again at its end."""
     line = reshape(values, (-1,))
     return line if line.size == n else take(line, arange(n, device=line.device) % line.size)
+
+
+def byteswapped(x: Array, inplace: bool) -> Array:
+    """Return the elements with their bytes in reverse order, of complex numbers each part's."""
+    n_bytes = x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1)
+    parts = reshape(reshape(x.copy(), (-1,)).view("uint8"), (-1, n_bytes))
+    turned = reshape(parts[:, ::-1].copy(), (-1,)).view(x.dtype)
+    found: Array = reshape(turned, x.shape)
+    if inplace:
+        x[...] = found
+        return x
+    return found
 
 
 def within(name: str, places: Array, n: int, mode: Any) -> Array:

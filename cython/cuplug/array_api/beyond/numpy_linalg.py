@@ -142,7 +142,7 @@ def pinv(a: Array, rcond: Any = None, *, rtol: Any = np._NoValue) -> Array:
 def matrix_rank(A: Array, tol: Any = None, *, rtol: Any = None) -> Any:
     """Return ranks: how many singular values are above `tol`, or `rtol` times the largest one."""
     if A.ndim < 2:
-        return astype(is_any(binary("not_equal", A, 0)), "int64")
+        return int(is_any(binary("not_equal", A, 0)))
     if tol is None:
         return linalg.matrix_rank(A, rtol=rtol)
     bound = expand_dims(tol, axis=-1) if isinstance(tol, Array) and tol.ndim else tol
@@ -190,8 +190,8 @@ def lstsq(a: Array, b: Array, rcond: Any = None) -> tuple[Array, Array, Any, Arr
     columns = expand_dims(b, axis=-1) if b.ndim == 1 else b
     inner = CALLED["conj"](matrix_transpose(u)) @ columns
     x = CALLED["conj"](matrix_transpose(vh)) @ binary("multiply", inverse[:, None], inner)
-    rank = np.int32(int(count_nonzero(is_large)))  # as NumPy has it
+    rank = astype(count_nonzero(is_large), "int32")
     squares = zeros((0,), dtype=s.dtype, device=a.device)
-    if rank == n < m:
+    if int(rank) == n < m:
         squares = sum(CALLED["abs"](columns - a @ x) ** 2, axis=0)
     return x[:, 0] if b.ndim == 1 else x, squares, rank, s

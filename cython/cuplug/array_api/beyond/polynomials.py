@@ -77,12 +77,16 @@ def _trimmed(x: Array) -> Array:
 def poly(seq_of_zeros: Array, /) -> Array:
     """Return the polynomial with zeros, or that of a matrix's eigenvalues: on the host."""
     given = checked("poly", "seq_of_zeros", seq_of_zeros)
+    if given.ndim > 1 and (given.ndim > 2 or given.shape[0] != given.shape[1] or not given.size):
+        raise ValueError(f"poly: got shape {given.shape}, expected a line or a square matrix")
     return asarray(np.poly(given.numpy()), device=given.device)
 
 
 def roots(p: Array, /) -> Array:
     """Return the roots of a polynomial: found on the host, as `numpy.roots` does."""
     given = checked("roots", "p", p)
+    if given.ndim > 1:
+        raise ValueError(f"roots: p: got {given.ndim} dimensions, expected 1")
     return asarray(np.roots(given.numpy()), device=given.device)
 
 
@@ -114,9 +118,10 @@ def polyfit(
         Also return the covariance of the coefficients.
     """
     x, y = together("polyfit", x, y)
-    order = int(number("polyfit: deg", deg)) + 1
-    if order < 1:
-        raise ValueError(f"polyfit: deg: got {deg}, expected at least 0")
+    degree = number("polyfit: deg", deg)
+    if not 0 <= degree < x.size + 1e6:
+        raise ValueError(f"polyfit: deg: got {deg}, expected at least 0, and less than 1e6")
+    order = int(degree) + 1
     if x.ndim != 1 or not x.size or y.ndim not in (1, 2) or y.shape[0] != x.size:
         wanted = "(n,) and (n,) or (n, k)"
         raise TypeError(f"polyfit: x, y: got shapes {x.shape} and {y.shape}, expected {wanted}")

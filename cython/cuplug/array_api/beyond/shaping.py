@@ -205,6 +205,10 @@ def linspace(
 
     Of arrays of bounds, along a new dimension `axis`; with `retstep` also the distances.
     """
+    start, stop = (
+        on_the_host(f"linspace: {name}", x, "numbers") if isinstance(x, (list, tuple)) else x
+        for name, x in (("start", start), ("stop", stop))
+    )
     if not (retstep or np.ndim(start) or np.ndim(stop)):
         return numbers(start, stop, num, endpoint=endpoint, dtype=dtype, device=device)
     num = integer("linspace: num", num)
