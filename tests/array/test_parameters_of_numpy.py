@@ -80,6 +80,14 @@ def test_bins_with_nan():
             check("digitize", x, np.array(bins), right=right)
 
 
+def test_gradients_have_the_dtype_of_the_array():
+    x = S.astype("float32")
+    for spacing in (np.float64(2), np.array([0.0, 1, 3, 4])):
+        check("gradient", x, spacing, axis=1, tolerance=1e-6)
+    with pytest.raises(TypeError, match="gradient: x: got bool"):
+        np.gradient(ours(S > 0))
+
+
 def test_numbers_next_to_arrays():
     for name in ("append", "kron"):
         compare(getattr(np, name)(2, ours(N)), getattr(np, name)(2, N))
@@ -112,6 +120,7 @@ def test_lines_are_contiguous():
 
 def test_arrays_without_dimensions():
     zero = np.array(3)
+    check("convolve", zero, N)
     for name, axis in (("squeeze", 0), ("squeeze", -1), ("argsort", -1), ("argsort", 0)):
         compare(getattr(np, name)(ours(zero), axis), getattr(np, name)(zero, axis))
     compare(np.argwhere(ours(zero)), np.argwhere(zero))
