@@ -15,7 +15,7 @@ from cuplug.array_api.functions import ArrayFunction
 # Module of this room -> what it has of the standard. It is imported when that is first used.
 _MODULES = {
     "conversion": "asarray from_dlpack",
-    "creation": "__array_namespace_info__ arange empty eye linspace tril triu",
+    "creation": "__array_namespace_info__ arange empty eye tril triu",
     "filled": "empty_like full full_like ones ones_like zeros zeros_like",
     "dtypes": "astype can_cast finfo iinfo isdtype result_type",
     "elementwise": """
@@ -42,18 +42,21 @@ _MODULES = {
 # What NumPy has beyond the standard.
 _MODULES |= {
     "beyond.comparisons": """
-        allclose argpartition argwhere array_equal array_equiv compress flatnonzero intersect1d
-        isclose isin partition piecewise select setdiff1d union1d unique
+        allclose argpartition argwhere array_equal array_equiv choose compress flatnonzero
+        intersect1d isclose isin partition piecewise select setdiff1d union1d unique
     """,
     "beyond.correlations": "average corrcoef cov ptp",
     "beyond.edits": """
         apply_along_axis delete diagflat dsplit extract fill_diagonal hsplit insert place
-        put_along_axis putmask resize rollaxis trim_zeros vsplit
+        put_along_axis putmask resize rollaxis trim_zeros vectorize vsplit
     """,
     "beyond.elementary": """
-        angle ediff1d fix iscomplex isneginf isposinf isreal lexsort ravel_multi_index
-        real_if_close setxor1d sinc tril_indices_from triu_indices_from unravel_index unwrap
-        vander
+        angle ediff1d fix iscomplex isneginf isposinf isreal lexsort packbits ravel_multi_index
+        real_if_close setxor1d sinc unpackbits unravel_index unwrap vander
+    """,
+    "beyond.grids": """
+        c_ diag_indices diag_indices_from indices ix_ mgrid ogrid r_ tri tril_indices
+        tril_indices_from triu_indices triu_indices_from
     """,
     "beyond.histograms": """
         bincount digitize histogram histogram2d histogram_bin_edges histogramdd
@@ -62,15 +65,17 @@ _MODULES |= {
         nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd
         nansum nanvar
     """,
-    "beyond.products": "dot einsum inner kron outer vdot",
+    "beyond.padding": "pad",
+    "beyond.polynomials": "poly polyadd polyfit polymul polysub polyval roots",
+    "beyond.products": "cross dot einsum inner kron outer vdot",
     "beyond.quantiles": """
         median nanmedian nanpercentile nanquantile percentile quantile
     """,
     "beyond.shaping": """
         append array_split atleast_1d atleast_2d atleast_3d column_stack diag diagonal dstack fliplr
-        flipud geomspace hstack identity logspace pad ravel rot90 split swapaxes trace vstack
+        flipud geomspace hstack identity linspace logspace ravel rot90 split swapaxes trace vstack
     """,
-    "beyond.signals": "convolve correlate gradient interp polyval trapezoid",
+    "beyond.signals": "convolve correlate gradient interp trapezoid",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
@@ -102,7 +107,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_elsewhere(name)}")
     module = import_module(f"{__name__}.{_HOMES[name]}")
     found = getattr(module, "CALLED", {}).get(name) or getattr(module, name)
-    public = found if isinstance(found, ArrayFunction) else ArrayFunction(found)
+    is_ready = isinstance(found, ArrayFunction) or not callable(found)
+    public = found if is_ready else ArrayFunction(found)
     return globals().setdefault(name, public)
 
 

@@ -152,7 +152,9 @@ def arange(
         wanted = to_dtype(dtype)
     n = _n_steps(*given, is_whole)
     counting = _numbering(wanted)
-    if counting is None:
+    if kind_of(wanted) == "bool" and n > 2:
+        raise TypeError(f"arange: dtype: got bool for {n} numbers, expected at most 2")
+    if counting is None or kind_of(wanted) == "bool":
         return astype(arange(start, stop, step, dtype="float64", device=device), wanted)
     result = empty(n, wanted, device)
     if n:

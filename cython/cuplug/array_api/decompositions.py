@@ -90,7 +90,9 @@ def matrices(name: str, argument: str, x: Any, is_square: bool = False) -> Array
         )
     if x.ndim < 2 or (is_square and x.shape[-1] != x.shape[-2]):
         wanted = "square matrices" if is_square else "matrices"
-        raise ValueError(f"linalg.{name}: {argument}: got shape {x.shape}, expected {wanted}")
+        raise np.linalg.LinAlgError(  # a ValueError
+            f"linalg.{name}: {argument}: got shape {x.shape}, expected {wanted}"
+        )
     found: Array = x
     return found
 

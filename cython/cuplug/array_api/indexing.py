@@ -82,7 +82,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         if hasattr(repeats, "__index__") and np.ndim(repeats) == 0:
             return repeated(x, integer("repeat: repeats", repeats), along)
         repeats = asarray(on_the_host("repeat: repeats", repeats, "integers"), device=x.device)
-    times = repeats
+    times = astype(repeats, "int64") if kind_of(repeats.dtype) == "bool" else repeats
     if kind_of(times.dtype) not in ("int", "uint"):
         raise TypeError(f"repeat: repeats: got {times.dtype}, expected integers")
     if times.size and int(min(times)) < 0:

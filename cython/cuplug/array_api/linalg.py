@@ -120,7 +120,7 @@ def _shape_of_matrices(name: str, x: Any, is_square: bool = False) -> None:
     checked(f"linalg.{name}", "x", x)
     if x.ndim < 2 or (is_square and x.shape[-1] != x.shape[-2]):
         wanted = "square matrices" if is_square else "matrices"
-        raise ValueError(f"linalg.{name}: x: got shape {x.shape}, expected {wanted}")
+        raise np.linalg.LinAlgError(f"linalg.{name}: x: got shape {x.shape}, expected {wanted}")
 
 
 def trace(x: Array, /, *, offset: int = 0, dtype: Any = None) -> Array:

@@ -70,7 +70,7 @@ _OPERANDS = (Array, *NUMBERS)
 # What is imported when it is first used: keys that need a copy, and functions of NumPy's.
 _LATER = {
     "indexing": "put_at put_converted take_at",
-    "beyond.numpy_attributes": "Flags Flat put",
+    "beyond.numpy_attributes": "Flags Flat byteswapped put within",
     "beyond.numpy_functions": "call_numpy",
     "beyond.numpy_ufuncs": "call_ufunc",
 }
@@ -183,6 +183,8 @@ def _rounding(dtype: str) -> Operator:
 def rounded(x: Array, decimals: int) -> Array:
     """Return each element rounded to so many decimals, halves to even."""
     n = integer("round: decimals", decimals)
+    if kind_of(x.dtype) == "bool":  # as NumPy's
+        x = in_dtype(x, np.dtype("float16"))
     if not n:
         return unary("round", x)
     if not -DECIMALS <= n <= DECIMALS:

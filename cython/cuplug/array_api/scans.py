@@ -69,10 +69,8 @@ def diff(
     prepend: Array | None = None,
     append: Array | None = None,
 ) -> Array:
-    """Return what each element is more than the one before it, n times over."""
+    """Return what each element is more than the one before it, n times over; of bools, whether."""
     along = axis_of("diff", axis, checked("diff", "x", x).ndim)
-    if kind_of(x.dtype) == "bool":
-        raise TypeError("diff: x: got bool, expected numbers")
     n = integer("diff: n", n)
     if n < 0:
         raise ValueError(f"diff: n: got {n}, expected 0 or more")
@@ -81,5 +79,5 @@ def diff(
     size = x.shape[along]
     for left in range(size - 1, max(size - n, 0) - 1, -1):
         ahead, behind = part_along(x, along, 1, left + 1), part_along(x, along, 0, left)
-        x = binary("subtract", ahead, behind)
+        x = binary("not_equal" if kind_of(x.dtype) == "bool" else "subtract", ahead, behind)
     return x

@@ -19,6 +19,7 @@ import cuplug
 import numpy
 import pytest
 from cuplug import array_api
+from cuplug.array_api.beyond import numpy_creation
 
 EXCLUDED = [
     line
@@ -31,7 +32,13 @@ NOT_MEANT = {
     "_index_32_bits": "CuPy's attribute `_index_32_bits`",
     "DummyObjectWithCudaArrayInterface": "memory of a GPU",
     "unexpected keyword argument 'blocking'": "CuPy's parameter `blocking`",
+    "argmax() got an unexpected keyword argument 'dtype'": "CuPy's parameter `dtype`",
+    "argmin() got an unexpected keyword argument 'dtype'": "CuPy's parameter `dtype`",
     "NotImplementedError not raised": "a limit of CuPy's",
+    "DID NOT RAISE NotImplementedError": "a limit of CuPy's",
+    "expected real numbers for": "complex numbers are not converted to real ones",
+    "Regex pattern did not match": "the words of an error",
+    "got structures of dtype": "structures are for kernels",
     "has no subclasses": "cuplug.Array has no subclasses",
     "'numpy.random._generator' has no attribute": "CuPy's random states",
     "got complex numbers, expected numbers that have an order": "complex numbers have no order",
@@ -39,6 +46,11 @@ NOT_MEANT = {
     "complex128, expected real numbers; use real": "complex numbers have no order",
     "expected a value in the range of": "integers beyond a dtype raise ValueError",
 }
+# Functions that make arrays, and the array that NumPy calls cuplug for.
+MADE, LIKE = numpy_creation.MADE, cuplug.empty(0)
+# Functions that make arrays, for which NumPy calls nobody.
+OWN = {"diag_indices", "geomspace", "indices", "linspace", "logspace", "tril_indices"}
+OWN |= {"triu_indices"}
 test = types.SimpleNamespace(is_running=False, absent=None)
 
 
@@ -114,7 +126,12 @@ class OfNumpy:
         functools.update_wrapper(self, function)
 
     def __call__(self, *args, **keywords):
-        found = ours(self.function(*args, **keywords))
+        function = self.function
+        if self.__name__ in MADE:
+            keywords["like"] = LIKE
+        elif self.__name__ in OWN:
+            function = getattr(array_api, self.__name__)
+        found = ours(function(*args, **keywords))
         many = found if isinstance(found, (tuple, list)) else (found,)
         if test.is_running and not any(isinstance(x, cuplug.Array) for x in (*many, *args)):
             Absent(f"cupy.{self.__name__} without arrays").used()
@@ -140,47 +157,6 @@ def ours(x):
         found = [ours(each) for each in x]
         return type(x)(*found) if hasattr(x, "_fields") else type(x)(found)
     return array_api.asarray(x) if isinstance(x, numpy.generic) else x
-
-
-def in_order(make):
-    """Return a function that creates arrays with NumPy's parameters."""
-
-    def call(shape, *given, order="C", **keywords):
-        values, given = given[: make is array_api.full], given[make is array_api.full :]
-        keywords = dict(zip(("dtype", "order"), given, strict=False)) | {"order": order} | keywords
-        shape = tuple(shape) if numpy.iterable(shape) else (shape,)
-        if keywords.pop("order") == "F":
-            return make(shape[::-1], *values, **keywords).transpose()
-        return make(shape, *values, **keywords)
-
-    return call
-
-
-def array(x, dtype=None, copy=True, order="K", ndmin=0):
-    found = array_api.asarray(x, dtype, copy=copy)
-    wanted = {"C": "c_contiguous", "F": "f_contiguous"}.get(order)
-    if wanted and not found.flags[wanted]:
-        found = found.copy(order)
-    return found[(None,) * max(0, ndmin - found.ndim)] if found.ndim < ndmin else found
-
-
-def asarray(x, dtype=None, order="K", copy=None):
-    return array(x, dtype, copy, order)
-
-
-def arange(start, stop=None, step=1, dtype=None):
-    return array_api.arange(start, stop, step, dtype=dtype)
-
-
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
-    if retstep or numpy.ndim(start) or numpy.ndim(stop) or axis:
-        raise TypeError("linspace: the standard has bounds without dimensions")
-    return array_api.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
-
-
-def eye(n, m=None, k=0, dtype=float, order="C"):
-    found = array_api.eye(n, m, k=k, dtype=dtype)
-    return found.copy(order) if order == "F" else found
 
 
 class Finder:
@@ -211,24 +187,14 @@ def module_of(*arrays):
 def use_as_cupy() -> None:
     """Install the modules `cupy` and `cupyx`."""
     sys.meta_path.insert(0, Finder())
-    created = ("empty", "full", "ones", "zeros")
     cupy = Space(
         "cupy",
         numpy,
         __path__=[f"{os.environ['CUPY']}/cupy"],
         ndarray=Array,
-        identity=array_api.identity,
-        array=array,
-        asarray=asarray,
-        asanyarray=asarray,
-        ascontiguousarray=functools.partial(array, copy=None, order="C", ndmin=1),
-        asfortranarray=functools.partial(array, copy=None, order="F", ndmin=1),
-        arange=arange,
-        linspace=linspace,
-        eye=eye,
         asnumpy=as_numpy,
         get_array_module=module_of,
-        **{name: in_order(getattr(array_api, name)) for name in created},
+        **{name: getattr(array_api, name) for name in ("c_", "mgrid", "ogrid", "r_", "vectorize")},
     )
     for name in ("linalg", "fft", "exceptions", "random", "lib", "polynomial"):
         setattr(cupy, name, Space(f"cupy.{name}", getattr(numpy, name), __path__=()))

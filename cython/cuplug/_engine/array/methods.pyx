@@ -87,9 +87,12 @@ cdef class Methods(Arithmetic):
         """The layout: `flags.c_contiguous`, `flags["F_CONTIGUOUS"]` and others."""
         return functions().Flags(self)
 
-    def put(self, indices, values):
-        """Write values, which are repeated if they are fewer, at positions in C order."""
-        functions().put(self, indices, values)
+    def put(self, indices, values, mode="raise"):
+        """Write values, which are repeated if they are fewer, at positions in C order.
+
+        Positions out of range wrap or are clipped with `mode` "wrap" or "clip".
+        """
+        functions().put(self, indices, values, mode)
 
     # ---- Each element ------------------------------------------------------------------------
 
@@ -102,6 +105,24 @@ cdef class Methods(Arithmetic):
     def imag(self):
         """The imaginary parts, as a view; zeros, of real numbers."""
         return functions().part(self, 1)
+
+    @real.setter
+    def real(self, values):
+        functions().part(self, 0)[...] = values
+
+    @imag.setter
+    def imag(self, values):
+        if self.dtype.kind != "c":
+            raise TypeError(f"cuplug.Array: imag: got {self.dtype}, expected complex numbers")
+        functions().part(self, 1)[...] = values
+
+    def conjugate(self):
+        """Return `conj`."""
+        return self.conj()
+
+    def byteswap(self, inplace=False):
+        """Return the elements with their bytes in the reverse order, in new memory or in place."""
+        return functions().byteswapped(self, inplace)
 
     def conj(self):
         """Return the complex conjugate of each element."""
@@ -126,8 +147,9 @@ cdef class Methods(Arithmetic):
         return standard().reshape(self.transpose(), turned, copy=copy).transpose()
 
     def ravel(self, order="C"):
-        """Return the elements, in C order or another one, in one dimension: a view if possible."""
-        return in_memory_order(self, order).reshape(-1, order=order)
+        """Return the elements, in C order or another one, as a contiguous line: a view if it is."""
+        line = in_memory_order(self, order).reshape(-1, order=order)
+        return line if line.flags.c_contiguous else functions().copied(line)
 
     def flatten(self, order="C"):
         """Return a copy of the elements, in C order or another one, in one dimension."""
@@ -135,7 +157,7 @@ cdef class Methods(Arithmetic):
 
     def squeeze(self, axis=None):
         """Return a view without dimensions of size 1, all of them by default."""
-        if axis is None:
+        if axis is None or (self.ndim == 0 and axis in (0, -1)):
             axis = tuple([k for k, n in enumerate(self.shape) if n == 1])
         return standard().squeeze(self, axis)
 
@@ -154,10 +176,21 @@ cdef class Methods(Arithmetic):
         """Return each element, or each part along a dimension, several times."""
         return standard().repeat(self, repeats, axis=axis)
 
-    def take(self, indices, axis=None):
-        """Return the elements at positions, counted in C order or along a dimension."""
-        whole = self.ravel() if axis is None else self
-        return standard().take(whole, standard().asarray(indices, device=self.device), axis=axis)
+    def take(self, indices, axis=None, out=None, mode="raise"):
+        """Return the elements at positions, counted in C order or along a dimension.
+
+        Positions out of range wrap or are clipped with `mode` "wrap" or "clip".
+        """
+        whole = self.ravel() if axis is None or (self.ndim == 0 and axis in (0, -1)) else self
+        places = standard().asarray(indices, device=self.device)
+        if mode != "raise":
+            n = whole.shape[functions().axis_of("take", axis or 0, whole.ndim)]
+            places = functions().within("take", places, n, mode)
+        return into(out, standard().take(whole, places, axis=axis))
+
+    def choose(self, choices, out=None, mode="raise"):
+        """Return elements of several arrays; each element is the number of one of these."""
+        return standard().choose(self, choices, out, mode)
 
     def diagonal(self, offset=0, axis1=0, axis2=1):
         """Return diagonals of two dimensions, as a view."""
@@ -171,10 +204,12 @@ cdef class Methods(Arithmetic):
 
     def sum(self, axis=None, dtype=None, out=None, keepdims=False):
         """Return the sum."""
+        dtype = dtype_for(self, dtype, out)
         return into(out, standard().sum(self, axis=axis, dtype=dtype, keepdims=keepdims))
 
     def prod(self, axis=None, dtype=None, out=None, keepdims=False):
         """Return the product."""
+        dtype = dtype_for(self, dtype, out)
         return into(out, standard().prod(self, axis=axis, dtype=dtype, keepdims=keepdims))
 
     def mean(self, axis=None, dtype=None, out=None, keepdims=False):
@@ -233,12 +268,12 @@ cdef class Methods(Arithmetic):
     def cumsum(self, axis=None, dtype=None, out=None):
         """Return the sums of the elements up to each one, in C order by default."""
         whole, axis = (self.ravel(), 0) if axis is None else (self, axis)
-        return into(out, standard().cumulative_sum(whole, axis=axis, dtype=dtype))
+        return into(out, as_out(standard().cumulative_sum(whole, axis=axis, dtype=dtype), out))
 
     def cumprod(self, axis=None, dtype=None, out=None):
         """Return the products of the elements up to each one, in C order by default."""
         whole, axis = (self.ravel(), 0) if axis is None else (self, axis)
-        return into(out, standard().cumulative_prod(whole, axis=axis, dtype=dtype))
+        return into(out, as_out(standard().cumulative_prod(whole, axis=axis, dtype=dtype), out))
 
     def sort(self, axis=-1, kind=None, *, descending=False, stable=True):
         """Put the elements in order, in place; NaN is larger than all numbers.
@@ -251,7 +286,7 @@ cdef class Methods(Arithmetic):
     def argsort(self, axis=-1, kind=None, *, descending=False, stable=True):
         """Return the positions of the elements in order, of equal ones the first one first."""
         check_kind("argsort", kind)
-        whole, along = (self.ravel(), 0) if axis is None else (self, axis)
+        whole, along = (self.ravel(), 0) if axis is None or self.ndim == 0 else (self, axis)
         return standard().argsort(whole, axis=along, descending=descending)
 
     def partition(self, kth, axis=-1):
@@ -315,6 +350,20 @@ cdef object converted(str function, object x, object dtype):
     result = x.astype(dtype, False)
     if result.dtype.kind in "biu":
         raise TypeError(f"{function}: dtype: got {result.dtype}, expected one of floats")
+    return result
+
+
+cdef object dtype_for(object x, object dtype, object out):
+    """What sums are computed in: the dtype of `out`, by default, which numbers fit into."""
+    if dtype is None and isinstance(out, Methods) and can_cast(x.dtype, out.dtype, "same_kind"):
+        return out.dtype
+    return dtype
+
+
+cdef object as_out(object result, object out):
+    """Integers as bools, for an array of these: sums are or, products are and."""
+    if isinstance(out, Methods) and out.dtype.kind == "b" and result.dtype.kind in "iu":
+        return result != 0
     return result
 
 

@@ -9,15 +9,17 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
-from cuplug.array_api.beyond.host_values import on_the_host
+from cuplug.array_api.beyond.host_values import on_the_host, together
+from cuplug.array_api.beyond.numpy_attributes import within
+from cuplug.array_api.beyond.outputs import into_out
 from cuplug.array_api.concatenation import concat, stack
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange
 from cuplug.array_api.dtypes import astype, checked, flag, promoted, result_type, sequence
 from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.filled import ones, zeros
-from cuplug.array_api.indexing import take
-from cuplug.array_api.manipulation import broadcast_shapes, moveaxis
+from cuplug.array_api.indexing import take, take_along_axis
+from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes, moveaxis
 from cuplug.array_api.scans import cumulative_sum, diff
 from cuplug.array_api.sorting import (
     argsort,
@@ -55,7 +57,7 @@ def isclose(
     a: Any, b: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Array:
     """Return whether |a - b| <= atol + rtol |b|, or both are equal; NaN, with `equal_nan`."""
-    a, b = _together("isclose", a, b)
+    a, b = together("isclose", a, b)
     if kind_of(b.dtype) in ("bool", "int", "uint"):
         b = astype(b, promoted(b.dtype, np.dtype("float64")))
     near = unary("abs", a - b) <= atol + rtol * unary("abs", b)
@@ -67,16 +69,6 @@ def _is_nan(x: Array) -> Array:
     return binary("not_equal", x, x)
 
 
-def _together(name: str, a: Any, b: Any) -> tuple[Array, Array]:
-    where_to = next((x.device for x in (a, b) if isinstance(x, Array)), None)
-    if where_to is None:
-        raise TypeError(f"{name}: got no cuplug.Array, expected one; use cuplug.asarray")
-    return (
-        a if isinstance(a, Array) else asarray(a, device=where_to),
-        b if isinstance(b, Array) else asarray(b, device=where_to),
-    )
-
-
 def allclose(
     a: Any, b: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> bool:
@@ -86,7 +78,7 @@ def allclose(
 
 def array_equal(a: Any, b: Any, /, equal_nan: bool = False) -> bool:
     """Return whether two arrays have one shape and equal elements; waits for a GPU."""
-    a, b = _together("array_equal", a, b)
+    a, b = together("array_equal", a, b)
     if a.shape != b.shape:
         return False
     same = binary("equal", a, b)
@@ -95,7 +87,7 @@ def array_equal(a: Any, b: Any, /, equal_nan: bool = False) -> bool:
 
 def array_equiv(a: Any, b: Any, /) -> bool:
     """Return whether two arrays can be broadcast and have equal elements; waits for a GPU."""
-    a, b = _together("array_equiv", a, b)
+    a, b = together("array_equiv", a, b)
     try:
         shape = broadcast_shapes(a.shape, b.shape)
     except ValueError:
@@ -166,15 +158,27 @@ def union1d(x1: Array, x2: Array, /) -> Array:
     return unique_values(concat([x1, x2], axis=None))
 
 
-def intersect1d(x1: Array, x2: Array, /) -> Array:
-    """Return the elements that are in both arrays, in order."""
-    own = unique_values(x1)
-    return own[isin(own, x2)]
+def intersect1d(
+    x1: Array, x2: Array, /, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
+    """Return the elements that are in both arrays, in order; optionally where they are in each."""
+    dtype = result_type(checked("intersect1d", "x1", x1), checked("intersect1d", "x2", x2))
+    first, second = (astype(reshape(x, (-1,)), dtype, copy=False) for x in (x1, x2))
+    if not return_indices:
+        own = unique_values(first)
+        return own[isin(own, second)]
+    (own, at, _, _), (others, there, _, _) = unique_all(first), unique_all(second)
+    is_shared = isin(own, others)
+    values = own[is_shared]
+    return values, at[is_shared], take(there, searchsorted(others, values))
 
 
-def setdiff1d(x1: Array, x2: Array, /) -> Array:
-    """Return the elements of one array that are not in another, in order."""
-    own = unique_values(x1)
+def setdiff1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
+    """Return the elements of one array that are not in another, in order.
+
+    With `assume_unique`, in the order and as often as they are in the array.
+    """
+    own = reshape(x1, (-1,)) if assume_unique else unique_values(x1)
     return own[isin(own, x2, invert=True)]
 
 
@@ -229,6 +233,28 @@ def select(condlist: Any, choicelist: Any, /, default: Any = 0) -> Array:
         default = where(condition, choice, default)
     found: Array = default
     return found
+
+
+def choose(a: Array, choices: Any, /, out: Array | None = None, mode: str = "raise") -> Array:
+    """Return elements of several arrays; each element of `a` is the number of one of these.
+
+    Numbers out of range raise ValueError, which waits for a GPU; with `mode` "wrap" or "clip" they
+    stand for others.
+    """
+    given = (
+        choices if isinstance(choices, Array) else sequence("choose: choices", choices, "arrays")
+    )
+    if not checked("choose", "a", a).ndim and not len(given):
+        raise ValueError("choose: choices: got none, expected at least one")
+    if kind_of(a.dtype) not in ("bool", "int", "uint"):
+        raise TypeError(f"choose: a: got {a.dtype}, expected integers")
+    numbers, *arrays = broadcast_arrays(*together("choose", a, *given))
+    numbers = within("choose", astype(numbers, "int64"), len(arrays), mode)
+    if mode == "raise" and bool(is_any((numbers < 0) | (numbers >= len(arrays)))):
+        raise ValueError(f"choose: a: got a number out of range, expected 0 <= a < {len(arrays)}")
+    dtype = result_type(*arrays)
+    both = stack([astype(x, dtype, copy=False) for x in arrays])
+    return into_out(reshape(take_along_axis(both, numbers[None], axis=0), numbers.shape), out)
 
 
 def piecewise(x: Array, condlist: Any, funclist: Any, /) -> Array:

@@ -13,7 +13,7 @@ from cuplug.array_api.beyond.host_values import on_the_host
 from cuplug.array_api.beyond.numpy_attributes import put, repeated
 from cuplug.array_api.beyond.shaping import diag, split
 from cuplug.array_api.concatenation import concat, stack
-from cuplug.array_api.conversion import asarray
+from cuplug.array_api.conversion import asarray, gpu_in
 from cuplug.array_api.creation import arange, elements_of
 from cuplug.array_api.dtypes import astype, checked
 from cuplug.array_api.filled import zeros
@@ -137,7 +137,13 @@ def extract(condition: Any, x: Array, /) -> Array:
 
 def place(x: Array, /, mask: Any, vals: Any) -> None:
     """Write values, from the first one again if they are too few, where a mask is true."""
-    put(x, flatnonzero(asarray(mask, device=checked("place", "x", x).device)), vals)
+    chosen = asarray(mask, device=checked("place", "x", x).device)
+    if chosen.size != x.size:
+        raise ValueError(f"place: mask: got shape {chosen.shape}, expected {x.shape} (as x)")
+    places, given = flatnonzero(chosen), elements_of(x, vals)
+    if places.size and not given.size:
+        raise ValueError("place: vals: got none, expected at least one")
+    put(x, places, given)
 
 
 def putmask(x: Array, /, mask: Any, values: Any) -> None:
@@ -196,6 +202,44 @@ def fill_diagonal(x: Array, /, val: Any, wrap: bool = False) -> None:
 def diagflat(x: Array, /, k: int = 0) -> Array:
     """Return a matrix with the elements, in C order, on a diagonal."""
     return diag(reshape(checked("diagflat", "x", x), (-1,)), k)
+
+
+class vectorize:
+    """A function of single numbers as one of arrays, which is called for each element.
+
+    It is NumPy's, for arrays in host memory. `cuplug.fuse` compiles functions of arrays, for a GPU,
+    too.
+
+    Parameters
+    ----------
+    pyfunc : callable
+    otypes, doc, excluded, cache, signature
+        As of `numpy.vectorize`.
+
+    Examples
+    --------
+    >>> from cuplug import array_api as xp
+    >>> x = xp.asarray([3, 4], device="cpu")
+    >>> xp.vectorize(lambda a, b: max(a, b))(x, 3.5)
+    Array([3.5, 4. ], dtype=float64, device='cpu')
+    """
+
+    def __init__(self, pyfunc: Any, *args: Any, **keywords: Any) -> None:
+        if not callable(pyfunc):
+            raise TypeError(f"vectorize: pyfunc: got {pyfunc!r:.60}, expected a function")
+        self.pyfunc, self._by_numpy = pyfunc, np.vectorize(pyfunc, *args, **keywords)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if gpu_in([*args, *keywords.values()], 1) is not None:
+            raise TypeError("vectorize: got an array in GPU memory, expected host memory; use fuse")
+        own, named = (
+            [x.numpy() if isinstance(x, Array) else x for x in given]
+            for given in (args, keywords.values())
+        )
+        found = self._by_numpy(*own, **dict(zip(keywords, named, strict=True)))
+        if isinstance(found, tuple):
+            return tuple(asarray(x, device="cpu") for x in found)
+        return asarray(found, device="cpu")
 
 
 def apply_along_axis(func1d: Any, axis: int, x: Array, /, *args: Any, **keywords: Any) -> Array:

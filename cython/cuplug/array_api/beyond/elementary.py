@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,17 @@ from cuplug.array_api.beyond.comparisons import unique
 from cuplug.array_api.beyond.host_values import number, several
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.creation import arange, tril, triu
+from cuplug.array_api.creation import arange
 from cuplug.array_api.dtypes import astype, checked, integer, result_type
 from cuplug.array_api.elementwise import CALLED, binary, unary
-from cuplug.array_api.filled import full, ones, zeros
+from cuplug.array_api.filled import full, zeros
 from cuplug.array_api.indexing import take, take_along_axis
+from cuplug.array_api.manipulation import moveaxis
 from cuplug.array_api.scans import cumulative_sum, diff
-from cuplug.array_api.sorting import argsort, nonzero, sort, where
+from cuplug.array_api.sorting import argsort, sort, where
 from cuplug.array_api.statistical import all as is_all
 from cuplug.array_api.statistical import any as is_any
+from cuplug.array_api.statistical import sum
 from cuplug.array_api.views import axis_of, flip, reshape
 
 
@@ -49,7 +52,8 @@ def sinc(x: Array, /) -> Array:
 
 def fix(x: Array, /) -> Array:
     """Return numbers without their fractions; `trunc` is the standard's name."""
-    return unary("trunc", checked("fix", "x", x))
+    is_bool = kind_of(checked("fix", "x", x).dtype) == "bool"
+    return x.copy() if is_bool else unary("trunc", x)
 
 
 def _parts(name: str, x: Any) -> tuple[Array, Array | None]:
@@ -132,6 +136,62 @@ def vander(x: Array, /, N: int | None = None, increasing: bool = False) -> Array
     return found
 
 
+# ---- Bits ----------------------------------------------------------------------------------------
+
+
+def packbits(x: Array, /, axis: int | None = None, bitorder: str = "big") -> Array:
+    """Return bytes, each of whose bits says whether one of eight elements is not 0.
+
+    The first element is the highest bit, or the lowest one with `bitorder` "little".
+    """
+    if kind_of(checked("packbits", "x", x).dtype) not in ("bool", "int", "uint"):
+        raise TypeError(f"packbits: x: got {x.dtype}, expected integers or bools")
+    line, along, weights = _bits("packbits", x, axis, bitorder)
+    bits = moveaxis(binary("not_equal", line, 0), along, -1)
+    rest = -bits.shape[-1] % 8
+    if rest:
+        bits = concat(
+            [bits, zeros((*bits.shape[:-1], rest), dtype="bool", device=x.device)], axis=-1
+        )
+    bits = astype(reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8)), "uint8")
+    return moveaxis(sum(bits * weights, axis=-1, dtype="uint8"), -1, along)
+
+
+def unpackbits(
+    x: Array, /, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Array:
+    """Return the bits of bytes, of each the highest first, or the lowest with "little".
+
+    `count` is how many are returned: those beyond the bytes are 0; below 0, how many are left out.
+    """
+    if checked("unpackbits", "x", x).dtype != np.uint8:
+        raise TypeError(f"unpackbits: x: got {x.dtype}, expected uint8")
+    line, along, weights = _bits("unpackbits", x, axis, bitorder)
+    parts = moveaxis(line, along, -1)
+    bits = binary("not_equal", parts[..., None] & weights, 0)
+    bits = reshape(astype(bits, "uint8"), (*parts.shape[:-1], 8 * parts.shape[-1]))
+    n = bits.shape[-1]
+    if count is not None:
+        wanted = integer("unpackbits: count", count)
+        if wanted < -n:
+            raise ValueError(f"unpackbits: count: got {wanted}, expected at least {-n}")
+        wanted = wanted if wanted >= 0 else n + wanted
+        more = zeros((*bits.shape[:-1], max(wanted - n, 0)), dtype="uint8", device=x.device)
+        bits = concat([bits[..., :wanted], more], axis=-1)
+    return moveaxis(bits, -1, along)
+
+
+def _bits(name: str, x: Array, axis: int | None, bitorder: str) -> tuple[Array, int, Array]:
+    """Return the elements, the dimension of which bits are, and the weights of bits in a byte."""
+    if bitorder not in ("big", "little"):
+        raise ValueError(f'{name}: bitorder: got {bitorder!r:.60}, expected "big" or "little"')
+    line = reshape(x, (-1,)) if axis is None else x
+    weights = 1 << np.arange(8, dtype=np.uint8)
+    given = weights if bitorder == "little" else weights[::-1].copy()
+    along = axis_of(name, 0 if axis is None else axis, line.ndim)
+    return line, along, asarray(given, device=x.device)
+
+
 # ---- Order and sets ------------------------------------------------------------------------------
 
 
@@ -179,27 +239,12 @@ def ediff1d(x: Array, /, to_end: Any = None, to_begin: Any = None) -> Array:
 # ---- Positions -----------------------------------------------------------------------------------
 
 
-def tril_indices_from(x: Array, /, k: int = 0) -> Any:
-    """Return the positions of the elements of a matrix's lower triangle."""
-    return nonzero(tril(_mask_of_matrix("tril_indices_from", x), k=k))
-
-
-def triu_indices_from(x: Array, /, k: int = 0) -> Any:
-    """Return the positions of the elements of a matrix's upper triangle."""
-    return nonzero(triu(_mask_of_matrix("triu_indices_from", x), k=k))
-
-
-def _mask_of_matrix(name: str, x: Any) -> Array:
-    if checked(name, "x", x).ndim != 2:
-        raise ValueError(f"{name}: x: got {x.ndim} dimensions, expected 2")
-    return ones(x.shape, dtype="uint8", device=x.device)
-
-
-def unravel_index(indices: Array, /, shape: Any, order: str = "C") -> tuple[Array, ...]:
+def unravel_index(indices: Array, /, shape: Any, order: str | None = "C") -> tuple[Array, ...]:
     """Return positions along each dimension of a shape; waits for a GPU, to check them."""
     places = checked("unravel_index", "indices", indices)
     if kind_of(places.dtype) not in ("int", "uint"):
         raise TypeError(f"unravel_index: indices: got {places.dtype}, expected integers")
+    order = "C" if order is None else order
     sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if order not in ("C", "F"):
         raise ValueError(f'unravel_index: order: got {order!r}, expected "C" or "F"')
@@ -213,13 +258,17 @@ def unravel_index(indices: Array, /, shape: Any, order: str = "C") -> tuple[Arra
     return tuple(found if order == "F" else reversed(found))
 
 
-def ravel_multi_index(multi_index: Any, /, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+def ravel_multi_index(
+    multi_index: Any, /, dims: Any, mode: Any = "raise", order: str | None = "C"
+) -> Any:
     """Return positions in C or Fortran order; `mode` is "raise", which waits for a GPU, "wrap" or
     "clip", or one for each dimension.
     """
     named = "ravel_multi_index: dims"
     sizes = [dims] if isinstance(dims, (int, np.integer)) else several(named, dims)
     sizes = [integer(named, size) for size in sizes]
+    if math.prod(sizes) >= 1 << 63:
+        raise ValueError(f"{named}: got {sizes}, expected a product below 2**63")
     modes = [mode] * len(sizes)
     if not isinstance(mode, str):
         modes = [str(each) for each in several("ravel_multi_index: mode", mode)]
@@ -229,6 +278,7 @@ def ravel_multi_index(multi_index: Any, /, dims: Any, mode: Any = "raise", order
             f"ravel_multi_index: got {len(given)} positions and {len(modes)} modes, "
             f"expected {len(sizes)} (as dims)"
         )
+    order = "C" if order is None else order
     if order not in ("C", "F") or not all(each in ("raise", "wrap", "clip") for each in modes):
         raise ValueError(
             f"ravel_multi_index: got mode {mode!r:.60} and order {order!r:.60}, expected the modes "
@@ -239,7 +289,7 @@ def ravel_multi_index(multi_index: Any, /, dims: Any, mode: Any = "raise", order
     pairs = [*zip(given, sizes, modes, strict=True)]
     for places, size, each in pairs if order == "F" else reversed(pairs):
         places = checked("ravel_multi_index", "multi_index", places)
-        if kind_of(places.dtype) not in ("int", "uint"):
+        if kind_of(places.dtype) not in ("bool", "int", "uint"):
             raise TypeError(f"ravel_multi_index: got {places.dtype}, expected integers")
         if each == "raise" and bool(is_any((places < 0) | (places >= size))):
             raise ValueError(

@@ -19,7 +19,6 @@ from cuplug.array_api.indexing import take
 from cuplug.array_api.scans import cumulative_sum, diff
 from cuplug.array_api.sorting import argsort, searchsorted, sort, where
 from cuplug.array_api.statistical import all as is_all
-from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import max, min, sum
 from cuplug.array_api.views import reshape
 
@@ -146,9 +145,11 @@ def digitize(x: Array, /, bins: Any, right: bool = False) -> Array:
     edges = asarray(bins, device=checked("digitize", "x", x).device)
     if edges.ndim != 1:
         raise ValueError(f"digitize: bins: got shape {edges.shape}, expected one dimension")
-    is_falling = edges.size > 1 and bool(edges[0] > edges[-1])
+    host = edges.numpy()
+    others = host[1:][host[1:] != host[:1]]
+    is_falling = bool(others.size) and not host[0] < others[0]
     ordered = edges[::-1] if is_falling else edges
-    if bool(is_any(ordered[1:] < ordered[:-1])):
+    if (host[1:] > host[:-1] if is_falling else host[1:] < host[:-1]).any():
         raise ValueError("digitize: bins: got edges out of order, expected sorted ones")
     found = searchsorted(ordered, x, side="left" if right else "right")
     return edges.size - found if is_falling else found

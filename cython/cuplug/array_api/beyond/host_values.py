@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cuplug._engine.array.array import Array
+from cuplug.array_api.conversion import asarray
 
 _KINDS = {"integers": "iu", "real numbers": "biuf", "numbers": "biufc"}
 
@@ -22,6 +23,14 @@ def on_the_host(what: str, value: Any, wanted: str) -> np.ndarray[Any, Any]:
     if found.dtype.kind in _KINDS[wanted] or not found.size:
         return found
     raise TypeError(f"{what}: got {value!r:.60}, expected {wanted}")
+
+
+def together(name: str, *values: Any) -> list[Array]:
+    """Return arguments, of which one is an array at least, as arrays on its device."""
+    where_to = next((x.device for x in values if isinstance(x, Array)), None)
+    if where_to is None:
+        raise TypeError(f"{name}: got no cuplug.Array, expected one; use cuplug.asarray")
+    return [x if isinstance(x, Array) else asarray(x, device=where_to) for x in values]
 
 
 def several(what: str, value: Any) -> list[Any]:

@@ -9,14 +9,13 @@ from typing import Any
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
 from cuplug.array_api.beyond.host_values import number
+from cuplug.array_api.beyond.outputs import into_out
 from cuplug.array_api.dtypes import astype, checked, finfo
 from cuplug.array_api.elementwise import binary, unary
-from cuplug.array_api.scans import cumulative_prod, cumulative_sum
 from cuplug.array_api.sorting import argmax, argmin, where
 from cuplug.array_api.statistical import all as is_all
 from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import count_nonzero, max, mean, min, prod, sum, var
-from cuplug.array_api.views import reshape
 
 
 def has_nan(name: str, x: Any) -> bool:
@@ -38,26 +37,55 @@ def _count(x: Array, axis: Any, keepdims: bool) -> Array:
     return astype(n, unary("real", x).dtype)
 
 
-def nansum(x: Array, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+def nansum(
+    x: Array,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Array | None = None,
+    keepdims: bool = False,
+) -> Array:
     """Return the sum of the elements that are not NaN."""
-    return sum(_filled("nansum", x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
+    found = sum(_filled("nansum", x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
+    return into_out(found, out)
 
 
-def nanprod(x: Array, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+def nanprod(
+    x: Array,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Array | None = None,
+    keepdims: bool = False,
+) -> Array:
     """Return the product of the elements that are not NaN."""
-    return prod(_filled("nanprod", x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
+    found = prod(_filled("nanprod", x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
+    return into_out(found, out)
 
 
-def nanmean(x: Array, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+def nanmean(
+    x: Array,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Array | None = None,
+    keepdims: bool = False,
+) -> Array:
     """Return the mean of the elements that are not NaN; NaN if all are."""
     x = x if dtype is None else astype(checked("nanmean", "x", x), dtype, copy=False)
     if not has_nan("nanmean", x):
-        return mean(x, axis=axis, keepdims=keepdims)
-    return nansum(x, axis, keepdims=keepdims) / _count(x, axis, keepdims)
+        return into_out(mean(x, axis=axis, keepdims=keepdims), out)
+    return into_out(nansum(x, axis, keepdims=keepdims) / _count(x, axis, keepdims), out)
 
 
 def nanvar(
-    x: Array, /, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
+    x: Array,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Array | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
 ) -> Array:
     """Return the variance of the elements that are not NaN, of n - ddof degrees of freedom.
 
@@ -65,30 +93,40 @@ def nanvar(
     """
     x = x if dtype is None else astype(checked("nanvar", "x", x), dtype, copy=False)
     if not has_nan("nanvar", x):
-        return var(x, axis=axis, correction=ddof, keepdims=keepdims)
+        return into_out(var(x, axis=axis, correction=ddof, keepdims=keepdims), out)
     ddof = number("nanvar: ddof", ddof)
     distance = unary("abs", x - nanmean(x, axis, keepdims=True))
     left = _count(x, axis, keepdims) - ddof
     spread = nansum(distance * distance, axis, keepdims=keepdims) / left
-    found: Array = where(left > 0, spread, math.nan)
-    return found
+    return into_out(where(left > 0, spread, math.nan), out)
 
 
 def nanstd(
-    x: Array, /, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False
+    x: Array,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Array | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
 ) -> Array:
     """Return the square root of `nanvar`."""
-    return unary("sqrt", nanvar(x, axis, dtype, ddof=ddof, keepdims=keepdims))
+    found = unary("sqrt", nanvar(x, axis, dtype, ddof=ddof, keepdims=keepdims))
+    return into_out(found, out)
 
 
-def nanmax(x: Array, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def nanmax(
+    x: Array, /, axis: Any = None, out: Array | None = None, keepdims: bool = False
+) -> Array:
     """Return the greatest element that is not NaN; NaN if all are."""
-    return _extreme("nanmax", max, -math.inf, x, axis, keepdims)
+    return into_out(_extreme("nanmax", max, -math.inf, x, axis, keepdims), out)
 
 
-def nanmin(x: Array, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def nanmin(
+    x: Array, /, axis: Any = None, out: Array | None = None, keepdims: bool = False
+) -> Array:
     """Return the least element that is not NaN; NaN if all are."""
-    return _extreme("nanmin", min, math.inf, x, axis, keepdims)
+    return into_out(_extreme("nanmin", min, math.inf, x, axis, keepdims), out)
 
 
 def _extreme(name: str, of: Any, rest: float, x: Any, axis: Any, keepdims: bool) -> Array:
@@ -98,14 +136,18 @@ def _extreme(name: str, of: Any, rest: float, x: Any, axis: Any, keepdims: bool)
     return found
 
 
-def nanargmax(x: Array, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+def nanargmax(
+    x: Array, /, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
+) -> Array:
     """Return the position of the greatest element that is not NaN; waits for a GPU."""
-    return _place("nanargmax", argmax, -math.inf, x, axis, keepdims)
+    return into_out(_place("nanargmax", argmax, -math.inf, x, axis, keepdims), out)
 
 
-def nanargmin(x: Array, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+def nanargmin(
+    x: Array, /, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
+) -> Array:
     """Return the position of the least element that is not NaN; waits for a GPU."""
-    return _place("nanargmin", argmin, math.inf, x, axis, keepdims)
+    return into_out(_place("nanargmin", argmin, math.inf, x, axis, keepdims), out)
 
 
 def _place(name: str, of: Any, rest: float, x: Any, axis: Any, keepdims: bool) -> Array:
@@ -115,18 +157,18 @@ def _place(name: str, of: Any, rest: float, x: Any, axis: Any, keepdims: bool) -
     return found
 
 
-def nancumsum(x: Array, /, axis: int | None = None, dtype: Any = None) -> Array:
+def nancumsum(
+    x: Array, /, axis: int | None = None, dtype: Any = None, out: Array | None = None
+) -> Array:
     """Return the sums of the elements up to each one, NaN as 0; in C order by default."""
-    filled = _filled("nancumsum", x, 0)
-    whole = reshape(filled, (-1,)) if axis is None else filled
-    return cumulative_sum(whole, axis=axis, dtype=dtype)
+    return _filled("nancumsum", x, 0).cumsum(axis, dtype, out)
 
 
-def nancumprod(x: Array, /, axis: int | None = None, dtype: Any = None) -> Array:
+def nancumprod(
+    x: Array, /, axis: int | None = None, dtype: Any = None, out: Array | None = None
+) -> Array:
     """Return the products of the elements up to each one, NaN as 1; in C order by default."""
-    filled = _filled("nancumprod", x, 1)
-    whole = reshape(filled, (-1,)) if axis is None else filled
-    return cumulative_prod(whole, axis=axis, dtype=dtype)
+    return _filled("nancumprod", x, 1).cumprod(axis, dtype, out)
 
 
 def nan_to_num(
@@ -154,6 +196,8 @@ def nan_to_num(
         least = limits.min if neginf is None else neginf
         found = where(binary("equal", x, math.inf), most, _filled("nan_to_num", x, nan))
         found = where(binary("equal", x, -math.inf), least, found)
+    if found.shape != x.shape:
+        raise ValueError(f"nan_to_num: got numbers of shape {found.shape}, expected {x.shape}")
     if copy:
         result: Array = found.copy() if found is x else found
         return result

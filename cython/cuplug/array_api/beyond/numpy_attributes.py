@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attributes `flat` and `flags` of arrays, and the method `put`."""
+"""The attributes `flat` and `flags` of arrays, and the method `put`; positions out of range."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, elements_of
+from cuplug.array_api.dtypes import astype
+from cuplug.array_api.elementwise import binary, clip
 from cuplug.array_api.indexing import take
 from cuplug.array_api.views import is_in_order, reshape
 
@@ -44,12 +46,21 @@ class Flags:
     """The layout of an array, by attributes and by NumPy's keys."""
 
     def __init__(self, x: Array) -> None:
-        self.c_contiguous = self.contiguous = is_in_order(x)
-        self.f_contiguous = self.fortran = is_in_order(x.transpose())
-        self.forc = self.c_contiguous or self.f_contiguous
-        self.fnc = self.f_contiguous and not self.c_contiguous
-        self.owndata = x.base is None
-        self.writeable = self.aligned = True
+        in_order, in_reverse = is_in_order(x), is_in_order(x.transpose())
+        vars(self).update(
+            c_contiguous=in_order,
+            contiguous=in_order,
+            f_contiguous=in_reverse,
+            fortran=in_reverse,
+            forc=in_order or in_reverse,
+            fnc=in_reverse and not in_order,
+            owndata=x.base is None,
+            writeable=True,
+            aligned=True,
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"flags: {name}: got an assignment, expected none (read-only)")
 
     def __getitem__(self, key: str) -> bool:
         name = {"C": "c_contiguous", "F": "f_contiguous", "W": "writeable"}.get(key, key.lower())
@@ -62,17 +73,61 @@ class Flags:
         return "\n".join(f"{name.upper()} : {value}" for name, value in vars(self).items())
 
 
+def memory_order(x: Any, order: Any, ndim: int, name: str) -> list[int]:
+    """Return dimensions from the outermost in memory on, of a new array as NumPy's `order` has it.
+
+    x is an array that "A" and "K" refer to, of cuplug or NumPy.
+    """
+    wanted = order.upper() if isinstance(order, str) else order
+    if wanted not in ("C", "F", "A", "K", None):
+        raise ValueError(f"{name}: order: got {order!r:.60}, expected 'C', 'F', 'A' or 'K'")
+    is_reversed = x.flags.f_contiguous and not x.flags.c_contiguous
+    if wanted == "F" or (wanted == "A" and is_reversed):
+        return [*reversed(range(ndim))]
+    if wanted in ("C", "A") or x.ndim != ndim or x.flags.c_contiguous:
+        return [*range(ndim)]
+    return sorted(range(ndim), key=lambda k: -abs(x.strides[k]))
+
+
 def repeated(values: Array, n: int) -> Array:
     """Return n elements of an array in C order, which begins again at its end."""
     line = reshape(values, (-1,))
     return line if line.size == n else take(line, arange(n, device=line.device) % line.size)
 
 
-def put(x: Array, indices: Any, values: Any) -> None:
+def byteswapped(x: Array, inplace: bool) -> Array:
+    """Return the elements with their bytes in reverse order, of complex numbers each part's."""
+    n_bytes = x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1)
+    parts = reshape(reshape(x.copy(), (-1,)).view("uint8"), (-1, n_bytes))
+    turned = reshape(parts[:, ::-1].copy(), (-1,)).view(x.dtype)
+    found: Array = reshape(turned, x.shape)
+    if inplace:
+        x[...] = found
+        return x
+    return found
+
+
+def within(name: str, places: Array, n: int, mode: Any) -> Array:
+    """Return positions of n elements; those that are out of range as `mode` says.
+
+    With "raise" they stay as they are, and whoever uses them raises IndexError.
+    """
+    mode = mode.lower() if isinstance(mode, str) else mode
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f'{name}: mode: got {mode!r:.60}, expected "raise", "wrap" or "clip"')
+    if mode == "raise":
+        return places
+    if not n:
+        raise IndexError(f"{name}: got no elements, expected at least one")
+    if mode == "wrap":
+        return binary("remainder", astype(places, "int64", copy=False), n)
+    clipped: Array = clip(astype(places, "int64", copy=False), 0, n - 1)
+    return clipped
+
+
+def put(x: Array, indices: Any, values: Any, mode: str = "raise") -> None:
     """Write values, repeated if they are fewer, at positions in C order."""
-    places = reshape(asarray(indices, device=x.device), (-1,))
+    places = within("put", reshape(asarray(indices, device=x.device), (-1,)), x.size, mode)
     given = reshape(elements_of(x, values), (-1,))
-    if places.size and not given.size:
-        raise ValueError("put: values: got none, expected at least one")
-    if places.size:
+    if places.size and given.size:
         Flat(x)[places] = repeated(given, places.size)

@@ -15,9 +15,10 @@ from cuplug._engine.array.promotion import kind_of
 from cuplug._source.expressions.functions import named
 from cuplug.array_api.beyond import numpy_creation, numpy_linalg
 from cuplug.array_api.beyond.host_values import on_the_host
+from cuplug.array_api.beyond.numpy_attributes import memory_order
 from cuplug.array_api.beyond.outputs import into_out
 from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
-from cuplug.array_api.views import axes_of
+from cuplug.array_api.views import axes_of, shape_of
 
 standard = import_module("cuplug.array_api")
 
@@ -36,7 +37,7 @@ _BY_ATTRIBUTES = {
     *("real", "shape", "size"),
 }
 # They are called with `like=`.
-_CREATING = {*numpy_creation.__all__}
+_CREATING = numpy_creation.MADE
 # It writes elements of the host to files, or compares addresses.
 _OF_THE_HOST = {"save", "savetxt", "savez", "savez_compressed"}
 _OF_THE_HOST |= {"may_share_memory", "shares_memory"}
@@ -68,8 +69,10 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -
     if where is True:
         dst[...] = src
         return
-    chosen = asarray(where, dtype="bool", device=dst.device)
-    chosen = standard.broadcast_to(chosen, dst.shape)
+    chosen = asarray(where, device=dst.device)
+    if chosen.ndim and kind_of(chosen.dtype) != "bool":
+        raise TypeError(f"numpy.copyto: where: got {chosen.dtype}, expected bool")
+    chosen = standard.broadcast_to(chosen != 0, dst.shape)
     values = standard.broadcast_to(standard.astype(src, dst.dtype, copy=False), dst.shape)
     dst[...] = standard.where(chosen, values, dst)
 
@@ -131,7 +134,43 @@ def _roll(a: Array, shift: Any, axis: Any = None) -> Array:
     return standard.roll(a, tuple(n for n, _ in pairs), axis=tuple(k for _, k in pairs))
 
 
+def _diff(a: Array, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Array:
+    along = axes_of("numpy.diff", axis, a.ndim)[0]
+    ends = []
+    for end in (prepend, append):
+        part = None if end is None or end is np._NoValue else asarray(end, device=a.device)
+        if part is not None and not part.ndim:
+            shape = (*a.shape[:along], 1, *a.shape[along + 1 :])
+            part = standard.broadcast_to(part, shape)
+        ends.append(part)
+    found: Array = standard.diff(a, n=n, axis=along, prepend=ends[0], append=ends[1])
+    return found
+
+
+def _sort(a: Array, axis: Any = -1, kind: Any = None, order: Any = None, **keywords: Any) -> Any:
+    found = a.flatten() if axis is None else a.copy()
+    found.sort(axis=0 if axis is None else axis, kind=kind, **keywords)
+    return found
+
+
+def _argwhere(a: Array) -> Array:
+    if a.ndim:
+        return standard.argwhere(a)  # type: ignore[no-any-return]
+    found: Array = standard.zeros((int(bool(a)), 0), dtype="int64", device=a.device)
+    return found
+
+
+def _take_along_axis(arr: Array, indices: Array, axis: Any = -1) -> Array:
+    if axis is None:
+        arr, axis = standard.reshape(arr, (-1,)), 0
+    return standard.take_along_axis(arr, indices, axis=axis)  # type: ignore[no-any-return]
+
+
 _ADAPTED: dict[str, Any] = {
+    "numpy.argwhere": _argwhere,
+    "numpy.diff": _diff,
+    "numpy.sort": _sort,
+    "numpy.take_along_axis": _take_along_axis,
     "numpy.copy": lambda a, order="C", subok=False: a.copy(order),
     "numpy.copyto": _copyto,
     "numpy.concatenate": _joining("concat"),
@@ -160,9 +199,9 @@ def call_numpy(array: Array, function: Any, types: Any, args: Any, keywords: Any
         return NotImplemented
     name = function.__name__
     if name in _CREATING and function.__module__ == "numpy":
-        return getattr(numpy_creation, name)(array.device, *args, **keywords)
+        return _CREATING[name](array.device, *args, **keywords)
     if name.endswith("_like"):
-        return _new_like(name.removesuffix("_like"), *args, **keywords)
+        return _new_like(function, args, keywords)
     own = _own(function)
     if own is not None:
         if own is not _copyto:
@@ -226,7 +265,7 @@ def _own(function: Any) -> Any:
     name = named(name) if room == "numpy" else name
     if (
         space is None
-        or name in _METHODS.keys() | _BY_ATTRIBUTES | _CREATING
+        or name in _METHODS.keys() | _BY_ATTRIBUTES | _CREATING.keys()
         or name not in space.__all__
     ):
         return None
@@ -253,8 +292,11 @@ def _bound(own: Any, function: Any, args: Any, keywords: Any) -> Any:
         == inspect.Parameter.VAR_POSITIONAL
     ):
         return own(*args, **keywords)
+    out = given.arguments.get("out") if "out" not in inspect.signature(own).parameters else None
+    names = [name for name in names if name != "out" or out is None]
     values = [given.arguments[name] for name in names]
-    return own(*values[:n], **dict(zip(names[n:], values[n:], strict=True)))
+    found = own(*values[:n], **dict(zip(names[n:], values[n:], strict=True)))
+    return into_out(found, out)
 
 
 def _as_ours(args: Any, keywords: Any) -> Any:
@@ -270,14 +312,27 @@ def _as_ours(args: Any, keywords: Any) -> Any:
     return [ours(x) for x in args], {name: ours(x) for name, x in keywords.items()}
 
 
-def _new_like(name: str, x: Any, *given: Any, shape: Any = None, **keywords: Any) -> Array:
-    """Return a new array on the device of x; `given`: for `full` a value, then a dtype."""
-    n_values = int(name == "full")
-    values = (*given[:n_values], *(keywords[key] for key in ("fill_value",) if key in keywords))
-    dtype = given[n_values] if len(given) > n_values else keywords.get("dtype")
-    make = getattr(standard, name)
-    dtype = x.dtype if dtype is None else dtype
-    found: Array = make(
-        x.shape if shape is None else shape, *values, dtype=dtype, device=getattr(x, "device", None)
+def _new_like(function: Any, args: Any, keywords: Any) -> Array:
+    """Return a new array on the device of another one, with its order of dimensions in memory."""
+    name = _full_name(function)
+    x, given = _bound_like(function, *args, **keywords)
+    shape = x.shape if given.get("shape") is None else shape_of(f"{name}: shape", given["shape"])
+    axes = memory_order(x, given.get("order", "K"), len(shape), name)
+    dtype = x.dtype if given.get("dtype") is None else given["dtype"]
+    values = [given["fill_value"]] if "fill_value" in given else []
+    made = getattr(standard, function.__name__.removesuffix("_like"))(
+        [shape[k] for k in axes],
+        *values,
+        dtype=dtype,
+        device=given.get("device") or getattr(x, "device", None),
     )
+    found: Array = standard.permute_dims(made, [axes.index(k) for k in range(len(axes))])
     return found
+
+
+def _bound_like(function: Any, x: Any, *args: Any, **keywords: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the array and the other arguments by name, of functions without a signature, too."""
+    values = ("fill_value",) if function.__name__ == "full_like" else ()
+    names = (*values, "dtype", "order", "subok", "shape")
+    given = dict(zip(names, args, strict=False)) | keywords
+    return x, given

@@ -12,6 +12,7 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug.array_api import decompositions, linalg
 from cuplug.array_api.beyond.outputs import into_out
+from cuplug.array_api.creation import eye
 from cuplug.array_api.decompositions import by_numpy_alone
 from cuplug.array_api.dtypes import astype, checked, result_type
 from cuplug.array_api.elementwise import CALLED, binary
@@ -150,15 +151,28 @@ def matrix_rank(A: Array, tol: Any = None, *, rtol: Any = None) -> Any:
 
 def cond(x: Array, p: Any = None) -> Array:
     """Return condition numbers: a norm of the matrix times that of its inverse."""
+    linalg.matrices("cond", "x", x)
+    if not x.shape[-1] or not x.shape[-2]:
+        raise np.linalg.LinAlgError(f"linalg.cond: x: got shape {x.shape}, expected elements")
     if p in (None, 2, -2):
         values = linalg.svdvals(x)
         first, last = values[..., 0], values[..., -1]
-        return binary("divide", last, first) if p == -2 else binary("divide", first, last)
-    pair = (linalg.matrix_norm(each, ord=p) for each in (x, linalg.inv(x)))
-    return binary("multiply", *pair)
+        found = binary("divide", last, first) if p == -2 else binary("divide", first, last)
+    else:
+        is_singular: Any = False
+        try:
+            inverse = linalg.inv(x)
+        except np.linalg.LinAlgError:  # of one of them, at least
+            is_singular = binary("equal", linalg.det(x), 0)
+            one = eye(x.shape[-1], dtype=x.dtype, device=x.device)
+            inverse = linalg.inv(where(is_singular[..., None, None], one, x))
+        found = binary("multiply", *(linalg.matrix_norm(y, ord=p) for y in (x, inverse)))
+        found = found if is_singular is False else where(is_singular, np.inf, found)
+    has_nan = is_any(binary("not_equal", x, x), axis=(-2, -1))
+    return where(binary("not_equal", found, found) & ~has_nan, np.inf, found)
 
 
-def lstsq(a: Array, b: Array, rcond: Any = None) -> tuple[Array, Array, int, Array]:
+def lstsq(a: Array, b: Array, rcond: Any = None) -> tuple[Array, Array, Any, Array]:
     """Return x of the least `norm(a @ x - b)`, its squares, and the rank and spectrum of a."""
     dtype = result_type(checked("lstsq", "a", a), checked("lstsq", "b", b))
     a, b = (astype(each, dtype, copy=False) for each in (a, b))
@@ -176,8 +190,8 @@ def lstsq(a: Array, b: Array, rcond: Any = None) -> tuple[Array, Array, int, Arr
     columns = expand_dims(b, axis=-1) if b.ndim == 1 else b
     inner = CALLED["conj"](matrix_transpose(u)) @ columns
     x = CALLED["conj"](matrix_transpose(vh)) @ binary("multiply", inverse[:, None], inner)
-    rank = int(count_nonzero(is_large))
+    rank = astype(count_nonzero(is_large), "int32")
     squares = zeros((0,), dtype=s.dtype, device=a.device)
-    if rank == n < m:
+    if int(rank) == n < m:
         squares = sum(CALLED["abs"](columns - a @ x) ** 2, axis=0)
     return x[:, 0] if b.ndim == 1 else x, squares, rank, s

@@ -21,6 +21,7 @@ _REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"
 _REDUCED |= {"logical_and": "all", "logical_or": "any"}
 # Kinds of numbers for which NumPy's ufunc gives others than the standard's function of that name.
 _NUMPY_ALONE: dict[str, tuple[str, ...]] = {"rint": ("int", "uint"), "reciprocal": ("int", "uint")}
+_NUMPY_ALONE |= dict.fromkeys(("ceil", "floor", "trunc"), ("bool",))
 _NUMPY_ALONE |= {"conjugate": ("bool",), "copysign": ("bool",), "signbit": ("bool",)}
 _OF_REDUCTIONS = {"axis", "dtype", "keepdims", "out"}
 # What compares has no complex numbers, in NumPy's functions beyond ours as in these.
@@ -78,6 +79,10 @@ def _own(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> 
         call = None
     if call is None:
         return None
+    if name.startswith("logical_"):
+        inputs = tuple(
+            binary("not_equal", x, 0) if isinstance(x, Array) else bool(x) for x in inputs
+        )
     return written(call(*_as_narrow_floats(function, inputs)), keywords.get("out"))
 
 

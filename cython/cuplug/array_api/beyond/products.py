@@ -4,19 +4,25 @@
 from __future__ import annotations
 
 import math
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
+from cuplug.array_api.beyond.host_values import together
 from cuplug.array_api.beyond.outputs import into_out
-from cuplug.array_api.dtypes import astype, checked, result_type
+from cuplug.array_api.concatenation import concat
+from cuplug.array_api.dtypes import astype, checked, integer, result_type
 from cuplug.array_api.elementwise import binary, unary
+from cuplug.array_api.filled import zeros_like
+from cuplug.array_api.manipulation import moveaxis
+from cuplug.array_api.products import cross as linalg_cross
 from cuplug.array_api.products import matmul, on_host, tensordot
 from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import sum
-from cuplug.array_api.views import diagonal, permute_dims, reshape
+from cuplug.array_api.views import axis_of, diagonal, permute_dims, reshape
 
 
 def dot(x1: Array, x2: Array, /, out: Array | None = None) -> Array:
@@ -28,6 +34,8 @@ def dot(x1: Array, x2: Array, /, out: Array | None = None) -> Array:
         found = binary("multiply", x1, x2)
     else:
         found = tensordot(x1, x2, axes=([-1], [-2 if x2.ndim > 1 else -1]))
+    if out is not None and out.dtype != found.dtype:
+        raise ValueError(f"dot: out: got {out.dtype}, expected {found.dtype}")
     return into_out(found, out)
 
 
@@ -40,7 +48,8 @@ def inner(x1: Array, x2: Array, /) -> Array:
 
 def vdot(x1: Array, x2: Array, /) -> Array:
     """Return the product of two arrays as vectors, of which the first is conjugated."""
-    return dot(reshape(unary("conj", x1), (-1,)), reshape(x2, (-1,)))
+    first = x1 if kind_of(checked("vdot", "x1", x1).dtype) == "bool" else unary("conj", x1)
+    return dot(reshape(first, (-1,)), reshape(x2, (-1,)))
 
 
 def outer(x1: Array, x2: Array, /) -> Array:
@@ -49,9 +58,34 @@ def outer(x1: Array, x2: Array, /) -> Array:
     return binary("multiply", reshape(first, (-1, 1)), reshape(second, (1, -1)))
 
 
-def kron(x1: Array, x2: Array, /) -> Array:
+def cross(
+    a: Any, b: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Array:
+    """Return cross products of vectors of 3 elements, or of 2, whose third one is 0.
+
+    Of two vectors of 2 elements, only the third element. `axis` is all three dimensions of vectors.
+    """
+    a, b = together("cross", a, b)
+    axes = (axisa, axisb, axisc) if axis is None else (axis, axis, axis)
+    left, right = (
+        moveaxis(x, axis_of("cross", k, x.ndim), -1) for x, k in zip((a, b), axes, strict=False)
+    )
+    sizes = left.shape[-1], right.shape[-1]
+    if not {*sizes} <= {2, 3}:
+        raise ValueError(
+            f"cross: got {sizes[0]} and {sizes[1]} elements, expected 2 or 3 along axis"
+        )
+    if sizes == (2, 2):
+        return left[..., 0] * right[..., 1] - left[..., 1] * right[..., 0]
+    left, right = (concat([x, zeros_like(x[..., :1])], axis=-1)[..., :3] for x in (left, right))
+    found = linalg_cross(left, right)
+    return moveaxis(found, -1, axis_of("cross", axes[2], found.ndim))
+
+
+def kron(x1: Any, x2: Any, /) -> Array:
     """Return the Kronecker product: each element of x1 times all of x2, in its place."""
-    ndim = max(checked("kron", "x1", x1).ndim, checked("kron", "x2", x2).ndim)
+    x1, x2 = together("kron", x1, x2)
+    ndim = max(x1.ndim, x2.ndim)
     shapes = [(*(1 for _ in range(ndim - x.ndim)), *x.shape) for x in (x1, x2)]
     rows, columns = (
         [n for pair in zip(*order, strict=True) for n in pair]
@@ -63,11 +97,13 @@ def kron(x1: Array, x2: Array, /) -> Array:
 
 # ---- Einstein's notation -------------------------------------------------------------------------
 
+_LETTERS = ascii_uppercase + ascii_lowercase  # of the numbers from 0
+
 
 def einsum(
-    subscripts: str,
+    subscripts: Any,
     /,
-    *operands: Array,
+    *operands: Any,
     out: Array | None = None,
     dtype: Any = None,
     casting: Any = "safe",
@@ -80,7 +116,9 @@ def einsum(
     subscripts : str
         Letters for the dimensions of each operand, "..." for those that broadcast; and after "->"
         those of the result. Without it the letters that occur once, in order.
-    *operands : Array
+    *operands : array_like
+        One of them is an array. If nothing is summed, a result of one operand is a view. In place
+        of subscripts, a list of numbers or `...` may follow each operand, and one for the result.
     out : Array, optional
     dtype : optional
         What is computed with, and the dtype of the result.
@@ -89,10 +127,15 @@ def einsum(
     optimize : default "greedy"
         How `numpy.einsum_path` orders three operands or more.
     """
-    for x in operands:
-        checked("einsum", "operands", x)
-    if not isinstance(subscripts, str) or not operands:
-        raise TypeError("einsum: got no subscripts as text and no operands, expected both")
+    if not isinstance(subscripts, str):
+        subscripts, operands = _from_lists(subscripts, *operands)
+    if not operands:
+        raise ValueError("einsum: got no operands, expected at least one")
+    operands = tuple(together("einsum", *operands))
+    if len(operands) == 1 and out is None:
+        ((term, x),), result = _start(subscripts, operands)
+        if {*term} == {*result}:
+            return permute_dims(x, [term.index(c) for c in result])
     common = result_type(*operands)
     dtype = common if dtype is None else np.dtype(dtype)
     if not np.can_cast(common, dtype, casting):
@@ -107,10 +150,36 @@ def einsum(
     return into_out(found, out)
 
 
+def _from_lists(*given: Any) -> tuple[str, Any]:
+    """Return subscripts as text, and operands, from operands that have a list of numbers each."""
+    operands, lists = given[0 : len(given) & ~1 : 2], given[1::2]
+
+    def letters(places: Any) -> str:
+        places = places.tolist() if isinstance(places, (Array, np.ndarray)) else places
+        if not isinstance(places, (list, tuple)):
+            raise TypeError(f"einsum: got {places!r:.60}, expected a list of numbers or '...'")
+        return "".join("..." if k is ... else _LETTERS[_number_of_letter(k)] for k in places)
+
+    text = ",".join(map(letters, lists))
+    return (text + "->" + letters(given[-1]) if len(given) % 2 else text), operands
+
+
+def _number_of_letter(k: Any) -> int:
+    number = integer("einsum: subscripts", k)
+    if not 0 <= number < len(_LETTERS):
+        raise ValueError(f"einsum: subscripts: got {number}, expected 0 <= number < 52")
+    return number
+
+
+def _start(subscripts: str, operands: Any) -> tuple[list[tuple[str, Array]], str]:
+    """Return operands each of whose letters is there once, with these, and the result's."""
+    terms, result = _read(subscripts, [x.ndim for x in operands])
+    return [_once(term, x) for term, x in zip(terms, operands, strict=True)], result
+
+
 def by_pairs(subscripts: str, operands: list[Array], optimize: Any) -> Array:
     """Return a sum of products as products of matrices, of two operands at a time."""
-    terms, result = _read(subscripts, [x.ndim for x in operands])
-    parts = [_once(term, x) for term, x in zip(terms, operands, strict=True)]
+    parts, result = _start(subscripts, operands)
     stand_ins = [np.broadcast_to(np.int8(0), x.shape) for x in operands]
     path = np.einsum_path(subscripts, *stand_ins, optimize=optimize)[0][1:]
     for chosen in path:
@@ -134,6 +203,8 @@ def _read(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
         raise ValueError(f"einsum: got {subscripts!r}, expected a letter for each dimension")
     extra = "".join(chr(0x3B1 + k) for k in range(max(n_dots)))
     terms = [t.replace("...", extra[len(extra) - n :]) for t, n in zip(terms, n_dots, strict=True)]
+    if any(t.count(".") for t in terms) or (arrow and any(n_dots) and "..." not in result):
+        raise ValueError(f"einsum: got {subscripts!r}, expected '...' once, and in the result")
     if not arrow:
         letters = "".join(terms)
         once = sorted(c for c in {*letters} - {*extra} if letters.count(c) == 1)

@@ -78,6 +78,8 @@ class _Lines:
 
 def _probabilities(name: str, q: Any, whole: float) -> Any:
     given = on_the_host(f"{name}: q", q, "real numbers").astype("float64") / whole
+    if given.ndim > 2:
+        raise ValueError(f"{name}: q: got {given.ndim} dimensions, expected at most 2")
     if not ((given >= 0) & (given <= 1)).all():
         raise ValueError(f"{name}: q: got {q!s:.60}, expected 0 to {whole:g}")
     return given

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from cuplug._engine.array.array import Array
-from cuplug.array_api.beyond.host_values import number, on_the_host
+from cuplug._engine.array.promotion import kind_of
+from cuplug.array_api.beyond.host_values import number, on_the_host, together
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.creation import eye, linspace
-from cuplug.array_api.dtypes import astype, checked, integer, sequence
-from cuplug.array_api.elementwise import CALLED
-from cuplug.array_api.filled import full, zeros
-from cuplug.array_api.indexing import take
+from cuplug.array_api.creation import arange, eye
+from cuplug.array_api.creation import linspace as numbers
+from cuplug.array_api.dtypes import astype, checked, integer, result_type, sequence
+from cuplug.array_api.elementwise import CALLED, unary
+from cuplug.array_api.filled import zeros
+from cuplug.array_api.manipulation import broadcast_arrays, moveaxis
 from cuplug.array_api.statistical import sum
 from cuplug.array_api.views import (
     axis_of,
@@ -27,65 +29,9 @@ from cuplug.array_api.views import (
 )
 from cuplug.array_api.views import diagonal as diagonal_of_last
 
-_COPYING = ("edge", "reflect", "symmetric", "wrap")  # modes that repeat elements
-
-
-def pad(x: Array, /, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Array:
-    """Return an array with more elements around it.
-
-    Parameters
-    ----------
-    x : Array
-    pad_width : int, pair of int, sequence of pairs, or dict of these by axis
-        How many elements before and after, for each dimension.
-    mode : {"constant", "edge", "reflect", "symmetric", "wrap"}, default "constant"
-        What they are, as in `numpy.pad`.
-    constant_values : number, or as `pad_width`, default 0
-    """
-    checked("pad", "x", x)
-    if isinstance(pad_width, dict):
-        given = {axis_of("pad", k, x.ndim): width for k, width in pad_width.items()}
-        pad_width = [given.get(k, 0) for k in range(x.ndim)]
-        pad_width = [(w, w) if np.ndim(w) == 0 else w for w in pad_width]
-    widths = _pairs("pad: pad_width", pad_width, "integers", x.ndim)
-    if any(integer("pad: pad_width", n) < 0 for pair in widths for n in pair):
-        raise ValueError(f"pad: pad_width: got {pad_width}, expected at least 0")
-    if mode in _COPYING:
-        return _extended(x, widths, mode)
-    if mode != "constant":
-        wanted = ", ".join(("constant", *_COPYING))
-        raise ValueError(f"pad: mode: got {mode!r}, expected one of {wanted}")
-    values = _pairs("pad: constant_values", constant_values, "numbers", x.ndim)
-    for axis, (pair, value) in enumerate(zip(widths, values, strict=True)):
-        shapes = [(*x.shape[:axis], n, *x.shape[axis + 1 :]) for n in pair]
-        before, after = (
-            full(shape, v, dtype=x.dtype, device=x.device)
-            for shape, v in zip(shapes, value, strict=True)
-        )
-        x = concat([before, x, after], axis=axis) if any(pair) else x
-    return x.copy() if not any(map(any, widths)) else x
-
-
-def _pairs(what: str, value: Any, wanted: str, ndim: int) -> Any:
-    """Return a pair for each dimension, of numbers or pairs that are broadcast."""
-    given = on_the_host(what, value, wanted)
-    try:
-        return np.broadcast_to(given, (ndim, 2)).tolist()
-    except ValueError:
-        expected = f"a number, a pair or {ndim} pairs"
-        raise ValueError(f"{what}: got {value!s:.60}, expected {expected}") from None
-
-
-def _extended(x: Array, widths: Any, mode: Any) -> Array:
-    for axis, pair in enumerate(widths):
-        if any(pair):
-            places = np.pad(np.arange(x.shape[axis]), pair, mode)
-            x = take(x, asarray(places, device=x.device), axis=axis)
-    return x
-
 
 def _at_least(ndim: int, arrays: tuple[Any, ...]) -> Any:
-    found = [_raised(ndim, checked(f"atleast_{ndim}d", "arrays", x)) for x in arrays]
+    found = [_raised(ndim, x) for x in together(f"atleast_{ndim}d", *arrays)]
     return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -99,17 +45,17 @@ def _raised(ndim: int, x: Array) -> Array:
     return x
 
 
-def atleast_1d(*arrays: Array) -> Any:
+def atleast_1d(*arrays: Any) -> Any:
     """Return views of at least one dimension."""
     return _at_least(1, arrays)
 
 
-def atleast_2d(*arrays: Array) -> Any:
+def atleast_2d(*arrays: Any) -> Any:
     """Return views of at least two dimensions."""
     return _at_least(2, arrays)
 
 
-def atleast_3d(*arrays: Array) -> Any:
+def atleast_3d(*arrays: Any) -> Any:
     """Return views of at least three dimensions; the third one is the last."""
     return _at_least(3, arrays)
 
@@ -136,12 +82,9 @@ def column_stack(arrays: Any, /) -> Array:
     return concat([reshape(x, (-1, 1)) if x.ndim < 2 else x for x in given], axis=1)
 
 
-def append(x: Array, values: Any, /, axis: int | None = None) -> Array:
+def append(x: Any, values: Any, /, axis: int | None = None) -> Array:
     """Return an array and more values, in one dimension or along one."""
-    device = checked("append", "x", x).device
-    return concat(
-        [x, values if isinstance(values, Array) else asarray(values, device=device)], axis=axis
-    )
+    return concat(together("append", x, values), axis=axis)
 
 
 def array_split(x: Array, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
@@ -246,6 +189,48 @@ def identity(n: int, /, dtype: Any = None, *, device: Any = None) -> Array:
 # ---- Sequences -----------------------------------------------------------------------------------
 
 
+def linspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """Return `num` numbers from `start` to `stop`, at equal distances.
+
+    Of arrays of bounds, along a new dimension `axis`; with `retstep` also the distances.
+    """
+    start, stop = (
+        on_the_host(f"linspace: {name}", x, "numbers") if isinstance(x, (list, tuple)) else x
+        for name, x in (("start", start), ("stop", stop))
+    )
+    if not (retstep or np.ndim(start) or np.ndim(stop)):
+        return numbers(start, stop, num, endpoint=endpoint, dtype=dtype, device=device)
+    num = integer("linspace: num", num)
+    if num < 0:
+        raise ValueError(f"linspace: num: got {num}, expected at least 0")
+    near = next((x.device for x in (start, stop) if isinstance(x, Array)), device)
+    first, last = (asarray(x, device=near) for x in (start, stop))
+    of = result_type(first, last, 1.0)
+    first, last = broadcast_arrays(astype(first, of, copy=False), astype(last, of, copy=False))
+    parts = num - 1 if endpoint else num
+    step = (last - first) / parts if parts > 0 else (last - first) * np.nan
+    steps = reshape(arange(num, dtype=of, device=first.device), (-1, *(1,) * first.ndim))
+    found = first + (steps * step if parts > 0 else steps)
+    if endpoint and num > 1:
+        found[-1] = last
+    if dtype is not None:
+        is_whole = kind_of(np.dtype(dtype)) in ("int", "uint")
+        found = astype(unary("floor", found) if is_whole else found, dtype, copy=False)
+    found = moveaxis(found, 0, axis)
+    return (found, step) if retstep else found
+
+
 def logspace(
     start: Any,
     stop: Any,
@@ -254,11 +239,12 @@ def logspace(
     endpoint: bool = True,
     base: float = 10.0,
     dtype: Any = None,
+    axis: int = 0,
     *,
     device: Any = None,
 ) -> Array:
-    """Return powers of a base, whose exponents have equal distances."""
-    places = linspace(start, stop, num, endpoint=endpoint, device=device)
+    """Return powers of a base, whose exponents have equal distances along a dimension."""
+    places = linspace(start, stop, num, endpoint=endpoint, axis=axis, device=device)
     found = CALLED["pow"](base, places)
     return found if dtype is None else astype(found, dtype)
 

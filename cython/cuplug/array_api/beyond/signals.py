@@ -9,7 +9,7 @@ import numpy as np
 
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import DEFAULTS, kind_of
-from cuplug.array_api.beyond.shaping import pad
+from cuplug.array_api.beyond.padding import pad
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange
@@ -46,8 +46,9 @@ def correlate(a: Array, v: Array, /, mode: str = "valid") -> Array:
 
 def _convolved(name: str, a: Any, v: Any, mode: str) -> Array:
     for argument, x in (("a", a), ("v", v)):
-        if checked(name, argument, x).ndim != 1 or not x.size:
+        if checked(name, argument, x).ndim > 1 or not x.size:
             raise ValueError(f"{name}: {argument}: got shape {x.shape}, expected a vector")
+    a, v = (reshape(x, (-1,)) if not x.ndim else x for x in (a, v))
     if mode not in _MODES:
         raise ValueError(f"{name}: mode: got {mode!r}, expected one of {_MODES}")
     dtype = result_type(a, v)
@@ -156,6 +157,8 @@ def gradient(x: Array, /, *varargs: Any, axis: Any = None, edge_order: int = 1) 
         raise TypeError(f"gradient: varargs: got {len(varargs)} arguments, expected {wanted}")
     if integer("gradient: edge_order", edge_order) not in (1, 2):
         raise ValueError(f"gradient: edge_order: got {edge_order}, expected 1 or 2")
+    if kind_of(x.dtype) == "bool":
+        raise TypeError("gradient: x: got bool, expected numbers; use astype")
     if kind_of(x.dtype) not in ("float", "complex"):
         x = astype(x, DEFAULTS["real floating"])
     found = [_along(x, h, k, edge_order) for h, k in zip(spacings, axes, strict=True)]
@@ -195,7 +198,7 @@ def _along(x: Array, spacing: Any, axis: int, edge_order: int) -> Array:
     if edge_order == 2:
         begin = _edge([at(0, 1), at(1, 2), at(2, 3)], first, at(1, 2, h))
         end = _edge([at(-1, None), at(-2, -1), at(-3, -2)], -last, -at(-2, -1, h))
-    return concat([begin, inside, end], axis=axis)
+    return astype(concat([begin, inside, end], axis=axis), x.dtype, copy=False)
 
 
 def _edge(values: list[Array], h: Any, next_h: Any) -> Array:
@@ -218,15 +221,3 @@ def trapezoid(y: Array, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Arra
     key = [slice(None)] * y.ndim
     upper, lower = ((*key[:along], s, *key[along + 1 :]) for s in (slice(1, None), slice(None, -1)))
     return sum(step * (y[upper] + y[lower]) / 2.0, axis=along)
-
-
-def polyval(p: Any, x: Any, /) -> Array:
-    """Return values of a polynomial, of coefficients from the highest power down, at `x`."""
-    device = next((each.device for each in (p, x) if isinstance(each, Array)), None)
-    coefficients, x = asarray(p, device=device), asarray(x, device=device)
-    if coefficients.ndim != 1:
-        raise ValueError(f"polyval: p: got shape {coefficients.shape}, expected one dimension")
-    found: Array = astype(x * 0, result_type(coefficients, x), copy=False)
-    for coefficient in coefficients:
-        found = found * x + coefficient
-    return found

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of positions: grids, triangles, diagonals, and NumPy's short ways to write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuplug._engine.array.array import Array
+from cuplug._engine.array.promotion import NUMBERS, kind_of
+from cuplug.array_api.beyond.host_values import together
+from cuplug.array_api.concatenation import concat, stack
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.creation import arange, tril, triu
+from cuplug.array_api.dtypes import astype, checked, integer, result_type
+from cuplug.array_api.filled import ones, zeros
+from cuplug.array_api.indexing import take
+from cuplug.array_api.manipulation import broadcast_arrays
+from cuplug.array_api.sorting import nonzero
+from cuplug.array_api.views import reshape, shape_of
+
+
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False, *, device: Any = None) -> Any:
+    """Return the positions of all elements of a shape along each dimension, as one array.
+
+    With `sparse`, a tuple of arrays that broadcast to the shape.
+    """
+    shape = shape_of("indices: dimensions", dimensions)
+    n = len(shape)
+    lines = [
+        reshape(arange(size, dtype=dtype, device=device), [-1 if k == at else 1 for k in range(n)])
+        for at, size in enumerate(shape)
+    ]
+    if sparse:
+        return tuple(lines)
+    if not n:
+        return zeros((0,), dtype=dtype, device=device)
+    return stack(broadcast_arrays(*lines))
+
+
+def tri(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, device: Any = None
+) -> Array:
+    """Return a matrix of ones on and below a diagonal, and zeros."""
+    return tril(ones((N, N if M is None else M), dtype=dtype, device=device), k=k)
+
+
+def tril_indices(
+    n: int, k: int = 0, m: int | None = None, *, device: Any = None
+) -> tuple[Array, ...]:
+    """Return the positions of the elements of a lower triangle of n rows and m columns."""
+    return nonzero(tri(n, m, k, "bool", device=device))
+
+
+def triu_indices(
+    n: int, k: int = 0, m: int | None = None, *, device: Any = None
+) -> tuple[Array, ...]:
+    """Return the positions of the elements of an upper triangle of n rows and m columns."""
+    k = integer("triu_indices: k", k)
+    return nonzero(tri(n, m, k - 1, "uint8", device=device) == 0)
+
+
+def tril_indices_from(x: Array, /, k: int = 0) -> Any:
+    """Return the positions of the elements of a matrix's lower triangle."""
+    return nonzero(tril(_mask_of_matrix("tril_indices_from", x), k=k))
+
+
+def triu_indices_from(x: Array, /, k: int = 0) -> Any:
+    """Return the positions of the elements of a matrix's upper triangle."""
+    return nonzero(triu(_mask_of_matrix("triu_indices_from", x), k=k))
+
+
+def _mask_of_matrix(name: str, x: Any) -> Array:
+    if checked(name, "x", x).ndim != 2:
+        raise ValueError(f"{name}: x: got {x.ndim} dimensions, expected 2")
+    return ones(x.shape, dtype="uint8", device=x.device)
+
+
+def diag_indices(n: int, ndim: int = 2, *, device: Any = None) -> tuple[Array, ...]:
+    """Return the positions of the main diagonal of an array of `ndim` dimensions of n elements."""
+    line = arange(integer("diag_indices: n", n), device=device)
+    return (line,) * integer("diag_indices: ndim", ndim)
+
+
+def diag_indices_from(x: Array, /) -> tuple[Array, ...]:
+    """Return the positions of the main diagonal of an array whose dimensions have equal sizes."""
+    if checked("diag_indices_from", "x", x).ndim < 2 or len(set(x.shape)) > 1:
+        wanted = "at least two dimensions of equal sizes"
+        raise ValueError(f"diag_indices_from: x: got shape {x.shape}, expected {wanted}")
+    return diag_indices(x.shape[0], x.ndim, device=x.device)
+
+
+def ix_(*args: Any) -> tuple[Array, ...]:
+    """Return positions or masks, one line for each dimension, as a key for all their pairs."""
+    lines = []
+    for x in together("ix_", *args):
+        if x.ndim != 1:
+            raise ValueError(f"ix_: args: got {x.ndim} dimensions, expected 1")
+        x = nonzero(x)[0] if kind_of(x.dtype) == "bool" else x
+        lines.append(x if x.size else astype(x, "int64", copy=False))
+    n = len(lines)
+    return tuple(reshape(x, [-1 if k == at else 1 for k in range(n)]) for at, x in enumerate(lines))
+
+
+class Grid:
+    """What `mgrid` and `ogrid` are: numbers along each dimension, written as slices.
+
+    Examples
+    --------
+    >>> from cuplug import array_api as xp, Device
+    >>> with Device("cpu"):
+    ...     print(xp.mgrid[0:2, 1:3])
+    [[[0 0]
+      [1 1]]
+    <BLANKLINE>
+     [[1 2]
+      [1 2]]]
+    """
+
+    def __init__(self, is_sparse: bool) -> None:
+        self._is_sparse = is_sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        lines = np.ogrid[key]  # short ones
+        if not isinstance(key, tuple):
+            return asarray(lines)
+        found = tuple(map(asarray, lines))
+        if self._is_sparse or not found:
+            return found if self._is_sparse else zeros((0,))
+        return stack(broadcast_arrays(*found))
+
+
+class Joined:
+    """What `r_` and `c_` are: arrays, numbers and slices between brackets are joined.
+
+    Examples
+    --------
+    >>> from cuplug import array_api as xp
+    >>> x = xp.asarray([1.5, 2.5], device="cpu")
+    >>> xp.r_[x, 0, 3:5]
+    Array([1.5, 2.5, 0. , 3. , 4. ], dtype=float64, device='cpu')
+    """
+
+    def __init__(self, by_numpy: Any) -> None:
+        self._by_numpy = by_numpy
+
+    def __getitem__(self, key: Any) -> Array:
+        items = key if isinstance(key, tuple) else (key,)
+        near = next((x.device for x in items if isinstance(x, Array)), None)
+        places, parts, dtypes, n = [], [], [], 0
+        for item in items:
+            if isinstance(item, str) and item not in ("r", "c"):  # these make matrices
+                places.append(item)  # of the dimensions
+                continue
+            part = asarray(np.r_[item] if isinstance(item, slice) else item, device=near)
+            parts.append(reshape(part, (-1,)))
+            dtypes.append(item if isinstance(item, NUMBERS) else part.dtype)
+            places.append(np.arange(n, n + part.size).reshape(part.shape))  # type: ignore[arg-type]
+            n += part.size
+        if not parts:
+            raise TypeError(f"cuplug.array_api: got the key {key!r:.60}, expected arrays")
+        order = self._by_numpy[tuple(places)]
+        if not any(isinstance(each, np.dtype) for each in dtypes):
+            dtypes = [each.dtype for each in parts]
+        line = astype(concat(parts), result_type(*dtypes), copy=False)
+        return take(line, asarray(order, device=line.device))
+
+
+mgrid, ogrid = Grid(False), Grid(True)
+r_, c_ = Joined(np.r_), Joined(np.c_)
