@@ -24,7 +24,12 @@ PACKAGE = os.path.abspath(f"{__file__}/../../..")
 
 @public
 def get_include() -> str:
-    """Return the directory that holds `cuplug/plugin.h` and `cuplug/host.h`."""
+    """Return the directory that contains `cuplug/plugin.h` and `cuplug/host.h`.
+
+    Examples
+    --------
+    >>> flags = ["-I" + cuplug.get_include()]
+    """
     return os.path.join(PACKAGE, "include")
 
 
@@ -35,13 +40,23 @@ def lib_directory() -> str:
 
 @public
 def get_pkg_config_path() -> str:
-    """Return the directory of `cuplug.pc`, for PKG_CONFIG_PATH."""
+    """Return the directory of `cuplug.pc`, for PKG_CONFIG_PATH.
+
+    Examples
+    --------
+    >>> variables = {"PKG_CONFIG_PATH": cuplug.get_pkg_config_path()}
+    """
     return os.path.join(PACKAGE, "lib", "pkgconfig")
 
 
 @public
 def get_cmake_path() -> str:
-    """Return the directory of `cuplug-config.cmake`, for cuplug_DIR."""
+    """Return the directory of `cuplug-config.cmake`, for cuplug_DIR.
+
+    Examples
+    --------
+    >>> option = "-Dcuplug_DIR=" + cuplug.get_cmake_path()
+    """
     return os.path.join(PACKAGE, "lib", "cmake", "cuplug")
 
 

@@ -116,7 +116,7 @@ def unique(
     *,
     equal_nan: bool = True,
 ) -> Any:
-    """Return the elements that differ, in order; optionally where, which and how many they are.
+    """Return the unique elements, sorted; optionally their positions, inverse indices and counts.
 
     All NaN are one element, unless `equal_nan` is false; to find them waits for a GPU. With `axis`,
     the parts along a dimension that differ, in the order of their elements.
@@ -162,18 +162,18 @@ def _unique_parts(x: Array, wanted: Any, axis: int) -> Any:
 
 
 def union1d(x1: Array, x2: Array, /) -> Array:
-    """Return the elements of two arrays that differ, in order."""
+    """Return the unique elements of two arrays, sorted."""
     return unique_values(concat([x1, x2], axis=None))
 
 
 def intersect1d(x1: Array, x2: Array, /) -> Array:
-    """Return the elements that are in both arrays, in order."""
+    """Return the elements that are in both arrays, sorted."""
     own = unique_values(x1)
     return own[isin(own, x2)]
 
 
 def setdiff1d(x1: Array, x2: Array, /) -> Array:
-    """Return the elements of one array that are not in another, in order."""
+    """Return the elements of one array that are not in another, sorted."""
     own = unique_values(x1)
     return own[isin(own, x2, invert=True)]
 
@@ -182,13 +182,13 @@ def setdiff1d(x1: Array, x2: Array, /) -> Array:
 
 
 def partition(x: Array, kth: Any, /, axis: int | None = -1) -> Array:
-    """Return the elements with those of rank `kth` in their place: all are put in order."""
+    """Return the elements with those of rank `kth` in their position; all are sorted."""
     x, along = _ranked("partition", x, kth, axis)
     return sort(x, axis=along)
 
 
 def argpartition(x: Array, kth: Any, /, axis: int | None = -1) -> Array:
-    """Return the positions of `partition`: of all in order."""
+    """Return the indices of `partition`; all are sorted."""
     x, along = _ranked("argpartition", x, kth, axis)
     return argsort(x, axis=along)
 

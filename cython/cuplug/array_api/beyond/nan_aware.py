@@ -82,12 +82,12 @@ def nanstd(
 
 
 def nanmax(x: Array, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the greatest element that is not NaN; NaN if all are."""
+    """Return the maximum of the elements that are not NaN; NaN if all are."""
     return _extreme("nanmax", max, -math.inf, x, axis, keepdims)
 
 
 def nanmin(x: Array, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the least element that is not NaN; NaN if all are."""
+    """Return the minimum of the elements that are not NaN; NaN if all are."""
     return _extreme("nanmin", min, math.inf, x, axis, keepdims)
 
 
@@ -99,12 +99,12 @@ def _extreme(name: str, of: Any, rest: float, x: Any, axis: Any, keepdims: bool)
 
 
 def nanargmax(x: Array, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
-    """Return the position of the greatest element that is not NaN; waits for a GPU."""
+    """Return the index of the maximum of the elements that are not NaN; waits for a GPU."""
     return _place("nanargmax", argmax, -math.inf, x, axis, keepdims)
 
 
 def nanargmin(x: Array, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
-    """Return the position of the least element that is not NaN; waits for a GPU."""
+    """Return the index of the minimum of the elements that are not NaN; waits for a GPU."""
     return _place("nanargmin", argmin, math.inf, x, axis, keepdims)
 
 
@@ -137,7 +137,7 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> Array:
-    """Return an array with numbers in place of NaN and infinities, by default 0 and the limits.
+    """Replace NaN and infinities by numbers, by default 0 and the limits of the dtype.
 
     With `copy=False` the array itself is changed, and returned.
     """

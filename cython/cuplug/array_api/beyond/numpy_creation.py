@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of NumPy that make arrays, called with `like=` one of cuplug's: these are next to it.
+"""NumPy's functions that create arrays, called with a cuplug array as `like=`.
 
-`near` is its device. The other parameters are those of NumPy's functions; arrays are in C order
-whatever `order` is.
+The results are on the device of `near`. The other parameters are those of NumPy's functions;
+`order` is ignored, and arrays are in C order.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def array(
     subok: bool = False,
     ndmin: int = 0,
 ) -> Array:
-    """Return a new array of the elements of an object, of at least `ndmin` dimensions."""
+    """Return a new array of the elements of an object, with at least `ndmin` dimensions."""
     x = conversion.asarray(object, dtype, near, copy=copy)
     more = (1,) * (ndmin - x.ndim)
     found: Array = standard.reshape(x, more + x.shape) if more else x
@@ -47,7 +47,7 @@ def asarray(
     device: Any = None,
     copy: Any = None,
 ) -> Array:
-    """Return an object's elements as an array, and an array as it is."""
+    """Return an object's elements as an array; an array is returned unchanged."""
     return conversion.asarray(a, dtype, near if device is None else device, copy=copy)
 
 
@@ -55,7 +55,7 @@ asanyarray = asarray
 
 
 def ascontiguousarray(near: Any, a: Any, dtype: Any = None) -> Array:
-    """Return elements in C order, of one dimension at least."""
+    """Return elements in C order, with at least one dimension."""
     x = array(near, a, dtype, copy=None, ndmin=1)
     return x if x.flags.c_contiguous else x.copy()
 

@@ -37,9 +37,9 @@ def pad(x: Array, /, pad_width: Any, mode: str = "constant", *, constant_values:
     ----------
     x : Array
     pad_width : int, pair of int, sequence of pairs, or dict of these by axis
-        How many elements before and after, for each dimension.
+        The numbers of elements before and after, for each dimension.
     mode : {"constant", "edge", "reflect", "symmetric", "wrap"}, default "constant"
-        What they are, as in `numpy.pad`.
+        The values of the new elements, as in `numpy.pad`.
     constant_values : number, or as `pad_width`, default 0
     """
     checked("pad", "x", x)
@@ -100,17 +100,17 @@ def _raised(ndim: int, x: Array) -> Array:
 
 
 def atleast_1d(*arrays: Array) -> Any:
-    """Return views of at least one dimension."""
+    """Return views with at least one dimension."""
     return _at_least(1, arrays)
 
 
 def atleast_2d(*arrays: Array) -> Any:
-    """Return views of at least two dimensions."""
+    """Return views with at least two dimensions."""
     return _at_least(2, arrays)
 
 
 def atleast_3d(*arrays: Array) -> Any:
-    """Return views of at least three dimensions; the third one is the last."""
+    """Return views with at least three dimensions; the third one is the last."""
     return _at_least(3, arrays)
 
 
