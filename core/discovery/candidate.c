@@ -70,7 +70,7 @@ static const char *kind_of(mode_t mode) {
 static int stat_open(int fd, struct stat *status, cuplug_error *error) {
   if (fstat(fd, status)) return cuplug__reject(error, "cannot be read: %s", strerror(errno));
   if (!S_ISREG(status->st_mode))
-    return cuplug__reject(error, "%s, a regular file is expected", kind_of(status->st_mode));
+    return cuplug__reject(error, "got %s, expected a regular file", kind_of(status->st_mode));
   return CUPLUG_OK;
 }
 

@@ -95,7 +95,7 @@ static int read_segments(const cuplug__elf *elf, cuplug__notes *notes, cuplug_er
     if (has_notes(elf, k) && __builtin_add_overflow(room, elf->segments[k].p_filesz, &room))
       room = UINT64_MAX;
   if (room > CUPLUG__MAX_NOTE_BYTES)
-    return cuplug__reject(error, "notes of %llu bytes, at most %u are expected",
+    return cuplug__reject(error, "got notes of %llu bytes, expected at most %u",
                           (unsigned long long)room, CUPLUG__MAX_NOTE_BYTES);
   notes->bytes = malloc(room + 1);
   if (!notes->bytes) return cuplug__no_memory(error, doing);

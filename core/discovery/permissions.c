@@ -107,7 +107,7 @@ static int check_status(const cuplug__rules *rules, int fd, const struct stat *s
                         cuplug_error *error) {
   if (s->st_uid != 0 && s->st_uid != geteuid() && !is_trusted(rules, s->st_uid))
     return cuplug__reject(error,
-                          "owned by user %u, root or user %u is expected; CUPLUG_TRUSTED_OWNERS=%u "
+                          "owned by user %u, expected root or user %u; CUPLUG_TRUSTED_OWNERS=%u "
                           "or CUPLUG_ALLOW_UNSAFE=1 allows it",
                           (unsigned)s->st_uid, (unsigned)geteuid(), (unsigned)s->st_uid);
   if (is_above && s->st_mode & S_ISVTX) return CUPLUG_OK;

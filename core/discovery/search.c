@@ -67,7 +67,7 @@ static int check_place(const cuplug__search *search, cuplug__search_directory *p
   const char *path = place->directory.path;
   cuplug_error reason;
   if (*path != '/')
-    return refuse(place, CUPLUG_STATE_REJECTED, "relative path, an absolute one is expected",
+    return refuse(place, CUPLUG_STATE_REJECTED, "got a relative path, expected an absolute one",
                   error);
   int fd =
       cuplug__owner_open(&search->trust.rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);

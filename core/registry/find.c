@@ -44,7 +44,7 @@ static int parse(const char *text, cuplug__operator_name_query *query, cuplug_er
   cuplug__clear(error);
   if (is_query(text, query)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "find: name: \"%.200s\", \"operator\" or \"plugin.operator\" is expected",
+                      "find: name: got \"%.200s\", expected \"operator\" or \"plugin.operator\"",
                       query->text);
 }
 

@@ -300,7 +300,8 @@ int cuplug_inspect(const char *path, cuplug_file **file, cuplug_error *error) {
   cuplug__clear(error);
   *file = NULL;
   if (!path || !*path)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "inspect: path: empty, a file is expected");
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "inspect: path: got an empty string, expected a file");
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
   *file = calloc(1, sizeof(**file));

@@ -64,7 +64,8 @@ int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t
   cuplug__clear(error);
   if (n_ops) *n_ops = 0;
   if (!path || !*path)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "load: path: empty, a file is expected");
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "load: path: got an empty string, expected a file");
   int status = make_absolute(path, &absolute, error);
   if (status) return status;
   status = cuplug__candidate_accept(absolute, &candidate, error);
@@ -251,12 +252,10 @@ static int resolve(const cuplug__plugin *plugin, void *library, const char *what
     return CUPLUG_OK;
   }
   if (cuplug__library_holds(library, address, 1, CUPLUG__DATA))
-    return cuplug__reject(error, "%s: %s is no function, %s is expected", plugin->path, symbol,
+    return cuplug__reject(error, "%s: %s is not a function, expected %s", plugin->path, symbol,
                           what);
   return cuplug__reject(
-      error,
-      "%s: %s, %s that its table names, was found only in %s, it is expected in this "
-      "very file",
+      error, "%s: %s, %s that its table names, was found only in %s, expected it in this file",
       plugin->path, symbol, what, cuplug__library_of(address));
 }
 

@@ -170,7 +170,7 @@ int cuplug_add_directory(const char *path, cuplug_error *error) {
   cuplug__clear(error);
   if (!path || *path != '/')
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "add_directory: path: \"%s\", an absolute path is expected",
+                        "add_directory: path: got \"%s\", expected an absolute path",
                         path ? path : "");
   cuplug__registry_lock();
   const int status = append(path, error);

@@ -33,7 +33,7 @@ static int add_name(cuplug__parser *p, cuplug_dim *d) {
     if (!strcmp(s->dim_names[d->value], d->text)) return CUPLUG_OK;
   if (s->n_dim_names == CUPLUG_MAX_ARGUMENTS)
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "signature: at most 64 dimension names may be used");
+                        "signature: expected at most 64 dimension names");
   s->dim_names[s->n_dim_names++] = d->text;
   return CUPLUG_OK;
 }

@@ -63,7 +63,7 @@ static int take_table(const cuplug_definition *from, cuplug__table *table, cuplu
   *table = (cuplug__table){.name = "", .version = "", .architectures = "", .state = {"", 0}};
   if (!from->plugin || strlen(from->plugin) >= CUPLUG_MAX_NAME ||
       !core->is_identifier(from->plugin))
-    return core->fail(error, CUPLUG_ERROR_VALUE, "plugin: \"%.80s\", an identifier is expected",
+    return core->fail(error, CUPLUG_ERROR_VALUE, "plugin: got \"%.80s\", expected an identifier",
                       from->plugin ? from->plugin : "");
   if (!from->n_rows) return core->fail(error, CUPLUG_ERROR_VALUE, "n_rows: 0, no operator");
   table->rows = calloc(from->n_rows, sizeof(*table->rows));
@@ -90,7 +90,7 @@ static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_er
   if (status) return status;
   if ((status = core->plugin_fill(plugin, error))) return status;
   if (plugin->n_operators > 1)
-    return core->fail(error, CUPLUG_ERROR_VALUE, "rows of %s and of %s, one operator is expected",
+    return core->fail(error, CUPLUG_ERROR_VALUE, "got rows of %s and of %s, expected one operator",
                       plugin->operators[0].name, plugin->operators[1].name);
   for (uint32_t k = 0; k < from->n_rows; k++) {
     plugin->overloads[k].host = from->rows[k].host;
