@@ -179,9 +179,9 @@ CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device
                             "got an array on %s, expected the host or a CUDA device",
                             cuplug__describe_device(device).s);
   return cuplug__mismatch(
-      m, i, CUPLUG_ERROR_VALUE, "it is on %s but %s is on %s; move one to the other",
-      cuplug__describe_device(memory_space_of(device)).s,
-      m->s->parameters[m->memory_space_from].name, cuplug__describe_device(f->home).s);
+      m, i, CUPLUG_ERROR_VALUE, "got an array on %s, expected %s (as %s); move one to the other",
+      cuplug__describe_device(memory_space_of(device)).s, cuplug__describe_device(f->home).s,
+      m->s->parameters[m->memory_space_from].name);
 }
 
 CUPLUG__COLD static int refuse_memory_space(cuplug__match *m, int32_t i, cuplug_device device) {

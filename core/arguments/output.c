@@ -42,10 +42,11 @@ static int check_kind(const cuplug_frame *f, uint32_t k, const cuplug_argument *
   int same = f->home.type == CUPLUG_CUDA ? cuda && x->device.id == f->home.id
                                          : host || (cuda && !f->home.type);
   if (!same)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: out: it is on %s but the inputs are on %s; move one to the other",
-                        f->signature->name, cuplug__describe_device(x->device).s,
-                        cuplug__describe_device(f->home).s);
+    return cuplug__fail(
+        error, CUPLUG_ERROR_VALUE,
+        "%s: out: got an array on %s, expected %s (as the inputs); move one to the other",
+        f->signature->name, cuplug__describe_device(x->device).s,
+        cuplug__describe_device(f->home).s);
   return CUPLUG_OK;
 }
 

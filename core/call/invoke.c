@@ -68,7 +68,7 @@ static int place_by_output(cuplug_frame *f, cuplug_device given, cuplug_error *e
   const int is_same = f->device.type == place.type && f->device.id == place.id;
   if (f->device.type && !is_same)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: out: it is on %s but the call is to run on %s", f->op->name,
+                        "%s: out: got an array on %s, expected %s (as the call)", f->op->name,
                         cuplug__describe_device(given).s, cuplug__describe_device(f->device).s);
   f->device = place;
   return CUPLUG_OK;

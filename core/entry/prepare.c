@@ -86,7 +86,7 @@ static int prepare_entered(cuplug_operator *op, int32_t device, cuplug_error *er
   if (!status && has_entry && (kernel = cuplug__any_kernel(op))) load_kernels(kernel);
   if (status || has_entry) return status;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: it was to be prepared for cuda:%d but has no CUDA entry", op->name,
+                      "%s: device: got cuda:%d, expected the host (no CUDA entry)", op->name,
                       (int)device);
 }
 

@@ -50,7 +50,8 @@ static void check_use(void) {
   cuplug_options on_gpu = cuplug_default_options();
   on_gpu.device.type = CUPLUG_CUDA;
   CHECK(cuplug_invoke(times, args, 2, &on_gpu, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_TEXT(error.message, "times: it was to run on cuda:0 but <test> has no CUDA entry for it");
+  CHECK_TEXT(error.message,
+             "times: device: got cuda:0, expected the host (no CUDA entry in <test>)");
 }
 
 static void check_description(void) {
