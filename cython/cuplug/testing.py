@@ -59,7 +59,7 @@ WITH_EMPTY = st.integers(0, MOST_USUAL)
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of a dtype name, those of ml_dtypes included."""
+    """Return the NumPy dtype of a dtype name, including names of ml_dtypes."""
     return numpy_dtypes.numpy_dtype(name)
 
 

@@ -176,7 +176,7 @@ __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_loop_s
   }
 }
 
-/* ---- In tiles: inputs that lie across the outputs go through shared memory ------------------- */
+/* ---- In tiles: inputs transposed to the outputs go through shared memory --------------------- */
 
 template <int K, class TILES> __device__ inline auto &tile_of(TILES &all) {
   if constexpr (K == 0)

@@ -3,12 +3,12 @@
  * strides as a loop of few dimensions, and its division into blocks. The kernels are built from
  * <cuplug/walk.cuh>. One rule, the first that fits:
  * - packs: all arrays are contiguous and aligned, and threads take 16 bytes at once;
- * - tiles: an input lies side by side along another dimension than the outputs do, and goes through
- *   shared memory;
- * - lines: threads take packs that begin where those of an output do. What lies side by side is
- *   loaded 16 bytes at once at any address, the rest element by element.
+ * - tiles: an input is contiguous along another dimension than the outputs, and goes through shared
+ *   memory;
+ * - lines: threads take packs that begin at the packs of an output. Contiguous elements are loaded
+ *   16 bytes at once at any address, the rest element by element.
  *
- * No part of the ABI. */
+ * Not part of the ABI. */
 #ifndef CUPLUG_WALK_H
 #define CUPLUG_WALK_H
 

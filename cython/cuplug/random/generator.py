@@ -29,7 +29,7 @@ class Generator:
     """Random numbers for a seed: the same on the CPU, on any GPU, and for any number of threads.
 
     Each element has its own random bits, by Philox4x32-10, whose counter is the number of elements
-    that were drawn before it, at once or one by one. Methods are those of `numpy.random.Generator`;
+    that were drawn before it, at once or one by one. Methods are as in `numpy.random.Generator`;
     the numbers differ, and arrays are `cuplug.Array`, created on the device of `cuplug.empty`.
 
     Parameters
@@ -126,7 +126,7 @@ class Generator:
 
         They are the quantile function: in float64 at 2**53 places, to 1e-15, none farther from
         `loc` than 8.3 times `scale`; in float32 at 2**31 places, to 4e-7 of the distance and 4e-8
-        of `scale`, up to 6.3 times. Other parameters are those of `uniform`.
+        of `scale`, up to 6.3 times. Other parameters are as in `uniform`.
         """
         middle, spread = number("normal: loc", loc), number("normal: scale", scale)
         if not spread >= 0:
@@ -147,7 +147,7 @@ class Generator:
         """Return exponentials of normal numbers around `mean` with deviation `sigma`.
 
         The exponential is computed in float64, to one rounding error, and rounded to `dtype`.
-        Other parameters are those of `uniform`.
+        Other parameters are as in `uniform`.
         """
         middle = finite("lognormal: mean", mean)
         spread = finite("lognormal: sigma", sigma, at_least=0)
@@ -172,7 +172,7 @@ class Generator:
         """Return numbers of the exponential distribution of mean `scale`.
 
         They are the quantile function: in float64 at 2**52 places, at most 36.8 times `scale`; in
-        float32 at 2**32 places, at most 22.9 times. Other parameters are those of `uniform`.
+        float32 at 2**32 places, at most 22.9 times. Other parameters are as in `uniform`.
         """
         mean = finite("exponential: scale", scale, at_least=0)
         wanted = floating("exponential", dtype)
@@ -239,7 +239,7 @@ class Generator:
         """Return integers from `low` to before `high`; with one bound, from 0 to before it.
 
         With `endpoint`, `high` is among them. The probability of each number differs from that of
-        the others by at most 2**-64 of itself. Other parameters are those of `uniform`; the dtype
+        the others by at most 2**-64 of itself. Other parameters are as in `uniform`; the dtype
         is bool or an integer one.
         """
         low, high = (0, low) if high is None else (low, high)

@@ -9,7 +9,7 @@ from cuplug._engine.base import environment
 
 
 def _open() -> Any:
-    """Return the package `nvtx`; None where no ranges are wanted."""
+    """Return the package `nvtx`; None if ranges are off."""
     if environment.variable("CUPLUG_NVTX", "0") in ("", "0"):
         return None
     from importlib import import_module

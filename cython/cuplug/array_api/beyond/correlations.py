@@ -139,7 +139,7 @@ def _variables(name: str, x: Any, rowvar: bool) -> Array:
 def corrcoef(
     x: Array, /, y: Array | None = None, rowvar: bool = True, *, dtype: Any = None
 ) -> Array:
-    """Return the matrix of Pearson's correlation coefficients; parameters are those of `cov`."""
+    """Return the matrix of Pearson's correlation coefficients; parameters are as in `cov`."""
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return c / c

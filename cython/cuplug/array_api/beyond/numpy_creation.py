@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NumPy's functions that create arrays, called with a cuplug array as `like=`.
 
-The results are on the device of `near`. The other parameters are those of NumPy's functions;
+The results are on the device of `near`. The other parameters are as in NumPy's functions;
 `order` is ignored, and arrays are in C order.
 """
 
