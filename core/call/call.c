@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The second half of a call: where it runs, the entry, what came of it. */
+/* The second half of a call: its device, the entry, the result. */
 #include "call/call.h"
 
 #include "arguments/bind.h"
@@ -159,7 +159,7 @@ static inline int is_ready(const cuplug_frame *f) {
   return f->device.type || f->home.type != CUPLUG_CUDA;
 }
 
-/* Entries that take strides have them always, but those that know that there may be none. */
+/* Entries that take strides always have them, except those that accept NULL. */
 static inline int wants_strides(const cuplug__run *run) {
   const cuplug__overload *o = run->overload;
   if (!(o->row->flags & CUPLUG_ROW_TAKES_STRIDES)) return 0;
@@ -182,7 +182,7 @@ static __attribute__((noinline)) int run_checked(cuplug__run *run, uint32_t flag
   return has_handles ? cuplug__handles_end(run, &used, status) : status;
 }
 
-/* Who wants no record gives the call no less: the entry may fill one. */
+/* A caller without a record still gives the call one: the entry may fill it. */
 static __attribute__((noinline)) int run_with_record(cuplug_frame *f) {
   cuplug_error error;
   return cuplug_run(f, &error);

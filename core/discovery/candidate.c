@@ -79,8 +79,8 @@ static const char *name_in(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* The directory was checked when it was opened; where a link leads is checked anew. Opening a FIFO
- * must not wait for a writer. */
+/* The directory was checked when it was opened; the target of a link is checked again. Opening a
+ * FIFO must not wait for a writer. */
 static int open_path(int directory, const char *path, const cuplug__trust *trust,
                      cuplug__folder *kept, int *fd, cuplug_error *error) {
   const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;

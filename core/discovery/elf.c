@@ -173,7 +173,7 @@ int cuplug__elf_needs_stack(const cuplug__elf *elf) {
   return is_needed;
 }
 
-/* The dynamic linker would make the stacks of all threads executable, or refuse the library. */
+/* The dynamic linker would make the stacks of all threads executable, or reject the library. */
 int cuplug__check_stack(int needs_stack, cuplug_error *error) {
   return needs_stack
              ? cuplug__reject(error, "got a library that needs an executable stack, expected none; "
@@ -183,7 +183,7 @@ int cuplug__check_stack(int needs_stack, cuplug_error *error) {
 
 /* ---- The dynamic section --------------------------------------------------------------------- */
 
-/* Where an address of the dynamic section lies in the file; 0: nowhere. */
+/* The position in the file of an address of the dynamic section; 0: none. */
 static uint64_t place_of(const cuplug__elf *elf, uint64_t address) {
   for (const Elf64_Phdr *s = elf->segments; s < elf->segments + elf->header.e_phnum; s++)
     if (s->p_type == PT_LOAD && address >= s->p_vaddr && address - s->p_vaddr < s->p_filesz)

@@ -66,7 +66,7 @@ static int read_field(const char *string, size_t n_bytes, field *f, cuplug_error
   return check_line(f->key, f->value, (size_t)(string + n_bytes - f->value), error);
 }
 
-/* What becomes of one field. Fields that a reader does not know are skipped unless critical. */
+/* The result of one field. Fields that a reader does not know are skipped unless critical. */
 typedef int take_field(void *to, const field *f, cuplug_error *error);
 
 static int skip_field(const field *f, cuplug_error *error) {
@@ -137,7 +137,7 @@ static int is_key(const field *f, const char *key) {
   return *f->key == *key && !strcmp(f->key, key);
 }
 
-/* A value may come to mean something: who writes it does not mean this flag as it is today. */
+/* A later version may define a value: a table with one does not mean this flag. */
 static int take_flag(cuplug_row *row, uint32_t flag, const field *f, cuplug_error *error) {
   if (*f->value)
     return cuplug__reject(error, "%s: got \"%s\", expected no value", f->key, f->value);
@@ -189,7 +189,8 @@ static int check_like(const cuplug_row *row, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-/* What a handle wants of its row. No call that makes one is cut: it would make several. */
+/* The rules for overloads with handles. A call that makes one is never split: it would make
+ * several. */
 static int check_handles(cuplug_row *row, cuplug_error *error) {
   const cuplug_signature *s = row->parsed;
   if (s->n_handles || s->made) row->flags |= CUPLUG_ROW_HANDLES;
@@ -293,7 +294,7 @@ static int read_plugin(cuplug__table *table, const cuplug__note *note, cuplug_er
                         table->name, CUPLUG_MAX_NAME - 1);
 }
 
-/* Looks for the signature behind what was wrong, for the name of the operator. */
+/* Reads the signature after an error, to get the name of the operator. */
 static void name_row(cuplug_row *row) {
   if (*row->signature || !row->text_bytes || row->text[row->text_bytes - 1]) return;
   const char *signature = cuplug_row_property(row, "signature");
@@ -335,7 +336,7 @@ static int is_sorted(const cuplug__table *table) {
   return k >= table->n_rows;
 }
 
-/* The plugin first: it says of which version the rest is, and is shown if that is broken. */
+/* The plugin first: it has the version of the rest, and is shown if the rest is invalid. */
 static int read_notes(cuplug__table *table, cuplug_error *error) {
   table->rows = calloc(table->notes.n_notes, sizeof(*table->rows));
   if (!table->rows) return cuplug__no_memory(error, doing);

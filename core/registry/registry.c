@@ -14,9 +14,9 @@
 static struct {
   cuplug__plugin *_Atomic plugins;
   cuplug__plugin *_Atomic alike[CUPLUG__N_KEYS][N_PLACES]; /* by the hash of each key */
-  cuplug_operator *_Atomic found[N_PLACES];                /* by name alone, by its hash */
+  cuplug_operator *_Atomic found[N_PLACES];                /* only by name, by its hash */
   cuplug__added *_Atomic added;
-  _Atomic uint64_t n_changes; /* of what decides on all answers */
+  _Atomic uint64_t n_changes; /* of the state on which all results depend */
   uint64_t last_rank;
 } registry;
 

@@ -26,7 +26,7 @@ static int parse_side(cuplug__parser *p, cuplug_condition *condition, int32_t re
   return cuplug__parse_formula(p, &side->formula);
 }
 
-/* "{64, 128}" behind "in". */
+/* "{64, 128}" after "in". */
 static int parse_set(cuplug__parser *p, cuplug_condition *condition) {
   if (cuplug__expect(p, "{", "expected '{' and numbers")) return CUPLUG_ERROR_VALUE;
   do {

@@ -168,14 +168,14 @@ int cuplug__is_dimension(const cuplug_signature *s, const cuplug_formula *formul
          cuplug__find_scalar(s, s->text + step->value, (size_t)step->operand, &x) < 0;
 }
 
-/* "signature: k: what is wrong"; the place of the name is remembered. */
+/* "signature: k: problem"; the position of the name is stored. */
 static int refuse_name(cuplug__parser *p, const cuplug_step *step, const char *what) {
   p->token = p->s->text + step->value;
   return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: %.*s: %s", p->what, (int)step->operand,
                       p->token, what);
 }
 
-/* The same in terms, which know no floats, and see a choice as its number. */
+/* The same in terms, which have no floats, and read a choice as its number. */
 static int argument_member(const cuplug__parser *p, const cuplug_parameter *x) {
   const int member = cuplug__scalar_member(p->scope, x);
   if (!is_of_terms(p)) return member;

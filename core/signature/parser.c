@@ -20,7 +20,7 @@ static const char *keep(cuplug__parser *p, const char *from, size_t n) {
   return copy;
 }
 
-/* What stands in a text bounds what it can hold. */
+/* The characters of a text bound the objects that it can define. */
 enum { OTHER, WORD, COMMA, BRACKET, RELATION, QUOTE, OPERATION, N_KINDS };
 static const unsigned char kinds[256] = {['0' ... '9'] = WORD,
                                          ['A' ... 'Z'] = WORD,
@@ -53,7 +53,7 @@ static void count_marks(const char *text, size_t n[N_KINDS]) {
   }
 }
 
-/* Room for n objects behind the others; all are of 8 bytes or multiples of that. */
+/* Room for n objects after the others; all are of 8 bytes or multiples of that. */
 static size_t reserve(size_t *n_bytes, size_t n, size_t bytes) {
   const size_t place = *n_bytes;
   *n_bytes += n * bytes;
@@ -83,7 +83,7 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
   const size_t zeroed = bytes; /* the rest is written before it is read */
   /* A step is a word or an operation. Strings are the text, its quoted ones, its words, of which
    * the first of a range is read twice, and the texts of dimensions, defaults and ranges; each with
-   * its zero is no longer than it is in the text with the mark beside it. */
+   * its zero is no longer than in the text with the adjacent mark. */
   const size_t steps = reserve(&bytes, seen[WORD] + seen[OPERATION] + 1, sizeof(cuplug_step));
   const size_t strings = reserve(&bytes, n + 1, 5);
   char *block = malloc(bytes);
@@ -221,7 +221,7 @@ static const char *skip_word(const char *at) {
   return at;
 }
 
-/* Whether a `where` clause begins there, as it does behind the short form of an output. */
+/* 1 if a `where` clause begins there, as after the short form of an output. */
 static int is_where(const char *at) {
   return !strncmp(at, "where", 5) && !cuplug__is_word(at[5]) && *skip_word(at) != ':';
 }
@@ -301,7 +301,7 @@ static int parse_value(cuplug__parser *p, cuplug_parameter *x) {
   return CUPLUG_OK;
 }
 
-/* A choice's default is kept as its number; what is no choice is left for the rules to refuse. */
+/* A choice's default is stored as its number; the rules reject other values. */
 static void number_choice(cuplug_parameter *x) {
   int is_string = x->default_kind == CUPLUG_ARGUMENT_STRING;
   if (x->kind != CUPLUG_PARAMETER_CHOICE || x->default_kind == CUPLUG_ARGUMENT_NONE) return;

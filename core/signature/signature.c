@@ -35,7 +35,7 @@ static int fail(parser *p, const char *at, const char *wanted) {
   return cuplug__parse_fail(p, at, wanted);
 }
 
-/* The number of a type variable, or of a dtype that stands for itself; added when it is new. */
+/* The number of a type variable, or of a plain dtype; added if it is new. */
 static int type_variable(parser *p, const char *name, int32_t *number) {
   cuplug_signature *s = p->s;
   const uint64_t bits = cuplug__dtype_bits(name);
@@ -133,7 +133,7 @@ static int parse_choices(parser *p, cuplug_parameter *x) {
   return CUPLUG_OK;
 }
 
-/* Of "int", "float" and "complex", which are scalars and, but the last, lists with "[]". */
+/* For "int", "float" and "complex", which are scalars and, except the last, lists with "[]". */
 static int parse_python_type(parser *p, cuplug_parameter *x, const char *dtype) {
   x->kind = CUPLUG_PARAMETER_SCALAR;
   if (cuplug__take(p, "[")) {
@@ -160,7 +160,7 @@ static void mark_type(const parser *p, cuplug_parameter *x, const char *name) {
   x->type_end = x->type_at + (uint32_t)strlen(name);
 }
 
-/* "to: dtype" is a type variable of its name, which the call says. */
+/* "to: dtype" is a type variable of its name, which the call sets. */
 static int parse_dtype(parser *p, cuplug_parameter *x) {
   x->kind = CUPLUG_PARAMETER_DTYPE;
   if (cuplug__dtype_bits(x->name))
@@ -196,7 +196,7 @@ static int parse_type(parser *p, cuplug_parameter *x) {
   return cuplug__expect(p, "]", "expected ']' (a list of arrays is T[n][] or T[n][each])");
 }
 
-/* The next parameter or output, or NULL when there is no room for it. */
+/* The next parameter or output, or NULL if there is no room for it. */
 static cuplug_parameter *new_parameter(parser *p, int n) {
   cuplug__skip_space(p);
   if (n == CUPLUG_MAX_ARGUMENTS) {
