@@ -4,7 +4,7 @@
 #include <runtime/define.h>
 #include <string.h>
 
-/* What a name of a signature is: an integer or a dimension, an array or another parameter. */
+/* The kind of a name in a signature: an integer or a dimension, an array or another parameter. */
 enum { NAME_UNKNOWN, NAME_NUMBER, NAME_OTHER };
 
 static int kind_of(const cuplug_signature *s, const char *text, size_t n) {
@@ -16,7 +16,7 @@ static int kind_of(const cuplug_signature *s, const char *text, size_t n) {
   return core->find_place(s, text, n) ? NAME_NUMBER : NAME_UNKNOWN;
 }
 
-/* Whether a word is one of those in a text with spaces between. */
+/* Returns whether a word is one of those in a text with spaces between. */
 static int is_among(const char *words, const char *word, size_t n) {
   for (size_t length; *words; words += length + (words[length] == ' ')) {
     length = strcspn(words, " ");
@@ -25,7 +25,7 @@ static int is_among(const char *words, const char *word, size_t n) {
   return 0;
 }
 
-/* A name alone that is no integer is left to the caller, as a term without steps. */
+/* A single name that is not an integer is left to the caller, as a term without steps. */
 static int settle_name(cuplug__parser *p, cuplug_formula *formula, const char *own) {
   const cuplug_step step = *formula->steps;
   const char *text = p->s->text + step.value;
