@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from cuplug._engine.base import environment
 from cuplug._engine.base.public import public
 
-# What `cuplug build` compiles and links with; the Makefile has the same for the stock plugins.
+# The flags with which `cuplug build` compiles and links; the Makefile has the same for the stock
+# plugins.
 OPTIMIZED = ("-O3",)
 HIDDEN = ("-fPIC", "-fvisibility=hidden")
 C_FLAGS = ("-std=c11", "-D_GNU_SOURCE", *HIDDEN, "-Wall", "-Wextra")
@@ -68,7 +69,7 @@ def plugin_flags(nvcc: bool = False) -> list[str]:
     return ["-shared", *host, f"-I{get_include()}"]
 
 
-# 90 for 9.0, "90a" for code of that architecture alone, "100f" for that of a family.
+# 90 for 9.0, "90a" for code of only that architecture, "100f" for its family.
 Architecture = int | str
 
 
@@ -78,9 +79,9 @@ def number_of(architecture: Architecture) -> int:
 
 
 def compiler(architectures: Sequence[Architecture], cxx: bool) -> list[str]:
-    """Return the command, without files, that compiles what is not for nvcc.
+    """Return the command, without files, that compiles files that are not for nvcc.
 
-    The table there is told for which architectures, 90 for 9.0, nvcc compiles the rest.
+    The table there receives the architectures, 90 for 9.0, for which nvcc compiles the rest.
     """
     listed = ",".join(f"{x}0" for x in dict.fromkeys(map(number_of, architectures)))
     side = f"-DCUPLUG_ARCHITECTURES={listed}" if listed else "-DCUPLUG_HOST_ONLY"

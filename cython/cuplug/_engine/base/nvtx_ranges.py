@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of NVTX, by which profilers show what runs when; off unless CUPLUG_NVTX says so."""
+"""Ranges of NVTX, by which profilers show the time of each step; enabled by CUPLUG_NVTX."""
 
 from __future__ import annotations
 
