@@ -165,7 +165,6 @@ cdef class Device:
     memory_bytes, driver_version : int
         The bytes of its memory; the CUDA version of the driver, x 1000.
     attributes : dict
-        All that the driver reports, by the names of CUDA's documentation:
         All attributes that the driver reports, by the names of CUDA's documentation:
         `attributes["MULTIPROCESSOR_COUNT"]` is CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT. It has no
         attributes that the driver does not know yet.
