@@ -62,16 +62,6 @@ QUOTES = [
         *("gather_host", "gather, NumPy to NumPy", "cuplug, host"),
         {"`np.take`": "np.take", "PyTorch on the CPU": "torch CPU"},
     ),
-    Quote(
-        "relu of 128 Mi floats, NumPy to NumPy through the GPU",
-        *("transfers", "relu through the GPU", "cuplug"),
-        {"CuPy": "cupy", "PyTorch": "torch"},
-    ),
-    Quote(
-        "1,000 plugins listed, page cache warm",
-        *("discovery", "1,000 plugins", "cuplug_list, C"),
-        {},
-    ),
 ]
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments against signatures: the first half of a call. Every call passes here, so the matching
- * of one overload is one pass over the parameters, without allocation and without text; only when
- * no overload fits is the best one matched again with an error record to fill. */
+/* Arguments against signatures: the first half of a call. Every call runs this code, so the match
+ * of one overload is one pass over the parameters, without allocation and without text. Only if no
+ * overload fits, the best one is matched again with an error record to fill. */
 #include "arguments/bind.h"
 
 #include "arguments/lists.h"
@@ -102,7 +102,7 @@ static int spread(cuplug__match *m, uint32_t k) {
   return CUPLUG_OK;
 }
 
-/* What scalars make of the outputs' shapes, of operators that say so. */
+/* The part of the outputs' shapes that depends on scalars, for operators with such shapes. */
 static int reshape(cuplug__match *m, const cuplug__overload *o) {
   cuplug_frame *f = m->frame;
   if (!o->reshape) return CUPLUG_OK;
@@ -112,8 +112,8 @@ static int reshape(cuplug__match *m, const cuplug__overload *o) {
   return status;
 }
 
-/* Whether arrays of any strides may pass: on a GPU more rows take them. All arrays but those of the
- * host are where the first one is. */
+/* 1 if arrays of any strides may pass: on a GPU, more overloads take them. All arrays except host
+ * arrays are on the device of the first one. */
 static uint32_t takes_strides(const cuplug__match *m, uint32_t flags) {
   if (flags & CUPLUG_ROW_TAKES_STRIDES) return 1;
   for (uint32_t k = 0; flags & CUPLUG_ROW_CUDA_TAKES_STRIDES && k < m->n_args; k++) {
@@ -145,7 +145,8 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   f->loop_ndim = 0;
   if (f->blocks) cuplug__forget_lists(f); /* of another row */
   if (m->n_args > (uint32_t)s->n_parameters) {
-    m->n_matched = s->n_parameters - (int32_t)m->n_args; /* below all rows that take as many */
+    m->n_matched = s->n_parameters - (int32_t)m->n_args; /* below all overloads with the same
+                                                            number */
     return cuplug__fail(m->error, CUPLUG_ERROR_TYPE, "%s: got %u arguments, expected at most %d",
                         s->name, m->n_args, (int)s->n_parameters);
   }
@@ -209,7 +210,7 @@ static inline int finish(cuplug_operator *op, cuplug_frame *f, int64_t largest_b
   return CUPLUG_OK;
 }
 
-/* Of several overloads, says which one an error is about. Returns `status`. */
+/* For several overloads, adds the one that an error is about. Returns `status`. */
 CUPLUG__COLD static int name_overload(const cuplug_operator *op, const cuplug__overload *o,
                                       int status, cuplug_error *error) {
   if (op->n_overloads > 1)
@@ -218,7 +219,7 @@ CUPLUG__COLD static int name_overload(const cuplug_operator *op, const cuplug__o
   return status;
 }
 
-/* No overload fits: says why of the one that came furthest. */
+/* No overload fits: reports the error of the closest one. */
 CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_error *error) {
   const uint32_t first = row_from(op, m, 0);
   /* Those whose kinds and dtypes fit are nearer than others. */
@@ -267,7 +268,7 @@ static __attribute__((noinline)) int match_rows(cuplug_operator *op, const cuplu
   m.frame = f;
   m.error = NULL;
   const uint32_t first = row_from(op, &m, 0);
-  int by_memory = 0; /* whether a row was passed over for what the next call may have otherwise */
+  int by_memory = 0; /* 1 if a row was skipped for a property that may differ in the next call */
   for (uint32_t row = first; row < op->n_overloads; row = row_from(op, &m, row + 1)) {
     if (match_overload(&m, &op->overloads[row])) continue;
     if (m.inout_mask && check_inout(&m)) {

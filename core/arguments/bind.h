@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs that must be broadcast or put in order; strides; arguments of which only sizes are asked.
- */
+/* Inputs that must be broadcast or made contiguous; strides; arguments of which only sizes are
+ * computed. */
 #ifndef CUPLUG_CORE_ARGUMENTS_BIND_H
 #define CUPLUG_CORE_ARGUMENTS_BIND_H
 
 #include "arguments/match_cache.h"
 
-/* What matching does not set. */
+/* The fields that matching does not set. */
 static inline void cuplug__start_frame(cuplug_operator *op, cuplug_frame *frame) {
   frame->op = op;
   frame->stream = NULL;
@@ -23,8 +23,8 @@ static inline void cuplug__start_frame(cuplug_operator *op, cuplug_frame *frame)
   frame->keeps_layout = 0;
 }
 
-/* Whether the scalars and in-out arrays fit as well where the other arrays are like those of a
- * match that was kept: the frame that it was restored to receives the scalars. */
+/* Matches the scalars and in-out arrays if the other arrays are like those of a cached match: the
+ * frame that it was restored to receives the scalars. */
 int cuplug__fits_too(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                      cuplug_frame *frame, const cuplug__cached_match *known);
 

@@ -53,7 +53,7 @@ cuplug__item cuplug__find_apart(const cuplug__match *m, uint32_t k) {
   return (cuplug__item){i, k};
 }
 
-/* An empty list does not say what the names in it stand for. */
+/* An empty list does not define the names in it. */
 static int check_empty(cuplug__match *m, int32_t i) {
   const cuplug_parameter *x = &m->s->parameters[i];
   const uint64_t dtypes = m->s->variables[x->type_variable].dtypes;
@@ -69,7 +69,7 @@ static int check_empty(cuplug__match *m, int32_t i) {
                           cuplug__describe_parameter(m->s, x).s);
 }
 
-/* All lists T[n][each] of a call have as many items. */
+/* All lists T[n][each] of a call have the same number of items. */
 static int check_lengths(cuplug__match *m, int32_t i, int32_t *first) {
   const cuplug_argument *a = cuplug__argument(m, i);
   if (!m->s->parameters[i].is_each) return CUPLUG_OK;
@@ -123,7 +123,7 @@ static int match_near(cuplug__match *m) {
 
 /* ---- Lists apart ----------------------------------------------------------------------------- */
 
-/* What is filled: memory for tensors, and for strides of those that are contiguous. */
+/* Buffers to fill: memory for tensors, and for strides of contiguous ones. */
 typedef struct apart {
   uint64_t n_bytes; /* of all arrays */
   int64_t *words;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists: of arrays, and the memory of those that have more items than the frame has room for. */
+/* Lists: of arrays, and the memory of lists that have more items than fit in the frame. */
 #ifndef CUPLUG_CORE_ARGUMENTS_LISTS_H
 #define CUPLUG_CORE_ARGUMENTS_LISTS_H
 
@@ -14,10 +14,10 @@ typedef struct cuplug__item {
   int64_t number; /* in the list */
 } cuplug__item;
 
-/* Memory among the frame's blocks; NULL, with the record filled, where there is none. */
+/* Memory among the frame's blocks; NULL, with the record filled, if there is none. */
 void *cuplug__frame_memory(const cuplug__match *m, size_t bytes);
 
-/* Frees the frame's blocks: what was matched is forgotten. */
+/* Frees the frame's blocks: the match is lost. */
 void cuplug__forget_lists(cuplug_frame *frame);
 
 /* Fits the items of all lists of arrays, when the single arrays are matched. They are appended to

@@ -156,7 +156,7 @@ static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
       status = match_loop(m, i, shape, n = group_ndim);
       m->loop_mask |= 1ull << m->frame->n_tensors;
     } else if (d->kind == CUPLUG_DIM_FORMULA) {
-      m->has_formulas = 1; /* it is worked out when all names are known */
+      m->has_formulas = 1; /* it is computed when all names are known */
     } else if (*shape != d->value) {
       status = cuplug__report_mismatch(m, i, CUPLUG_ERROR_VALUE);
     }
@@ -179,9 +179,9 @@ CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device
                             "got an array on %s, expected the host or a CUDA device",
                             cuplug__describe_device(device).s);
   return cuplug__mismatch(
-      m, i, CUPLUG_ERROR_VALUE, "it is on %s but %s is on %s; move one to the other",
-      cuplug__describe_device(memory_space_of(device)).s,
-      m->s->parameters[m->memory_space_from].name, cuplug__describe_device(f->home).s);
+      m, i, CUPLUG_ERROR_VALUE, "got an array on %s, expected %s (as %s); move one to the other",
+      cuplug__describe_device(memory_space_of(device)).s, cuplug__describe_device(f->home).s,
+      m->s->parameters[m->memory_space_from].name);
 }
 
 CUPLUG__COLD static int refuse_memory_space(cuplug__match *m, int32_t i, cuplug_device device) {
@@ -191,7 +191,7 @@ CUPLUG__COLD static int refuse_memory_space(cuplug__match *m, int32_t i, cuplug_
                           cuplug__describe_device(device).s);
 }
 
-/* All arrays but those of the host are on the host, or all on one GPU. */
+/* All arrays except host arrays are on the host, or all on one GPU. */
 static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
   cuplug_frame *f = m->frame;
   if (m->s->parameters[i].words & CUPLUG_WORD_HOST)
@@ -220,7 +220,7 @@ CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got an array without memory (a null pointer)");
 }
 
-/* Sizes are not negative, their product is below 2^63 bytes, and there is memory behind it. */
+/* Sizes are not negative, their product is below 2^63 bytes, and there is memory for it. */
 static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   int64_t n_bytes = cuplug__n_bytes(t);
   m->frame->n_bytes[m->frame->n_tensors] = n_bytes;
@@ -241,8 +241,8 @@ CUPLUG__COLD static int refuse_strides(cuplug__match *m, int32_t i, const cuplug
       cuplug__describe_strides(t->strides, t->ndim).s, cuplug__describe_shape(t->shape, t->ndim).s);
 }
 
-/* What an in-out array must be, since it cannot be copied: contiguous or without shared elements,
- * aligned and writable. */
+/* The requirements of an in-out array, which cannot be copied: contiguous or without shared
+ * elements, aligned and writable. */
 static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, int contiguous) {
   const char *wrong = NULL;
   if (a->flags & CUPLUG_READ_ONLY)
@@ -263,7 +263,7 @@ CUPLUG__COLD static int refuse_guarantees(cuplug__match *m, int32_t i, const cup
                           text.got, text.expected);
 }
 
-/* Whether a tensor fits because one before it did, whose parameter is alike. */
+/* 1 if a tensor fits because an earlier one did, whose parameter is equal. */
 static inline int is_repeated(cuplug__match *m, const cuplug_tensor *t) {
   const uint32_t k = m->frame->n_tensors, like = m->item < 0 ? m->like[k] : k;
   const cuplug_tensor *before = &m->frame->tensors[like];

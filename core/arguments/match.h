@@ -8,7 +8,7 @@
 
 #include <internal/frame.h>
 
-/* The state of one match. Parameter numbers say which argument fixed a name first. */
+/* The state of one match. Parameter numbers identify the argument that fixed a name first. */
 typedef struct cuplug__match {
   const cuplug_signature *s;
   const cuplug_argument *args;
@@ -17,8 +17,8 @@ typedef struct cuplug__match {
   cuplug_error *error; /* NULL: only the outcome matters */
   int32_t n_matched;   /* parameters that fitted */
   uint32_t takes_strides;
-  uint32_t needs_memory; /* 0: arrays stand for others, of which sizes are asked */
-  uint32_t has_formulas; /* 1: an input has a size that is worked out */
+  uint32_t needs_memory; /* 0: arrays without memory, only for their sizes */
+  uint32_t has_formulas; /* 1: an input has a computed size */
   const uint8_t *like;   /* of the overload */
   int64_t largest_bytes; /* of one array */
   uint32_t broadcasts;   /* 1: their loop dimensions differ */
@@ -35,7 +35,7 @@ typedef struct cuplug__match {
   int8_t memory_space_from;
   uint32_t n_items;        /* arrays in lists */
   uint32_t reserved_words; /* of the frame, for the shapes and strides of many inputs */
-  int64_t item;            /* of the list that is matched; -1: it is no list */
+  int64_t item;            /* of the list that is matched; -1: not a list */
 } cuplug__match;
 
 static inline const cuplug_argument *cuplug__argument(const cuplug__match *m, int32_t i) {

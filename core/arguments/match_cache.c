@@ -17,9 +17,9 @@ static uint64_t add_argument(uint64_t key, const cuplug_argument *a) {
   return key;
 }
 
-/* Of an operator and of its arrays' dtypes and first and last sizes, so that several operators, and
- * shapes and dtypes that come in turn, are all known. Of a list the first item stands for all.
- * Nothing of the arguments is checked yet. */
+/* A hash of an operator and of its arrays' dtypes and first and last sizes, so that several
+ * operators, and alternating shapes and dtypes, are all found. A list is represented by its first
+ * item. No argument is checked yet. */
 static uint64_t key_of(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args) {
   uint64_t key = op->number;
   for (uint32_t i = 0; i < n_args && i < CUPLUG_MAX_ARGUMENTS; i++) {
@@ -31,7 +31,7 @@ static uint64_t key_of(const cuplug_operator *op, const cuplug_argument *args, u
   return key * 0x9e3779b97f4a7c15;
 }
 
-/* The match of a key; NULL where none is kept. */
+/* The match of a key; NULL if none is cached. */
 static cuplug__cached_match *match_of(cuplug__known_all *own, uint64_t key) {
   cuplug__known_set *set = &own->sets[key >> 60];
   for (uint32_t k = 0; k < CUPLUG__KNOWN_WAYS; k++)
@@ -51,8 +51,7 @@ static cuplug__known_all *make_memory(void) {
   return own->memory;
 }
 
-/* Where the match of a key is to be kept, in place of another; NULL where a call under way uses
- * that. */
+/* The slot for the match of a key, which replaces another; NULL if a call in progress uses it. */
 static cuplug__cached_match *place_for(cuplug__known_all *own, uint64_t key) {
   cuplug__known_set *set = &own->sets[key >> 60];
   cuplug__cached_match *known = match_of(own, key);
@@ -77,7 +76,7 @@ static int keep_kinds(const cuplug__match *m, const cuplug_operator *op, int is_
   return 1;
 }
 
-/* Lists that are None are rare: not kept. */
+/* Lists that are None are rare: not cached. */
 static int keep_lists(const cuplug__match *m, cuplug__cached_match *known) {
   const cuplug_signature *s = m->s;
   known->n_single = (uint32_t)(s->n_parameters - s->n_scalars);
@@ -103,7 +102,7 @@ static inline const cuplug_argument *input(const cuplug__cached_match *known,
   return &args[known->lists[list]].list.items[k];
 }
 
-/* Sizes that are worked out follow from those of arrays, unless there are other scalars. */
+/* Computed sizes follow from those of arrays, unless there are other scalars. */
 static int can_be_kept(const cuplug__match *m) {
   const cuplug_frame *f = m->frame;
   if (m->broadcasts || f->copy_mask || (m->s->has_formulas && m->s->n_scalars > m->s->n_lists) ||

@@ -34,12 +34,12 @@ typedef struct cuplug__known_array {
 typedef enum cuplug__again_state {
   CUPLUG__AGAIN_NEW,   /* the frame is not filled */
   CUPLUG__AGAIN_READY, /* the frame needs only addresses and scalars */
-  CUPLUG__AGAIN_BUSY,  /* during the entry, which may call, too: neither used nor replaced */
+  CUPLUG__AGAIN_BUSY,  /* during the entry, which may itself call: neither used nor replaced */
   CUPLUG__AGAIN_NEVER  /* calls like it are not made from it */
 } cuplug__again_state;
 
-/* What calls like one before need, filled: core/call/again.c. Pages of it that are never used are
- * not made. */
+/* The filled data for repeated calls: core/call/again.c. Pages of it that are never used are not
+ * allocated. */
 typedef struct cuplug__again {
   cuplug__again_state state;
   cuplug_frame frame;
@@ -50,7 +50,8 @@ typedef struct cuplug__again {
 typedef struct cuplug__cached_match {
   uint64_t number; /* of the operator */
   uint32_t n_args, n_tensors, n_inputs;
-  uint32_t n_others;          /* arguments that are no arrays, of operators with several rows */
+  uint32_t n_others;          /* arguments that are not arrays, of operators with several
+                                 overloads */
   uint32_t n_single, n_lists; /* arrays that are in no list; lists of arrays */
   uint32_t row;
   uint32_t needs_no_scalar_match; /* 1: there are no scalars, and no in-out arrays, which may
@@ -77,7 +78,7 @@ typedef struct cuplug__known_set {
   uint32_t next; /* the one to be replaced */
 } cuplug__known_set;
 
-/* What a thread keeps: allocated by its first match. */
+/* The cache of a thread: allocated by its first match. */
 typedef struct cuplug__known_all {
   cuplug__cached_match *last[CUPLUG__KNOWN_LAST]; /* of operators of these numbers */
   cuplug__known_set sets[CUPLUG__KNOWN_SETS];
@@ -88,7 +89,7 @@ typedef struct cuplug__known_all {
 cuplug__cached_match *cuplug__known_other(cuplug__known_all *own, const cuplug_operator *op,
                                           const cuplug_argument *args, uint32_t n_args);
 
-/* Whether kind, flags, device, number of dimensions and dtype differ: not 0. */
+/* Not 0 if kind, flags, device, number of dimensions or dtype differ. */
 static inline uint64_t cuplug__differs(const cuplug_argument *a, const cuplug_argument *b) {
   uint64_t x[3], y[3];
   memcpy(x, a, sizeof *x), memcpy(y, b, sizeof *y);
@@ -98,7 +99,7 @@ static inline uint64_t cuplug__differs(const cuplug_argument *a, const cuplug_ar
 }
 _Static_assert(offsetof(cuplug_argument, tensor) == sizeof(uint64_t), "there are no gaps");
 
-/* Whether an array is like one of a match before; offsets are rare: looked at by matching. */
+/* 1 if an array is like one of an earlier match; offsets are rare: matching checks them. */
 static inline int cuplug__is_alike(const cuplug_argument *a, const cuplug__known_array *x) {
   const cuplug_tensor *t = &a->tensor;
   if (cuplug__differs(a, &x->like) | t->byte_offset || !t->shape) return 0;
@@ -108,7 +109,7 @@ static inline int cuplug__is_alike(const cuplug_argument *a, const cuplug__known
   return t->data || !x->n_bytes;
 }
 
-/* Whether the arguments that are no arrays are of the kinds, and lists as long, as in a match. */
+/* 1 if the arguments that are not arrays have the kinds, and lists the lengths, of a match. */
 static inline int cuplug__has_kinds(const cuplug__cached_match *known,
                                     const cuplug_argument *args) {
   for (uint32_t k = 0; k < known->n_others; k++)
@@ -120,8 +121,7 @@ static inline int cuplug__has_kinds(const cuplug__cached_match *known,
   return 1;
 }
 
-/* Compares the arrays with those of a match, and restores what is to be restored; 0: they differ.
- */
+/* Compares the arrays with those of a match, and restores the frame; 0: they differ. */
 typedef int cuplug__restore(const cuplug__cached_match *known, const cuplug_argument *args,
                             void *to);
 
@@ -144,21 +144,20 @@ cuplug__find_known(const cuplug_operator *op, const cuplug_argument *args, uint3
   }
 }
 
-/* Keeps a match whose arrays, those of lists included, are all there, contiguous, of few dimensions
- * and not broadcast; of outputs the shapes that they have before they are reshaped. Where
- * rows before it might have taken arguments of these kinds, no other values are to be among them,
- * for which those rows would be looked at again. */
+/* Stores a match whose arrays, including those of lists, are all present, contiguous, of few
+ * dimensions and not broadcast; for outputs, the shapes that they have before they are reshaped. If
+ * earlier overloads might have taken arguments of these kinds, the match must not have other
+ * values, for which those overloads would be searched again. */
 void cuplug__match_cache_store(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
                                int is_first);
 
-/* When the arguments are like those of a match that this thread has kept for an operator: what it
- * found, but for the scalars, as the frame has it. Else NULL. Valid until the thread's next
- * match. */
+/* If the arguments are like those of a match that this thread has stored for an operator: its
+ * result, without the scalars, as in the frame. Else NULL. Valid until the thread's next match. */
 const cuplug__cached_match *cuplug__match_cache_find(const cuplug_operator *op,
                                                      const cuplug_argument *args, uint32_t n_args,
                                                      cuplug_frame *f);
 
-/* The same for the match that goes on with the scalars and in-out arrays. */
+/* The same for the match that continues with the scalars and in-out arrays. */
 void cuplug__match_cache_load_types(const cuplug__cached_match *known, cuplug__match *m);
 
 #endif

@@ -42,10 +42,11 @@ static int check_kind(const cuplug_frame *f, uint32_t k, const cuplug_argument *
   int same = f->home.type == CUPLUG_CUDA ? cuda && x->device.id == f->home.id
                                          : host || (cuda && !f->home.type);
   if (!same)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: out: it is on %s but the inputs are on %s; move one to the other",
-                        f->signature->name, cuplug__describe_device(x->device).s,
-                        cuplug__describe_device(f->home).s);
+    return cuplug__fail(
+        error, CUPLUG_ERROR_VALUE,
+        "%s: out: got an array on %s, expected %s (as the inputs); move one to the other",
+        f->signature->name, cuplug__describe_device(x->device).s,
+        cuplug__describe_device(f->home).s);
   return CUPLUG_OK;
 }
 
@@ -116,7 +117,7 @@ static int check_apart(const cuplug_frame *f, const cuplug_tensor *x, cuplug_err
   return CUPLUG_OK;
 }
 
-/* An output may be the very memory of an input if the row says so. */
+/* An output may be the same memory as an input if the overload allows it. */
 static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x,
                          cuplug_error *error) {
   for (uint32_t other = 0; other < f->n_tensors; other++) {
@@ -144,7 +145,7 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
   return check_apart(f, x, error);
 }
 
-/* The usual case in few steps: contiguous, as wanted, and apart from all other arrays. */
+/* The usual case in few steps: contiguous, as required, and without overlap with other arrays. */
 static int fits(const cuplug_frame *f, uint32_t k, const cuplug_argument *given) {
   const cuplug_tensor *x = &given->tensor, *wanted = &f->tensors[k];
   if (given->kind != CUPLUG_ARGUMENT_ARRAY || given->flags || f->n_bytes[k] < 0 || f->apart ||

@@ -17,7 +17,7 @@
 typedef struct sum {
   int n, n_tried;
   uint64_t step[MAX_TERMS], bound[MAX_TERMS];
-  uint64_t divisor[MAX_TERMS + 1], most[MAX_TERMS + 1]; /* of a term and all behind it */
+  uint64_t divisor[MAX_TERMS + 1], most[MAX_TERMS + 1]; /* of a term and all after it */
 } sum;
 
 static void add_term(sum *s, uint64_t step, uint64_t bound) {
@@ -54,8 +54,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
   return a;
 }
 
-/* Whether the terms from k on can be `value`: the largest step leaves few choices where the strides
- * of arrays are nested. */
+/* 1 if the terms from k on can be `value`: the largest step leaves few choices if the strides of
+ * arrays are nested. */
 static int can_be(sum *s, int k, uint64_t value) {
   if (k == s->n || value > s->most[k] || value % s->divisor[k]) return !value;
   const uint64_t step = s->step[k], rest = s->most[k + 1];
@@ -99,8 +99,8 @@ int cuplug__same_memory(const cuplug_tensor *a, const cuplug_tensor *b) {
 
 /* ---- Lists of any length --------------------------------------------------------------------- */
 
-/* The bytes that each array spans are sorted by their begin, and each is compared with those before
- * it that end behind it. */
+/* The byte ranges of the arrays are sorted by their start, and each is compared with earlier ones
+ * that end after it. */
 
 typedef struct range {
   cuplug__span span;
@@ -117,8 +117,8 @@ static void merge(const range *from, range *to, size_t begin, size_t middle, siz
   }
 }
 
-/* Sorts n ranges, with room for as many; returns where they are then. Lists are mostly made one
- * array after the other, so runs are looked for. */
+/* Sorts n ranges, with room for the same number; returns their address. Lists are mostly allocated
+ * one array after the other, so runs are detected. */
 static range *sort(range *ranges, range *room, size_t n) {
   for (size_t n_runs = 2; n_runs > 1;) {
     size_t begin = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether two arrays share memory, element by element: columns of one matrix do not. */
+/* Detects whether two arrays share memory, element by element: columns of one matrix do not. */
 #ifndef CUPLUG_CORE_ARGUMENTS_OVERLAP_H
 #define CUPLUG_CORE_ARGUMENTS_OVERLAP_H
 
 #include "arguments/match.h"
 #include "base/layout.h"
 
-/* 1 when some byte belongs to an element of both. Exact, unless deciding takes more than some
- * 10,000 steps, as only strides made by hand do: then 2. Call it for arrays whose spans meet. */
+/* 1 if some byte belongs to an element of both. Exact, unless a decision takes more than about
+ * 10,000 steps, as only for strides made by hand: then 2. Call it for arrays whose spans
+ * overlap. */
 int cuplug__overlap(const cuplug_tensor *a, const cuplug_tensor *b);
 
 /* "overlaps" for what cuplug__overlap has returned. */

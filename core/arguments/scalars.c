@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments that are no arrays, and what the ranges say of them. */
+/* Arguments that are not arrays, and the ranges for them. */
 #include "arguments/scalars.h"
 
 #include "arguments/lists.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A parameter of default None that is left out or None. */
+/* A parameter with default None that is omitted or None. */
 static int is_none(const cuplug_parameter *x, const cuplug_argument *a) {
   return x->default_kind == CUPLUG_ARGUMENT_NONE &&
          (a->kind == CUPLUG_ARGUMENT_ABSENT || a->kind == CUPLUG_ARGUMENT_NONE);
@@ -46,12 +46,12 @@ CUPLUG__COLD static int refuse_scalar(cuplug__match *m, int32_t i, const cuplug_
                           cuplug__describe_dtype(type).s);
 }
 
-/* True would be axis 1: NumPy and PyTorch refuse it. Other integers take bools, as in Python. */
+/* True would be axis 1: NumPy and PyTorch reject it. Other integers take bools, as in Python. */
 static inline int is_bool_axis(const cuplug_parameter *x, const cuplug_argument *a) {
   return a->kind == CUPLUG_ARGUMENT_BOOL && !strcmp(x->name, "axis");
 }
 
-/* After the arrays, which say what dtype a type variable is. */
+/* After the arrays, which determine the dtype of a type variable. */
 static inline int match_scalar(cuplug__match *m, int32_t i, const cuplug_argument *a,
                                cuplug_scalar *to) {
   const cuplug_parameter *x = &m->s->parameters[i];
@@ -66,7 +66,7 @@ static inline int match_scalar(cuplug__match *m, int32_t i, const cuplug_argumen
   return !status || !m->error ? status : refuse_scalar(m, i, a, type, status);
 }
 
-/* A number stands for a list of it alone. */
+/* A number is accepted as a list of one item. */
 static int match_list(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
   cuplug_frame *f = m->frame;
   const uint32_t type = cuplug__type_of(m, m->s->parameters[i].type_variable);
@@ -97,7 +97,7 @@ static int match_list(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
-/* Apart from what each call does, like the lists: few operators have such. */
+/* Separate from the code of each call, like the lists: few operators have them. */
 static __attribute__((noinline)) int check_conditions(cuplug__match *m) {
   const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
   for (int32_t k = 0; k < m->s->n_conditions; k++) {
@@ -110,13 +110,13 @@ static __attribute__((noinline)) int check_conditions(cuplug__match *m) {
   return CUPLUG_OK;
 }
 
-/* Whether two libraries were the same file, one after the other. */
+/* Returns whether two libraries were the same file, one after the other. */
 static int is_reloaded(const cuplug_operator *old, const cuplug_operator *op) {
   return old->plugin != op->plugin && !strcmp(cuplug_operator_path(old), cuplug_operator_path(op));
 }
 
-/* Whether operators are of one library. Those made in memory have a plugin each: their origin
- * tells. */
+/* Returns whether operators are of one library. Operators created in memory have a plugin each:
+ * their origin identifies them. */
 static int is_of_library(const cuplug_operator *a, const cuplug_operator *b) {
   return a->plugin == b->plugin || (a->plugin->table.made && b->plugin->table.made &&
                                     !strcmp(cuplug_operator_path(a), cuplug_operator_path(b)));
@@ -159,7 +159,8 @@ CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, const cuplug_a
                           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-/* Whether a string names a type variable whose dtype is known, which `to` becomes then. */
+/* Returns whether a string names a type variable whose dtype is known, which is then stored in
+ * `to`. */
 static int is_variable(const cuplug__match *m, const char *name, cuplug_argument *to) {
   const int32_t v = cuplug__variable_of(m->s, name);
   if (v < 0 || !(m->known_types >> v & 1)) return 0;

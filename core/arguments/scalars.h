@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments that are no arrays, and the ranges of elements. */
+/* Arguments that are not arrays, and the ranges of elements. */
 #ifndef CUPLUG_CORE_ARGUMENTS_SCALARS_H
 #define CUPLUG_CORE_ARGUMENTS_SCALARS_H
 
@@ -13,8 +13,8 @@ int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o);
 
 /* ---- Ranges of elements ---------------------------------------------------------------------- */
 
-/* With CUPLUG_CHECK_ELEMENTS=1, checks the elements of arrays on the host. Returns ERROR_VALUE for
- * one out of its range, and says where it is. */
+/* With CUPLUG_CHECK_ELEMENTS=1, checks the elements of arrays on the host. Returns ERROR_VALUE with
+ * the position of an element out of its range. */
 int cuplug__check_elements(const cuplug_frame *frame, cuplug_error *error);
 
 #endif

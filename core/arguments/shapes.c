@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes that a signature says: those of outputs, and those of inputs that are worked out. */
+/* Sizes that a signature defines: those of outputs, and computed ones of inputs. */
 #include "arguments/shapes.h"
 
 #include "arguments/lists.h"
@@ -31,7 +31,7 @@ int cuplug__reserve_words(cuplug__match *m) {
   return m->reserved_words <= CUPLUG_MAX_STORED ? CUPLUG_OK : refuse_words(m);
 }
 
-/* A size or an index of a parameter that is worked out. */
+/* A computed size or index of a parameter. */
 static int work_out(cuplug__match *m, const cuplug_parameter *x, const cuplug_dim *d,
                     const cuplug_formula *formula, int64_t *size) {
   const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
@@ -51,7 +51,7 @@ CUPLUG__COLD static int refuse_size(cuplug__match *m, const cuplug_parameter *x,
                       cuplug__describe_names(m->s, d->text, &values).s);
 }
 
-/* As Python's slices: an end below 0 counts from the end, and what is outside is cut off. */
+/* As Python's slices: an end below 0 counts from the end, and positions outside are clipped. */
 static int64_t clip(int64_t at, int64_t n) {
   if (at < 0) at += n;
   return at < 0 ? 0 : at > n ? n : at;
@@ -70,7 +70,7 @@ static int slice(cuplug__match *m, const cuplug_parameter *x, const cuplug_dim *
   return CUPLUG_OK;
 }
 
-/* The sizes that a dimension of an output stands for. */
+/* The sizes of a dimension of an output. */
 static int sizes_of(cuplug__match *m, const cuplug_parameter *x, const cuplug_dim *d,
                     int64_t *single, const int64_t **sizes, int32_t *n) {
   const cuplug_frame *f = m->frame;
@@ -103,7 +103,7 @@ static int sizes_of(cuplug__match *m, const cuplug_parameter *x, const cuplug_di
   }
 }
 
-/* Writes the shape of an output behind what is stored, and sets its ndim. */
+/* Writes the shape of an output after the stored ones, and sets its ndim. */
 static int output_shape(cuplug__match *m, const cuplug_parameter *x, cuplug_tensor *t) {
   cuplug_frame *f = m->frame;
   const int64_t *sizes;
@@ -237,9 +237,9 @@ int cuplug__has_layout_of(const cuplug_tensor *x, const cuplug_tensor *other) {
   return other->strides ? has_same_layout(x, other) : cuplug__is_contiguous(x);
 }
 
-/* ---- Operators that treat all elements alike ------------------------------------------------- */
+/* ---- Operators that treat all elements equally ----------------------------------------------- */
 
-/* Whether all its elements are one: it has none of its own, or strides of 0 repeat it. */
+/* 1 if all its elements are the same: it has no dimensions of its own, or strides of 0. */
 static int is_repeated(const cuplug_tensor *x) {
   for (int32_t d = 0; d < x->ndim; d++)
     if (x->shape[d] > 1 && (!x->strides || x->strides[d])) return 0;
@@ -255,7 +255,7 @@ static int is_dense(const cuplug_tensor *x) {
   return span.low == low && span.high - low == bytes && !cuplug__shares_elements(x);
 }
 
-/* Returns the input whose layout all inputs have that are not repeated; NULL: there is none. */
+/* Returns the input whose layout all inputs have that are not broadcast; NULL: there is none. */
 static const cuplug_tensor *find_layout(const cuplug_frame *f) {
   const cuplug_tensor *like = NULL;
   for (uint32_t k = 0; k < f->n_tensors; k++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes and layouts that a signature says. */
+/* Sizes and layouts that a signature defines. */
 #ifndef CUPLUG_CORE_ARGUMENTS_SHAPES_H
 #define CUPLUG_CORE_ARGUMENTS_SHAPES_H
 
@@ -9,7 +9,7 @@
 int cuplug__reserve_words(cuplug__match *m);
 /* Appends the tensor of output i (its number among all parameters), without memory. */
 int cuplug__shape_output(cuplug__match *m, int32_t i);
-/* Compares the sizes of inputs that are worked out, when all arguments are matched. */
+/* Compares the computed sizes of inputs, when all arguments are matched. */
 int cuplug__check_formulas(cuplug__match *m);
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
@@ -18,7 +18,7 @@ int cuplug__check_formulas(cuplug__match *m);
  * one has none. Sizes of 1 do not matter. */
 int cuplug__has_layout_of(const cuplug_tensor *x, const cuplug_tensor *other);
 
-/* Passes the arrays of a frame that keeps their layout in one dimension, as they are in memory. */
+/* Passes the arrays of a frame that keeps their layout in one dimension, in memory order. */
 void cuplug__flatten(cuplug_frame *f);
 
 #endif

@@ -38,7 +38,7 @@ cuplug__text cuplug__describe_dtype(uint32_t id) {
   return text;
 }
 
-/* "float32 | float64", "integer" where it is all of them, or "any dtype". */
+/* "float32 | float64", "integer" if it is the whole group, or "any dtype". */
 static cuplug__text describe_dtypes(uint64_t bits) {
   static const char *const groups[] = {"integer", "floating", "complex"};
   cuplug__text text = {""};

@@ -143,7 +143,7 @@ int cuplug__convert_scalar(const cuplug_argument *from, uint32_t type, cuplug_sc
                    from->kind == CUPLUG_ARGUMENT_UINT;
   int is_huge = from->kind == CUPLUG_ARGUMENT_HUGE_INT;
   int is_real = is_integer || is_huge || from->kind == CUPLUG_ARGUMENT_FLOAT;
-  if ((type & 65535) != 1) return CUPLUG_ERROR_TYPE; /* a packed pair is no number */
+  if ((type & 65535) != 1) return CUPLUG_ERROR_TYPE; /* a packed pair is not a number */
   if (is_huge && (isinf(from->scalar.f) || type >> 24 <= 1)) return CUPLUG_ERROR_VALUE;
   switch (type >> 24) {
   case 6: /* bool */

@@ -5,7 +5,7 @@
 
 #include <cuplug/host.h>
 
-/* Bit k stands for the k-th dtype of CUPLUG_DTYPE_LIST. */
+/* Bit k represents the k-th dtype of CUPLUG_DTYPE_LIST. */
 #define CUPLUG__ANY_DTYPE ((1ull << CUPLUG__N_DTYPES) - 1)
 
 /* The id of a dtype, as cuplug_type of a tensor with it. */
@@ -19,10 +19,10 @@ static inline cuplug_dtype cuplug__dtype_of(uint32_t id) {
 uint64_t cuplug__dtype_bit(uint32_t id);
 /* The bits of the dtypes that an ABI version has: `any`, for a plugin that was compiled for it. */
 uint64_t cuplug__dtypes_of_abi(uint32_t abi_version);
-/* The bits that a dtype, or a group of them (any, integer, floating, complex), stands for; 0 for an
- * unknown name. */
+/* The bits of a dtype, or of a group of them (any, integer, floating, complex); 0 for an unknown
+ * name. */
 uint64_t cuplug__dtype_bits(const char *name);
-/* The number of a dtype that stands alone in `bits`. */
+/* The number of the only dtype in `bits`. */
 uint32_t cuplug__dtype_number(uint64_t bits);
 
 /* ---- Scalars --------------------------------------------------------------------------------- */

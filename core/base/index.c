@@ -14,7 +14,7 @@ uint64_t cuplug__hash(uint64_t hash, const void *bytes, size_t n) {
   }
   for (word = n; n; n--) word = word << 8 | *c++;
   hash = (hash ^ word) * factor;
-  return hash ^ hash >> 32; /* a product's low bits come of low bits alone */
+  return hash ^ hash >> 32; /* a product's low bits depend only on low bits */
 }
 
 uint64_t cuplug__hash_text(const char *text) { return cuplug__hash(0, text, strlen(text)); }
@@ -26,7 +26,7 @@ static void put(cuplug__index *index, uint64_t hash, size_t number) {
   index->entries[k] = (cuplug__entry_of_index){hash, number};
 }
 
-/* Entries of one hash keep their order: it begins behind an entry that is free. */
+/* Entries of one hash keep their order: it begins after a free entry. */
 static int grow(cuplug__index *index) {
   const cuplug__index old = *index;
   const size_t room = old.room ? 2 * old.room : 64;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers found by a hash: what they stand for is the caller's, who compares it. */
+/* Numbers found by a hash: the caller owns the objects that they identify, and compares them. */
 #ifndef CUPLUG_CORE_BASE_INDEX_H
 #define CUPLUG_CORE_BASE_INDEX_H
 
@@ -18,7 +18,7 @@ typedef struct cuplug__index {
   size_t n;
 } cuplug__index;
 
-/* By products of words, which goes on from `hash`: 0 at first. */
+/* By products of words, starting from `hash`: 0 initially. */
 uint64_t cuplug__hash(uint64_t hash, const void *bytes, size_t n);
 uint64_t cuplug__hash_text(const char *text);
 

@@ -29,7 +29,7 @@ int cuplug__has_possible_strides(const cuplug_tensor *x) {
         __builtin_add_overflow(*end, reach, end))
       return 0;
   }
-  /* In bytes, and so that their sum fits, too. */
+  /* In bytes, and so that their sum also fits. */
   const int64_t most = INT64_MAX / 2 / cuplug_element_bytes(x) - 1;
   return first >= -most && last <= most;
 }
@@ -47,8 +47,8 @@ cuplug__span cuplug__strided_span(const cuplug_tensor *x) {
                         data + (uintptr_t)((last + 1) * element)};
 }
 
-/* Returns 1 if dimension `a` is inside dimension b, -1 if it is outside, 0 if either order will do:
- * a stride of 0 says nothing. Of equal strides, that of a size of 1 is inside. */
+/* Returns 1 if dimension `a` is inside dimension b, -1 if it is outside, 0 if either order is
+ * possible: a stride of 0 is not ordered. Of equal strides, that of a size of 1 is inside. */
 static int compare(const cuplug_tensor *x, int32_t a, int32_t b) {
   const uint64_t first = magnitude(x->strides[a]), second = magnitude(x->strides[b]);
   if (!first || !second) return 0;

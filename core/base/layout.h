@@ -6,7 +6,7 @@
 #include <cuplug/host.h>
 #include <stddef.h>
 
-/* Of a tensor's device, ndim and dtype, which lie side by side, to be compared at once. */
+/* A tensor's device, ndim and dtype, which are adjacent, to be compared at once. */
 #define CUPLUG__TYPE_BYTES (offsetof(cuplug_tensor, shape) - offsetof(cuplug_tensor, device))
 _Static_assert(CUPLUG__TYPE_BYTES == sizeof(cuplug_device) + sizeof(int32_t) + sizeof(cuplug_dtype),
                "there are no gaps");
@@ -52,16 +52,16 @@ static inline int cuplug__is_contiguous(const cuplug_tensor *x) {
   return !x->strides || cuplug__has_contiguous_strides(x);
 }
 
-/* 1 when its sizes can be read. Whoever made it may have lied; what else is asked of it takes this
- * for granted. */
+/* 1 if its sizes can be read. The caller's fields may be wrong. All other functions here assume
+ * that this check has passed. */
 static inline int cuplug__has_sizes(const cuplug_tensor *x) {
   return (uint32_t)x->ndim <= CUPLUG_MAX_NDIM && (x->shape || !x->ndim);
 }
 
-/* 1 when the elements of an array whose bytes can be counted lie within 2^63 bytes of the first. */
+/* 1 if the elements of an array whose bytes can be counted are within 2^63 bytes of the first. */
 int cuplug__has_possible_strides(const cuplug_tensor *x);
 
-/* NULL where there is no memory, or the offset leads past the end of all. */
+/* NULL if there is no memory, or the offset exceeds the address space. */
 static inline void *cuplug__first_element(const cuplug_tensor *x) {
   uintptr_t first;
   if (!x->data || __builtin_add_overflow((uintptr_t)x->data, x->byte_offset, &first)) return NULL;
@@ -74,7 +74,7 @@ typedef struct cuplug__span {
 } cuplug__span;
 
 /* The numbers of the dimensions, from the outermost to the innermost: by their strides, in C order
- * where these say nothing. */
+ * if these do not decide. */
 void cuplug__sort_dims(const cuplug_tensor *x, int32_t *dims);
 
 /* 1 when elements share memory, or interleave as only strides made by hand do: when a dimension's

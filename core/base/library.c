@@ -35,7 +35,7 @@ void *cuplug_open_library(const char *path, cuplug_error *error) {
 
 void *cuplug__library_symbol(void *library, const char *symbol) { return dlsym(library, symbol); }
 
-/* Identifies a loaded library. A path does not: the file behind it may change. */
+/* Identifies a loaded library. A path does not: its file may change. */
 typedef struct identity {
   uintptr_t base;
   const void *dynamic; /* its dynamic section */
@@ -190,7 +190,7 @@ static const char *address_of(const identity *library, uintptr_t value) {
   return (const char *)(value < library->base ? library->base + value : value);
 }
 
-/* 0 if there are none, or too many. They stay where they are. */
+/* 0 if there are none, or too many. They are not moved. */
 static int read_names(void *library, needed_names *names) {
   identity of;
   *names = (needed_names){0};
@@ -208,9 +208,9 @@ static int read_names(void *library, needed_names *names) {
          !strings[names->n_bytes - 1];
 }
 
-#define MAX_CODE_BYTES (16u << 20) /* what is read in some milliseconds */
+#define MAX_CODE_BYTES (16u << 20) /* read in a few milliseconds */
 
-/* Whether an instruction that writes the control register may begin in some code; bytes of other
+/* 1 if an instruction that writes the control register may begin in some code; bytes of other
  * instructions may look like one. */
 #if defined(__x86_64__)
 /* ldmxcsr, fxrstor and xrstor: 0F AE /2, /1 and /5 of an address; C5 xx AE /2. Not fldcw: compilers
@@ -257,7 +257,7 @@ static void scan_code(const char *bytes, uint64_t n, uint64_t alignment, void *d
     s->writes |= writes_control((const unsigned char *)bytes, n);
 }
 
-/* Libraries whose functions change nothing, but those whose names begin so. */
+/* Libraries whose functions change nothing, except those with these prefixes. */
 static int is_known(const char *library) {
   static const char *const known[] = {"libc.so.",       "libm.so.",  "libdl.so.",
                                       "libpthread.so.", "librt.so.", "libstdc++.so.",
@@ -323,7 +323,7 @@ int cuplug__copy_to_memory(const char *name, int fd, off_t bytes) {
   return -1;
 }
 
-/* Between folder and file stand the bits of a number: 0 is "/", 1 is "/./". */
+/* The separators between folder and file are the bits of a number: 0 is "/", 1 is "/./". */
 char *cuplug__respell(const char *path) {
   static _Atomic uint32_t n_named;
   uint32_t number = ++n_named;

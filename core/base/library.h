@@ -6,7 +6,7 @@
 #include <cuplug/host.h>
 #include <sys/types.h>
 
-/* What an address must be in cuplug__library_holds. */
+/* The kind of address for cuplug__library_holds. */
 #define CUPLUG__DATA 0
 #define CUPLUG__CODE 1
 
@@ -14,28 +14,28 @@
  * linker, which begins with `name` or with the dependency that it misses. */
 void *cuplug__library_open(const char *name, cuplug_error *error);
 
-/* Says where the file of a library is, for debuggers, backtraces and dladdr. The name is taken
- * over, and never freed, as others may be reading it. */
+/* Sets the path of the file of a library for debuggers, backtraces and dladdr. Takes ownership of
+ * the name, which is never freed, because others may be reading it. */
 void cuplug__library_rename(void *library, char *name);
 
 /* The address of a symbol in the library or its dependencies; NULL when none has it. */
 void *cuplug__library_symbol(void *library, const char *symbol);
 
-/* 1 when `bytes` bytes at `address` lie within one segment of this very library. */
+/* 1 if `bytes` bytes at `address` are within one segment of this library. */
 int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind);
 
-/* Shows the segments of notes of a library that lie in memory that can be read. */
+/* Shows the segments of notes of a library that are in readable memory. */
 typedef void cuplug__visit_segment(const char *bytes, uint64_t n_bytes, uint64_t alignment,
                                    void *data);
 void cuplug__library_visit_notes(void *library, cuplug__visit_segment *visit, void *data);
 
-/* The file that holds an address, as the dynamic linker knows it, or "/proc/self/exe"; "" when none
- * does. Waits for no thread that loads a library. */
+/* The file that holds an address, as the dynamic linker knows it, or "/proc/self/exe"; "" if there
+ * is none. Waits for no thread that loads a library. */
 const char *cuplug__library_of(const void *address);
 
-/* 1 if no code of a library can change how its thread computes (base/rounding.h): there is no
- * instruction that does, and it calls functions of the C and C++ libraries alone, none of which
- * does. Reading the register takes 5 ns on some CPUs, which calls of such libraries are spared. */
+/* 1 if no code of a library can change how its thread computes (base/rounding.h): it has no
+ * instruction that does, and calls only functions of the C and C++ libraries, none of which does.
+ * Reading the register takes 5 ns on some CPUs; calls of such libraries skip it. */
 int cuplug__library_keeps_rounding(void *library);
 
 /* ---- Copies in memory ------------------------------------------------------------------------ */
@@ -52,7 +52,7 @@ int cuplug__copy_to_memory(const char *name, int fd, off_t bytes);
 char *cuplug__copy_path(int copy);
 
 /* Returns another spelling of an absolute path, to be freed, that the dynamic linker has not seen
- * before: it takes a name that it knows for the library that it has. NULL without memory. */
+ * before: for a known name, it returns the library that it has. NULL without memory. */
 char *cuplug__respell(const char *path);
 
 #endif

@@ -35,7 +35,7 @@ int cuplug__name_distance(const char *asked, const char *name) {
   return changes <= limit && (size_t)changes < n_asked ? changes : -1;
 }
 
-/* What other languages call dtypes. */
+/* Names of dtypes in other languages. */
 static const char *const other_names[][2] = {
     {"half", "float16"},     {"single", "float32"},    {"double", "float64"}, {"bf16", "bfloat16"},
     {"f16", "float16"},      {"f32", "float32"},       {"f64", "float64"},    {"byte", "uint8"},

@@ -39,14 +39,14 @@ CUPLUG__FORMAT(2, 3) void cuplug__append(cuplug_error *error, const char *format
 
 /* ---- Structures of programs ------------------------------------------------------------------ */
 
-/* Copies `from`, of `bytes` bytes, to what a program wants filled: no further than that goes, and
- * says how far. `first_bytes`: the size in the first version of the library. ERROR_VALUE names the
- * structure where it has not said its size. */
+/* Copies `from`, of `bytes` bytes, to a structure of a program: no further than its size, and sets
+ * the copied size. `first_bytes`: the size in the first version of the library. ERROR_VALUE names
+ * the structure if it has not set its size. */
 int cuplug__struct_give(void *to, const void *from, uint32_t bytes, uint32_t first_bytes,
                         const char *name, cuplug_error *error);
 
-/* Copies what a program has filled to `to`; fields that it does not know are 0. ERROR_VALUE also
- * where it has set one that this library does not know. */
+/* Copies a structure that a program has filled to `to`; fields that it does not know are 0.
+ * ERROR_VALUE also if it has set one that this library does not know. */
 int cuplug__struct_take(void *to, uint32_t bytes, uint32_t first_bytes, const void *from,
                         const char *name, cuplug_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that each thread has of its own until it ends: its stack, where thread-local data lies,
- * may be small. */
+/* Thread-local memory until the thread ends: its stack, which contains thread-local data, may be
+ * small. */
 #ifndef CUPLUG_CORE_BASE_THREAD_BUFFERS_H
 #define CUPLUG_CORE_BASE_THREAD_BUFFERS_H
 
@@ -27,7 +27,7 @@ static inline cuplug__thread_buffer *cuplug__thread_buffer_of(cuplug__use use) {
 /* The same, for the runtime. */
 cuplug__thread_buffer *cuplug__thread_buffer_for(cuplug__use use);
 
-/* Makes it larger, the new bytes 0; 0 where that cannot be: then it is as it was. */
+/* Enlarges it, the new bytes 0; returns 0 if that fails: then it is unchanged. */
 int cuplug__thread_buffer_grow(cuplug__thread_buffer *own, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call like one before, in few steps: the thread has its frame, and what the entry is given. */
+/* A call like an earlier one, in few steps: the thread has its frame, and the entry's arguments. */
 #include "arguments/bind.h"
 #include "arguments/overlap.h"
 #include "base/status.h"
@@ -14,8 +14,8 @@ _Static_assert(sizeof(kept_call) <= sizeof(uint64_t) * CUPLUG__CALL_WORDS, "ther
 
 static const cuplug_error not_called = {.status = CUPLUG_NOT_CALLED};
 
-/* 1 where calls differ in nothing but addresses and scalars: on the host, and without what is made
- * for each of them. */
+/* 1 if calls differ only in addresses and scalars: on the host, and without objects that are
+ * created for each of them. */
 static int can_be_kept(const cuplug__cached_match *known, const cuplug__overload *o) {
   const cuplug_signature *s = known->signature;
   if (known->home.type != CUPLUG_CPU || !o->prefers_host || !o->host || o->states || o->reshape ||
@@ -23,14 +23,14 @@ static int can_be_kept(const cuplug__cached_match *known, const cuplug__overload
       s->zero_outputs || s->optional_outputs || (s->has_guarantees && s->n_outputs))
     return 0;
   for (int32_t i = 0; i < s->n_parameters; i++)
-    if (s->parameters[i].kind == CUPLUG_PARAMETER_LIST) return 0; /* may need memory of its own */
+    if (s->parameters[i].kind == CUPLUG_PARAMETER_LIST) return 0; /* may require its own memory */
   for (uint32_t k = known->n_inputs; k < known->n_tensors; k++)
     if (known->arrays[k].n_bytes < 0) return 0;
   return 1;
 }
 
-/* Fills what later calls find: the frame as cuplug_run leaves it, and the call. Returns 0 where the
- * arguments are not like those of the match. */
+/* Stores the data of later calls: the frame as cuplug_run leaves it, and the call. Returns 0 if the
+ * arguments differ from those of the match. */
 static __attribute__((noinline)) int keep(const cuplug__cached_match *known,
                                           const cuplug_argument *args, cuplug_operator *op) {
   cuplug__again *again = known->again;
@@ -57,7 +57,7 @@ static __attribute__((noinline)) int keep(const cuplug__cached_match *known,
   return 1;
 }
 
-/* A match that is not ready is found no less: there is no other. */
+/* A match that is not ready is also used: there is no other. */
 static inline int restore(const cuplug__cached_match *known, const cuplug_argument *args,
                           void *op) {
   const uint32_t n = known->n_inputs;
@@ -73,7 +73,7 @@ static inline int restore(const cuplug__cached_match *known, const cuplug_argume
   return 1;
 }
 
-/* Whether an output is apart from all arrays before it, or is an input where the row says so. */
+/* 1 if an output overlaps no array before it, or is an input where the overload allows it. */
 static inline int is_apart(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x) {
   const uintptr_t low = (uintptr_t)x->data, high = low + (uintptr_t)f->n_bytes[k];
   for (uint32_t other = 0; other < k; other++) {

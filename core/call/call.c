@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The second half of a call: where it runs, the entry, what came of it. */
+/* The second half of a call: its device, the entry, the result. */
 #include "call/call.h"
 
 #include "arguments/bind.h"
@@ -75,7 +75,7 @@ static __attribute__((noinline)) int run_cuda(cuplug__run *run) {
   int status;
   if (!run->overload->cuda)
     return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
-                        "%s: it was to run on %s but %s has no CUDA entry for it", f->op->name,
+                        "%s: device: got %s, expected the host (no CUDA entry in %s)", f->op->name,
                         cuplug__describe_device(run->device).s, cuplug_operator_path(f->op));
   if (f->home.type == CUPLUG_CPU && f->apart) return refuse_lists(run);
   if ((status = cuplug__calls_check(run->error))) return status;
@@ -89,7 +89,7 @@ static int run_host(cuplug__run *run) {
     return run->frame->copy_mask ? cuplug__call_for_blocks(run) : cuplug__call_entry(run);
   const cuplug_operator *op = run->frame->op;
   return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
-                      "%s: it was to run on the host but %s has no host entry for it", op->name,
+                      "%s: device: got the host, expected a GPU (no host entry in %s)", op->name,
                       cuplug_operator_path(op));
 }
 
@@ -142,7 +142,7 @@ static __attribute__((noinline)) int check_frame(const cuplug_frame *f, cuplug_e
   const int elsewhere = memcmp(&f->device, &f->home, sizeof f->home) != 0;
   if (f->home.type == CUPLUG_CUDA && elsewhere)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: device: %s was asked for but the arrays are on %s", f->op->name,
+                        "%s: device: got %s, expected %s (as the arrays)", f->op->name,
                         cuplug__describe_device(f->device).s, cuplug__describe_device(f->home).s);
   if (f->device.type && f->device.type != CUPLUG_CPU && f->device.type != CUPLUG_CUDA)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: device: got %s, expected the host or CUDA",
@@ -159,7 +159,7 @@ static inline int is_ready(const cuplug_frame *f) {
   return f->device.type || f->home.type != CUPLUG_CUDA;
 }
 
-/* Entries that take strides have them always, but those that know that there may be none. */
+/* Entries that take strides always have them, except those that accept NULL. */
 static inline int wants_strides(const cuplug__run *run) {
   const cuplug__overload *o = run->overload;
   if (!(o->row->flags & CUPLUG_ROW_TAKES_STRIDES)) return 0;
@@ -182,7 +182,7 @@ static __attribute__((noinline)) int run_checked(cuplug__run *run, uint32_t flag
   return has_handles ? cuplug__handles_end(run, &used, status) : status;
 }
 
-/* Who wants no record gives the call no less: the entry may fill one. */
+/* A caller without a record still gives the call one: the entry may fill it. */
 static __attribute__((noinline)) int run_with_record(cuplug_frame *f) {
   cuplug_error error;
   return cuplug_run(f, &error);

@@ -9,7 +9,7 @@
 /* Where the row of a bound frame runs without a word of the caller's. */
 cuplug_device cuplug__default_place(const cuplug_frame *frame);
 
-/* Where a bound frame, with its `device` as it is now, will run. */
+/* The device on which a bound frame, with its current `device`, will run. */
 static inline cuplug_device cuplug__where(const cuplug_frame *f) {
   if (f->device.type) return f->device;
   if (f->op->overloads[f->row].prefers_host) return (cuplug_device){CUPLUG_CPU, 0};

@@ -20,7 +20,7 @@ static int take_options(const cuplug_operator *op, const cuplug_options *given,
   return status;
 }
 
-/* How many of n arguments are parameters: those behind them are outputs. */
+/* The number of parameters among n arguments: outputs follow them. */
 static uint32_t count_parameters(const cuplug_operator *op, uint32_t n) {
   const cuplug_signature *s = op->overloads[0].signature;
   for (uint32_t k = 1; k < op->n_overloads; k++) {
@@ -68,7 +68,7 @@ static int place_by_output(cuplug_frame *f, cuplug_device given, cuplug_error *e
   const int is_same = f->device.type == place.type && f->device.id == place.id;
   if (f->device.type && !is_same)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: out: it is on %s but the call is to run on %s", f->op->name,
+                        "%s: out: got an array on %s, expected %s (as the call)", f->op->name,
                         cuplug__describe_device(given).s, cuplug__describe_device(f->device).s);
   f->device = place;
   return CUPLUG_OK;
@@ -83,7 +83,7 @@ static int is_given(const cuplug_frame *f, const cuplug_argument *given, uint32_
   return given[k].kind != CUPLUG_ARGUMENT_BOOL || !is_optional(f, k);
 }
 
-/* Optional outputs that are neither given nor asked for. */
+/* Optional outputs that are neither given nor requested. */
 static void leave_out(cuplug_frame *f, const cuplug_argument *given, uint32_t n) {
   for (uint32_t k = 0; k < f->n_tensors - f->n_inputs; k++) {
     const int is_wanted = k < n && given[k].kind == CUPLUG_ARGUMENT_BOOL && given[k].scalar.i;
@@ -120,7 +120,7 @@ static int take_outputs(cuplug_frame *f, const cuplug_argument *given, uint32_t 
   return CUPLUG_OK;
 }
 
-/* Those that were not given; of unknown size: the entry asks for them. */
+/* Outputs that were not given; the entry requests those of unknown size. */
 static int allocate_outputs(cuplug_frame *f, const cuplug_argument *given, uint32_t n,
                             cuplug_error *error) {
   int status = CUPLUG_OK;

@@ -16,7 +16,7 @@
 #define MAX_OPEN 64 /* streams of one thread with a group that is not full */
 
 static uint32_t n_groups;               /* under the lock */
-static uint64_t idle[CUPLUG__MAX_GPUS]; /* likewise: the moment up to which all work is done */
+static uint64_t idle[CUPLUG__MAX_GPUS]; /* also: the moment up to which all work is done */
 static _Atomic uint64_t moments = 1;
 static _Thread_local cuplug__log *mine;
 static pthread_key_t key;
@@ -24,8 +24,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- Faults that were not raised before ------------------------------------------------------ */
 
-/* Its thread has been told. The record of a captured call is cleared for the next launch of the
- * graph. A note keeps the fault until then, but only if cuplug sees that launch. */
+/* The fault was raised on its thread. The record of a captured call is cleared for the next launch
+ * of the graph. A note keeps the fault until then, but only if cuplug sees that launch. */
 static void note_told(cuplug__group *g, cuplug__gpu_call *c) {
   cuplug_fault *fault = &g->block->records[c - g->calls];
   c->is_raised = !g->is_captured;
@@ -130,7 +130,7 @@ static int is_done(const cuplug__group *g) {
   return cuplug__driver.cuEventQuery(g->event) == 0;
 }
 
-/* Whether the group's records may serve other calls: its faults have been raised. */
+/* Returns whether the group's records may serve other calls: its faults have been raised. */
 static int forget(cuplug__group *g) {
   const uint64_t first = g->first;
   const int bad = cuplug__may_be_bad();
@@ -287,7 +287,7 @@ static __attribute__((noinline)) int prepare(int32_t device, void *stream, int i
   return status;
 }
 
-/* Whether what an array comes from can matter yet. */
+/* Returns whether the origin of an array can already matter. */
 static int is_pending(uint64_t origin) {
   if (!origin || cuplug__live_group_of(origin)) return origin != 0;
   return atomic_load_explicit(&cuplug__group_of(origin)->notes, memory_order_acquire) != NULL;

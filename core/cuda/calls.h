@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls on GPUs, which return before their kernels have run: the fault record of each, who made it,
- * and where what it reads comes from. A fault is raised by what the thread that made the call does
- * next; by each read of what the call wrote, and of what was computed from that; and by
+/* Calls on GPUs, which return before their kernels have run: the fault record of each, its thread,
+ * and the origins of its inputs. A fault is raised by the next call of the thread that made the
+ * call; by each read of the call's outputs, and of results computed from them; and by
  * cuplug_synchronize for a whole device. */
 #ifndef CUPLUG_CORE_CUDA_CALLS_H
 #define CUPLUG_CORE_CUDA_CALLS_H
@@ -11,15 +11,15 @@
 #include <cuplug/fault.h>
 #include <cuplug/host.h>
 
-/* Gives a call on `stream` its fault record, and its origin: the number that identifies what it
- * writes. `origins` are the origins of its inputs; 0 means unknown. Takes the lock once every 63
+/* Sets the fault record of a call on `stream`, and its origin: the number that identifies its
+ * outputs. `origins` are the origins of its inputs; 0 means unknown. Takes the lock once every 63
  * calls. `names` must live as long as the process. The caller has entered the device. */
 int cuplug__calls_begin(const cuplug__names *names, int32_t device, void *stream,
                         const uint64_t *origins, uint32_t n_origins, cuplug_fault **fault,
                         uint64_t *origin, cuplug_error *error);
 
-/* Raises the first fault that a call of this thread has, and that was not raised before. Reads one
- * word when there is none. */
+/* Raises the first fault of a call of this thread that was not raised before. Reads one word if
+ * there is none. */
 int cuplug__calls_check(cuplug_error *error);
 /* The same for the calls of all threads. */
 int cuplug__calls_check_all(cuplug_error *error);

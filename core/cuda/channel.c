@@ -15,7 +15,7 @@ static cuplug__channel *free_channels[CUPLUG__MAX_GPUS]; /* under the lock, like
 static int n_free_channels[CUPLUG__MAX_GPUS];
 static uint64_t pinned_bytes[CUPLUG__MAX_GPUS]; /* all buffers of all channels */
 
-/* 0 when that would be too much. Small buffers are never refused: no copy works without. */
+/* 0 if that exceeds the limit. Small buffers are never rejected: no copy works without them. */
 static int reserve_pinned(int32_t device, uint64_t bytes) {
   pthread_mutex_lock(&lock);
   int fits = bytes <= CUPLUG__N_PINNED * CUPLUG__PINNED_SMALL ||
@@ -94,7 +94,8 @@ int cuplug__channel_acquire(int32_t device, cuplug__channel **channel, cuplug_er
   return *channel ? CUPLUG_OK : create_channel(device, channel, error);
 }
 
-/* A call that failed midway leaves work behind; the channel must be idle before the next has it. */
+/* A call that failed midway leaves work on the stream; the channel must be idle before its next
+ * use. */
 void cuplug__channel_release(cuplug__channel *channel) {
   int32_t device = channel->device;
   int code = cuplug__driver.cuStreamSynchronize(channel->stream);

@@ -14,13 +14,13 @@
 #define CUPLUG__MAX_PINNED ((uint64_t)256 << 20)
 #define CUPLUG__MAX_FREE_CHANNELS 16 /* of one device; more are made when needed, and destroyed */
 
-/* A staging channel: a non-blocking stream of its own, pinned buffers, and a fault record that no
- * other call uses. Taken from a bounded free list and given
- * back, which waits for its stream and drops a fault that was not taken. */
+/* A staging channel: its own non-blocking stream, pinned buffers, and a fault record that no other
+ * call uses. Acquired from a bounded free list; its release waits for its stream and drops a fault
+ * that was not read. */
 typedef struct cuplug__channel {
   int32_t device;
   void *stream;
-  char *pinned; /* the buffers, one behind the other */
+  char *pinned; /* the buffers, consecutive */
   void *events[CUPLUG__N_PINNED];
   uint64_t pinned_bytes; /* of each buffer */
   void *block;           /* device memory that small calls have in turn */
@@ -31,8 +31,8 @@ typedef struct cuplug__channel {
 
 int cuplug__channel_acquire(int32_t device, cuplug__channel **channel, cuplug_error *error);
 void cuplug__channel_release(cuplug__channel *channel);
-/* Gives the channel pinned buffers that suit copies of `bytes`, if it has not got them. They may be
- * small ones whatever is asked for, where other channels have much. */
+/* Allocates pinned buffers that suit copies of `bytes`, if the channel has none. They may be small
+ * whatever the request, if other channels hold much. */
 int cuplug__channel_pin(cuplug__channel *channel, uint64_t bytes, cuplug_error *error);
 /* Destroys the free channels of a device. */
 void cuplug__channels_trim(int32_t device);

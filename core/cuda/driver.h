@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the core uses of the CUDA driver: functions found at run time, types and constants. No
- * header of the CUDA toolkit is needed; tests/cuda/test_driver_types.c compares this one with
- * cuda.h, whose own types are taken when it was included before. Then errors of the driver and of
- * CUDA's runtime, which become error records. */
+/* The parts of the CUDA driver that the core uses: functions found at run time, types and
+ * constants. No header of the CUDA toolkit is required; tests/cuda/test_driver_types.c compares
+ * this one with cuda.h, whose own types are used if it was included before. Then errors of the
+ * driver and of CUDA's runtime, which become error records. */
 #ifndef CUPLUG_CORE_CUDA_DRIVER_H
 #define CUPLUG_CORE_CUDA_DRIVER_H
 
@@ -70,7 +70,7 @@ enum {
   CUPLUG__CU_OUT_OF_MEMORY = 2,
   CUPLUG__CU_NOT_INITIALIZED = 3,
   CUPLUG__CU_STUB_LIBRARY = 34,
-  CUPLUG__CU_INSUFFICIENT_DRIVER = 35, /* cudaErrorInsufficientDriver: of the runtime alone */
+  CUPLUG__CU_INSUFFICIENT_DRIVER = 35, /* cudaErrorInsufficientDriver: of the runtime only */
   CUPLUG__CU_NO_DEVICE = 100,
   CUPLUG__CU_NO_BINARY_FOR_GPU = 209,
   CUPLUG__CU_UNSUPPORTED_PTX_VERSION = 222,
@@ -171,7 +171,7 @@ enum {
   X(cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **)) \
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))
 
-/* To prepare operators, from CUDA 12.0 to 12.5 on: NULL where they are missing. */
+/* To prepare operators, from CUDA 12.0 to 12.5 on: NULL if they are missing. */
 #define CUPLUG__LOADING_LIST(X)                                                                    \
   X(cuKernelGetFunction, "cuKernelGetFunction", (CUfunction *, CUkernel))                          \
   X(cuKernelGetLibrary, "cuKernelGetLibrary", (CUlibrary *, CUkernel))                             \
@@ -207,12 +207,12 @@ int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing);
 int cuplug__cuda_report(cuplug_error *error, int code, const char *doing);
 /* cuda_fail unless `code` is 0. */
 int cuplug__cuda_check(cuplug_error *error, int code, const char *doing);
-/* Appends what to do about `code` to the message that a plugin has already made of it. */
+/* Appends the remedy for `code` to the message that a plugin has already made for it. */
 void cuplug__cuda_explain(cuplug_error *error, int code);
 /* Remembers the operator launched last, to be named with a sticky error. */
 void cuplug__cuda_note_operator(const char *name);
-/* Remembers that `code`, seen after operator `name`, made the context unusable, if it is sticky:
- * cuda_enter then refuses. Operator names are borrowed for ever. */
+/* Stores that `code`, found after operator `name`, made the context unusable, if it is sticky:
+ * cuda_enter then fails. Operator names are borrowed until the process exits. */
 void cuplug__cuda_note_sticky(int code, const char *name);
 /* The sticky error that was noted first: nothing works any more in this process. 0: none. */
 int cuplug__cuda_sticky(void);

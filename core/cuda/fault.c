@@ -93,7 +93,7 @@ static int raise_own(const cuplug_fault *fault, const cuplug__names *names, cons
   return CUPLUG_ERROR_VALUE;
 }
 
-/* Whether low <= value < high is what NumPy calls a size: from 0, or from -size for wrapped ones.
+/* Returns whether low <= value < high is a size for NumPy: from 0, or from -size for wrapped ones.
  * Unsigned, because a plugin may have written anything. */
 static int is_size(const cuplug_fault *fault) {
   return fault->low == 0 || (uint64_t)fault->low + (uint64_t)fault->high == 0;

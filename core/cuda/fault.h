@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fault records: where kernels leave what they found wrong. */
+/* Fault records: the reports of kernels about bad data. */
 #ifndef CUPLUG_CORE_CUDA_FAULT_H
 #define CUPLUG_CORE_CUDA_FAULT_H
 
@@ -8,7 +8,7 @@
 #include <cuplug/fault.h>
 #include <cuplug/host.h>
 
-#define CUPLUG__N_RECORDS 63 /* in a block of 4 KiB, behind its head */
+#define CUPLUG__N_RECORDS 63 /* in a block of 4 KiB, after its head */
 
 /* Pinned memory that host and devices share: both see it at the same address. */
 typedef struct cuplug__fault_block {
@@ -31,7 +31,7 @@ int cuplug__fault_take(cuplug_fault *fault, const cuplug__names *names, cuplug_e
 static inline int cuplug__fault_is_claimed(const cuplug_fault *fault) {
   return __atomic_load_n(&fault->claimed, __ATOMIC_ACQUIRE) != 0;
 }
-/* Whether it is complete: its claim is visible first. */
+/* 1 if it is complete: its claim is visible first. */
 static inline int cuplug__fault_is_told(const cuplug_fault *fault) {
   return __atomic_load_n(&fault->status, __ATOMIC_ACQUIRE) != 0;
 }

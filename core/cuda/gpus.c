@@ -11,7 +11,7 @@
 cuplug__gpu cuplug__gpus[CUPLUG__MAX_GPUS];
 int32_t cuplug__n_gpus;
 
-/* STARTING is there for the child handler alone: a child forked meanwhile must not use CUDA. */
+/* STARTING exists only for the child handler: a child forked meanwhile must not use CUDA. */
 enum { NEW, STARTING, READY, FAILED, FORKED };
 static _Atomic int state = NEW;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -131,7 +131,7 @@ int cuplug__cuda_check_device(int32_t device, cuplug_error *error) {
                       device, cuplug__n_gpus - 1);
 }
 
-/* Code of a lower capability may be there as PTX: the launch will tell. */
+/* Code of a lower capability may exist as PTX: the launch reports if not. */
 int cuplug__cuda_can_run(int32_t device, const char *architectures, int32_t *capability) {
   int n_seen = 0;
   *capability = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPUs of the machine: the driver, started once, what it says of them, and their contexts. */
+/* The GPUs of the machine: the driver, started once, its reports of them, and their contexts. */
 #ifndef CUPLUG_CORE_CUDA_GPUS_H
 #define CUPLUG_CORE_CUDA_GPUS_H
 
@@ -36,7 +36,7 @@ int cuplug__driver_ready(void);
 
 /* ---- Contexts -------------------------------------------------------------------------------- */
 
-/* What is current, and what was before; alike after an error. */
+/* The current context and the one before; equal after an error. */
 typedef struct cuplug__context {
   void *current, *previous;
   int status; /* CUPLUG_OK, or why there is nothing to leave */
@@ -51,8 +51,8 @@ typedef struct cuplug__context {
 cuplug__context cuplug__cuda_enter(int32_t device, cuplug_error *error);
 void cuplug__cuda_leave(const cuplug__context *context);
 
-/* For the begin of a function: empties the record, and declares such a `context`. The function
- * returns the status where there is none. */
+/* For the start of a function: empties the record, and declares such a `context`. The function
+ * returns the status if there is none. */
 #define CUPLUG__ENTER_OR_RETURN(device, error)                 \
   cuplug__clear(error);                                        \
   CUPLUG__ENTERED context = cuplug__cuda_enter(device, error); \

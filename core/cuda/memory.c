@@ -61,15 +61,15 @@ static int device_pool(int32_t device, CUmemoryPool *pool, cuplug_error *error) 
 
 /* ---- Kept memory ----------------------------------------------------------------------------- */
 
-/* Freed memory of the legacy default stream is kept for the next that wants as many bytes there: to
- * free it and to allocate it again by the driver takes the GPU a microsecond. Other streams may be
- * destroyed, and have none. Without a lock, since calls on a GPU take none. */
+/* Freed memory of the legacy default stream is cached for the next request of the same size there:
+ * the driver's free and allocation take the GPU a microsecond. Other streams may be destroyed, and
+ * have no cache. It has no lock, because calls on a GPU take none. */
 
 /* Blocks of one device, and the share of its memory that the largest of them may have. */
 #define N_SLOTS 16
 #define LARGEST_SHARE 1024
 
-/* Whoever makes it BUSY owns it; nobody waits for one that is. */
+/* The thread that makes it BUSY owns it; no thread waits for a busy one. */
 enum { EMPTY, FULL, BUSY };
 
 typedef struct slot {
@@ -116,7 +116,7 @@ static void give_to_pool(void *pointer) {
   cuplug__driver.cuMemFreeAsync((CUdeviceptr)(uintptr_t)pointer, CUPLUG__STREAM(NULL));
 }
 
-/* Whether the block is kept, perhaps in place of another. */
+/* Returns whether the block is cached, maybe instead of another. */
 static int keep(int32_t device, void *pointer, uint64_t bytes) {
   if (bytes > cuplug__gpus[device].memory_bytes / LARGEST_SHARE) return 0;
   for (slot *s = slots[device]; s < slots[device] + N_SLOTS; s++)
@@ -178,9 +178,9 @@ static int fail_out_of_memory(int32_t device, uint64_t bytes, const char *held,
       gib(used_bytes(device, pool)), held);
 }
 
-/* Gives back what nobody uses. The driver gives freed memory back once the host has seen that the
- * work before the free is done: `stream` is waited for, unless it is captured; then the default
- * stream, which frees what is kept, is left alone, too. */
+/* Releases unused memory. The driver releases freed memory once the host has seen that the work
+ * before the free is done: `stream` is waited for, unless it is captured; then the default stream,
+ * which frees cached memory, is also not touched. */
 static int give_back(int32_t device, CUmemoryPool pool, void *stream) {
   int is_captured = 0;
   if (!cuplug__capture_query(stream, &is_captured) && !is_captured) {
@@ -191,7 +191,7 @@ static int give_back(int32_t device, CUmemoryPool pool, void *stream) {
   return cuplug__driver.cuMemPoolTrimTo(pool, 0);
 }
 
-/* After what cuplug keeps is given back, and then after what others keep is. */
+/* After cuplug has released its caches, and then after others have. */
 static int allocate_again(int32_t device, size_t bytes, CUmemoryPool pool, void *stream,
                           CUdeviceptr *address, char *held) {
   cuplug_reclaim *reclaim = atomic_load(&reclaim_others);
@@ -200,7 +200,7 @@ static int allocate_again(int32_t device, size_t bytes, CUmemoryPool pool, void 
   int code = cuplug__driver.cuMemAllocFromPoolAsync(address, bytes, pool, stream);
   if (code == CUPLUG__CU_OUT_OF_MEMORY && reclaim) {
     reclaim(device, held);
-    cuplug__cuda_enter(device, NULL); /* where it has left another context current */
+    cuplug__cuda_enter(device, NULL); /* if it has left another context current */
     code = cuplug__driver.cuMemAllocFromPoolAsync(address, bytes, pool, stream);
   }
   return code;
@@ -277,9 +277,9 @@ int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *err
 
 /* ---- Pinned memory of the host --------------------------------------------------------------- */
 
-/* The block of memory that an address lies in. */
+/* The block of memory that contains an address. */
 typedef struct block {
-  unsigned int type; /* 0: the driver knows no such memory */
+  unsigned int type; /* 0: the memory is unknown to the driver */
   int is_managed;
   unsigned long long id;
 } block;
@@ -296,7 +296,7 @@ static block block_of(const char *address) {
 
 static int is_host(const block *b) { return b->type == CUPLUG__MEMORY_TYPE_HOST && !b->is_managed; }
 
-/* Both ends: views may go past what was registered. */
+/* Both ends: views may exceed the registered memory. */
 int cuplug__is_pinned(const void *memory, uint64_t bytes) {
   const block first = block_of(memory);
   if (!bytes || !is_host(&first)) return 0;

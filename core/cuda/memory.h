@@ -6,8 +6,8 @@
 
 #include <cuplug/host.h>
 
-/* Stream-ordered device memory. 0 bytes give a valid pointer too. Out of memory: what is kept for
- * later is given back and it is tried once more, likewise after cuplug_reclaim, then it is
+/* Stream-ordered device memory. 0 bytes also give a valid pointer. Out of memory: cached memory is
+ * released and the allocation retried once, then again after cuplug_reclaim, then it is
  * ERROR_MEMORY with sizes. */
 int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void **pointer,
                             cuplug_error *error);
@@ -20,8 +20,8 @@ int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error 
 /* Gives back what nobody uses: of the pool, and the free channels. Waits for the default stream. */
 int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error);
 
-/* 1 when all these bytes of the host are pinned, allocated or registered as one block, whoever did
- * it: GPUs copy from and to them without the host. 0 also where the driver cannot say. */
+/* 1 if all these bytes of the host are pinned, allocated or registered as one block, by any code:
+ * GPUs copy from and to them without the host. 0 also if the driver cannot tell. */
 int cuplug__is_pinned(const void *memory, uint64_t bytes);
 
 #endif

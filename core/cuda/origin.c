@@ -9,7 +9,7 @@ pthread_mutex_t cuplug__calls_lock = PTHREAD_MUTEX_INITIALIZER;
 _Atomic(cuplug__log *) cuplug__logs;
 _Atomic(cuplug__group *) cuplug__groups[CUPLUG__MAX_GROUPS];
 static uint64_t n_walks;       /* under the lock */
-static _Atomic int has_faults; /* one was seen: for ever */
+static _Atomic int has_faults; /* set at the first fault, and never cleared */
 
 static const cuplug__fault_note *find_note(const cuplug__group *g, uint64_t origin) {
   const cuplug__fault_note *n = atomic_load_explicit(&g->notes, memory_order_relaxed);
@@ -24,7 +24,7 @@ static void free_notes(cuplug__fault_note *all) {
 void cuplug__add_note(uint64_t origin, const cuplug__names *names, const cuplug_fault *fault) {
   cuplug__group *g = cuplug__group_of(origin);
   cuplug__fault_note *new = malloc(sizeof *new);
-  if (!new) return; /* the fault is forgotten: there is no memory to remember it */
+  if (!new) return; /* the fault is lost: there is no memory to store it */
   *new = (cuplug__fault_note){g->notes, origin, names, *fault};
   atomic_store_explicit(&g->notes, new, memory_order_release);
   for (int n = 1; n < MAX_NOTES && new; n++) new = new->next;

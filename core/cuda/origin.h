@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls on GPUs by number, and whether one, or what it has read, is bad. Of cuda/calls.c: others
- * include cuda/calls.h. */
+/* Calls on GPUs by number, and whether one, or its inputs, have a fault. Private to cuda/calls.c:
+ * others include cuda/calls.h. */
 #ifndef CUPLUG_CORE_CUDA_ORIGIN_H
 #define CUPLUG_CORE_CUDA_ORIGIN_H
 
@@ -22,13 +22,13 @@ typedef struct cuplug__gpu_call {
   uint64_t number;                    /* in the order of the thread's calls */
   uint32_t owner;                     /* of the log then */
   uint32_t is_raised;                 /* under the lock */
-  uint32_t n_origins;                 /* of what it reads */
+  uint32_t n_origins;                 /* of its inputs */
   uint64_t few[CUPLUG__N_FEW], *many; /* these: `many` if they are more */
   uint64_t walk;                      /* under the lock: the last that came by */
   struct cuplug__gpu_call *next;      /* in that walk */
 } cuplug__gpu_call;
 
-/* What is left of a call with a fault, its own or that of a call before, once its record serves
+/* The rest of a call with a fault, its own or that of an earlier call, once its record serves
  * another. */
 typedef struct cuplug__fault_note {
   struct cuplug__fault_note *next; /* newer ones first */
@@ -45,10 +45,10 @@ typedef struct cuplug__group {
   void *stream;
   int32_t device;
   int is_captured;
-  int is_own_graph;       /* its launches are seen; under the lock */
-  CUevent event;          /* of `device` */
-  uint64_t moment;        /* of the last call, if no event says when it is done; else 0 */
-  _Atomic uint64_t first; /* the origin of call 0 */
+  int is_own_graph;                    /* its launches are seen; under the lock */
+  CUevent event;                       /* of `device` */
+  uint64_t moment;                     /* of the last call, if no event marks its end; else 0 */
+  _Atomic uint64_t first;              /* the origin of call 0 */
   _Atomic(cuplug__fault_note *) notes; /* written under the lock */
   _Atomic uint32_t n_calls;            /* those below are complete */
   cuplug__gpu_call calls[CUPLUG__N_RECORDS];
@@ -59,9 +59,9 @@ typedef struct cuplug__log {
   struct cuplug__log *next;
   int is_owned;      /* under the lock */
   uint32_t owner;    /* changes with the thread; under the lock */
-  uint32_t *summary; /* where all its records point to */
+  uint32_t *summary; /* the address in all its records */
   uint64_t n_calls;
-  cuplug__group *open;        /* one for each stream, that of the last call first */
+  cuplug__group *open;        /* one for each stream, the last call's first */
   cuplug__group *full, **end; /* the oldest first */
 } cuplug__log;
 
@@ -91,8 +91,8 @@ static inline uint32_t cuplug__n_calls(const cuplug__group *g) {
   return atomic_load_explicit(&g->n_calls, memory_order_acquire);
 }
 
-/* Whether a fault was ever seen, or is to be: looks at one word of each thread. From then on what
- * follows is worth its time. */
+/* Returns whether a fault was ever found, or may exist: reads one word of each thread. From then
+ * on, the code after it is worth its time. */
 int cuplug__may_be_bad(void);
 void cuplug__note_bad(void);
 

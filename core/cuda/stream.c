@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for streams, and their order by events, which are kept for the next time. */
+/* Waiting for streams, and their order by events, which are cached. */
 #include "cuda/stream.h"
 
 #include "base/status.h"
@@ -27,8 +27,8 @@ int cuplug__capture_query(void *stream, int *is_captured) {
   return code;
 }
 
-/* Whether one of two streams is captured and the other not: then no event can order them, and what
- * launches the graph has to. */
+/* 1 if exactly one of two streams is captured: then no event can order them, and the code that
+ * launches the graph must. */
 static int capture_parts(void *a, void *b, int *parted) {
   int a_is_captured, b_is_captured;
   int code = cuplug__capture_query(a, &a_is_captured);
@@ -56,7 +56,7 @@ static int take_event(int32_t device, CUevent *event) {
   return cuplug__driver.cuEventCreate(event, CUPLUG__EVENT_NO_TIMING);
 }
 
-/* It may be recorded anew at once: those that wait for it wait for what it was when they began. */
+/* It may be recorded again at once: waits use its state at their start. */
 static void keep_event(int32_t device, CUevent event) {
   for (int k = 0; k < N_KEPT; k++) {
     CUevent none = NULL;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for streams, their order, and what they do under capture. */
+/* Waiting for streams, their order, and their behavior under capture. */
 #ifndef CUPLUG_CORE_CUDA_STREAM_H
 #define CUPLUG_CORE_CUDA_STREAM_H
 
 #include <cuplug/host.h>
 
-/* The legacy default stream by its explicit name, for callers that say NULL. */
+/* The legacy default stream by its explicit name, for callers that pass NULL. */
 #define CUPLUG__STREAM(stream) ((stream) ? (stream) : (void *)1)
 /* Handles up to this one name a default stream of whichever GPU is current. */
 #define CUPLUG__LAST_DEFAULT_STREAM 2
 
-/* Blocks or orders; `device` has been entered. Streams of which one alone is captured are left as
- * they are. */
+/* Waits for a stream, or orders two; `device` has been entered. Does nothing if exactly one is
+ * captured. */
 int cuplug__stream_synchronize(void *stream, cuplug_error *error);
 int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_error *error);
 /* ---- Streams under capture ------------------------------------------------------------------- */
@@ -23,13 +23,13 @@ int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_erro
 #define CUPLUG__RELAXED __attribute__((unused, cleanup(cuplug__capture_restore))) int
 int cuplug__capture_allow_unsafe(void);
 void cuplug__capture_restore(const int *mode);
-/* Whether work put on a stream becomes part of a graph. Return the driver's code: the legacy stream
- * cannot be asked while a stream that it waits for is captured. */
+/* 1 if work put on a stream becomes part of a graph. Return the driver's code: the legacy stream
+ * cannot be queried while a stream that it waits for is captured. */
 int cuplug__capture_query(void *stream, int *is_captured);
 /* ---- Second streams -------------------------------------------------------------------------- */
 
-/* Work beside a call's stream, after what was on it and before what comes next. The device has been
- * entered in every call. */
+/* Work concurrent with a call's stream, after its earlier and before its later work. The device has
+ * been entered in every call. */
 
 typedef struct cuplug__second {
   void *stream;
@@ -38,7 +38,8 @@ typedef struct cuplug__second {
   struct cuplug__second *next;
 } cuplug__second;
 
-/* Orders *second after what is on `stream`. It is acquired from the device's pool if it is NULL. */
+/* Orders *second after the current work on `stream`. It is acquired from the device's pool if it is
+ * NULL. */
 int cuplug__second_fork(int32_t device, void *stream, cuplug__second **second, cuplug_error *error);
 /* Makes `stream` wait for it, and releases it: its work may still be queued. */
 int cuplug__second_join(cuplug__second *second, void *stream, cuplug_error *error);

@@ -70,7 +70,7 @@ static const char *kind_of(mode_t mode) {
 static int stat_open(int fd, struct stat *status, cuplug_error *error) {
   if (fstat(fd, status)) return cuplug__reject(error, "cannot be read: %s", strerror(errno));
   if (!S_ISREG(status->st_mode))
-    return cuplug__reject(error, "%s, a regular file is expected", kind_of(status->st_mode));
+    return cuplug__reject(error, "got %s, expected a regular file", kind_of(status->st_mode));
   return CUPLUG_OK;
 }
 
@@ -79,8 +79,8 @@ static const char *name_in(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* The directory was checked when it was opened; where a link leads is checked anew. Opening a FIFO
- * must not wait for a writer. */
+/* The directory was checked when it was opened; the target of a link is checked again. Opening a
+ * FIFO must not wait for a writer. */
 static int open_path(int directory, const char *path, const cuplug__trust *trust,
                      cuplug__folder *kept, int *fd, cuplug_error *error) {
   const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* What tells one version of a file from another. */
+/* The fields that distinguish versions of a file. */
 typedef struct cuplug__identity {
   dev_t device;
   ino_t inode;
@@ -18,22 +18,22 @@ typedef struct cuplug__identity {
 } cuplug__identity;
 
 int cuplug__identity_equal(const cuplug__identity *a, const cuplug__identity *b);
-/* Of device and inode alone: the same for all versions that were written in place. */
+/* From device and inode only: the same for all versions that were written in place. */
 uint64_t cuplug__identity_hash(const cuplug__identity *identity);
-/* The identity of the file at a path. 0 when there is none. */
+/* The identity of the file at a path. 0 if there is none. */
 int cuplug__identity_of(const char *path, cuplug__identity *identity);
 int cuplug__identity_of_open(int fd, cuplug__identity *identity);
 
 typedef struct cuplug__candidate {
   int fd; /* -1: it was not opened */
   cuplug__identity identity;
-  cuplug__table table; /* owned; says what could be read, also after an error */
+  cuplug__table table; /* owned; contains all that could be read, also after an error */
 } cuplug__candidate;
 
-/* Opens and reads the file at `path`, which lies in an open directory, or anywhere with AT_FDCWD.
- * `kept`: of links that were met before; may be NULL. ERROR_NOT_FOUND: there is no such file;
- * ERROR_PLUGIN: the reason for its rejection. Messages do not name the file. To be ended, also
- * after an error. */
+/* Opens and reads the file at `path`, relative to an open directory, or any path with AT_FDCWD.
+ * `kept`: links that were resolved before; may be NULL. ERROR_NOT_FOUND: there is no such file;
+ * ERROR_PLUGIN: the reason for its rejection. Messages do not name the file. The caller ends it,
+ * also after an error. */
 int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
                            cuplug__folder *kept, cuplug__candidate *candidate, cuplug_error *error);
 /* Reads the settings and the file at a path, with all checks. Messages name the file. To be ended,
@@ -41,12 +41,12 @@ int cuplug__candidate_read(int directory, const char *path, const cuplug__trust 
 int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cuplug_error *error);
 void cuplug__candidate_end(cuplug__candidate *candidate);
 
-/* Where there is an allow-list, checks that the open file is on it and that none of its
- * dependencies is looked for in places of its own. Reads the whole file: to be asked last. */
+/* If there is an allow-list, checks that the open file is on it and that none of its dependencies
+ * is searched for in its own directories. Reads the whole file: call it last. */
 int cuplug__check_listed(int fd, const cuplug__trust *trust, cuplug_error *error);
 
-/* Opens a regular file that belongs to whom the rules say. Returns as cuplug__candidate_read does;
- * *fd is to be closed where it is not below 0. */
+/* Opens a regular file with an owner that the rules allow. Returns as cuplug__candidate_read does;
+ * the caller closes *fd if it is not below 0. */
 int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
                       cuplug__identity *identity, cuplug_error *error);
 

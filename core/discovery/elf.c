@@ -64,9 +64,9 @@ int cuplug__elf_copy(const cuplug__elf *elf, uint64_t offset, void *to, uint64_t
                      cuplug_error *error) {
   if (!cuplug__fits(offset, bytes, elf->file_bytes))
     return cuplug__reject(error,
-                          "truncated: %" PRIu64 " bytes at byte %" PRIu64
-                          " are expected, the file has %" PRIu64,
-                          bytes, offset, elf->file_bytes);
+                          "truncated: got a file of %" PRIu64 " bytes, expected %" PRIu64
+                          " bytes at byte %" PRIu64,
+                          elf->file_bytes, bytes, offset);
   if (!cuplug__fits(offset, bytes, elf->head_bytes))
     return read_range(elf->fd, offset, to, bytes, error);
   memcpy(to, elf->head + offset, bytes);
@@ -79,23 +79,23 @@ static int fail_no_elf(const cuplug__elf *elf, cuplug_error *error) {
   char shown[13] = {0};
   for (size_t k = 0; k + 1 < sizeof(shown) && k < elf->head_bytes; k++)
     shown[k] = elf->head[k] >= ' ' && elf->head[k] <= '~' ? (char)elf->head[k] : '.';
-  return cuplug__reject(
-      error, "not an ELF file: it begins with \"%s\", a shared object is expected", shown);
+  return cuplug__reject(error, "got a file that begins with \"%s\", expected an ELF shared object",
+                        shown);
 }
 
 /* Checks the first 16 bytes, which are the same in all ELF files. */
 static int check_identity(const cuplug__elf *elf, cuplug_error *error) {
   const uint8_t *head = elf->head;
   uint64_t n = elf->head_bytes;
-  if (!n) return cuplug__reject(error, "empty file, a shared object is expected");
+  if (!n) return cuplug__reject(error, "got an empty file, expected a shared object");
   if (memcmp(head, ELFMAG, n < SELFMAG ? n : SELFMAG)) return fail_no_elf(elf, error);
   if (n < EI_NIDENT) return cuplug__reject(error, "truncated: the file ends in its ELF header");
   if (head[EI_CLASS] == ELFCLASS32)
-    return cuplug__reject(error, "32-bit object, a 64-bit shared object is expected");
+    return cuplug__reject(error, "got a 32-bit object, expected a 64-bit shared object");
   if (head[EI_CLASS] != ELFCLASS64)
-    return cuplug__reject(error, "ELF class %u, class 2 (64-bit) is expected", head[EI_CLASS]);
+    return cuplug__reject(error, "got ELF class %u, expected class 2 (64-bit)", head[EI_CLASS]);
   if (head[EI_DATA] != THIS_BYTE_ORDER)
-    return cuplug__reject(error, "object of the other byte order, this machine's is expected");
+    return cuplug__reject(error, "got an object of the other byte order, expected this machine's");
   if (n < sizeof(Elf64_Ehdr))
     return cuplug__reject(error, "truncated: the file ends in its ELF header");
   return CUPLUG_OK;
@@ -105,7 +105,7 @@ static int check_header(const Elf64_Ehdr *header, cuplug_error *error) {
   static const char *const types[] = {"no type", "relocatable object (.o)", "executable",
                                       "shared object", "core dump"};
   if (header->e_machine != THIS_MACHINE)
-    return cuplug__reject(error, "compiled for %s (ELF machine %u), %s (%u) is expected",
+    return cuplug__reject(error, "got code for %s (ELF machine %u), expected %s (%u)",
                           machine_name(header->e_machine), header->e_machine,
                           machine_name(THIS_MACHINE), (unsigned)THIS_MACHINE);
   if (header->e_type == ET_REL)
@@ -113,11 +113,11 @@ static int check_header(const Elf64_Ehdr *header, cuplug_error *error) {
         error, "got an object file, as compilers write with -c, expected a shared object; "
                "link it with -shared");
   if (header->e_type != ET_DYN)
-    return cuplug__reject(error, "ELF type %u (%s), a shared object (type 3) is expected",
+    return cuplug__reject(error, "got ELF type %u (%s), expected a shared object (type 3)",
                           header->e_type, header->e_type < 5 ? types[header->e_type] : "unknown");
   if (!header->e_phnum || header->e_phnum > CUPLUG__MAX_SEGMENTS ||
       header->e_phentsize != sizeof(Elf64_Phdr))
-    return cuplug__reject(error, "%u program headers of %u bytes, 1 to %d of 56 are expected",
+    return cuplug__reject(error, "got %u program headers of %u bytes, expected 1 to %d of 56",
                           header->e_phnum, header->e_phentsize, CUPLUG__MAX_SEGMENTS);
   return CUPLUG_OK;
 }
@@ -173,7 +173,7 @@ int cuplug__elf_needs_stack(const cuplug__elf *elf) {
   return is_needed;
 }
 
-/* The dynamic linker would make the stacks of all threads executable, or refuse the library. */
+/* The dynamic linker would make the stacks of all threads executable, or reject the library. */
 int cuplug__check_stack(int needs_stack, cuplug_error *error) {
   return needs_stack
              ? cuplug__reject(error, "got a library that needs an executable stack, expected none; "
@@ -183,7 +183,7 @@ int cuplug__check_stack(int needs_stack, cuplug_error *error) {
 
 /* ---- The dynamic section --------------------------------------------------------------------- */
 
-/* Where an address of the dynamic section lies in the file; 0: nowhere. */
+/* The position in the file of an address of the dynamic section; 0: none. */
 static uint64_t place_of(const cuplug__elf *elf, uint64_t address) {
   for (const Elf64_Phdr *s = elf->segments; s < elf->segments + elf->header.e_phnum; s++)
     if (s->p_type == PT_LOAD && address >= s->p_vaddr && address - s->p_vaddr < s->p_filesz)

@@ -24,7 +24,7 @@ int cuplug__elf_read(cuplug__elf *elf, int fd, uint64_t file_bytes, cuplug_error
 /* The same for an open file of any length. */
 int cuplug__elf_read_open(cuplug__elf *elf, int fd, cuplug_error *error);
 
-/* 1 if a range lies within the first `limit` bytes. */
+/* 1 if a range is within the first `limit` bytes. */
 int cuplug__fits(uint64_t offset, uint64_t bytes, uint64_t limit);
 /* Copies a range of the file; ERROR_PLUGIN when the file ends before. */
 int cuplug__elf_copy(const cuplug__elf *elf, uint64_t offset, void *to, uint64_t bytes,
@@ -32,7 +32,7 @@ int cuplug__elf_copy(const cuplug__elf *elf, uint64_t offset, void *to, uint64_t
 /* Checks that the file is as long as its headers promise: one cut short would raise SIGBUS. */
 int cuplug__elf_check_whole(const cuplug__elf *elf, cuplug_error *error);
 
-/* 1 if it needs an executable stack: its flags say so, or it has none. */
+/* 1 if it requires an executable stack: by its flags, or because it has none. */
 int cuplug__elf_needs_stack(const cuplug__elf *elf);
 /* Refuses a file that does. */
 int cuplug__check_stack(int needs_stack, cuplug_error *error);
@@ -46,8 +46,8 @@ void cuplug__elf_visit_texts(const cuplug__elf *elf, cuplug__visit_text *visit, 
 #define CUPLUG__HAS_PATHS 1
 #define CUPLUG__HAS_ORIGIN 2 /* such places are relative to the folder that it is loaded from */
 
-/* Whether an open file names places for its dependencies: RPATH, RUNPATH, or paths. 0 also for one
- * that is not a shared object. */
+/* 1 if an open file names directories for its dependencies: RPATH, RUNPATH, or paths. 0 also for a
+ * file that is not a shared object. */
 int cuplug__elf_places(int fd);
 
 #endif

@@ -19,8 +19,8 @@ typedef struct walk {
   uint64_t mask; /* of the alignment */
 } walk;
 
-/* Takes the header and the owner of the next note and goes to its text; 0 at the end. The text may
- * claim to be longer than what is left: the caller looks. */
+/* Reads the header and the owner of the next note and advances to its text; 0 at the end. The
+ * text's length may exceed the rest: the caller checks it. */
 static int next_note(walk *w, Elf64_Nhdr *header, const char **owner) {
   if (w->left < sizeof *header) return 0;
   memcpy(header, w->at, sizeof *header);
@@ -48,7 +48,7 @@ static int is_ours(const Elf64_Nhdr *header, const char *owner) {
 
 static uint64_t mask_of(uint64_t alignment) { return alignment == 8 ? 7 : 3; }
 
-/* Whether segment k has notes that none before it has: tools that rewrite files leave some that
+/* 1 if segment k has notes that no segment before it has: tools that rewrite files leave some that
  * overlap. */
 static int has_notes(const cuplug__elf *elf, int k) {
   const Elf64_Phdr *s = &elf->segments[k];
@@ -95,7 +95,7 @@ static int read_segments(const cuplug__elf *elf, cuplug__notes *notes, cuplug_er
     if (has_notes(elf, k) && __builtin_add_overflow(room, elf->segments[k].p_filesz, &room))
       room = UINT64_MAX;
   if (room > CUPLUG__MAX_NOTE_BYTES)
-    return cuplug__reject(error, "notes of %llu bytes, at most %u are expected",
+    return cuplug__reject(error, "got notes of %llu bytes, expected at most %u",
                           (unsigned long long)room, CUPLUG__MAX_NOTE_BYTES);
   notes->bytes = malloc(room + 1);
   if (!notes->bytes) return cuplug__no_memory(error, doing);
@@ -132,8 +132,8 @@ void cuplug__notes_end(cuplug__notes *notes) {
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-/* The length of a well-formed UTF-8 character that a terminal shows, 0 for anything else. Of a
- * string that ends inside a character the terminating zero is refused as a continuation. */
+/* The length of a well-formed UTF-8 character that a terminal shows, 0 for anything else. If a
+ * string ends inside a character, its terminating zero is rejected as a continuation. */
 static size_t character_bytes(const unsigned char *c) {
   if (c[0] < 0x80) return c[0] >= ' ' && c[0] != 0x7f;
   size_t n = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;

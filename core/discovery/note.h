@@ -8,7 +8,7 @@
 #define CUPLUG__MAX_NOTE_BYTES (4u << 20) /* of all notes of a plugin together */
 #define CUPLUG__NOTE_OF_ABI_1 0x70756331u
 
-/* A note of ours, as it lies in the file: what is in `text` may be anything. */
+/* A note of the owner "cuplug", as stored in the file: `text` may contain anything. */
 typedef struct cuplug__note {
   uint32_t kind; /* CUPLUG_NOTE_PLUGIN, CUPLUG_NOTE_OPERATOR, or one that is not known */
   uint32_t text_bytes;
@@ -26,8 +26,8 @@ typedef struct cuplug__notes {
 } cuplug__notes;
 
 /* Checks that an open file of `file_bytes` bytes is a whole shared object for this machine, and
- * reads its notes. A sound file without any is an error, too. Messages do not name the file. To be
- * ended, also after an error. */
+ * reads its notes. A valid file without notes is also an error. Messages do not name the file. The
+ * caller ends it, also after an error. */
 int cuplug__notes_read(int fd, uint64_t file_bytes, cuplug__notes *notes, cuplug_error *error);
 void cuplug__notes_end(cuplug__notes *notes);
 

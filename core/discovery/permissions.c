@@ -14,8 +14,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* It is asked for when the core is loaded: in a child that was forked while another thread loaded a
- * library, the dynamic linker cannot be asked any more. */
+/* Requested when the core is loaded: in a child that was forked while another thread loaded a
+ * library, the dynamic linker can no longer be called. */
 static char own_folder[4096];
 __attribute__((constructor)) static void find_own_folder(void) {
   if (!realpath(cuplug__library_of(cuplug__install_directory), own_folder)) *own_folder = 0;
@@ -25,8 +25,8 @@ __attribute__((constructor)) static void find_own_folder(void) {
 
 const char *cuplug__install_directory(void) { return own_folder; }
 
-/* The stock plugins, by a path that does not leave their folder: whoever may write there may write
- * the core itself. */
+/* The stock plugins, by a path that does not leave their folder: users that can write there can
+ * write the core itself. */
 int cuplug__is_stock(const char *path) {
   const size_t n = strlen(own_folder);
   return n && !strncmp(path, own_folder, n) && !strncmp(path + n, "/cuplug", 7) &&
@@ -42,7 +42,7 @@ static int has_access_list(int fd) {
          (errno != ENODATA && errno != ENOTSUP);
 }
 
-/* Whether a group has the user's name and nobody else in it, as systems with umask 002 give to each
+/* 1 if a group has the user's name and no other members, as systems with umask 002 create for each
  * user. */
 static int is_private(gid_t group) {
   char names[2][1024];
@@ -107,7 +107,7 @@ static int check_status(const cuplug__rules *rules, int fd, const struct stat *s
                         cuplug_error *error) {
   if (s->st_uid != 0 && s->st_uid != geteuid() && !is_trusted(rules, s->st_uid))
     return cuplug__reject(error,
-                          "owned by user %u, root or user %u is expected; CUPLUG_TRUSTED_OWNERS=%u "
+                          "owned by user %u, expected root or user %u; CUPLUG_TRUSTED_OWNERS=%u "
                           "or CUPLUG_ALLOW_UNSAFE=1 allows it",
                           (unsigned)s->st_uid, (unsigned)geteuid(), (unsigned)s->st_uid);
   if (is_above && s->st_mode & S_ISVTX) return CUPLUG_OK;
@@ -183,7 +183,7 @@ void cuplug__folder_end(cuplug__folder *kept) {
   kept->path = NULL;
 }
 
-/* Of a folder of n bytes; 1 where it is the one that is kept, now if not before. */
+/* For a folder of n bytes; 1 if it is the cached one, now or before. */
 static int keep_folder(const cuplug__rules *rules, const char *path, size_t n,
                        cuplug__folder *kept) {
   cuplug_error reason;

@@ -18,7 +18,7 @@
 
 static const char doing[] = "reading the libraries of a plugin";
 
-/* What a file says of those that it needs; texts that find no room are left out. */
+/* A file's own name and the names of its dependencies; texts that do not fit are skipped. */
 typedef struct needs {
   char *needed[MAX_TEXTS];
   size_t n_needed;
@@ -47,7 +47,7 @@ static void end_needs(needs *n) {
   free(n->runpath);
 }
 
-/* Where one directory of a list leads, with the folder of the file for $ORIGIN. 0: no room. */
+/* The target of one directory of a list, with the folder of the file for $ORIGIN. 0: no room. */
 static int expand(const char *part, size_t n, const char *origin, size_t n_origin, char to[4096]) {
   static const char *const names[] = {"$ORIGIN", "${ORIGIN}"};
   size_t at = 0;

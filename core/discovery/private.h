@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The libraries that a plugin finds by an RPATH or RUNPATH of its own, or of one of them. */
+/* The libraries that a plugin finds by its own RPATH or RUNPATH, or by that of one of them. */
 #ifndef CUPLUG_CORE_DISCOVERY_PRIVATE_H
 #define CUPLUG_CORE_DISCOVERY_PRIVATE_H
 
@@ -9,7 +9,7 @@
 /* A file that the dynamic linker would load for a plugin, if it did not have that name yet. */
 typedef struct cuplug__private {
   char *needed; /* the name that it is looked for by; owned */
-  char *soname; /* that the file says it has; NULL: none; owned */
+  char *soname; /* in the file; NULL: none; owned */
   char *path;   /* owned */
   dev_t device;
   ino_t inode;

@@ -16,7 +16,7 @@
 
 static const char doing[] = "searching for plugins";
 
-/* A directory is refused: state and reason. */
+/* A rejected directory: state and reason. */
 static int refuse(cuplug__search_directory *place, int state, const char *reason,
                   cuplug_error *error) {
   place->directory.state = state;
@@ -67,7 +67,7 @@ static int check_place(const cuplug__search *search, cuplug__search_directory *p
   const char *path = place->directory.path;
   cuplug_error reason;
   if (*path != '/')
-    return refuse(place, CUPLUG_STATE_REJECTED, "relative path, an absolute one is expected",
+    return refuse(place, CUPLUG_STATE_REJECTED, "got a relative path, expected an absolute one",
                   error);
   int fd =
       cuplug__owner_open(&search->trust.rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);
@@ -129,7 +129,7 @@ static int add_user(cuplug__search *search, cuplug_error *error) {
                     has_data ? "/cuplug/plugins" : "/.local/share/cuplug/plugins", error);
 }
 
-/* The folder `cuplug` beside the core's own file. */
+/* The folder `cuplug` next to the core's own file. */
 static int add_stock(cuplug__search *search, cuplug_error *error) {
   const char *folder = cuplug__install_directory();
   return add_joined(search, CUPLUG_ORIGIN_STOCK, folder, strlen(folder), "/cuplug", error);
@@ -214,7 +214,7 @@ char *cuplug__join(const char *directory, const char *name) {
   return asprintf(&path, "%s/%s", base, name) < 0 ? NULL : path;
 }
 
-/* Whether a variable of the environment, NAME=value, is one of those that a search reads. */
+/* 1 if a variable of the environment, NAME=value, is read by a search. */
 static int counts(const char *variable) {
   static const char *const names[] = {"LD_LIBRARY_", "XDG_DATA_HOME=", "HOME=", "CUPLUG_ALLOW_",
                                       "CUPLUG_TRUSTED_OWNERS="};

@@ -37,7 +37,7 @@ int cuplug__row_is_of(const cuplug_row *row, const char *name) {
 static int check_line(const char *key, const char *text, size_t n, cuplug_error *error) {
   const size_t k = cuplug__shown_bytes(text, n);
   if (!text[k]) return CUPLUG_OK;
-  return cuplug__reject(error, "%s: byte 0x%02x at %zu, one line of UTF-8 is expected", key,
+  return cuplug__reject(error, "%s: got byte 0x%02x at %zu, expected one line of UTF-8", key,
                         (unsigned char)text[k], k);
 }
 
@@ -59,14 +59,14 @@ static int read_field(const char *string, size_t n_bytes, field *f, cuplug_error
   const char *key = string + f->is_critical;
   while (in_keys[(unsigned char)key[n]]) n++;
   if (!n || n >= sizeof(f->key) || (key[n] && key[n] != '='))
-    return cuplug__reject(error, "\"%.40s\": a key of a to z, 0 to 9, _ and . is expected", string);
+    return cuplug__reject(error, "got the key \"%.40s\", expected a to z, 0 to 9, _ and .", string);
   memcpy(f->key, key, n);
   f->key[n] = 0;
   f->value = key[n] ? key + n + 1 : key + n;
   return check_line(f->key, f->value, (size_t)(string + n_bytes - f->value), error);
 }
 
-/* What becomes of one field. Fields that a reader does not know are skipped unless critical. */
+/* The result of one field. Fields that a reader does not know are skipped unless critical. */
 typedef int take_field(void *to, const field *f, cuplug_error *error);
 
 static int skip_field(const field *f, cuplug_error *error) {
@@ -100,7 +100,7 @@ static int take_once(const char **to, const field *f, cuplug_error *error) {
 
 static int check_symbol(const char *key, const char *symbol, cuplug_error *error) {
   if (cuplug__is_identifier(symbol)) return CUPLUG_OK;
-  return cuplug__reject(error, "%s: \"%s\", an identifier is expected", key, symbol);
+  return cuplug__reject(error, "%s: got \"%s\", expected an identifier", key, symbol);
 }
 
 /* 1: the field names the function that makes a state. */
@@ -137,9 +137,10 @@ static int is_key(const field *f, const char *key) {
   return *f->key == *key && !strcmp(f->key, key);
 }
 
-/* A value may come to mean something: who writes it does not mean this flag as it is today. */
+/* A later version may define a value: a table with one does not mean this flag. */
 static int take_flag(cuplug_row *row, uint32_t flag, const field *f, cuplug_error *error) {
-  if (*f->value) return cuplug__reject(error, "%s: \"%s\", no value is expected", f->key, f->value);
+  if (*f->value)
+    return cuplug__reject(error, "%s: got \"%s\", expected no value", f->key, f->value);
   row->flags |= flag;
   return CUPLUG_OK;
 }
@@ -147,7 +148,7 @@ static int take_flag(cuplug_row *row, uint32_t flag, const field *f, cuplug_erro
 static int take_number(cuplug_row *row, const field *f, cuplug_error *error) {
   const size_t n = strspn(f->value, "0123456789");
   if (!n || n > 9 || f->value[n])
-    return cuplug__reject(error, "row: \"%s\", at most 9 digits are expected", f->value);
+    return cuplug__reject(error, "row: got \"%s\", expected at most 9 digits", f->value);
   row->number = strtoul(f->value, NULL, 10);
   return CUPLUG_OK;
 }
@@ -188,7 +189,8 @@ static int check_like(const cuplug_row *row, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-/* What a handle wants of its row. No call that makes one is cut: it would make several. */
+/* The rules for overloads with handles. A call that makes one is never split: it would make
+ * several. */
 static int check_handles(cuplug_row *row, cuplug_error *error) {
   const cuplug_signature *s = row->parsed;
   if (s->n_handles || s->made) row->flags |= CUPLUG_ROW_HANDLES;
@@ -197,8 +199,8 @@ static int check_handles(cuplug_row *row, cuplug_error *error) {
     return s->made ? check_symbol("close", row->close, error) : CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                       s->made
-                          ? "close: not told, CUPLUG_CLOSE(function) is expected: it makes a handle"
-                          : "close: \"%.80s\", none is expected: it makes no handle",
+                          ? "close: got none, expected CUPLUG_CLOSE(function) (it makes a handle)"
+                          : "close: got \"%.80s\", expected none (it makes no handle)",
                       row->close);
 }
 
@@ -217,7 +219,7 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, uint32_t abi_version
   if (!status && *row->cuda_entry) status = check_symbol("cuda", row->cuda_entry, error);
   if (status) return status;
   if (!*row->cuda_entry && !*row->host_entry && !row->has_other_entry)
-    return cuplug__reject(error, "no entry, a CUDA or a host entry is expected");
+    return cuplug__reject(error, "got no entry, expected a CUDA or a host entry");
   if ((status = parse(row, abi_version, error)) || (status = check_handles(row, error)) ||
       (status = check_like(row, error))) {
     cuplug_free_signature(row->parsed);
@@ -270,7 +272,7 @@ static int take_plugin_field(void *to, const field *f, cuplug_error *error) {
   if (!strcmp(f->key, "abi")) {
     if (table->abi_version) return cuplug__reject(error, "abi: stands twice");
     if (!read_abi(f->value, &table->abi_version))
-      return cuplug__reject(error, "abi: \"%s\", such as 2.0 is expected", f->value);
+      return cuplug__reject(error, "abi: got \"%s\", expected a version such as 2.0", f->value);
     return table->abi_version >> 16 == CUPLUG_ABI_MAJOR ? CUPLUG_OK
                                                         : fail_abi(table->abi_version, error);
   }
@@ -288,11 +290,11 @@ static int read_plugin(cuplug__table *table, const cuplug__note *note, cuplug_er
   if (!table->abi_version) return cuplug__reject(error, "abi: not told");
   if (strlen(table->name) < CUPLUG_MAX_NAME && cuplug__is_identifier(table->name)) return CUPLUG_OK;
   return cuplug__reject(error,
-                        "name: \"%.80s\", an identifier of at most %d characters is expected",
+                        "name: got \"%.80s\", expected an identifier of at most %d characters",
                         table->name, CUPLUG_MAX_NAME - 1);
 }
 
-/* Looks for the signature behind what was wrong, for the name of the operator. */
+/* Reads the signature after an error, to get the name of the operator. */
 static void name_row(cuplug_row *row) {
   if (*row->signature || !row->text_bytes || row->text[row->text_bytes - 1]) return;
   const char *signature = cuplug_row_property(row, "signature");
@@ -334,7 +336,7 @@ static int is_sorted(const cuplug__table *table) {
   return k >= table->n_rows;
 }
 
-/* The plugin first: it says of which version the rest is, and is shown if that is broken. */
+/* The plugin first: it has the version of the rest, and is shown if the rest is invalid. */
 static int read_notes(cuplug__table *table, cuplug_error *error) {
   table->rows = calloc(table->notes.n_notes, sizeof(*table->rows));
   if (!table->rows) return cuplug__no_memory(error, doing);
@@ -343,7 +345,7 @@ static int read_notes(cuplug__table *table, cuplug_error *error) {
   if (!status) status = read_each(table, CUPLUG_NOTE_OPERATOR, read_row, error);
   if (status) return status;
   if (!table->abi_version)
-    return cuplug__reject(error, "no note of the plugin: CUPLUG_PLUGIN is expected");
+    return cuplug__reject(error, "got no note of the plugin, expected CUPLUG_PLUGIN");
   if (!table->n_rows) return cuplug__reject(error, "no operator");
   if (!is_sorted(table)) qsort(table->rows, table->n_rows, sizeof(*table->rows), compare_rows);
   return CUPLUG_OK;

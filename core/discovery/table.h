@@ -7,7 +7,7 @@
 
 #include <internal/signature.h>
 
-/* "", as the value of what a plugin does not say. */
+/* "", the value of an absent field. */
 extern const char cuplug__unsaid[1];
 
 /* The exported function that makes a state: of a plugin, or of a row that has its own. */
@@ -16,8 +16,8 @@ typedef struct cuplug__state_key {
   int is_exclusive;
 } cuplug__state_key;
 
-/* A row. The strings are parts of `text` and live as long as the row; "" for what the plugin does
- * not say. */
+/* An overload. The strings are parts of `text` and live as long as the overload; "" for an absent
+ * field. */
 struct cuplug_row {
   const char *signature; /* begins with the operator's name */
   const char *doc;
@@ -25,15 +25,15 @@ struct cuplug_row {
   const char *cuda_entry;
   const char *close; /* symbol, of a row that makes a handle */
   cuplug__state_key state;
-  const char *text; /* all of the note: zero-terminated "key=value", one behind the other */
+  const char *text; /* the whole note: zero-terminated "key=value", consecutive */
   uint32_t text_bytes;
   uint32_t flags;           /* CUPLUG_ROW_TAKES_STRIDES ... */
   uint32_t has_other_entry; /* 1: for a device that this core does not know, entry.N */
-  unsigned long number;     /* where it stands in its source: compilers emit notes in any order */
+  unsigned long number;     /* its order in its source: compilers emit notes in any order */
   cuplug_signature *parsed; /* owned */
 };
 
-/* A table. Its strings lie in the notes; what a faulty one does not say is "". */
+/* A table. Its strings are in the notes; absent fields of a faulty one are "". */
 typedef struct cuplug__table {
   cuplug__notes notes; /* owned; none where the table was made in memory */
   char *made;          /* text of a table made in memory; owned */
@@ -54,16 +54,16 @@ static inline void cuplug__table_start(cuplug__table *table) {
                            .state = {cuplug__unsaid, 0}};
 }
 
-/* Reads the table of an open file of `file_bytes` bytes. ERROR_PLUGIN says what is wrong, without
- * the file's name; the table then holds what of the plugin could be read, and no rows. To be ended,
- * also after an error. */
+/* Reads the table of an open file of `file_bytes` bytes. ERROR_PLUGIN contains the reason, without
+ * the file's name; the table then has the readable fields of the plugin, and no overloads. The
+ * caller ends it, also after an error. */
 int cuplug__table_read(int fd, uint64_t file_bytes, cuplug__table *table, cuplug_error *error);
 void cuplug__table_end(cuplug__table *table);
 /* Frees the parsed signatures of all rows. */
 void cuplug__table_drop_signatures(cuplug__table *table);
 
-/* Reads the text of an operator's note into a row of a plugin for that ABI, checked in every field;
- * ERROR_PLUGIN says what is wrong, and nothing is parsed then. */
+/* Reads the text of an operator's note into an overload of a plugin for that ABI, and checks every
+ * field; ERROR_PLUGIN contains the reason, and nothing is parsed then. */
 int cuplug__row_read(const char *text, uint32_t text_bytes, uint32_t abi_version, cuplug_row *row,
                      cuplug_error *error);
 

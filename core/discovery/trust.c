@@ -128,7 +128,7 @@ int cuplug__digest_file(int fd, int64_t max_bytes, uint8_t digest[CUPLUG__DIGEST
 static int digest_bounded(int fd, uint8_t digest[CUPLUG__DIGEST_BYTES], cuplug_error *error) {
   struct stat status;
   if (!fstat(fd, &status) && status.st_size > CUPLUG__MAX_LISTED_BYTES)
-    return cuplug__reject(error, "%lld bytes, at most 1 GiB are expected with CUPLUG_ALLOW_LIST",
+    return cuplug__reject(error, "got %lld bytes, expected at most 1 GiB with CUPLUG_ALLOW_LIST",
                           (long long)status.st_size);
   return cuplug__digest_file(fd, CUPLUG__MAX_LISTED_BYTES, digest, error);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be loaded: the user's settings, and the allow-list of SHA-256 digests. */
+/* The rules for loading: the user's settings, and the allow-list of SHA-256 digests. */
 #ifndef CUPLUG_CORE_DISCOVERY_TRUST_H
 #define CUPLUG_CORE_DISCOVERY_TRUST_H
 
@@ -16,7 +16,7 @@ typedef struct cuplug__trust {
   int has_list;           /* CUPLUG_ALLOW_LIST is set: only files on it are accepted */
   uint8_t (*digests)[32]; /* owned */
   size_t n_digests;
-  cuplug_error fault; /* what is wrong with the list; no file is then accepted */
+  cuplug_error fault; /* the error of the list; no file is then accepted */
 } cuplug__trust;
 
 /* Reads the settings. The only error returned is ERROR_MEMORY. */

@@ -10,7 +10,7 @@
 
 #include <cuplug/walk.h>
 
-/* What the threads share. */
+/* The state that the threads share. */
 typedef struct blocks {
   cuplug_loop loop; /* first: the code of a loop is given this */
   const cuplug__run *run;
@@ -52,7 +52,7 @@ int cuplug__can_run_in_blocks(const cuplug_frame *f) {
 
 /* ---- The calls ------------------------------------------------------------------------------- */
 
-/* Calls the entry for elements that lie together. */
+/* Calls the entry for contiguous elements. */
 static int call_for_block(const cuplug__run *shared, void *const *data, int64_t n,
                           cuplug_error *error) {
   const cuplug_frame *f = shared->frame;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host entries that take no strides, called for blocks of elements: where arrays are strided or
- * broadcast, a block of them at a time is put in order, instead of a copy of all. */
+/* Host entries that take no strides, called for blocks of elements: if arrays are strided or
+ * broadcast, one block at a time is made contiguous, instead of a copy of all. */
 #ifndef CUPLUG_CORE_ENTRY_BLOCKS_H
 #define CUPLUG_CORE_ENTRY_BLOCKS_H
 
 #include "entry/run.h"
 
-/* 1 when a bound frame that will run on the host needs no copies of the inputs in its copy_mask:
- * all its arrays have loop dimensions alone, and its entry takes microseconds. */
+/* 1 if a bound frame that will run on the host needs no copies of the inputs in its copy_mask: all
+ * its arrays have only loop dimensions, and its entry takes microseconds. */
 int cuplug__can_run_in_blocks(const cuplug_frame *frame);
 
 /* Calls the entry for all elements. Returns its status. */

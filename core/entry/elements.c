@@ -15,26 +15,28 @@
  * expression may take much longer for each. */
 #define PARALLEL_FROM 65536
 #define GRAIN 8192        /* elements of a thread's range: a multiple of all blocks */
-#define GRAIN_BYTES 32768 /* of an array, where there are no blocks */
+#define GRAIN_BYTES 32768 /* of an array, if there are no blocks */
 #define WHOLE (1ll << 40) /* more elements than there are */
-#define BLOCK_BYTES 8192  /* of all blocks: they lie on a thread's stack, and in the first cache */
-#define ROW_FROM 256      /* shorter rows are put together in blocks */
+#define BLOCK_BYTES 8192  /* of all blocks: on a thread's stack, and in the first-level cache */
+#define ROW_FROM 256      /* shorter rows are combined in blocks */
 #define ALIGNMENT 64      /* bytes, of blocks */
 
 typedef struct operand {
   cuplug__view view;                                       /* in the order of the loop */
-  int64_t ahead;                                           /* bytes to what is asked for; or 0 */
+  int64_t ahead;                                           /* distance in bytes of prefetches; or
+                                                              0 */
   int64_t bytes;                                           /* of an element in memory */
   int64_t code_bytes;                                      /* of an element as the code has it */
-  void (*load)(float *to, const uint16_t *from, size_t n); /* NULL: the code reads what is stored */
+  void (*load)(float *to, const uint16_t *from, size_t n); /* NULL: the code reads the stored
+                                                              elements */
   void (*store)(uint16_t *to, const float *from, size_t n);
   int8_t is_read, is_written;
   int8_t is_raw;         /* the code reads it wherever it likes */
-  int8_t is_together;    /* the elements of each block lie together in memory */
+  int8_t is_together;    /* the elements of each block are contiguous */
   int8_t is_still;       /* one element for the whole loop */
   int8_t is_of_row;      /* the code takes one element for a row */
   int8_t is_nontemporal; /* so large that it is stored past the caches */
-  int8_t has_block;      /* the code may not meet it where it lies */
+  int8_t has_block;      /* the code may not read or write it in place */
 } operand;
 
 typedef struct elements {
@@ -62,7 +64,7 @@ static int64_t last_stride(const cuplug_loop *loop, uint32_t k) {
 
 /* ---- One block ------------------------------------------------------------------------------- */
 
-/* What a thread has: a block of each array that needs one, and one of stored halves. */
+/* The memory of a thread: a block of each array that needs one, and one of 16-bit floats. */
 typedef struct work {
   void *at[CUPLUG_MAX_LOOP_ARRAYS];
   char *blocks[CUPLUG_MAX_LOOP_ARRAYS];
@@ -79,7 +81,7 @@ static int64_t length(const elements *e, int64_t begin, int64_t to) {
 
 static uint64_t first_byte(const operand *x, int64_t begin) { return (uint64_t)(begin * x->bytes); }
 
-/* Where the elements of a block lie together in memory; NULL where they do not. */
+/* The contiguous elements of a block in memory; NULL if they are not contiguous. */
 static char *direct(const operand *x, int64_t begin) {
   return x->is_together ? cuplug__view_place(&x->view, first_byte(x, begin)) : NULL;
 }
@@ -228,8 +230,8 @@ static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cupl
   if (x->is_nontemporal) e->lead = (uintptr_t)x->view.data % CUPLUG_LINE_BYTES / (uint64_t)x->bytes;
 }
 
-/* What a processor does not foresee: behind a row, the one below it, and what lies ahead where
- * stores go past the caches. */
+/* Addresses that a processor does not prefetch: after a row, the one below it, and, for stores that
+ * bypass the cache, the elements ahead. */
 static int64_t ahead_of(const elements *e, uint32_t k) {
   const operand *x = &e->of[k];
   if (!x->is_read || !x->is_together) return 0;

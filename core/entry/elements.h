@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code over the elements of arrays of any strides: threads, blocks of elements that lie together,
- * and conversions, so that the code itself is one loop over contiguous memory. */
+/* Code over the elements of arrays of any strides: threads, blocks of contiguous elements, and
+ * conversions, so that the code itself is one loop over contiguous memory. */
 #ifndef CUPLUG_CORE_ENTRY_ELEMENTS_H
 #define CUPLUG_CORE_ENTRY_ELEMENTS_H
 
@@ -8,18 +8,18 @@
 
 #include <cuplug/loop.h>
 
-/* What is done with the arrays of a call: those from `n_inputs` on are outputs; of the others, a
- * bit for each that is written too, for each that the code reads wherever it likes, and for each of
- * which it takes one element for the whole row. Whether a call of the code takes the time of some
- * hundred elements, and whether it takes float16 and bfloat16 as they are stored. */
+/* The arrays of a call: outputs are those from `n_inputs` on; a bit for each other array that is
+ * also written, for each that the code reads at any index, and for each of which it reads one
+ * element for a whole row. 1 if a call of the code takes the time of about a hundred elements, and
+ * 1 if it reads float16 and bfloat16 as stored. */
 typedef struct cuplug__roles {
   uint32_t n_inputs;
   uint64_t inout, raw, still;
   int is_expensive, takes_raw_halves;
 } cuplug__roles;
 
-/* Of large arrays in long rows, a bit for each input that stands still along a row, but moves from
- * row to row, and that the code reads as it is stored. */
+/* For large arrays in long rows, a bit for each input that is broadcast along a row, but not across
+ * rows, and that the code reads as stored. */
 uint64_t cuplug__row_constant_inputs(const cuplug_loop *loop, const cuplug_tensor *tensors,
                                      const cuplug__roles *roles);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One entry, called: what it is given, and what is made of its answer. */
+/* One call of an entry: its arguments, and the status of its result. */
 #include "entry/entry.h"
 
 #include "base/rounding.h"
@@ -63,7 +63,7 @@ static int call_with_state(const cuplug__run *run, cuplug_call *call) {
   return status;
 }
 
-/* What the entry has reported is kept: it is more to the point. */
+/* The entry's own report is kept: it is more specific. */
 static void join_second(cuplug__run *run) {
   cuplug_error error, *to = run->error->status ? &error : run->error;
   cuplug__second_join(run->second, run->stream, to);

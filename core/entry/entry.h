@@ -5,17 +5,17 @@
 
 #include "entry/run.h"
 
-/* Calls the entry of the run's side, frees its workspaces, and turns what it returned into a
+/* Calls the entry for the run's device type, frees its workspaces, and converts its result to a
  * finished error record. The device has been entered. */
 int cuplug__call_entry(cuplug__run *run);
 
-/* The parts of this, for a call that is kept: of an entry of the host without state, lists and
- * outputs to be cleared. What the entry is given; */
+/* The parts of this, for a cached call: of an entry of the host without state, lists and outputs to
+ * be cleared. The arguments of the entry; */
 void cuplug__fill_call(cuplug__run *run, cuplug_call *call);
 /* calls an entry so that the thread computes afterwards as before: it may have set a rounding
  * direction for itself; */
 int cuplug__call_guarded(cuplug_entry *entry, const cuplug_call *call);
-/* what comes after it, where it failed or took workspaces: returns the status. */
+/* its result, if it failed or took workspaces: returns the status. */
 int cuplug__end_entry(cuplug__run *run, int status);
 
 /* Makes the record of a plugin's function that failed whole: a known status, a message, the name of

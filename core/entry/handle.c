@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handle counts the calls that use it. Who brings a closed one to 0 closes it: whoever closes it,
- * or the last call. Closed ones are not used again, so that happens once. */
+/* A handle counts the calls that use it. It is closed by the caller that reduces the count of a
+ * closed handle to 0: cuplug_free_handle, or the last call. Closed handles are not used again, so
+ * that happens once. */
 #include "entry/handle.h"
 
 #include "base/describe.h"
@@ -32,7 +33,7 @@ static int close_on_gpu(const cuplug_handle *h, cuplug_error *error) {
   return close_entered(h, error);
 }
 
-/* Who wants no record gives the function no less: it may fill one. */
+/* A caller without a record still gives the function one: it may fill it. */
 static int call_close(const cuplug_handle *h, cuplug_error *error) {
   cuplug_error own;
   if (!error) error = &own;
@@ -139,7 +140,7 @@ static int end_made(const cuplug__run *run, int status) {
         cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
                      "%s: the plugin returned CUPLUG_OK without cuplug_set_handle", f->op->name);
   if (!status) return CUPLUG_OK;
-  if (h->pointer) call_close(h, NULL); /* what failed is told */
+  if (h->pointer) call_close(h, NULL); /* the failure is recorded */
   free(h);
   *f->made = NULL;
   return status;
@@ -160,7 +161,7 @@ int cuplug__handles_end(cuplug__run *run, cuplug__used *used, int status) {
   return status;
 }
 
-/* ---- Told ------------------------------------------------------------------------------------ */
+/* ---- Queries --------------------------------------------------------------------------------- */
 
 int cuplug_handle_is_closed(const cuplug_handle *h) {
   return (atomic_load_explicit(&h->uses, memory_order_relaxed) & CUPLUG__CLOSED) != 0;

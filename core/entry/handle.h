@@ -16,8 +16,8 @@ typedef struct cuplug__used {
  * plugin's pointers until then; one that the run makes gets its memory. An error took nothing. */
 int cuplug__handles_begin(cuplug__run *run, cuplug__used *used);
 
-/* After a run that returned `status`, which it returns, or what is wrong with the handle that was
- * to be made. */
+/* Called after a run that returned `status`. Returns it, or the error of the handle that was to be
+ * created. */
 int cuplug__handles_end(cuplug__run *run, cuplug__used *used, int status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an overload needs on a GPU before its first run. */
+/* The requirements of an overload on a GPU before its first run. */
 #include "entry/prepare.h"
 
 #include "base/describe.h"
@@ -53,8 +53,8 @@ int cuplug__ready_run(cuplug__run *run) {
   return status;
 }
 
-/* Has the driver load the code of all kernels that were compiled together with one, a CUkernel, as
- * far as it can: what fails is told by their launches. */
+/* Makes the driver load the code of all kernels that were compiled together with one, a CUkernel,
+ * as far as possible: launches report failures. */
 static void load_kernels(void *any) {
   const cuplug__driver_table *driver = &cuplug__driver;
   CUlibrary library;
@@ -85,7 +85,7 @@ static int prepare_overloads(cuplug_operator *op, cuplug_device device, cuplug_e
   }
   if (status || has_entry || !on_gpu) return status;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: it was to be prepared for cuda:%d but has no CUDA entry", op->name,
+                      "%s: device: got cuda:%d, expected the host (no CUDA entry)", op->name,
                       (int)device.id);
 }
 
@@ -138,8 +138,8 @@ static int make(const cuplug__states *states, const cuplug_call *call, cuplug_er
 
 /* ---- One for all calls ----------------------------------------------------------------------- */
 
-/* Waits until no other thread makes it. 1: it is made; 0: this thread is to make it; -1: this
- * thread is making it. */
+/* Waits until no other thread creates it. 1: it exists; 0: this thread creates it; -1: this thread
+ * is already creating it. */
 static int begin(cuplug__state_slot *slot, uint32_t era) {
   const struct timespec pause = {.tv_nsec = 50000};
   for (;; nanosleep(&pause, NULL)) {
@@ -192,7 +192,7 @@ static int take_shared(cuplug__states *states, cuplug_call *call, cuplug_error *
 static cuplug__held *take_idle(cuplug__state_slot *slot, uint32_t era) {
   cuplug__registry_lock();
   cuplug__held *held = slot->idle;
-  while (held && held->era != era) held = held->next; /* of a parent: left alone */
+  while (held && held->era != era) held = held->next; /* of a parent process: not touched */
   slot->idle = held ? held->next : NULL;
   cuplug__registry_unlock();
   return held;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of an entry: where it runs, and what it is given. */
+/* One run of an entry: its device and its arguments. */
 #ifndef CUPLUG_CORE_ENTRY_RUN_H
 #define CUPLUG_CORE_ENTRY_RUN_H
 
@@ -20,9 +20,9 @@ typedef struct cuplug__run {
   cuplug_device device;   /* where the entry runs */
   void *stream;           /* NULL on the host */
   cuplug_fault *fault;    /* NULL on the host */
-  cuplug_tensor *tensors; /* what the entry sees: the frame's, or device copies of them */
+  cuplug_tensor *tensors; /* the entry's arrays: the frame's, or device copies of them */
   atomic_flag is_failing; /* while an error is reported */
-  cuplug__second *second; /* NULL: the entry did not ask for another stream */
+  cuplug__second *second; /* NULL: the entry requested no second stream */
   uint32_t n_workspaces;
   void *workspaces[CUPLUG__MAX_WORKSPACES];
   uint64_t workspace_bytes[CUPLUG__MAX_WORKSPACES];
@@ -36,7 +36,7 @@ static inline cuplug_error *cuplug__error_of(const cuplug_call *call) {
   return ((const cuplug__run *)call->run)->error;
 }
 
-/* Whether tensor k is changed: an in-out array, or an output. */
+/* 1 if tensor k is changed: an in-out array, or an output. */
 static inline int cuplug__is_written(const cuplug__run *run, uint32_t k) {
   const cuplug_frame *f = run->frame;
   return k >= f->n_inputs || f->signature->parameters[f->parameter[k]].is_inout;

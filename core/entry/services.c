@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host does for an entry while it runs: scratch memory, outputs of unknown size,
- * launches, a second stream, threads, the GPU's properties. */
+/* The services of the host for a running entry: workspaces, outputs of unknown size, launches, a
+ * second stream, threads, the GPU's properties. */
 #include "entry/services.h"
 
 #include "base/describe.h"
@@ -17,7 +17,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* *pointer: what is freed after the call, *kept: what is not. */
+/* *pointer: freed after the call, *kept: not freed. */
 static int device_workspace(cuplug__run *run, uint64_t bytes, void **pointer, void **kept) {
   cuplug_frame *f = run->frame;
   int status = CUPLUG_OK;
@@ -27,7 +27,7 @@ static int device_workspace(cuplug__run *run, uint64_t bytes, void **pointer, vo
   return cuplug__device_allocate(run->device.id, bytes, run->stream, pointer, run->error);
 }
 
-/* The functions that make states are given these services, too: their runs have no frame. */
+/* The functions that create states also receive these services: their runs have no frame. */
 static void *workspace(const cuplug_call *call, uint64_t bytes) {
   cuplug__run *run = call->run;
   void *pointer = NULL, *kept = NULL;
@@ -161,7 +161,7 @@ static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid
 static int fail(const cuplug_call *call, int status, int cuda_code, const char *text) {
   cuplug__run *run = call->run;
   while (atomic_flag_test_and_set_explicit(&run->is_failing, memory_order_acquire)) sched_yield();
-  if (!status) status = CUPLUG_ERROR_PLUGIN; /* it failed, whatever it says */
+  if (!status) status = CUPLUG_ERROR_PLUGIN; /* it failed, whatever status it returned */
   cuplug__fail(run->error, status, "%s", text ? text : "");
   run->error->cuda_code = cuda_code;
   atomic_flag_clear_explicit(&run->is_failing, memory_order_release);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of host memory. To make their pages takes as long as to fill them three times, and the C
- * library gives those of freed memory back early, so freed blocks are kept. Large ones are marked
- * as free to the system (MADV_FREE): it takes their pages when it is short of memory, and until
- * then the next block of their size finds them in place. The last one, where it is not very large,
- * is marked once another comes: who drops a result before each call has it back without that. Small
- * ones are the C library's, kept as they are. */
+/* Blocks of host memory. Creating their pages takes three times as long as filling them, and the C
+ * library releases the pages of freed memory early, so freed blocks are cached. Large ones are
+ * marked as free for the system (MADV_FREE): it takes their pages when it is short of memory, and
+ * until then the next block of their size finds them. The last one, if it is not very large, is
+ * marked once another is freed: a caller that drops a result before each call gets it back without
+ * that. Small ones are the C library's, cached unchanged. */
 #include <cuplug/host.h>
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #define HUGE_PAGE ((uint64_t)2 << 20) /* large blocks are whole ones */
 #define LARGE_BYTES ((uint64_t)16 << 20)
 #define PAGE 4096
-#define ALIGNMENT 256    /* of a caller's memory, which lies this far behind the begin at least */
+#define ALIGNMENT 256    /* of a caller's memory, at least this far after the start */
 #define MAX_KEPT 64      /* blocks of each kind */
 #define KEPT_SHARE 8     /* of the machine's memory, as the device pool's share: large blocks */
 #define UNMARKED_SHARE 8 /* of those, the last block */
@@ -41,7 +41,7 @@ static int is_large(uint64_t bytes) { return bytes >= LARGE_BYTES; }
 
 static shelf *shelf_of(uint64_t bytes) { return is_large(bytes) ? &large : &small; }
 
-/* The child's copies of the blocks stay where they are, and are lost with it. */
+/* The child's copies of the blocks stay in place, and are lost with it. */
 static void forget_blocks(void) {
   pthread_mutex_init(&lock, NULL);
   small.n = large.n = 0;
@@ -140,9 +140,9 @@ static int make_or_map(uint64_t bytes, block *b) {
 
 static block *header_of(void *pointer) { return (block *)((char *)pointer - ALIGNMENT); }
 
-/* From behind a header at the begin of a block to the caller's memory. Where a read follows a write
- * to the same place of another page, processors wait, for 100 bytes or so: arrays are to begin at
- * different places, and far from the begin of pages, where the C library's large ones do. */
+/* From after a header at the start of a block to the caller's memory. If a read follows a write to
+ * the same offset of another page, processors wait, for about 100 bytes: arrays must begin at
+ * different offsets, and far from the start of pages, where the C library's large ones begin. */
 static uint64_t distance_of(const char *address) {
   const uintptr_t number = (uintptr_t)address / PAGE ^ (uintptr_t)address / HUGE_PAGE;
   const uint64_t place = ALIGNMENT + number % 8 * (PAGE / 8);

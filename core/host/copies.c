@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones refuse it, and pages come one by one */
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones create pages one by one */
 #endif
 
 /* Small pieces: all threads work on the same few chunks, so that the next DMA can begin soon.
@@ -22,7 +22,7 @@
 #define VIEW_PIECE ((uint64_t)256 << 10)
 #define FRESH_PIECE ((uint64_t)512 << 10)
 
-/* Of arrays that do not lie together: from here on they are copied by several threads. */
+/* For arrays that are not contiguous: from this size on, several threads copy them. */
 #define STRIDED_BYTES ((uint64_t)256 << 10)
 
 /* Arrays of less are in the caches still when the DMA comes, and mostly have their pages. */
@@ -60,7 +60,7 @@ static void copy_out(char *to, const char *from, uint64_t bytes) {
   const uint64_t tail = (bytes - head) % CUPLUG_LINE_BYTES, lines = bytes - head - tail;
   memcpy(to, from, head);
   cuplug_copy_nontemporal(to + head, from + head, lines);
-  cuplug_nontemporal_fence(); /* before anybody is told that it is done */
+  cuplug_nontemporal_fence(); /* before other threads are notified of the end */
   memcpy(to + head + lines, from + head + lines, tail);
 }
 
@@ -82,8 +82,8 @@ static int copy_piece(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* In pieces of `wanted` bytes or more, that end at multiples of this: of the array's address where
- * it is fresh, else of the place in the view. */
+/* In pieces of `wanted` bytes or more, that end at multiples of this: of the array's address if it
+ * is fresh, else of the position in the view. */
 static void describe(cuplug__host_copy *copy, int is_write, const cuplug__view *view,
                      uint64_t first, uint64_t bytes, const void *packed, uint64_t wanted) {
   const uint64_t best = is_write ? 1 : cuplug__view_piece(view);

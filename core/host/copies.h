@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between host arrays and pinned memory most of all, by threads of the team: one core alone
- * is slower than the bus. */
+/* Copies, mostly between host arrays and pinned memory, by threads of the pool: one core is slower
+ * than the bus. */
 #ifndef CUPLUG_CORE_HOST_COPIES_H
 #define CUPLUG_CORE_HOST_COPIES_H
 
@@ -21,7 +21,7 @@ typedef struct cuplug__host_copy {
   uint64_t first, lead;
   char *packed;   /* the other side, contiguous */
   int is_write;   /* to the view */
-  int is_for_dma; /* it reads what is packed */
+  int is_for_dma; /* the DMA reads the packed bytes */
 } cuplug__host_copy;
 
 /* Pages of new memory, made by the team before anything is written there. */
@@ -33,16 +33,16 @@ typedef struct cuplug__host_pages {
 } cuplug__host_pages;
 
 /* Reads a view into contiguous memory, or writes it from there. Returns at once; both memories, and
- * the view, are in use until host_copy_end. Threads are woken until n_helpers are awake. What is
- * read goes past the caches: from those of several cores the DMA gets it at half its rate. The
- * array that is written may be fresh: pages of a contiguous one are made by the team. */
+ * the view, are in use until host_copy_end. Threads are woken until n_helpers are awake. Reads
+ * bypass the cache: from the caches of several cores, the DMA gets half its rate. The written array
+ * may be fresh: the pool creates pages of a contiguous one. */
 void cuplug__host_copy_begin(cuplug__host_copy *copy, int is_write, const cuplug__view *view,
                              uint64_t first, uint64_t bytes, const void *packed, int n_helpers);
-/* Reads a whole view, at once; small ones by the calling thread alone. */
+/* Reads a whole view, and waits; small ones on the calling thread only. */
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to);
 
-/* Returns at once; the memory stays until host_pages_end, which leaves pages that have not been
- * made to who writes there. */
+/* Returns at once; the memory stays until host_pages_end, which leaves the remaining pages to the
+ * code that writes there. */
 void cuplug__host_pages_begin(cuplug__host_pages *pages, void *memory, uint64_t bytes);
 void cuplug__host_pages_end(cuplug__host_pages *pages);
 

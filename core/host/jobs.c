@@ -10,15 +10,15 @@
 #define N_JOBS 32 /* at once; their bits are one word */
 #define MOST_SHARES 64
 
-/* A share is one word, so that a helper takes its seat and a chunk at once. Helpers stay until no
- * chunk is left: no seat is given back. */
+/* A share is one word, so that a worker takes its seat and a chunk at once. Workers stay until no
+ * chunk is left: no seat is returned. */
 #define CHUNK ((uint64_t)1)
 #define SEAT ((uint64_t)1 << 48)
 #define CHUNKS (SEAT - 1)
 #define MOST_SEATS 65535
 
-/* How long an owner looks whether its helpers are done before it sleeps. It does not yield: where
- * others want the CPU, it would have it back after milliseconds. */
+/* The time for which an owner polls whether its workers are done before it sleeps. It does not
+ * yield: if others want the CPU, it would have it back after milliseconds. */
 #define SPIN_NS 10000
 
 typedef struct share {
@@ -29,7 +29,7 @@ struct cuplug__job {
   _Alignas(CUPLUG_LINE_BYTES) cuplug__loop loop; /* written while no share has chunks */
   cuplug__rounding rounding;                     /* of the owner's thread */
   int64_t n_chunks;
-  _Atomic int n_shares;                               /* read by those who have no chunk as well */
+  _Atomic int n_shares;                               /* also read by threads without a chunk */
   _Alignas(CUPLUG_LINE_BYTES) _Atomic int64_t n_done; /* chunks of helpers that have left,
                                                        * less those that the owner waits for */
   _Atomic uint32_t is_awaited;                        /* the owner sleeps */
@@ -109,9 +109,9 @@ static int64_t drop(cuplug__job *job, int status) {
   return n;
 }
 
-/* Runs chunks of all shares, from `share` on, where n_left chunks are there for the caller if it
- * has taken one already. `price` of those that follow: a chunk, and for helpers a seat. Returns how
- * many there were. */
+/* Runs chunks of all shares, from `share` on; n_left of them are left for the caller if it has
+ * already taken one. `price` of the following ones: a chunk, and for workers a seat. Returns their
+ * number. */
 static int64_t work(cuplug__job *job, int share, int64_t n_left, uint64_t price) {
   const int n_shares = job->n_shares;
   int64_t n = 0;

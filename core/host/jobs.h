@@ -2,9 +2,9 @@
 /* Loops under way, whose chunks threads take without a lock.
  *
  * The chunks of a job are divided into shares. Each thread begins with the share of its own number,
- * so that loops over the same arrays find them in its caches, and goes on with what others have not
- * taken. Who joins a job has a chunk of it, so that its owner never waits for a thread that has not
- * begun. Jobs lie in static memory: threads may look at one that is over. */
+ * so that loops over the same arrays find them in its caches, and continues with the shares of
+ * others. A thread that joins a job has a chunk of it, so that its owner never waits for a thread
+ * that has not begun. Jobs are in static memory: threads may read one that is over. */
 #ifndef CUPLUG_CORE_HOST_JOBS_H
 #define CUPLUG_CORE_HOST_JOBS_H
 
@@ -17,7 +17,7 @@ typedef struct cuplug__loop {
   cuplug_body *body;
   void *context;
   int64_t n, grain;
-  int n_helpers; /* threads at most, beside the owner */
+  int n_helpers; /* maximum number of threads, without the owner */
 } cuplug__loop;
 
 /* A chunk that a thread has taken. */
@@ -28,14 +28,14 @@ typedef struct cuplug__taken {
 } cuplug__taken;
 
 int64_t cuplug__loop_chunks(const cuplug__loop *loop);
-/* All of it, by the calling thread. Returns CUPLUG_OK, or what a chunk returned. */
+/* Runs all of it on the calling thread. Returns CUPLUG_OK, or the result of a chunk. */
 int cuplug__loop_alone(const cuplug__loop *loop);
 
 /* Threads may join from now on. Chunks of one share are taken in their order. NULL: there are too
  * many jobs, or chunks. */
 cuplug__job *cuplug__job_open(const cuplug__loop *loop, int n_shares);
-/* Takes part, waits for those who have joined, and returns as loop_alone does. `number` is the
- * thread's. */
+/* Takes part, waits for the threads that have joined, and returns as loop_alone does. `number` is
+ * the thread's. */
 int cuplug__job_close(cuplug__job *job, int number);
 /* Chunks that nobody has taken, counted up to `most`; for owners and helpers. */
 int cuplug__job_left(cuplug__job *job, int most);
@@ -46,10 +46,10 @@ int cuplug__job_helpers(const cuplug__job *job);
 int cuplug__jobs_open(void);
 /* Takes a chunk of the share of this number, or, with `any`, of any share. Returns 0 without. */
 int cuplug__jobs_join(int number, int any, cuplug__taken *taken);
-/* Runs what was taken and all that is left. The job may be over afterwards. */
+/* Runs the taken chunk and all that are left. The job may be over afterwards. */
 void cuplug__job_help(const cuplug__taken *taken);
 
-/* In a child, whose parent's jobs are none of its own. */
+/* In a child process, which does not own its parent's jobs. */
 void cuplug__jobs_forget(void);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "host/wait.h"
 
-/* Shorter transfers are over before anyone could look; a caller that takes a lock to be told, as
- * Python does, holds the transfer up less often. */
+/* Shorter transfers end before anyone could see a report; and a caller that takes a lock to report,
+ * as Python does, delays the transfer less often. */
 #define PERIOD_NS 100000000
 
 void cuplug__progress_tracker_start(cuplug__progress_tracker *tracker, cuplug_progress *progress,
@@ -14,7 +14,7 @@ void cuplug__progress_tracker_start(cuplug__progress_tracker *tracker, cuplug_pr
   if (progress) tracker->next_ns = cuplug__now_ns() + PERIOD_NS;
 }
 
-/* Bytes that travel again, after memory had run out, count once. */
+/* Bytes that are transferred again, after memory had run out, count once. */
 int cuplug__progress_tracker_add(cuplug__progress_tracker *w, uint64_t bytes, cuplug_error *error) {
   if (!w || !w->progress) return CUPLUG_OK;
   const uint64_t left = w->total_bytes - w->done_bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far a long transfer is, told to the caller now and then; the caller may end it there. */
+/* The progress of a long transfer, reported to the caller periodically; the caller may end it. */
 #ifndef CUPLUG_CORE_HOST_PROGRESS_H
 #define CUPLUG_CORE_HOST_PROGRESS_H
 
@@ -15,11 +15,11 @@ typedef struct cuplug__progress_tracker {
 
 void cuplug__progress_tracker_start(cuplug__progress_tracker *tracker, cuplug_progress *progress,
                                     void *user, uint64_t total_bytes);
-/* Counts bytes that have arrived. Returns what the caller's function returned, if it was time to
+/* Counts bytes that have arrived. Returns the result of the caller's function, if it was time to
  * call it; `tracker` may be NULL. */
 int cuplug__progress_tracker_add(cuplug__progress_tracker *tracker, uint64_t bytes,
                                  cuplug_error *error);
-/* Everything has arrived: says so where there was a report before. */
+/* Everything has arrived: reports it if there was an earlier report. */
 int cuplug__progress_tracker_end(cuplug__progress_tracker *tracker, cuplug_error *error);
 
 #endif

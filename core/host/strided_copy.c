@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The elements of a and b, one behind the other, at these places, as a vector of the same type. */
+/* The elements of a and b, consecutive, at these positions, as a vector of the same type. */
 #ifdef __clang__
 #define SHUFFLE(T, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -44,7 +44,7 @@ static __attribute__((noinline)) void move_any(char *restrict to, int64_t to_ste
 #define EACH(size, FROM) \
   for (int64_t i = 0; i < n; i++) memcpy(to + i * (size), from + i * (FROM), (size_t)(size));
 
-/* Steps that the compiler knows become vector instructions. */
+/* Steps that are constants for the compiler become vector instructions. */
 #define MOVE_KNOWN(size)              \
   case size:                          \
     if (from_step == 0)               \
@@ -91,7 +91,7 @@ static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t 
     return n_vectors * 32 / (size);                                              \
   }
 
-/* Writes elements that lie in the other order. Returns how many were written. */
+/* Writes elements of the other order. Returns their number. */
 __attribute__((target("avx2"))) static int64_t turn_vectors(char *to, const char *from, int64_t n,
                                                             int64_t bytes) {
   const int64_t n_vectors = n * bytes / 32;
@@ -129,7 +129,7 @@ static inline int64_t turn(char *to, const char *from, int64_t n, int64_t bytes)
   return turn_words(to, from, n, bytes);
 }
 
-/* Elements that come to lie together. 0: nothing was done. */
+/* Elements whose copy is contiguous. 0: nothing was done. */
 static inline int move_known(char *restrict to, const char *restrict from, int64_t from_step,
                              int64_t n, int64_t bytes) {
   if (from_step == 0) {
@@ -161,15 +161,15 @@ void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step
 /* Tiles of a line by TILE_ROW blocks read each line once. */
 #define TILE_ROW 64
 #define BELOW (2 * CUPLUG__LINE - 1) /* to the end of the tile below, wherever lines begin */
-#define AT_ONCE 4                    /* blocks of a row, where there are no squares */
+#define AT_ONCE 4                    /* blocks of a row, if there are no squares */
 #define ALIASED 1024 /* blocks: of rows this far apart, a cache holds few lines at a time */
 
 /* ---- Squares --------------------------------------------------------------------------------- */
 
 #define LIST(...) __VA_ARGS__
 
-/* Squares of N x N blocks in registers: each step lays rows of the upper half between those of the
- * lower half, block by block. The last squares share blocks with those before them. */
+/* Squares of N x N blocks in registers: each step interleaves rows of the upper half with those of
+ * the lower half, block by block. The last squares share blocks with those before them. */
 #define DEFINE_SQUARES(T, type, N, LOW, HIGH)                                                \
   typedef type T __attribute__((vector_size(N * sizeof(type)), aligned(1), may_alias));      \
   static inline void square_of_##T(char *to, int64_t to_stride, const char *from,            \
@@ -206,7 +206,7 @@ DEFINE_SQUARES(eights, uint64_t, 2, LIST(0, 2), LIST(1, 3))
 
 int64_t cuplug__square_side(int64_t block) { return block > 8 ? 0 : block < 2 ? 8 : 16 / block; }
 
-/* A tile whose rows lie side by side, `block` bytes from one to the next. */
+/* A tile with adjacent rows, `block` bytes from one to the next. */
 static void copy_squares(char *to, int64_t to_stride, const char *from, int64_t stride,
                          int64_t n_rows, int64_t n_blocks, int64_t block) {
 #define COPY_SQUARES(size, T) \
@@ -251,8 +251,8 @@ static void copy_tile(char *to, int64_t to_stride, const char *from, int64_t row
   COPY_EACH(16)
 }
 
-/* Whether a tile's rows push each other out of the caches: a buffer takes them first. Wide blocks'
- * rows are few enough. */
+/* Returns whether a tile's rows evict each other from the caches: a buffer takes them first. Rows
+ * of wide blocks are few enough. */
 static int are_aliased(int64_t to_stride, int64_t block) {
   const int64_t rest = llabs(to_stride) / block % ALIASED;
   return block < 8 && (rest < 4 || rest > ALIASED - 4);

@@ -12,10 +12,10 @@
 void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n,
                   int64_t bytes);
 
-/* Blocks of each side of the squares that are transposed in registers; 0: there are none. */
+/* Blocks along each side of the squares that are transposed in registers; 0: there are none. */
 int64_t cuplug__square_side(int64_t block);
 
-/* n_rows x n_blocks blocks of 1, 2, 4, 8 or 16 bytes, which come to lie together in rows. For
+/* n_rows x n_blocks blocks of 1, 2, 4, 8 or 16 bytes, which become contiguous in rows. For
  * transposed arrays: a row's blocks are far apart, and blocks next to them belong to other rows. */
 void cuplug__move_tiles(char *to, int64_t to_stride, const char *from, int64_t row_stride,
                         int64_t stride, int64_t n_rows, int64_t n_blocks, int64_t block);

@@ -15,24 +15,24 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long a thread without work looks for some before it sleeps: calls that follow each other with
- * pauses below that need not wake it, which takes some 30 us. It yields the CPU now and then; where
- * others take it, the time is over. */
+/* The time for which an idle thread polls for work before it sleeps: calls with shorter pauses need
+ * not wake it, which takes about 30 us. It yields the CPU periodically; if others take it, the time
+ * is over. */
 #define LOOK_NS 1000000
 #define N_LOOKS 256 /* before it yields: some ten microseconds */
 
-/* Looks that a thread leaves to others, when it has no share of its own: with fewer chunks than
- * threads, the same threads have them in each loop, and the others go to sleep. */
+/* Polls that a thread skips if it has no share of its own: with fewer chunks than threads, the same
+ * threads run them in each loop, and the others go to sleep. */
 #define N_LEFT 8
 
-/* Threads that one thread wakes for a loop. These wake as many, if there is still work then: short
- * loops are not held up by waking threads that come too late. */
+/* Threads that one thread wakes for a loop. These wake the same number, if there is still work
+ * then: short loops are not delayed by waking threads that come too late. */
 #define N_WOKEN 4
 
 /* Room for the blocks of many arrays in generated loops. */
 #define STACK_BYTES ((size_t)1 << 20)
 
-/* A thread that cannot be made is tried again when it was wanted so often. */
+/* A thread whose creation failed is tried again after this number of requests. */
 #define MAX_CREATE_RETRIES 64
 
 #define MOST_THREADS CPU_SETSIZE
@@ -43,7 +43,7 @@
 #define MOUNT "/sys/fs/cgroup"
 #define MOST_BYTES 1024 /* of a path; longer ones count as not there */
 
-/* 1 where the file was read: its first numbers; 0 stands for other words, "max". */
+/* 1 if the file was read: its first numbers; 0 for other words, "max". */
 static int read_numbers(const char *folder, const char *name, long long *a, long long *b) {
   char path[MOST_BYTES], first[32] = "", second[32] = "";
   if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return 0;
@@ -70,8 +70,8 @@ static long long limit_of(const char *folder) {
   return quota > 0 && period > 0 ? (quota + period - 1) / period : 0;
 }
 
-/* The least of a group and those that it is in. Containers see their own group at the top, under
- * whatever name: groups that are not there have no limit. */
+/* The minimum for a group and its parents. Containers see their own group at the top, under any
+ * name: missing groups have no limit. */
 static long long limit_along(char *folder, size_t mount_bytes) {
   for (long long least = 0;;) {
     least = lower_limit(least, limit_of(folder));
@@ -220,7 +220,7 @@ static int add_thread(void) {
   return is_made;
 }
 
-/* 1 for the one that takes a thread out of those that can be called. */
+/* 1 for the caller that takes a thread out of the callable ones. */
 static int take_out(int number) {
   const uint64_t bit = (uint64_t)1 << number % 64;
   return !!(atomic_fetch_and(&asleep[number / 64], ~bit) & bit);
@@ -244,8 +244,8 @@ static void wake(int n) {
   while (n-- > 0 && (call_thread() || add_thread())) continue;
 }
 
-/* For a loop that is under way, by its owner and by those who join. Threads that look for work come
- * by themselves; with other jobs, they may be busy. None are woken where each CPU has a caller. */
+/* For a loop in progress, by its owner and by the threads that join. Polling threads come on their
+ * own; with other jobs, they may be busy. None are woken if each CPU has a caller. */
 static void spread(cuplug__job *job) {
   const int n_wanted = cuplug__jobs_open() > 1 ? n_threads : cuplug__job_helpers(job);
   const int n_useful = least(n_wanted, n_threads - 1);
@@ -270,8 +270,8 @@ static int look_for_work(cuplug__taken *taken) {
 
 static void get_up(void) { n_awake += take_out(own_number); }
 
-/* 1 with a chunk, of a job that came before anybody could call this thread; 0 when it was called,
- * or woke by itself. */
+/* 1 with a chunk, of a job that came before any thread could call this one; 0 if it was called, or
+ * woke on its own. */
 static int sleep_until_called(cuplug__taken *taken) {
   atomic_store(&sleep_words[own_number], 1);
   n_awake--;

@@ -100,7 +100,7 @@ static inline void copy_blocks(direction way, char *packed, int64_t step, char *
 }
 
 #define NARROW 16 /* blocks */
-#define PASS 512  /* rows that are copied together: what is written stays in the caches */
+#define PASS 512  /* rows that are copied together: the output stays in the caches */
 
 static inline int has_small_blocks(const cuplug__view *v) {
   return v->block_bytes <= 16 && !(v->block_bytes & (v->block_bytes - 1));
@@ -126,7 +126,7 @@ static void copy_columns(direction way, const cuplug__view *v, char *packed, cha
 
 #define LEAST_TILE 16 /* blocks; smaller ones cost more than they save */
 
-/* The dimension in which blocks lie nearest, where those of a row lie further apart, or 0. */
+/* The dimension in which blocks are closest, if those of a row are further apart, or 0. */
 static int32_t nearest(const cuplug__view *v) {
   int32_t near = 0;
   for (int32_t d = 1; d < v->ndim; d++)
@@ -134,13 +134,13 @@ static int32_t nearest(const cuplug__view *v) {
   return near && v->shape[0] * v->shape[near] >= LEAST_TILE ? near : 0;
 }
 
-/* Whether blocks near in that dimension share lines where those of a row do not. */
+/* Returns whether close blocks in that dimension share lines and those of a row do not. */
 static int shares_lines(const cuplug__view *v, int32_t near) {
   const int is_apt = near && has_small_blocks(v) && !is_narrow(v);
   return is_apt && llabs(v->strides[0]) >= CUPLUG__LINE && llabs(v->strides[near]) < CUPLUG__LINE;
 }
 
-/* Whether squares of blocks can be transposed. */
+/* Returns whether squares of blocks can be transposed. */
 static int has_squares(const cuplug__view *v, int32_t near) {
   const int64_t block = (int64_t)v->block_bytes;
   const int64_t side = has_small_blocks(v) ? cuplug__square_side(block) : 0;

@@ -6,8 +6,8 @@
 
 #include <cuplug/host.h>
 
-/* Blocks of contiguous bytes at strides. Dimensions of size 1 are left out, and those that follow
- * each other in memory are merged. */
+/* Blocks of contiguous bytes at strides. Dimensions of size 1 are omitted, and contiguous ones are
+ * merged. */
 typedef struct cuplug__view {
   char *data;
   uint64_t block_bytes;
@@ -18,23 +18,23 @@ typedef struct cuplug__view {
 
 void cuplug__view_array(cuplug__view *view, const cuplug_tensor *x);
 void cuplug__view_bytes(cuplug__view *view, const void *data, uint64_t bytes);
-/* Repeats what is there at a stride in bytes, as one more dimension outside of the others. */
+/* Repeats the view at a stride in bytes, as one more dimension outside of the others. */
 void cuplug__view_add(cuplug__view *view, int64_t size, int64_t stride);
 
 static inline int cuplug__view_is_contiguous(const cuplug__view *view) { return !view->ndim; }
 
-/* Where byte `first` of C order lies. */
+/* The position of byte `first` of C order. */
 char *cuplug__view_place(const cuplug__view *view, uint64_t first);
 
-/* 1 when a row's elements lie far apart, and next to those of other rows. */
+/* 1 if a row's elements are far apart, and next to those of other rows. */
 int cuplug__view_is_transposed(const cuplug__view *view);
 
 /* Ranges that end at multiples of these bytes are copied best: of transposed arrays, rows that
  * share lines. 1: any. */
 uint64_t cuplug__view_piece(const cuplug__view *view);
 
-/* Copies the bytes [first, first + bytes) of C order to contiguous memory, and from it. What lies
- * between the elements is not touched. */
+/* Copies the bytes [first, first + bytes) of C order to contiguous memory, and from it. Bytes
+ * between the elements are not touched. */
 void cuplug__view_read(const cuplug__view *view, uint64_t first, uint64_t bytes, char *to);
 void cuplug__view_write(const cuplug__view *view, uint64_t first, uint64_t bytes, const char *from);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of operators, their rows and signatures. */
+/* Descriptions of operators, their overloads and signatures. */
 #include "base/status.h"
 #include "discovery/candidate.h"
 #include "discovery/table.h"

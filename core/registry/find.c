@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators by name. Order: plugins loaded by path; what the name led to before; lib<name>.so in
- * each directory; for an operator without its plugin's name, all plugins in search order. */
+/* Operators by name. Order: plugins loaded by path; the earlier result for the name; lib<name>.so
+ * in each directory; for an operator without its plugin's name, all plugins in search order. */
 #include "base/status.h"
 #include "discovery/candidate.h"
 #include "discovery/permissions.h"
@@ -21,7 +21,7 @@
 typedef struct finder {
   const cuplug__operator_name_query *query;
   const char *name; /* of the plugin that is searched first */
-  int is_early;     /* the directories before those of cuplug_add_directory alone, and no scan */
+  int is_early;     /* only the directories before those of cuplug_add_directory, and no scan */
   uint64_t moment;  /* when it began */
   cuplug__search search;
 } finder;
@@ -42,11 +42,11 @@ static int parse(const char *text, cuplug__operator_name_query *query, cuplug_er
   cuplug__clear(error);
   if (is_query(text, query)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "find: name: \"%.200s\", \"operator\" or \"plugin.operator\" is expected",
+                      "find: name: got \"%.200s\", expected \"operator\" or \"plugin.operator\"",
                       query->text);
 }
 
-/* What was found before, which is still the answer. */
+/* The earlier result, if it is still valid. */
 static cuplug_operator *recall(const cuplug__operator_name_query *query, uint64_t moment,
                                int loaded_only) {
   if (!*query->plugin) return cuplug__registry_found(query->op, moment, loaded_only);
@@ -78,7 +78,8 @@ static int take_file(int directory, const char *path, const cuplug__trust *trust
   return status;
 }
 
-/* Finds the plugin lib<name>.so: the first that is accepted. *plugin stays NULL without one. */
+/* Finds the plugin lib<name>.so: the first that is accepted. *plugin stays NULL if there is
+ * none. */
 static int find_plugin(finder *f, cuplug__plugin **plugin, cuplug_error *error) {
   char file_name[CUPLUG_MAX_NAME + sizeof("lib.so")];
   snprintf(file_name, sizeof(file_name), "lib%s.so", f->name);
@@ -96,7 +97,7 @@ static int find_plugin(finder *f, cuplug__plugin **plugin, cuplug_error *error) 
   return CUPLUG_OK;
 }
 
-/* Looks at everything: for the operator, or to say what there is instead. */
+/* Reads all files: for the operator, or for the alternatives in the message. */
 static int scan(finder *f, cuplug_operator **op, cuplug_error *error) {
   cuplug_listing *listing;
   cuplug__plugin *plugin;

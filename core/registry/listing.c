@@ -71,8 +71,8 @@ static int give_reason(cuplug_file *file, int state, const char *reason, cuplug_
   return file->reason ? CUPLUG_OK : cuplug__no_memory(error, doing);
 }
 
-/* Of a file that is no plugin, or a faulty one, short texts are kept: what notes hold may be long,
- * and a folder may have very many files. */
+/* For a file that is not a plugin, or a faulty one, short texts are stored: notes may be long, and
+ * a folder may have very many files. */
 static int shorten(cuplug__table *table) {
   const char **texts[] = {&table->name, &table->version, &table->architectures};
   char *kept = malloc(sizeof texts / sizeof *texts * MAX_SHORT_TEXT), *at = kept;
@@ -87,7 +87,7 @@ static int shorten(cuplug__table *table) {
   return 1;
 }
 
-/* Shows what the process goes on with. */
+/* Shows the code that the process continues to use. */
 static int fill_changed(cuplug_file *file, const cuplug__plugin *plugin, cuplug_error *error) {
   file->table = plugin->table;
   file->is_borrowed = file->loaded = 1;
@@ -115,7 +115,7 @@ static const cuplug_file *same_name(const builder *b, const char *name) {
   return NULL;
 }
 
-/* Those that come later are held against a file that counts. */
+/* Later ones are compared with a file that counts. */
 static int count_file(builder *b, const cuplug_file *file, cuplug_error *error) {
   const size_t k = (size_t)(file - b->listing->files);
   if (!cuplug__file_counts(file)) return CUPLUG_OK;
@@ -156,12 +156,12 @@ static int judge(builder *b, cuplug_file *file, int directory, const cuplug__can
   return give_reason(file, CUPLUG_STATE_SHADOWED, reason.message, error);
 }
 
-/* Fills in what was read of a file, and why that was not all. */
+/* Stores the contents of a file, and the reason if they are incomplete. */
 static int describe(cuplug_file *file, cuplug__candidate *candidate, int result,
                     const cuplug_error *reason, cuplug_error *error) {
   cuplug__table *table = &file->table;
   if (result == CUPLUG_ERROR_MEMORY) return cuplug__no_memory(error, doing);
-  cuplug__table_drop_signatures(&candidate->table); /* nobody asks a listing for them */
+  cuplug__table_drop_signatures(&candidate->table); /* not used in listings */
   *table = candidate->table;
   cuplug__table_start(&candidate->table);
   int state = CUPLUG_STATE_REJECTED;
@@ -174,7 +174,7 @@ static int describe(cuplug_file *file, cuplug__candidate *candidate, int result,
 }
 
 /* Lists a file of an open directory. Among the libraries of LD_LIBRARY_PATH, those without a symbol
- * table are left out. */
+ * table are skipped. */
 static int add_file(builder *b, int directory, char *path, int origin, cuplug_error *error) {
   cuplug_file *file = NULL;
   cuplug__candidate candidate;
@@ -302,7 +302,8 @@ int cuplug_inspect(const char *path, cuplug_file **file, cuplug_error *error) {
   cuplug__clear(error);
   *file = NULL;
   if (!path || !*path)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "inspect: path: empty, a file is expected");
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "inspect: path: got an empty string, expected a file");
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
   *file = calloc(1, sizeof(**file));
@@ -317,7 +318,7 @@ void cuplug_free_file(cuplug_file *file) {
   free(file);
 }
 
-/* ---- What is told of a listing, its directories and its files ------------------------------- */
+/* ---- Queries of a listing, its directories and its files ----------------------------------- */
 
 size_t cuplug_listing_n_directories(const cuplug_listing *x) { return x->n_directories; }
 

@@ -33,7 +33,7 @@ int cuplug__listing_make(cuplug__search *search, int with_files, cuplug_listing 
 /* 1 for a file whose operators can be found: not shadowed, rejected or a duplicate. */
 int cuplug__file_counts(const cuplug_file *file);
 
-/* 1 if the table of a file, as far as it was read, has an operator of that name. */
+/* 1 if the readable part of a file's table has an operator of that name. */
 int cuplug__file_has(const cuplug_file *file, const char *op);
 
 #endif

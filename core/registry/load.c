@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins by path, and the code of plugins: opened from a copy in memory, as writing over the file
- * of a loaded library crashes the process, and as what was checked is then what runs. */
+/* Plugins by path, and the code of plugins: opened from a copy in memory, because overwriting the
+ * file of a loaded library crashes the process, and so that the checked code is the code that
+ * runs. */
 #include "registry/load.h"
 
 #include "base/library.h"
@@ -64,7 +65,8 @@ int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t
   cuplug__clear(error);
   if (n_ops) *n_ops = 0;
   if (!path || !*path)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "load: path: empty, a file is expected");
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "load: path: got an empty string, expected a file");
   int status = make_absolute(path, &absolute, error);
   if (status) return status;
   status = cuplug__candidate_accept(absolute, &candidate, error);
@@ -81,17 +83,17 @@ int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t
   return CUPLUG_OK;
 }
 
-/* ---- What is loaded -------------------------------------------------------------------------- */
+/* ---- Loaded files ---------------------------------------------------------------------------- */
 
-/* The dynamic linker finds what lies beside a library by the folder that it loads it from. */
+/* The dynamic linker finds libraries next to a library by the folder that it loads it from. */
 static int is_copied(const cuplug__trust *trust, int fd, off_t bytes) {
   if (trust->has_list) return 1;
   return !trust->in_place && bytes <= MAX_COPIED_BYTES &&
          !(cuplug__elf_places(fd) & CUPLUG__HAS_ORIGIN) && cuplug__copy_is_possible();
 }
 
-/* The name that the file itself is loaded by, and that debuggers know a copy by. The real path was
- * checked: nobody else can put another file there. */
+/* The name by which the file itself is loaded, and debuggers identify a copy. The real path was
+ * checked: no other user can put another file there. */
 static int name_file(const cuplug__plugin *plugin, char **name, cuplug_error *error) {
   char *real = realpath(plugin->path, NULL);
   if (!real && errno != ENOMEM)
@@ -169,8 +171,8 @@ static void drop_source(cuplug__source *source) {
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-/* Says what all threads load: what the first of them found, but for a thread of the process that
- * this one was forked from. The library, where it is there. */
+/* Returns the library that all threads load: the result of the first, except for a thread of the
+ * process that this one was forked from. NULL if it is absent. */
 static void *join(cuplug__plugin *plugin, cuplug__source *own) {
   cuplug__registry_lock();
   void *library = plugin->library;
@@ -255,12 +257,10 @@ static int resolve(const cuplug__plugin *plugin, void *library, const char *what
     return CUPLUG_OK;
   }
   if (cuplug__library_holds(library, address, 1, CUPLUG__DATA))
-    return cuplug__reject(error, "%s: %s is no function, %s is expected", plugin->path, symbol,
+    return cuplug__reject(error, "%s: %s is not a function, expected %s", plugin->path, symbol,
                           what);
   return cuplug__reject(
-      error,
-      "%s: %s, %s that its table names, was found only in %s, it is expected in this "
-      "very file",
+      error, "%s: %s, %s that its table names, was found only in %s, expected it in this file",
       plugin->path, symbol, what, cuplug__library_of(address));
 }
 

@@ -5,12 +5,12 @@
 
 #include "registry/operator.h"
 
-/* Loads the code of a plugin and all its entries. Wants the registry's lock not to be held:
- * constructors of libraries may wait for those who want it. */
+/* Loads the code of a plugin and all its entries. The caller must not hold the registry's lock:
+ * constructors of libraries may wait for threads that take it. */
 int cuplug__load_plugin(cuplug__plugin *plugin, cuplug_error *error);
 
-/* What a plugin, whose code is loaded, says is one of its kernels: a CUkernel. NULL: it does not
- * say. A device has been entered. */
+/* One of the kernels of a plugin whose code is loaded, as the plugin reports it: a CUkernel. NULL:
+ * it reports none. A device has been entered. */
 void *cuplug__any_kernel(const cuplug_operator *op);
 
 #endif

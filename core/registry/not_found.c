@@ -76,8 +76,8 @@ static int is_named(const cuplug_file *file, const char *plugin) {
   return n_path >= n && !strcmp(file->path + n_path - n, wanted);
 }
 
-/* Files that are not used although they are called as the plugin or have the operator; then some
- * whose tables were not read, as those of files that others may write: they may have it. */
+/* Files that are not used although they have the name of the plugin or have the operator; then some
+ * whose tables were not read, such as files that other users may write: they may have it. */
 static void append_rejected(const cuplug__operator_name_query *query, const cuplug_listing *listing,
                             cuplug_error *error) {
   const char *plugin = *query->plugin ? query->plugin : query->op;
@@ -111,7 +111,7 @@ static void append_directories(const cuplug_listing *listing, cuplug_error *erro
   }
 }
 
-/* 1 for the name of a variable that somebody may have set for VARIABLE. */
+/* 1 for a variable's name that may be a misspelling of VARIABLE. */
 static int is_misspelled(const char *name) {
   if (!strcmp(name, VARIABLE) || !strcmp(name, "CUPLUG_CACHE_DIR")) return 0;
   if (strcasestr(name, "cuplug") && strcasestr(name, "path")) return 1;
@@ -135,7 +135,7 @@ static void append_variables(cuplug_error *error) {
                  value && *value ? "add to it" : "set it to");
 }
 
-/* The plugin of that name which counts; NULL when there is none. */
+/* The plugin of that name which counts; NULL if there is none. */
 static const cuplug_file *named_plugin(const cuplug__operator_name_query *query,
                                        const cuplug_listing *listing) {
   for (size_t k = 0; k < listing->n_files; k++)

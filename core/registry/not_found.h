@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said when a name leads to no operator. */
+/* The message for a name that leads to no operator. */
 #ifndef CUPLUG_CORE_REGISTRY_NOT_FOUND_H
 #define CUPLUG_CORE_REGISTRY_NOT_FOUND_H
 
 #include <cuplug/host.h>
 
-/* A name as the user gave it, "operator" or "plugin.operator", taken apart. */
+/* A name from the user, "operator" or "plugin.operator", split. */
 typedef struct cuplug__operator_name_query {
   const char *text;
   char plugin[CUPLUG_MAX_NAME]; /* "" when only the operator was named */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One operator: its rows, ready to be matched, and what is told of it. */
+/* One operator: its overloads, ready to be matched, and its description. */
 #include "registry/operator.h"
 
 #include "base/dtype.h"
@@ -80,7 +80,7 @@ void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *nam
 
 /* ---- Which rows may take some arguments ------------------------------------------------------ */
 
-/* What an argument is: a kind behind the dtypes of arrays. Arrays have a rank as well. */
+/* The class of an argument: its kind, after the dtypes of arrays. Arrays also have a rank. */
 enum {
   N_KINDS = CUPLUG__N_DTYPES + CUPLUG_ARGUMENT_DTYPE + 1,
   MAX_RANK = 7, /* and more */
@@ -89,7 +89,7 @@ enum {
 
 struct cuplug__row_sets {
   uint32_t n_words, n_parameters; /* of the row with most of them */
-  /* [parameter][code][word], then [number of arguments][word]: the rest may be left out. */
+  /* [parameter][code][word], then [number of arguments][word]: for the omitted rest */
   uint64_t words[];
 };
 
@@ -193,14 +193,15 @@ int cuplug__rows_make(cuplug_operator *op, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-/* ---- Asked ----------------------------------------------------------------------------------- */
+/* ---- Queries --------------------------------------------------------------------------------- */
 
 static uint32_t rank_of(const cuplug_argument *a) {
   const int32_t ndim = a->tensor.ndim;
   return N_KINDS + (ndim < 0 || ndim > MAX_RANK ? MAX_RANK : (uint32_t)ndim);
 }
 
-/* The sets that a row must be in, by their first words. Returns their number, 0: there is none. */
+/* The sets that an overload must be in, by their first words. Returns their number; 0 if there is
+ * none. */
 static uint32_t choose_sets(const cuplug__row_sets *sets, const cuplug_argument *args,
                             uint32_t n_args, const uint64_t *chosen[]) {
   const uint64_t *words = sets->words;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the registry knows of a plugin and its operators. Written under the registry's lock; what
- * the call path reads without it is marked (atomic) or does not change once the operator exists. */
+/* The registry's data of a plugin and its operators. Written under the registry's lock; fields that
+ * the call path reads without it are marked (atomic) or do not change once the operator exists. */
 #ifndef CUPLUG_CORE_REGISTRY_OPERATOR_H
 #define CUPLUG_CORE_REGISTRY_OPERATOR_H
 
@@ -13,10 +13,10 @@
 typedef struct cuplug__plugin cuplug__plugin;
 typedef struct cuplug__row_sets cuplug__row_sets;
 
-/* What an operator and its arrays are called in reports. */
+/* The names of an operator and its arrays in reports. */
 typedef struct cuplug__names {
   const char *operator_name;
-  const cuplug_row *row; /* has the texts of its own faults; NULL: none */
+  const cuplug_row *row; /* has the texts of its own faults; NULL if there is none */
   uint32_t n_tensors;
   const char **tensors; /* without those in lists; "" where the signature has no name */
   const char *list;     /* of arrays, the last one: they come after the n_single others */
@@ -25,8 +25,8 @@ typedef struct cuplug__names {
 
 #define CUPLUG__NAME_BYTES 96 /* names have at most 63 */
 
-/* What tensor number `tensor` of a call is called, whose outputs begin with number `n_inputs`;
- * UINT32_MAX where that is not known, and the tensor is an input. */
+/* The name of tensor number `tensor` of a call, whose outputs begin with number `n_inputs`;
+ * UINT32_MAX if that is unknown, and the tensor is an input. */
 void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *names, uint32_t tensor,
                          uint32_t n_inputs);
 
@@ -49,7 +49,7 @@ typedef struct cuplug__state_slot {
 
 typedef int cuplug__create_state(const cuplug_call *call, void **state);
 
-/* What an exported function makes, on the host and for each GPU: entry/prepare.h. */
+/* The states that an exported function makes, on the host and for each GPU: entry/prepare.h. */
 typedef struct cuplug__states {
   const char *symbol;
   cuplug__create_state *create; /* NULL before the code is loaded */
@@ -65,9 +65,9 @@ typedef struct cuplug__overload {
   const cuplug_signature *signature; /* the row's */
   int64_t
       inline_call_bytes; /* on the host it returns at once while no array is larger; -1: never */
-  /* An earlier tensor that tensor k must equal in dtype and shape; k when there is none. */
+  /* An earlier tensor that tensor k must equal in dtype and shape; k if there is none. */
   uint8_t like[CUPLUG_MAX_ARGUMENTS];
-  uint8_t scalars[CUPLUG_MAX_ARGUMENTS]; /* the parameters that are no arrays */
+  uint8_t scalars[CUPLUG_MAX_ARGUMENTS]; /* the parameters that are not arrays */
   uint32_t n_scalars, n_arrays;          /* of the parameters; n_arrays: single ones */
   cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
   cuplug_entry *cuda;
@@ -90,8 +90,8 @@ struct cuplug_operator {
   cuplug__overload *overloads;
   cuplug__row_sets *rows; /* of an operator with several: cuplug__rows_make */
   _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
-  _Atomic uint64_t found; /* cuplug__registry_moment when its name alone led to it; 0: never */
-  cuplug_operator *alike; /* found by name alone before, with the same hash of the name */
+  _Atomic uint64_t found; /* cuplug__registry_moment when only its name led to it; 0: never */
+  cuplug_operator *alike; /* found only by name before, with the same hash of the name */
 };
 
 /* A handle, made by an entry: entry/handle.h. */
@@ -120,8 +120,8 @@ void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const cha
 /* Makes the sets of an operator whose overloads are parsed; of one with a single row none. */
 int cuplug__rows_make(cuplug_operator *op, cuplug_error *error);
 
-/* The first row from `from` on that may take the arguments; op->n_overloads when there is none. An
- * operator with a single row has no sets: it is not asked for. */
+/* The first overload from `from` on that may take the arguments; op->n_overloads if there is none.
+ * An operator with a single overload has no sets: the function is not called for it. */
 uint32_t cuplug__rows_next(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                            uint32_t from);
 

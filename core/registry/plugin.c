@@ -25,8 +25,8 @@ cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const cha
   return NULL;
 }
 
-/* The operators, in the order of their first rows, and how many rows they have. Notes of each row
- * which one it belongs to. */
+/* The operators, in the order of their first overloads, with their numbers of overloads. Records
+ * for each overload the operator that it belongs to. */
 static int name_operators(cuplug__plugin *plugin, uint32_t *owners, cuplug_error *error) {
   static _Atomic uint64_t n_made;
   for (uint32_t k = 0; k < plugin->table.n_rows; k++) {

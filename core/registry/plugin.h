@@ -9,10 +9,10 @@
 #include "discovery/table.h"
 #include "registry/operator.h"
 
-/* What the dynamic linker is given to load, while threads do so. */
+/* The file that the dynamic linker loads, while threads do so. */
 typedef struct cuplug__source {
   char *name;    /* owned; NULL: nobody loads */
-  char *shown;   /* owned; what debuggers are to read in place of a copy; NULL: the same */
+  char *shown;   /* owned; the path for debuggers instead of a copy's; NULL: the same */
   int fd;        /* of a copy in memory, which the name leads to; -1: the file itself */
   pid_t process; /* in which the name leads to the copy */
   int n_users;
@@ -20,8 +20,8 @@ typedef struct cuplug__source {
 
 enum { CUPLUG__BY_NAME, CUPLUG__BY_PATH, CUPLUG__BY_IDENTITY, CUPLUG__N_KEYS };
 
-/* A plugin whose table was taken in. Never freed once it is registered; the registry's lock is held
- * to write what is not (atomic) or complete by then, and to read it. */
+/* A plugin whose table was read. Never freed once it is registered; the registry's lock is held to
+ * write fields that are not (atomic) or complete by then, and to read them. */
 struct cuplug__plugin {
   cuplug__plugin *next;                  /* registered before this one */
   cuplug__plugin *alike[CUPLUG__N_KEYS]; /* registered before, with the same hash of that key */
@@ -31,14 +31,14 @@ struct cuplug__plugin {
   uint32_t n_operators;
   cuplug_operator *operators;
   cuplug__index names;         /* of the operators */
-  cuplug__overload *overloads; /* table.n_rows of them, those of one operator together */
+  cuplug__overload *overloads; /* table.n_rows of them, those of one operator adjacent */
   const char **tensors;        /* the names of all tensors of all overloads */
   _Atomic uint64_t named;      /* cuplug__registry_moment when its name led to it; 0: never */
-  _Atomic uint64_t rank;       /* counts cuplug_load: the greatest is searched first; 0 without */
+  _Atomic uint64_t rank;       /* counts cuplug_load: the largest is searched first; 0 without */
   void *_Atomic library;       /* NULL until the code is loaded */
   cuplug__states *states;      /* of the overloads without their own; NULL: none */
   int has_digest;
-  uint8_t digest[32]; /* of the file, where it was asked for */
+  uint8_t digest[32]; /* of the file, if requested */
   int is_in_place;    /* 1: it was loaded from the file itself, not from a copy */
   cuplug__source source;
   cuplug__privates privates; /* does not change once there are files */
@@ -47,10 +47,10 @@ struct cuplug__plugin {
 
 /* Makes the operators of a plugin from the checked rows of its table. */
 int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error);
-/* A plugin of a candidate, whose table it takes over. The registry does not know it. */
+/* A plugin of a candidate, whose table it takes over. It is not in the registry. */
 int cuplug__plugin_make(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
                         cuplug_error *error);
-/* Frees one that the registry does not know. */
+/* Frees a plugin that is not in the registry. */
 void cuplug__plugin_free(cuplug__plugin *plugin);
 
 /* NULL: it has none of that name. */

@@ -14,9 +14,9 @@
 static struct {
   cuplug__plugin *_Atomic plugins;
   cuplug__plugin *_Atomic alike[CUPLUG__N_KEYS][N_PLACES]; /* by the hash of each key */
-  cuplug_operator *_Atomic found[N_PLACES];                /* by name alone, by its hash */
+  cuplug_operator *_Atomic found[N_PLACES];                /* only by name, by its hash */
   cuplug__added *_Atomic added;
-  _Atomic uint64_t n_changes; /* of what decides on all answers */
+  _Atomic uint64_t n_changes; /* of the state on which all results depend */
   uint64_t last_rank;
 } registry;
 
@@ -195,7 +195,7 @@ int cuplug_add_directory(const char *path, cuplug_error *error) {
   cuplug__clear(error);
   if (!path || *path != '/')
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "add_directory: path: \"%s\", an absolute path is expected",
+                        "add_directory: path: got \"%s\", expected an absolute path",
                         path ? path : "");
   cuplug__registry_lock();
   const int status = append(path, error);

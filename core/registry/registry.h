@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins and operators that the process knows, and what names have led to. They are found without
- * a lock; nothing is ever removed. The caller holds the lock, except where noted. */
+/* The plugins and operators of the process, and the results of names. They are found without a
+ * lock; nothing is ever removed. The caller holds the lock, except where noted. */
 #ifndef CUPLUG_CORE_REGISTRY_REGISTRY_H
 #define CUPLUG_CORE_REGISTRY_REGISTRY_H
 
 #include "discovery/search.h"
 #include "registry/plugin.h"
 
-/* One lock for all changes. Whoever holds it neither takes it again nor asks the dynamic linker
- * for anything: that has a lock of its own, held while constructors of libraries run, and they may
- * call the core. Held by no other thread in a forked child. */
+/* One lock for all changes. Its holder neither takes it again nor calls the dynamic linker: that
+ * has its own lock, held while constructors of libraries run, and they may call the core. Held by
+ * no other thread in a forked child. */
 void cuplug__registry_lock(void);
 void cuplug__registry_unlock(void);
 
@@ -30,15 +30,15 @@ int cuplug__registry_is_loaded(const cuplug__identity *identity);
 /* The directories of cuplug_add_directory. */
 const cuplug__added *cuplug__registry_added(void);
 
-/* Never 0. Changes with what decides on all answers: the variables of the search, plugins given to
- * cuplug_load, added directories, plugins that were reloaded. */
+/* Never 0. Changes with the state on which all results depend: the variables of the search, plugins
+ * given to cuplug_load, added directories, plugins that were reloaded. */
 uint64_t cuplug__registry_moment(void);
-/* What a plugin's name, or an operator's alone, led to at a moment, while its file is current; with
- * `loaded_only` only if the code is loaded, and then no file is inspected. */
+/* The result of a plugin's name, or of an operator's name, at a moment, while its file is current;
+ * with `loaded_only` only if the code is loaded, and then no file is inspected. */
 cuplug__plugin *cuplug__registry_named(const char *name, uint64_t moment, int loaded_only);
 cuplug_operator *cuplug__registry_found(const char *name, uint64_t moment, int loaded_only);
-/* Keeps for cuplug__registry_found that a search, begun at that moment, found an operator by its
- * name alone. Takes the lock, the first time. */
+/* Stores for cuplug__registry_found that a search, begun at that moment, found an operator only by
+ * its name. Takes the lock, the first time. */
 void cuplug__registry_keep(cuplug_operator *op, uint64_t moment);
 
 /* ---- Plugins of cuplug_load ------------------------------------------------------------------ */
@@ -57,14 +57,14 @@ cuplug__plugin **cuplug__registry_ranked(void);
  * table. If code has been loaded from that path, the plugin that it belongs to. */
 int cuplug__registry_take(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
                           cuplug_error *error);
-/* Adds a plugin, which is found in place of another from now on. */
+/* Adds a plugin, which replaces another in later searches. */
 void cuplug__registry_replace(cuplug__plugin *old, cuplug__plugin *fresh);
 /* Puts a plugin ahead of the search path and of those ranked before. */
 void cuplug__registry_rank(cuplug__plugin *plugin);
 
 /* ---- Private libraries of plugins ------------------------------------------------------------ */
 
-/* The dynamic linker has one library of a name, and would give a plugin that of another one. */
+/* The dynamic linker has one library of a name, and would return the other one to that plugin. */
 
 /* Claims the names of the private libraries of an open plugin, whose real path is given, for its
  * files. ERROR_PLUGIN: another plugin has claimed one for a file of different content. The caller

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin whose file was replaced, taken in beside the old one. */
+/* A plugin whose file was replaced, registered in addition to the old one. */
 #include "base/status.h"
 #include "registry/load.h"
 #include "registry/registry.h"
 
 #include <string.h>
 
-/* What the process runs of a file now: the plugin reloaded last. */
+/* The current code of a file in the process: the plugin reloaded last. */
 static cuplug__plugin *newest_of(cuplug__plugin *plugin) {
   cuplug__plugin *loaded = cuplug__registry_loaded_from(plugin->path);
   return loaded ? loaded : plugin;
@@ -26,7 +26,7 @@ static int check_successor(const cuplug__plugin *old, const cuplug__candidate *f
                         old->table.name, fresh->table.name);
 }
 
-/* Has the registry know a plugin that was loaded; another thread may have been faster. */
+/* Registers a plugin that was loaded; another thread may have been faster. */
 static cuplug__plugin *publish(cuplug__plugin *old, cuplug__plugin *fresh) {
   cuplug__registry_lock();
   cuplug__plugin *newest = newest_of(old);

@@ -22,17 +22,17 @@ static int parse_side(cuplug__parser *p, cuplug_condition *condition, int32_t re
   cuplug_side *side = p->sides++;
   side->relation = relation;
   condition->n_sides++;
-  p->wanted = "a number or a name is expected";
+  p->wanted = "expected a number or a name";
   return cuplug__parse_formula(p, &side->formula);
 }
 
-/* "{64, 128}" behind "in". */
+/* "{64, 128}" after "in". */
 static int parse_set(cuplug__parser *p, cuplug_condition *condition) {
-  if (cuplug__expect(p, "{", "'{' and numbers are expected")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__expect(p, "{", "expected '{' and numbers")) return CUPLUG_ERROR_VALUE;
   do {
     if (parse_side(p, condition, CUPLUG_RELATION_IN)) return CUPLUG_ERROR_VALUE;
   } while (cuplug__take(p, ","));
-  return cuplug__expect(p, "}", "',' or '}' is expected");
+  return cuplug__expect(p, "}", "expected ',' or '}'");
 }
 
 static int parse_chain(cuplug__parser *p, cuplug_condition *condition) {
@@ -43,7 +43,7 @@ static int parse_chain(cuplug__parser *p, cuplug_condition *condition) {
   } while ((relation = take_relation(p)));
   if (cuplug__take_word(p, "in")) return parse_set(p, condition);
   if (condition->n_sides - first > 1) return CUPLUG_OK;
-  return cuplug__parse_fail(p, p->at, "':' and dtypes, or a relation such as '<=', are expected");
+  return cuplug__parse_fail(p, p->at, "expected ':' and dtypes, or a relation such as '<='");
 }
 
 int cuplug__parse_condition(cuplug__parser *p) {
@@ -129,7 +129,7 @@ static cuplug_parameter *find_array(const cuplug__parser *p, const char *name) {
 }
 
 int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output) {
-  static const char *const an_array = "an array parameter that is always given is expected";
+  static const char *const an_array = "expected an array parameter that is always given";
   const char *name;
   if (!cuplug__take_word(p, "like")) return CUPLUG_OK;
   cuplug__skip_space(p);
@@ -144,9 +144,9 @@ int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output) {
 
 /* "(x". */
 static int parse_array(cuplug__parser *p, cuplug_parameter **x) {
-  static const char *const an_array = "an array with dimensions is expected";
+  static const char *const an_array = "expected an array with dimensions";
   const char *name;
-  if (cuplug__expect(p, "(", "'(' is expected")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__expect(p, "(", "expected '('")) return CUPLUG_ERROR_VALUE;
   cuplug__skip_space(p);
   const char *at = p->at;
   if (cuplug__parse_name(p, &name, an_array)) return CUPLUG_ERROR_VALUE;
@@ -174,9 +174,9 @@ static int parse_stride(cuplug__parser *p) {
   cuplug_parameter *x;
   int64_t number;
   if (parse_array(p, &x) ||
-      parse_integer(p, ",", -1, -1, "', -1' is expected: the last dimension", &number) ||
-      cuplug__expect(p, ")", "')' is expected") ||
-      parse_integer(p, "==", 1, 1, "'== 1' is expected: adjacent elements", &number))
+      parse_integer(p, ",", -1, -1, "expected ', -1' (the last dimension)", &number) ||
+      cuplug__expect(p, ")", "expected ')'") ||
+      parse_integer(p, "==", 1, 1, "expected '== 1' (adjacent elements)", &number))
     return CUPLUG_ERROR_VALUE;
   x->has_unit_stride = 1;
   return CUPLUG_OK;
@@ -185,9 +185,8 @@ static int parse_stride(cuplug__parser *p) {
 static int parse_align(cuplug__parser *p) {
   cuplug_parameter *x;
   int64_t number;
-  if (parse_array(p, &x) || cuplug__expect(p, ")", "')' is expected") ||
-      parse_integer(p, ">=", 1, MAX_ALIGNMENT, "'>=' and 1, 2, 4, 8 or 16 bytes are expected",
-                    &number))
+  if (parse_array(p, &x) || cuplug__expect(p, ")", "expected ')'") ||
+      parse_integer(p, ">=", 1, MAX_ALIGNMENT, "expected '>=' and 1, 2, 4, 8 or 16 bytes", &number))
     return CUPLUG_ERROR_VALUE;
   x->address_mask = (uint32_t)number - 1;
   return CUPLUG_OK;
@@ -195,7 +194,7 @@ static int parse_align(cuplug__parser *p) {
 
 static int parse_contiguous(cuplug__parser *p) {
   cuplug_parameter *x;
-  if (parse_array(p, &x) || cuplug__expect(p, ")", "')' is expected")) return CUPLUG_ERROR_VALUE;
+  if (parse_array(p, &x) || cuplug__expect(p, ")", "expected ')'")) return CUPLUG_ERROR_VALUE;
   x->is_contiguous = 1;
   return CUPLUG_OK;
 }
@@ -214,8 +213,8 @@ static int refuse_name(cuplug__parser *p, const char *name, const char *at) {
                           "%s: byte %zu: got \"%s\" before a bracket; did you mean %s?", p->what,
                           (size_t)(at - p->s->text), name, functions[k]);
     }
-  return cuplug__parse_fail(
-      p, at, "stride, align, contiguous, len, prod, min or max is expected before '('");
+  return cuplug__parse_fail(p, at,
+                            "expected stride, align, contiguous, len, prod, min or max before '('");
 }
 
 int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at) {
@@ -228,5 +227,5 @@ int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at)
   if (parse[k](p)) return CUPLUG_ERROR_VALUE;
   at = p->at;
   if (!cuplug__take_word(p, "or")) return CUPLUG_OK;
-  return cuplug__parse_fail(p, at, "',' is expected: a guarantee has no alternatives");
+  return cuplug__parse_fail(p, at, "expected ',' (a guarantee has no alternatives)");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clauses behind `where`, but bounds: conditions, parsed and tied to the arguments; guarantees.
- */
+/* The clauses of `where`, except bounds: conditions, parsed and tied to the arguments;
+ * guarantees. */
 #ifndef CUPLUG_CORE_SIGNATURE_CONDITIONS_H
 #define CUPLUG_CORE_SIGNATURE_CONDITIONS_H
 
@@ -14,20 +14,21 @@ int cuplug__parse_condition(cuplug__parser *p);
 /* Ties the names of all conditions, when the rest of the signature is checked. */
 int cuplug__check_conditions(cuplug__parser *p);
 
-/* What may be None among the scalars of a formula: bit k for scalar k. */
+/* The scalars of a formula that may be None: bit k for scalar k. */
 uint64_t cuplug__optional_scalars(const cuplug_signature *s, const cuplug_formula *formula);
 
 /* ---- Guarantees ------------------------------------------------------------------------------ */
 
-/* What is known of an array's memory: "stride(x, -1) == 1", "align(x) >= 16", "T[n] like x". */
+/* The known properties of an array's memory: "stride(x, -1) == 1", "align(x) >= 16", "T[n] like
+ * x". */
 
 /*   guarantee = "stride" "(" name "," "-1" ")" "==" "1" | "align" "(" name ")" ">=" number
  *             | "contiguous" "(" name ")"
  *
- * The bracket comes next; the name before it begins at `at`. Other names are refused. */
+ * The bracket comes next; the name before it begins at `at`. Other names are rejected. */
 int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at);
 
-/* ["like" name] behind an output's dimensions, or its dtype in short forms. */
+/* ["like" name] after an output's dimensions, or after its dtype in short forms. */
 int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output);
 
 /* 1 for the functions of formulas, which begin conditions. */

@@ -131,7 +131,7 @@ static void tell_name(description *d, const char *name, size_t n) {
              .s);
 }
 
-/* Whether a name was told already. */
+/* Returns whether a name was already reported. */
 static int stands_before(const char *text, const char *at, size_t n) {
   for (const char *before = text; before < at; before++)
     if (!strncmp(before, at, n) && before + n < at && !cuplug__is_word(before[n]) &&

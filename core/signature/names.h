@@ -16,10 +16,10 @@ int32_t cuplug__find_array(const cuplug_signature *s, const char *text, size_t n
 /* The place of a dimension, which may be none; NULL for another name. */
 const cuplug_dim_source *cuplug__find_place(const cuplug_signature *s, const char *text, size_t n);
 
-/* Of which kind the numbers of a scalar parameter are, as `value` of its step: 0 signed, 1
- * unsigned, 2 floating; -1 where they may be of several, or are no numbers. */
+/* The kind of the numbers of a scalar parameter, as `value` of its step: 0 signed, 1 unsigned, 2
+ * floating; -1 if they may be of several kinds, or are not numbers. */
 int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x);
-/* Whether the number of an array's dimensions is written. */
+/* 1 if the number of an array's dimensions is fixed. */
 int cuplug__has_rank(const cuplug_parameter *x);
 
 /* "0.5" or "3". */

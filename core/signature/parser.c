@@ -20,7 +20,7 @@ static const char *keep(cuplug__parser *p, const char *from, size_t n) {
   return copy;
 }
 
-/* What stands in a text bounds what it can hold. */
+/* The characters of a text bound the objects that it can define. */
 enum { OTHER, WORD, COMMA, BRACKET, RELATION, QUOTE, OPERATION, N_KINDS };
 static const unsigned char kinds[256] = {['0' ... '9'] = WORD,
                                          ['A' ... 'Z'] = WORD,
@@ -53,7 +53,7 @@ static void count_marks(const char *text, size_t n[N_KINDS]) {
   }
 }
 
-/* Room for n objects behind the others; all are of 8 bytes or multiples of that. */
+/* Room for n objects after the others; all are of 8 bytes or multiples of that. */
 static size_t reserve(size_t *n_bytes, size_t n, size_t bytes) {
   const size_t place = *n_bytes;
   *n_bytes += n * bytes;
@@ -83,7 +83,7 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
   const size_t zeroed = bytes; /* the rest is written before it is read */
   /* A step is a word or an operation. Strings are the text, its quoted ones, its words, of which
    * the first of a range is read twice, and the texts of dimensions, defaults and ranges; each with
-   * its zero is no longer than it is in the text with the mark beside it. */
+   * its zero is no longer than in the text with the adjacent mark. */
   const size_t steps = reserve(&bytes, seen[WORD] + seen[OPERATION] + 1, sizeof(cuplug_step));
   const size_t strings = reserve(&bytes, n + 1, 5);
   char *block = malloc(bytes);
@@ -109,8 +109,8 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
 
 int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted) {
   p->token = at;
-  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: %s at byte %zu, got \"%.12s\"", p->what,
-                      wanted, (size_t)(at - p->s->text), at);
+  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: byte %zu: got \"%.12s\", %s", p->what,
+                      (size_t)(at - p->s->text), at, wanted);
 }
 
 void cuplug__skip_space(cuplug__parser *p) {
@@ -155,7 +155,7 @@ int cuplug__parse_name(cuplug__parser *p, const char **name, const char *wanted)
     while (cuplug__is_word(p->at[n])) n++;
   if (!n) return cuplug__parse_fail(p, p->at, wanted);
   if (n >= CUPLUG_MAX_NAME)
-    return cuplug__parse_fail(p, p->at, "a name of at most 63 characters is expected");
+    return cuplug__parse_fail(p, p->at, "expected a name of at most 63 characters");
   *name = keep(p, p->at, n);
   p->at += n;
   return CUPLUG_OK;
@@ -163,7 +163,7 @@ int cuplug__parse_name(cuplug__parser *p, const char **name, const char *wanted)
 
 int cuplug__parse_string(cuplug__parser *p, const char **string) {
   const char *end = strchr(p->at + 1, *p->at);
-  if (!end) return cuplug__parse_fail(p, p->at, "the closing quote is missing");
+  if (!end) return cuplug__parse_fail(p, p->at, "expected a closing quote");
   *string = keep(p, p->at + 1, (size_t)(end - p->at) - 1);
   p->at = end + 1;
   return CUPLUG_OK;
@@ -195,7 +195,7 @@ int cuplug__parse_number(cuplug__parser *p, uint32_t *kind, cuplug_scalar *value
     errno = 0;
     *kind = CUPLUG_ARGUMENT_UINT;
     value->u = strtoull(p->at, &end, 10);
-    if (errno) return cuplug__parse_fail(p, p->at, "an integer of at most 64 bits is expected");
+    if (errno) return cuplug__parse_fail(p, p->at, "expected an integer of at most 64 bits");
   }
   p->at = end_float;
   return CUPLUG_OK;
@@ -224,7 +224,7 @@ static const char *skip_word(const char *at) {
   return at;
 }
 
-/* Whether a `where` clause begins there, as it does behind the short form of an output. */
+/* 1 if a `where` clause begins there, as after the short form of an output. */
 static int is_where(const char *at) {
   return !strncmp(at, "where", 5) && !cuplug__is_word(at[5]) && *skip_word(at) != ':';
 }
@@ -270,7 +270,7 @@ int32_t cuplug__variable_of(const cuplug_signature *s, const char *name) {
 
 /* A dtype, or the name of a type variable, as a string. */
 static int parse_dtype(cuplug__parser *p, cuplug_parameter *x) {
-  static const char *const wanted = "a default is expected: a dtype, or a type variable above";
+  static const char *const wanted = "expected a default (a dtype, or a type variable above)";
   const char *name;
   cuplug__skip_space(p);
   const char *at = p->at;
@@ -297,14 +297,14 @@ static int parse_value(cuplug__parser *p, cuplug_parameter *x) {
     kind = CUPLUG_ARGUMENT_BOOL;
     x->default_value.i = p->at[-2] == 'u';
   } else if (cuplug__parse_number(p, &kind, &x->default_value,
-                                  "a default is expected: a number, string or None")) {
+                                  "expected a default (a number, string or None)")) {
     return CUPLUG_ERROR_VALUE;
   }
   x->default_kind = (int32_t)kind;
   return CUPLUG_OK;
 }
 
-/* A choice's default is kept as its number; what is no choice is left for the rules to refuse. */
+/* A choice's default is stored as its number; the rules reject other values. */
 static void number_choice(cuplug_parameter *x) {
   int is_string = x->default_kind == CUPLUG_ARGUMENT_STRING;
   if (x->kind != CUPLUG_PARAMETER_CHOICE || x->default_kind == CUPLUG_ARGUMENT_NONE) return;

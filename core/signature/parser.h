@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of a signature's text, and what is kept of them. */
+/* The words of a signature's text, and the parser's state. */
 #ifndef CUPLUG_CORE_SIGNATURE_PARSER_H
 #define CUPLUG_CORE_SIGNATURE_PARSER_H
 
@@ -20,11 +20,11 @@ typedef struct cuplug__parser {
   cuplug_side *sides;
   const char **choices;
   const char *parameter_at[CUPLUG__MAX_PARAMETERS];
-  uint64_t known;     /* the dtypes that groups stand for: those of the plugin's ABI */
+  uint64_t known;     /* the dtypes of groups: those of the plugin's ABI */
   int is_short;       /* arrays may be written without brackets: cuplug_parse_short */
-  int is_condition;   /* whose formulas are tied: names of arrays stand for their elements */
+  int is_condition;   /* whose formulas are tied: names of arrays mean their elements */
   int depth;          /* of brackets in a formula */
-  const char *wanted; /* where a formula is, for errors: "a dimension is expected: ..." */
+  const char *wanted; /* where a formula is, for errors: "expected a dimension (...)" */
   cuplug_error *error;
 } cuplug__parser;
 
@@ -32,13 +32,13 @@ typedef struct cuplug__parser {
 int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
                          cuplug_error *error);
 
-/* "signature: WANTED at byte 5, seen ...". Returns ERROR_VALUE. */
+/* "signature: byte 5: got ..., WANTED". Returns ERROR_VALUE. */
 int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted);
-/* Whether a character may stand in a name. */
+/* 1 if a character may be part of a name. */
 int cuplug__is_word(char c);
 void cuplug__skip_space(cuplug__parser *p);
 int cuplug__take_mark(cuplug__parser *p, const char *mark);
-/* Whether a mark, or a whole word, comes next; it is taken then. */
+/* 1 if a mark, or a whole word, comes next; it is consumed then. */
 static inline int cuplug__take(cuplug__parser *p, const char *mark) {
   if (*p->at != ' ' && *p->at != *mark) return 0; /* mostly: tables have thousands of signatures */
   return cuplug__take_mark(p, mark);
@@ -71,7 +71,7 @@ int cuplug__parse_default(cuplug__parser *p, cuplug_parameter *x);
 
 /* The number of the type variable of a name; -1: there is none. */
 int32_t cuplug__variable_of(const cuplug_signature *s, const char *name);
-/* Whether a default is of the type, and in the range, of its parameter. */
+/* 1 if a default is of the type, and in the range, of its parameter. */
 int cuplug__fits_default(const cuplug_signature *s, const cuplug_parameter *x);
 
 #endif

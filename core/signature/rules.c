@@ -13,7 +13,7 @@ static int is_array(const cuplug_parameter *x) { return x->kind <= CUPLUG_PARAME
 static int has_arrays(const cuplug_parameter *x) {
   return is_array(x) || x->kind == CUPLUG_PARAMETER_ARRAYS;
 }
-/* It is there in each call, so it says what a name stands for. (An empty list is refused then.) */
+/* It is present in each call, so it defines a name. (An empty list is rejected then.) */
 static int binds(const cuplug_parameter *x) { return has_arrays(x) && !x->has_default; }
 
 static int is_group(const cuplug_dim *d) {
@@ -33,12 +33,12 @@ static int add_name(cuplug__parser *p, cuplug_dim *d) {
     if (!strcmp(s->dim_names[d->value], d->text)) return CUPLUG_OK;
   if (s->n_dim_names == CUPLUG_MAX_ARGUMENTS)
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "signature: at most 64 dimension names may be used");
+                        "signature: expected at most 64 dimension names");
   s->dim_names[s->n_dim_names++] = d->text;
   return CUPLUG_OK;
 }
 
-/* The number among the scalars of the list of integers of this name; -1 when there is none. */
+/* The number among the scalars of the list of integers of this name; -1 if there is none. */
 static int64_t find_list(const cuplug_signature *s, const char *name) {
   int64_t number = 0;
   for (int32_t i = 0; i < s->n_parameters; number += !is_array(&s->parameters[i++]))
@@ -49,7 +49,8 @@ static int64_t find_list(const cuplug_signature *s, const char *name) {
   return -1;
 }
 
-/* What a dimension is, when all parameters are known: `n` a name, `3` a size, `*shape` a list. */
+/* The kind of a dimension, when all parameters are known: `n` a name, `3` a size, `*shape` a
+ * list. */
 static int settle_dim(cuplug__parser *p, cuplug_dim *d) {
   cuplug_signature *s = p->s;
   int64_t list;
@@ -108,7 +109,7 @@ static void find_places(cuplug_signature *s) {
   }
 }
 
-/* The names that stand in one parameter. */
+/* The names in one parameter. */
 static uint64_t names_in(const cuplug_parameter *x) {
   uint64_t names = 0;
   for (int32_t k = 0; k < x->n_dims; k++)
@@ -117,7 +118,7 @@ static uint64_t names_in(const cuplug_parameter *x) {
   return names;
 }
 
-/* Names that stand nowhere but in lists T[n][each] have a value for each item. */
+/* Names that occur only in lists T[n][each] have a value for each item. */
 static void find_each_names(cuplug_signature *s) {
   uint64_t in_lists = 0, elsewhere = 0;
   for (int32_t i = 0; i < s->n_parameters; i++)
@@ -215,7 +216,7 @@ static int check_dim_names(const cuplug_signature *s, int *parameter, cuplug_err
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
-/* An array that is always given says which dtype x has, or a dtype before it. */
+/* An array that is always given determines the dtype of x, or a dtype before it. */
 static int has_known_dtype(const cuplug_signature *s, const cuplug_parameter *x) {
   const uint64_t bits = s->variables[x->type_variable].dtypes;
   if (!(bits & (bits - 1))) return 1;
@@ -242,7 +243,7 @@ static int check_type(const cuplug_signature *s, const cuplug_parameter *x, cupl
                       "signature: no input array that is always given has the dtype %s", t->name);
 }
 
-/* Returns the number of dimensions that are written one by one; *groups: those of any number. */
+/* Returns the number of dimensions that are written individually; *groups: those of any number. */
 static int count_dims(const cuplug_parameter *x, int *groups, uint64_t *names) {
   int n = 0;
   for (int32_t k = *groups = 0; k < x->n_dims; k++) {
@@ -260,9 +261,9 @@ static int has_guarantee(const cuplug_parameter *x) {
   return x->has_unit_stride || x->address_mask || x->is_contiguous;
 }
 
-/* An output that is like an input has as many dimensions, whatever their number is. An array with a
- * guarantee may be passed as a copy, in another order; an output has the input's, which may be any.
- */
+/* An output that is like an input has the same number of dimensions, whatever it is. An array with
+ * a guarantee may be passed as a copy, in another order; an output has the input's order, which may
+ * be any. */
 static int check_like(const cuplug_signature *s, const cuplug_parameter *x, cuplug_error *error) {
   const cuplug_parameter *like = &s->parameters[x->like - 1];
   const char *name = *x->name ? x->name : "output";
@@ -314,7 +315,7 @@ static int check_parameter(cuplug__parser *p, int i) {
   return check_dims(p, x);
 }
 
-/* A size is an integer, and worked out of what is never None. */
+/* A size is an integer, computed from values that are never None. */
 static int check_sizes(cuplug__parser *p, int *parameter) {
   const cuplug_signature *s = p->s;
   for (int i = 0; i < s->n_parameters + s->n_outputs; i++)

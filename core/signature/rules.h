@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of a signature that its grammar cannot say. */
+/* The rules of a signature beyond its grammar. */
 #ifndef CUPLUG_CORE_SIGNATURE_RULES_H
 #define CUPLUG_CORE_SIGNATURE_RULES_H
 
 #include "signature/parser.h"
 
-/* Checks what the grammar cannot say - names bound, defaults sensible, limits kept - and ties the
+/* Checks the rules beyond the grammar - names bound, defaults valid, limits kept - and ties the
  * names of formulas. On an error *parameter is the number of the parameter at fault, or -1, unless
- * p->token says the place. */
+ * p->token is the position. */
 int cuplug__check_signature(cuplug__parser *p, int *parameter);
 
 #endif

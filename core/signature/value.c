@@ -20,7 +20,7 @@ const cuplug_tensor *cuplug__tensor_at(int32_t array, const cuplug__values *valu
   return t && t->ndim >= 0 ? t : NULL;
 }
 
-/* ---- What a step takes from the arguments ---------------------------------------------------- */
+/* ---- The value of a step in the arguments ---------------------------------------------------- */
 
 static const char *const too_large = "its value passes 64 bits";
 static const char *const out_of_range = "its index is out of range";
@@ -55,7 +55,7 @@ static const char *from_array(const cuplug_step *step, const cuplug__values *val
   const int32_t before = (int32_t)(step->value >> 32), behind = (int32_t)step->value;
   if (!t && step->operand < 0) return "its list is empty";
   *top = step->kind == CUPLUG_STEP_ITEM ? *top : integer(0);
-  if (!t) return NULL; /* an array that was left out has no elements */
+  if (!t) return NULL; /* an omitted array has no elements */
   switch (step->kind) {
   case CUPLUG_STEP_SIZE:
     return item(t->shape, t->ndim, integer(step->value), top);

@@ -17,7 +17,7 @@
 
 typedef struct spread spread;
 
-/* What goes through one GPU. Everything that a run writes is its own. */
+/* The shard of one GPU. It owns everything that a run writes. */
 typedef struct share {
   spread *all;
   cuplug__run run;
@@ -103,7 +103,7 @@ static void start_threads(spread *s) {
   pthread_sigmask(SIG_SETMASK, &previous, NULL);
 }
 
-/* The caller has the first one; where there are no threads to be had, all. */
+/* The caller runs the first one; if no threads are available, all. */
 static void run_all(spread *s) {
   start_threads(s);
   for (uint32_t k = 0; k < s->n_shares; k++)
@@ -140,7 +140,7 @@ static int run_spread(const cuplug__run *run, uint32_t n_shares, uint64_t n_rows
   return status;
 }
 
-/* Says so where it cannot be cut, however small it is. */
+/* Reports that it cannot be split, however small it is. */
 static int count_shares(cuplug__run *run, uint32_t *n_shares, uint64_t *n_rows) {
   const uint64_t n_wanted = cuplug__staged_bytes(run) / CUPLUG__SHARD_BYTES;
   cuplug__staged_call *staged = cuplug__staged_call_new(run);

@@ -12,14 +12,15 @@
 #define ALIGNMENT 256 /* of arrays in the block, as of memory from the driver */
 #define LEAST_BLOCK ((uint64_t)64 << 10)
 
-/* Where the arrays lie, in pinned and alike in device memory: those that are sent, those that are
- * sent and come back, those that come back; then the pinned ones, in device memory alone. */
+/* The layout of the arrays, equal in pinned and device memory: those that are sent, those that are
+ * sent and returned, those that are returned; then the pinned ones, only in device memory. */
 typedef struct pack {
   cuplug__staged_call *staged;
   cuplug__channel *channel;
   char *device;
   uint64_t offsets[CUPLUG_MAX_ARGUMENTS];
-  uint64_t n_sent, received, n_packed, bytes; /* [0, n_sent) and [received, n_packed) travel */
+  uint64_t n_sent, received, n_packed, bytes; /* [0, n_sent) and [received, n_packed) are
+                                                 transferred */
   uint64_t direct_mask;                       /* bit k: array k is pinned */
 } pack;
 
@@ -31,7 +32,7 @@ static int is_pinned(const cuplug__staged_array *x) {
          cuplug__view_is_contiguous(&x->view) && cuplug__is_pinned(x->view.data, x->bytes);
 }
 
-/* Asks about arrays of calls alone that may fit. */
+/* Only for arrays of calls that may fit. */
 static int fits_pack(pack *p) {
   const cuplug__staged_call *s = p->staged;
   const cuplug_frame *f = s->run->frame;
@@ -88,7 +89,7 @@ static int copy_direct(const pack *p, int to_host) {
   return status;
 }
 
-/* The pinned ones travel while the others are read. */
+/* The pinned ones are transferred while the others are read. */
 static int send(const pack *p) {
   const cuplug__staged_call *s = p->staged;
   int status = copy_direct(p, 0);
@@ -106,7 +107,7 @@ static int call_entry(const pack *p) {
   return cuplug__call_entry(p->staged->run);
 }
 
-/* Of a call that has failed, pinned outputs alone are written. */
+/* After a failed call, only pinned outputs are written. */
 static int receive(const pack *p) {
   const cuplug__run *run = p->staged->run;
   const uint64_t at = p->received;

@@ -18,7 +18,7 @@
 #define SLOTS_OF_CHANNEL 4
 #define N_SLOTS (N_CHANNELS * SLOTS_OF_CHANNEL)
 
-/* Where a slice lies, array behind array, in pinned and alike in device memory. */
+/* The layout of a slice, array after array, equal in pinned and device memory. */
 typedef struct slot {
   cuplug__channel *channel;
   void *event; /* the slice is back in pinned memory */
@@ -32,15 +32,15 @@ typedef struct pipeline {
   cuplug__staged_call *staged;
   cuplug__progress_tracker *tracker;
   cuplug__channel *channels[N_CHANNELS];
-  void *block; /* device memory of all slots; channel 0's, like what is shared */
+  void *block; /* device memory of all slots; channel 0's, like shared arrays */
   slot slots[N_SLOTS];
-  void *shared[CUPLUG_MAX_ARGUMENTS]; /* device memory of what is not cut */
+  void *shared[CUPLUG_MAX_ARGUMENTS]; /* device memory of arrays that are not split */
   uint64_t direct_mask;               /* bit k: array k is pinned, and needs no buffers */
   uint64_t buffered_bytes;            /* of a row, of the arrays that are not */
   int n_helpers;
   cuplug__host_pages pages[CUPLUG_MAX_ARGUMENTS]; /* of outputs */
   uint64_t slot_bytes, n_slices;
-  uint64_t slice; /* rows of each slice but the last */
+  uint64_t slice; /* rows of each slice except the last */
   uint64_t offsets[CUPLUG_MAX_ARGUMENTS];
 } pipeline;
 
@@ -64,7 +64,7 @@ _Static_assert(SLOTS_OF_CHANNEL <= CUPLUG__N_PINNED, "each slot has an event of 
 
 _Static_assert(N_FILLING + N_RUNNING + N_WRITING <= N_SLOTS, "each has a slot");
 
-/* ---- What slices go through ------------------------------------------------------------------ */
+/* ---- The buffers of slices ------------------------------------------------------------------- */
 
 static const cuplug__staged_array *array_of(const pipeline *p, uint32_t k) {
   return &p->staged->arrays[k];
@@ -103,8 +103,8 @@ static uint64_t find_direct(const cuplug__staged_call *s) {
   return mask;
 }
 
-/* What is known before there are channels. Small calls have few slices, so that each is worth its
- * launch, and few helpers, so that waking them takes less than they do. */
+/* The values that are known before there are channels. Small calls have few slices, so that each is
+ * worth its launch, and few workers, so that waking them takes less time than they save. */
 static void plan(pipeline *p) {
   const cuplug__staged_call *s = p->staged;
   const uint64_t part = s->n_rows * s->row_bytes / MIN_SLICES;
@@ -148,7 +148,8 @@ static int allocate_slots(pipeline *p) {
                                  &p->block, run->error);
 }
 
-/* Arrays that all slices read travel once, on the first channel; the others wait for it. */
+/* Arrays that all slices read are transferred once, on the first channel; the others wait for
+ * it. */
 static int send_shared(pipeline *p) {
   const cuplug__run *run = p->staged->run;
   cuplug__channel *channel = p->channels[0];
@@ -163,8 +164,8 @@ static int send_shared(pipeline *p) {
       status =
           cuplug__transfer(channel, 0, &x->view, 0, p->shared[k], bytes, p->tracker, run->error);
   }
-  /* Slots share the pinned buffers with what is still on its way from them, and the other channels
-   * the memory of this one. */
+  /* Slots share the pinned buffers with transfers in progress, and the other channels use the
+   * memory of this one. */
   return status ? status : cuplug__stream_synchronize(channel->stream, run->error);
 }
 
@@ -176,7 +177,7 @@ static int make_faults(pipeline *p) {
   return status;
 }
 
-/* Offsets are those of a slice of `slice` rows. */
+/* Offsets are for a slice of `slice` rows. */
 static void divide_slots(pipeline *p) {
   uint64_t offset = 0;
   for (uint32_t k = 0; k < p->staged->n_arrays; k++) {
@@ -205,8 +206,8 @@ static int take_all(pipeline *p) {
   return status;
 }
 
-/* Giving a channel waits for its stream: only then nothing writes to the fault records, or reads
- * what is shared. */
+/* Releasing a channel waits for its stream: only then nothing writes to the fault records, or reads
+ * the shared arrays. */
 static void give(pipeline *p) {
   for (int i = N_CHANNELS - 1; i >= 0; i--) {
     if (!p->channels[i]) continue;
@@ -223,7 +224,7 @@ static void give(pipeline *p) {
 
 static slot *slot_of(pipeline *p, uint64_t i) { return &p->slots[i % N_SLOTS]; }
 
-/* That travel in one direction. */
+/* For transfers in one direction. */
 static uint64_t bytes_of(const pipeline *p, uint64_t i, uint32_t k, int to_host) {
   const cuplug__staged_array *x = array_of(p, k);
   return (to_host ? x->is_received : x->is_sent) ? slice_bytes(p, i, k) : 0;

@@ -10,10 +10,10 @@
 /* 1 for calls that are described in rows, of which there are enough, and some fit a slice. */
 int cuplug__suits_slices(const cuplug__staged_call *staged);
 
-/* Runs such a call. *fits becomes 0 where memory for slices and for what they share is not to be
- * had: then nothing has been run, and no error is left. After an error the outputs and in-out
- * arrays hold what the slices before had for them; pinned ones also what those under way had. The
- * device has been entered. */
+/* Runs such a call. *fits becomes 0 if memory for slices and their shared arrays is not available:
+ * then nothing has been run, and no error is set. After an error the outputs and in-out arrays hold
+ * the results of earlier slices; pinned ones also results of slices in progress. The device has
+ * been entered. */
 int cuplug__run_slices(cuplug__staged_call *staged, cuplug__progress_tracker *tracker, int *fits);
 
 #endif

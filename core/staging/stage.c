@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host arrays through the GPU: described, then packed or in slices where that pays, or whole, or,
- * where its memory has no room, in parts as large as fit. */
+/* Offloaded host arrays: described, then coalesced or in slices if that pays, or whole, or, if the
+ * GPU's memory has no room, in parts as large as fit. */
 #include "staging/stage.h"
 
 #include "base/layout.h"
@@ -34,7 +34,7 @@ typedef struct part {
 
 /* ---- One part, step by step ------------------------------------------------------------------ */
 
-/* All memory is taken before anything travels: where it does not suffice little is lost. */
+/* All memory is allocated before any transfer: if it does not suffice, little is lost. */
 static int allocate(part *p) {
   const cuplug__run *run = p->staged->run;
   int status = CUPLUG_OK;
@@ -65,7 +65,8 @@ static int run_entry(part *p) {
   cuplug__run *run = p->staged->run;
   cuplug__staged_call_bind_rows(p->staged, p->n, p->blocks);
   int status = cuplug__call_entry(run);
-  for (uint32_t k = run->frame->n_inputs; k < p->staged->n_arrays; k++) /* what it asked for */
+  for (uint32_t k = run->frame->n_inputs; k < p->staged->n_arrays; k++) /* which the entry
+                                                                           requested */
     if (!p->staged->arrays[k].is_known) p->blocks[k] = run->tensors[k].data;
   if (status) return status;
   status = cuplug__prefix_operator_name(run, cuplug__stream_synchronize(run->stream, run->error));
@@ -157,8 +158,8 @@ static int run_all(part *p) {
   return status;
 }
 
-/* Describes the arrays, and runs the call. After an error the outputs and in-out arrays hold what
- * the parts before had for them. */
+/* Describes the arrays, and runs the call. After an error the outputs and in-out arrays hold the
+ * results of earlier parts. */
 static int run_parts(cuplug__staged_call *s, cuplug__progress_tracker *tracker) {
   cuplug__run *run = s->run;
   part p = {.staged = s, .tracker = tracker};
@@ -219,7 +220,7 @@ int cuplug__run_staged(cuplug__run *run, uint64_t first_row, uint64_t n_rows) {
 /* ---- Turns ----------------------------------------------------------------------------------- */
 
 #define PERIOD_NS 100000000 /* after which a waiting thread reports */
-#define N_PERIODS 20        /* after which it goes on, come what may */
+#define N_PERIODS 20        /* after which it continues in any case */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t is_given = PTHREAD_COND_INITIALIZER;
@@ -234,7 +235,7 @@ static struct timespec after(long ns) {
   return t;
 }
 
-/* 1 with a turn, 0 after a period in which there was none. */
+/* 1 with a slot, 0 after a period without one. */
 static int begin(int32_t device, int at_most) {
   const struct timespec end = after(PERIOD_NS);
   int code = 0;

@@ -13,13 +13,14 @@ int cuplug__run_staged(cuplug__run *run, uint64_t first_row, uint64_t n_rows);
 /* ---- Turns ----------------------------------------------------------------------------------- */
 
 /* Large calls of several threads through one GPU, a few at a time: each keeps the bus and the
- * memory of the host busy by itself, and all at once would be in each other's way. */
+ * memory of the host busy on its own, and all at once would slow each other. */
 
 /* At once on one GPU: while one begins or ends, another has the bus. */
 #define CUPLUG__GPU_SLOTS 2
 
-/* Waits for a turn on the GPU, some time at most: who has one may wait for this very thread. A
- * thread that has one needs no other. Fails where the tracker ends the call; else give it back. */
+/* Waits for a slot on the GPU, for a limited time: the thread that has one may wait for this very
+ * thread. A thread that has one needs no other. Fails if the tracker ends the call; else release
+ * it. */
 int cuplug__gpu_slot_acquire(int32_t device, cuplug__progress_tracker *tracker,
                              cuplug_error *error);
 void cuplug__gpu_slot_release(int32_t device);

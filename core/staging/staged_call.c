@@ -22,7 +22,7 @@ cuplug__staged_call *cuplug__staged_call_new(cuplug__run *run) {
   return new;
 }
 
-/* Whether the entry gets array k as it is: it does not travel. */
+/* Returns whether the entry receives array k itself: it is not transferred. */
 static int is_on_host(const cuplug_frame *f, uint32_t k) {
   return f->signature->host_arrays >> k & 1;
 }
@@ -43,7 +43,7 @@ static int takes_strides(const cuplug__staged_call *s) {
   return (s->run->overload->row->flags & CUPLUG_ROW_TAKES_STRIDES) != 0;
 }
 
-/* What holds for array k however it travels. */
+/* The fields of array k for all kinds of transfer. */
 static cuplug__staged_array *begin(cuplug__staged_call *s, uint32_t k) {
   const cuplug_frame *f = s->run->frame;
   cuplug_tensor *t = &s->tensors[k];
@@ -63,15 +63,15 @@ static cuplug__staged_array *begin(cuplug__staged_call *s, uint32_t k) {
 
 /* ---- Whole ----------------------------------------------------------------------------------- */
 
-/* As it lies, gaps and all. */
+/* Unchanged, with its gaps. */
 static void take_span(cuplug__staged_array *p, const cuplug_tensor *x, cuplug__span span) {
   p->bytes = (uint64_t)(span.high - span.low);
   p->offset = (uint64_t)((uintptr_t)x->data - span.low);
   cuplug__view_bytes(&p->view, (void *)span.low, p->bytes);
 }
 
-/* Without the gaps: its elements in the order of their addresses. Those that a stride of 0 repeats
- * travel once. */
+/* Without the gaps: its elements in the order of their addresses. Elements that a stride of 0
+ * repeats are transferred once. */
 static void take_elements(cuplug__staged_array *p, const cuplug_tensor *x, cuplug__span span) {
   const int64_t element = cuplug_element_bytes(x);
   int32_t dims[CUPLUG_MAX_NDIM];
@@ -90,8 +90,8 @@ static void take_elements(cuplug__staged_array *p, const cuplug_tensor *x, cuplu
   p->bytes = (uint64_t)(n * element);
 }
 
-/* Where the entry takes strides, nothing is put into another order on the host. What lies between
- * the elements of an array that comes back is somebody else's. */
+/* If the entry takes strides, nothing is reordered on the host. Bytes between the elements of a
+ * returned array belong to others. */
 static void describe_whole(cuplug__staged_call *s, uint32_t k) {
   const cuplug_tensor *x = &s->run->frame->tensors[k];
   cuplug__staged_array *p = begin(s, k);
@@ -128,7 +128,7 @@ static int loop_place(const cuplug_frame *f, uint32_t k) {
   return n_loops == 1 && x->dims[0].kind == CUPLUG_DIM_LOOP ? LEADING_LOOP : OTHER_LOOP;
 }
 
-/* What of array k stands in the way, or NULL. */
+/* The reason against splitting array k, or NULL. */
 static const char *obstacle_of(const cuplug__run *run, uint32_t k) {
   const cuplug_tensor *x = &run->frame->tensors[k];
   const int loop = loop_place(run->frame, k);
@@ -147,7 +147,7 @@ static int count_rows(const cuplug_frame *f, uint64_t *n_rows) {
   return *n_rows > 1;
 }
 
-/* Whether it has other elements for other rows. */
+/* Returns whether it has other elements for other rows. */
 static int varies(const cuplug_frame *f, const cuplug_tensor *x) {
   if (!x->strides) return 1;
   for (int32_t d = 0; d < f->loop_ndim; d++)

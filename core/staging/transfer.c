@@ -97,7 +97,7 @@ int cuplug__driver_copy(int to_host, void *host, void *device, uint64_t bytes, v
                to_host);
 }
 
-/* Pinned memory needs no buffers; few bytes are in one sooner than it is asked about. */
+/* Pinned memory needs no buffers; copying few bytes to one is faster than the query. */
 static int is_for_driver(const transfer *t) {
   return t->bytes >= CUPLUG__PIN_QUERY_BYTES && cuplug__view_is_contiguous(t->view) &&
          cuplug__is_pinned(t->view->data + t->first, t->bytes);
@@ -170,7 +170,7 @@ int cuplug__transfer(cuplug__channel *channel, int to_host, const cuplug__view *
 
 /* ---- The public copies ----------------------------------------------------------------------- */
 
-/* On a channel of its own, after what is on the caller's stream. */
+/* On its own channel, after the current work on the caller's stream. */
 static int copy_on_channel(cuplug__channel *channel, int to_host, void *host, void *memory,
                            uint64_t bytes, void *stream, cuplug__progress_tracker *tracker,
                            cuplug_error *error) {
@@ -181,8 +181,8 @@ static int copy_on_channel(cuplug__channel *channel, int to_host, void *host, vo
   return status || to_host ? status : cuplug__stream_synchronize(channel->stream, error);
 }
 
-/* Pinned memory needs no channel, nor do small copies to the device: the driver has buffers of its
- * own. */
+/* Pinned memory needs no channel, nor do small copies to the device: the driver has its own
+ * buffers. */
 static int is_direct(int to_host, const void *host, uint64_t bytes, void *stream) {
   int is_captured = 0;
   const int is_small = !to_host && bytes < CUPLUG__TEAM_BYTES;
@@ -190,7 +190,7 @@ static int is_direct(int to_host, const void *host, uint64_t bytes, void *stream
   return !cuplug__capture_query(stream, &is_captured) && !is_captured;
 }
 
-/* Of large copies that somebody watches: between two of them a report may come. */
+/* For large copies with a tracker: a report may come between two of them. */
 #define WATCHED_BYTES ((uint64_t)64 << 20)
 
 static int copy_at_once(int to_host, char *host, char *memory, uint64_t bytes, void *stream,

@@ -11,7 +11,7 @@
 /* For smaller ones, waking threads costs more than it gains. */
 #define CUPLUG__TEAM_BYTES ((uint64_t)512 << 10)
 
-/* From here on it pays to ask whether memory is pinned. */
+/* From this size on, it pays to query whether memory is pinned. */
 #define CUPLUG__PIN_QUERY_BYTES ((uint64_t)32 << 10)
 
 /* On the channel's stream, of the bytes of a view from `first` on. Returns when all have arrived on

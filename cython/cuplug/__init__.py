@@ -5,56 +5,56 @@
 
     y = gather(x, idx)  # NumPy, PyTorch, CuPy or cuplug arrays
 
-Operators are shared libraries found on a search path; `cuplug.plugins()` lists them and
-`help(gather)` says what one does.
+Operators are in shared libraries on a search path; `cuplug.plugins()` lists them and `help(gather)`
+describes one.
 
 Operators of plugins
     ops                  all operators on the search path: `from cuplug.ops import gather`
     find                 find an operator by its name
-    load                 take the plugin in one file
-    adopt                operators of a library that knows nothing of cuplug
+    load                 register the plugin in one file
+    adopt                operators of a library that was not written for cuplug
     plugins              list the libraries on the search path
     search_path          list the directories that are searched
-    prepare              do ahead what the first call of operators does
-    reload               load files anew that were replaced
-    last_call            what this thread's last call did
-    Operator             an operator; called as a function on arrays
-    Plugin               what `load` returns: its operators are attributes
+    prepare              do ahead of time the work of the first call of operators
+    reload               reload files that were replaced
+    last_call            describe this thread's last call
+    Operator             an operator, called like a function of arrays
+    Plugin               the result of `load`: its operators are attributes
     Handle               an object of a plugin that operators take: close it, or use it in `with`
 
 Operators and kernels from source
-    elementwise          an element-wise operator of an expression
-    reduction            a reduction of expressions
-    scan                 a scan of expressions: running sums and the like
-    operator             an operator of a kernel, a function or both
+    elementwise          an element-wise operator from an expression
+    reduction            a reduction from expressions
+    scan                 a scan from expressions: running sums and the like
+    operator             an operator from a kernel, a function or both
     fuse                 a Python function of arrays as one operator
-    Fused                what `fuse` returns
+    Fused                the result of `fuse`
     compile              compile CUDA C++
-    load_image           load kernels that were compiled elsewhere: PTX, cubin, fatbin
-    Module               what these two return: kernels by their names
+    load_image           load compiled kernels: PTX, cubin, fatbin
+    Module               the result of these two: kernels by name
     Kernel               a kernel to launch: `kernel[grid, block](...)`
     In, Out, InOut       NumPy arrays as arguments of a kernel
 
 Arrays
     Array                an array on the host or on a GPU
-    asarray, empty, from_pointer  make one
+    asarray, empty, from_pointer  create one
     empty_pinned         a NumPy array in pinned memory
-    empty_managed        an array that the host and a GPU see
+    empty_managed        an array that the host and a GPU can access
     Texture              an array for texture and surface functions of kernels
     array_api            the functions of the Python array API standard
     random               random numbers, the same on the CPU and on GPUs
 
 GPUs
-    Device               where an array is; in a `with` block, where host arrays run
+    Device               the device of an array; in a `with` block, that of host arrays' calls
     devices              list the GPUs
     is_available         whether there is a GPU that can be used
     synchronize          wait for all work on a GPU
-    Stream, stream       work beside other work, in a `with` block
+    Stream, stream       work concurrent with other work, in a `with` block
     Event                a point in a stream's work: wait for it, measure time
-    Graph                the work of a `with` block, launched again and again
-    memory_info          what cuplug holds of a GPU's memory
-    trim                 give memory back
-    progress             show how far long transfers are, in a `with` block
+    Graph                the work of a `with` block, launched many times
+    memory_info          the GPU memory that cuplug holds
+    trim                 release memory
+    progress             show the progress of long transfers, in a `with` block
 
 For authors of plugins, and C programs
     build                compile a plugin
@@ -63,28 +63,28 @@ For authors of plugins, and C programs
     get_cmake_path       the directory of cuplug-config.cmake
 
 Errors
-    Error                what the others derive from
+    Error                the base class of the others
     NotFoundError        there is no plugin or operator of that name
-    PluginError          a plugin is broken or is refused
+    PluginError          a plugin is broken or is rejected
     BuildError           a plugin cannot be built
-    CompileError         a compiler refused a source
-    CancelledError       an operator ended early, as somebody asked it to
+    CompileError         a compiler rejected a source
+    CancelledError       an operator ended early, because it was cancelled
     UnsupportedError     an operator does not support these arguments, or this device
     SignatureError       the text of a signature is ill-formed
     CudaError            the CUDA driver reported an error
 
 Shapes and dtypes without arrays
     ArraySpec            an array without elements: `operator.infer(ArraySpec("float32", (3, 4)))`
-    Inferred             what `Operator.infer` returns
+    Inferred             the result of `Operator.infer`
 
 Records
-    PluginFile           by `plugins`
-    Directory            by `search_path`
-    LastCall             by `last_call`
-    named_outputs        several outputs, as which they are pickled
-    PickledOperator      an operator that was unpickled where its plugin is missing
-    MemoryInfo           by `memory_info`
-    KernelAttributes     what a kernel takes on a GPU
+    PluginFile           of `plugins`
+    Directory            of `search_path`
+    LastCall             of `last_call`
+    named_outputs        several outputs, in their pickled form
+    PickledOperator      an operator that was unpickled without its plugin
+    MemoryInfo           of `memory_info`
+    KernelAttributes     the resources of a kernel on a GPU
 """
 
 import os as _os
@@ -103,8 +103,8 @@ _engine.PROVIDERS |= {
     **{library: f"cuplug.{library}" for library in ("dask", "jax", "torch", "xarray")},
 }
 
-# Module -> its public names. It is imported when one of them is first used. __init__.pyi says the
-# same to type checkers.
+# Module -> its public names. It is imported when one of them is first used. __init__.pyi repeats
+# them for type checkers.
 _MODULES = {
     "_engine.adoption.adopt": "adopt",
     "_engine.arguments.handle": "Handle",
@@ -164,8 +164,8 @@ def __getattr__(name: str) -> object:
         elsewhere = "functions of arrays are in cuplug.array_api, operators in cuplug.ops"
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {elsewhere}")
     if _HOMES[name] not in _WITHOUT_NUMPY:
-        # First, though others import it: called from their depth, its import crossed the end of a
-        # piece of CPython's stack some 800 times, and each time one was mapped and unmapped.
+        # Imported first. From deeper in the stack of other modules, its import crossed the end of a
+        # chunk of CPython's stack about 800 times, and each crossing mapped and unmapped one.
         import numpy  # noqa: F401
 
     module = __import__(f"{__name__}.{_HOMES[name]}", fromlist=[name])
@@ -179,5 +179,5 @@ def __dir__() -> list[str]:
 
 
 if _os.environ.get("CUPLUG_DEVICE"):
-    # It says what is wrong with the variable.
+    # The import reports an invalid value of the variable.
     from cuplug._engine.cuda import placement as _placement  # noqa: F401

@@ -4,7 +4,7 @@
 y = gather(x, index)  # x: dask.array; nothing is computed yet
 
 Function    an operator that takes dask arrays
-Plugins     brings plugin files to the workers of a cluster
+Plugins     transfers plugin files to the workers of a cluster
 """
 
 # Names without an underscore would hide operators.
@@ -21,12 +21,18 @@ __all__ = ["Block", "Function", "Item", "Plugins", "hand_on"]  # noqa: F822  (Pl
 
 
 class Function(_OperatorFunction):
-    """An operator that takes dask arrays, and then gives dask arrays.
+    """An operator that takes and returns dask arrays.
 
     Parameters
     ----------
     operator : Operator
         `cuplug.dask.gather` is `Function(cuplug.find("gather"))`.
+
+    Examples
+    --------
+    >>> gather = cuplug.dask.Function(cuplug.find("gather"))
+    >>> gather(dask.array.arange(4), numpy.array([3, 0])).compute()
+    array([3, 0])
     """
 
     def _take(self, operator: _Operator) -> None:
@@ -34,15 +40,15 @@ class Function(_OperatorFunction):
         self.__signature__ = operator.__signature__
 
     def __call__(self, *args: _Any, **keywords: _Any) -> _Any:
-        """Call the operator; it is computed at once where no argument is a dask array."""
-        return self.operator(*args, **keywords)  # which hands dask arrays on to `hand_on`
+        """Call the operator; the result is computed at once if no argument is a dask array."""
+        return self.operator(*args, **keywords)  # which delegates dask arrays to `hand_on`
 
     def __repr__(self) -> str:
         return f"cuplug.dask.Function({self.operator!r})"
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "Plugins":  # of a cluster, which needs the package distributed
+    if name == "Plugins":  # for clusters; requires the package distributed
         from cuplug._integration.frameworks.dask_plugins import Plugins
 
         return Plugins

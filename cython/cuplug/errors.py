@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of cuplug, and which one each status of the core becomes."""
+"""The exceptions of cuplug, and the exception for each status of the core."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = [
 
 @public
 class Error(Exception):
-    """What all exceptions of cuplug's own derive from, beside the standard class of their kind.
+    """The base class of cuplug's exceptions, which also derive from a standard class.
 
-    Arguments that are refused raise ValueError, TypeError, IndexError or MemoryError.
+    Rejected arguments raise ValueError, TypeError, IndexError or MemoryError.
     """
 
 
@@ -41,7 +41,7 @@ class CudaError(Error, RuntimeError):
 
 @public
 class PluginError(Error, RuntimeError):
-    """A plugin is broken, incompatible or was refused."""
+    """A plugin is broken, incompatible or rejected."""
 
 
 @public
@@ -51,7 +51,7 @@ class NotFoundError(Error, LookupError):
 
 @public
 class CompileError(Error, RuntimeError):
-    """A compiler refused a source, or there is none; `log` is all that it said."""
+    """A compiler rejected a source, or is missing; `log` is its complete output."""
 
     log: str
 
@@ -65,7 +65,7 @@ class CompileError(Error, RuntimeError):
 
 @public
 class CancelledError(Error, RuntimeError):
-    """An operator ended before it was done, as somebody asked it to."""
+    """An operator ended early, because it was cancelled."""
 
 
 @public
@@ -75,16 +75,16 @@ class UnsupportedError(Error, NotImplementedError):
 
 @public
 class SignatureError(Error, ValueError):
-    """The text of a signature is ill-formed; the message marks the place with a caret.
+    """The text of a signature is ill-formed; the message marks the position with a caret.
 
     Attributes
     ----------
     message : str
         The first line of the message.
     position : int
-        The byte offset of the place in `text`.
+        The byte offset of the error in `text`.
     text : str
-        The signature as it was written.
+        The text of the signature.
     """
 
     def __init__(self, message: str, position: int = 0, text: str = "") -> None:
@@ -106,11 +106,11 @@ def _caret(text: str, position: int) -> str:
 
 
 class OperatorAttributeError(NotFoundError, AttributeError):
-    """`cuplug.ops.name` where there is no such operator."""
+    """Raised by `cuplug.ops.name` if there is no such operator."""
 
 
 class OperatorImportError(NotFoundError, ImportError):
-    """`from cuplug.ops import name` where there is no such operator."""
+    """Raised by `from cuplug.ops import name` if there is no such operator."""
 
 
 class OperatorMissingError(NotFoundError, PluginError):

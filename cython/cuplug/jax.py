@@ -25,9 +25,9 @@ def __dir__() -> list[str]:
 
 
 def hand_on(operator: _Any, args: tuple[_Any, ...], keywords: dict[str, _Any]) -> _Any:
-    """Return what a call of an operator gives that was met while JAX traces a program.
+    """Return the result of a call of an operator in a program that JAX traces.
 
-    NotImplemented where no argument is a tracer: some may only look like one.
+    NotImplemented if no argument is a tracer: some objects only look like one.
     """
     given = [*args, *keywords.values()]
     items = [

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plugins in Python packages, built and packed by setuptools.
 
-In pyproject.toml, where setuptools and cuplug are among what the build requires:
+In pyproject.toml, with setuptools and cuplug in the build requirements:
 
     [tool.cuplug]
     package = "my_operators"
 
-or in setup.py: `setup(ext_modules=[Plugin("my_operators.twice", ["twice.cu"])])`. The libraries lie
-in the package, and the wheel fits all Pythons of its platform unless there are other extensions.
+or in setup.py: `setup(ext_modules=[Plugin("my_operators.twice", ["twice.cu"])])`. The libraries are
+installed in the package, and the wheel fits all Pythons of its platform unless there are other
+extensions.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ USUAL_PLUGINS = ("plugins/*",)
 
 
 def finalize(distribution: Distribution) -> None:
-    """Add what pyproject.toml says, and the build step; setuptools calls it for each package."""
+    """Add the settings of pyproject.toml and the build step, for each package."""
     found = [*(distribution.ext_modules or ()), *_configured("pyproject.toml")]
     if not any(isinstance(extension, Plugin) for extension in found):
         return
-    # Others' packages pass here too, maybe with a setuptools that does not know these commands.
+    # Other packages' builds also reach this line, maybe with a setuptools without these commands.
     if int(__version__.partition(".")[0]) < OLDEST_SETUPTOOLS:
         raise OptionError(
             f"setuptools: got {__version__}, expected {OLDEST_SETUPTOOLS} or newer: "

@@ -52,14 +52,14 @@ Pins = dict[str, st.SearchStrategy[Any]]
 Maker = Callable[[Names], Any]
 MOST_USUAL = 6
 MAX_BYTES = 1 << 24  # of all arrays of a call
-MAX_FAILURES = 10  # of the solver, one after the other
+MAX_FAILURES = 10  # of the solver, consecutive
 UNLIMITED = (-math.inf, math.inf)
 SMALL = st.integers(1, MOST_USUAL)
 WITH_EMPTY = st.integers(0, MOST_USUAL)
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of a dtype name, those of ml_dtypes included."""
+    """Return the NumPy dtype of a dtype name, including names of ml_dtypes."""
     return numpy_dtypes.numpy_dtype(name)
 
 
@@ -75,16 +75,16 @@ def arguments(
     Parameters
     ----------
     operator : Operator or str
-        An operator, or the text of one signature. Of an operator with overloads, any.
+        An operator, or the text of one signature. If it has overloads, any of them is drawn.
     sizes : strategy of int
         Sizes of dimensions to start from: conditions of the signature can require others.
     all_bits : bool
-        Integers of the whole range, infinities and NaNs, scalars a little below zero and beyond
-        all sizes; else integers in 0 <= i < the smallest size (so that they can be indices), and
-        finite numbers.
+        If True, integers of the whole range, infinities and NaNs, scalars a little below zero and
+        beyond all sizes; otherwise integers in 0 <= i < the smallest size (so that they can be
+        indices), and finite numbers.
     pinned : dict, optional
         Values, or strategies of them, of scalars, strings and dimensions, by name: they are always
-        given. None leaves an optional array out.
+        given. None omits an optional array.
     made : dict, optional
         Functions that return a parameter's value, or a strategy of values, by name: indices,
         addresses, handles. A function receives a dict: the sizes and scalars of the call by name,
@@ -94,8 +94,14 @@ def arguments(
     -------
     strategy of dict
         Name -> NumPy array, scalar or string: to be called as `operator(**arguments)`. Parameters
-        with a default are left out now and then. If no values satisfy the conditions of the
-        signature, ValueError names the conditions when an example is drawn.
+        with a default are sometimes omitted. If no values satisfy the conditions of the signature,
+        ValueError names the conditions when an example is drawn.
+
+    Examples
+    --------
+    >>> @hypothesis.given(cuplug.testing.arguments(cuplug.ops.relu))
+    ... def test_relu(arguments):
+    ...     assert (cuplug.ops.relu(**arguments) >= 0).all()
     """
     texts = (operator,) if isinstance(operator, str) else operator.signatures
     signatures = [parse(text) for text in texts]
@@ -130,14 +136,14 @@ def arguments(
 
 
 class _Drawing(NamedTuple):
-    """What the arguments of one signature are drawn from."""
+    """The state from which the arguments of one signature are drawn."""
 
     signature: Signature
     sizes: Sizes
     all_bits: bool
     pins: Pins
     made: Mapping[str, Maker]
-    failures: list[Unsolved]  # since values were found last
+    failures: list[Unsolved]  # since values were last found
 
 
 @st.composite
@@ -175,7 +181,7 @@ def _is_unmade(of: _Drawing, x: Parameter) -> bool:
 
 
 def _numbers(values: Iterable[Any]) -> set[int]:
-    """Return the sizes among what names stand for."""
+    """Return the sizes among the values of names."""
     parts = [x if isinstance(x, tuple) else (x,) for x in values]
     return {x for part in parts for x in part if type(x) is int}
 
@@ -184,7 +190,7 @@ def _size_wishes(draw: Draw, of: _Drawing, names: Names) -> Names:
     """Draw dimensions and groups of them, and the loop dimensions, which are added to `names`."""
     described = (*of.signature.parameters, *of.signature.outputs)
     groups = {value for x in described for kind, value in x.dims if kind == "variadic"}
-    lists = {x.name for x in of.signature.parameters}  # *shape stands for the items of one
+    lists = {x.name for x in of.signature.parameters}  # *shape represents the items of one
     wishes: Names = {}
     for number, name in enumerate(of.signature.dim_names):
         if name not in names and name not in lists:
@@ -202,7 +208,7 @@ def _add_wish(
     sizes: list[int],
     into: tuple[Names, Names, dict[str, Limits]],
 ) -> None:
-    """Draw a value for what is not an array; for a list of arrays, how many."""
+    """Draw a value for a parameter that is not an array; for a list of arrays, their number."""
     names, wishes, limits = into
     if x.kind == "arrays":
         wishes[x.name] = (x,) * draw(st.integers(1, 3))
@@ -280,7 +286,7 @@ def _argument(
 
 
 def _own_sizes(draw: Draw, of: _Drawing, names: Names) -> Names:
-    """Return other sizes for the names that each item of a list has its own of."""
+    """Return other sizes for the names whose value differs between items of a list."""
     own = [of.signature.dim_names[k] for k in of.signature.each_names]
     drawn: Names = {name: draw(of.sizes) for name in own if isinstance(names[name], int)}
     groups = [name for name in own if name not in drawn]
@@ -303,14 +309,14 @@ def _loop(draw: Draw, x: Parameter, loop: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _broadcastable(draw: Draw, loop: tuple[int, ...]) -> tuple[int, ...]:
-    """Make some sizes 1, now and then."""
+    """Make some sizes 1, sometimes."""
     if not draw(st.sampled_from((False, False, True))):
         return loop
     return tuple(1 if draw(st.booleans()) else size for size in loop)
 
 
 def _allowed(signature: Signature, x: Parameter, dtypes: list[str], names: Names) -> Limits:
-    """Return the range that `where` leaves to a scalar."""
+    """Return the range that `where` allows for a scalar."""
     if x.kind != "scalar":
         return UNLIMITED
     step = 1 if DTYPES[dtypes[x.type_variable]].scalar is int else 0
@@ -324,7 +330,7 @@ def _values(
     all_bits: bool,
     allowed: Limits,
 ) -> st.SearchStrategy[Any]:
-    """Return a strategy for what is no array."""
+    """Return a strategy for a parameter that is not an array."""
     if x.kind == "choice":
         return st.sampled_from(x.choices)
     if x.kind == "dtype":
@@ -353,7 +359,7 @@ def _scalars(dtype: Dtype, sizes: list[int], all_bits: bool) -> st.SearchStrateg
 
 
 def _scalars_between(dtype: Dtype, low: float, high: float) -> st.SearchStrategy[Any]:
-    """Return numbers of a range, its ends now and then; of an open one those near its end."""
+    """Return numbers of a range, sometimes its ends; of an open range, numbers near its end."""
     if math.isinf(low):
         low = max(high - MOST_USUAL, 0 if dtype.kind == "uint" else -math.inf)
     if math.isinf(high):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All operators as those of PyTorch: `from cuplug.torch import gather`.
+"""All operators as PyTorch operators: `from cuplug.torch import gather`.
 
-y = gather(x, index)  # torch.ops.cuplug.gather: recorded, traced or run as PyTorch's own are
+y = gather(x, index)  # torch.ops.cuplug.gather: recorded, traced and run like PyTorch's operators
 
-Function    any operator as a function of PyTorch
+Function    any operator as a PyTorch function
 """
 
 # Names without an underscore would hide operators.
@@ -21,7 +21,7 @@ __all__ = ["Function", "hand_on"]
 
 
 class Function(_OperatorFunction):
-    """An operator as a function of PyTorch.
+    """An operator as a PyTorch function.
 
     Parameters
     ----------
@@ -32,7 +32,13 @@ class Function(_OperatorFunction):
     ----------
     operator : Operator
     packet : OpOverloadPacket
-        What it is in PyTorch: `torch.ops.cuplug.gather`.
+        The PyTorch operator: `torch.ops.cuplug.gather`.
+
+    Examples
+    --------
+    >>> gather = cuplug.torch.Function(cuplug.find("gather"))
+    >>> gather(torch.tensor([1.0, 2.0]), torch.tensor([1, 0]))
+    tensor([2., 1.])
     """
 
     def _take(self, operator: _Operator) -> None:
@@ -43,7 +49,7 @@ class Function(_OperatorFunction):
         self.__signature__ = _to_inspect(operator.signatures, is_own=False)
 
     def __call__(self, *args: _Any, **keywords: _Any) -> _Any:
-        """Call the operator on tensors; several outputs are a tuple."""
+        """Call the operator on tensors;several outputs are returned as a tuple."""
         return self._call(*args, **keywords)
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators as functions of tvm-ffi, for programs that call these."""
+"""Operators as tvm-ffi functions, for programs that call these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["function"]
 
 @public
 def function(operator: Operator, name: str | None = None, *, n_outputs: int = 0) -> Any:
-    """Make a function of tvm-ffi that calls an operator.
+    """Make a tvm-ffi function that calls an operator.
 
     It takes the operator's arguments by position, and returns new tensors. On a GPU it runs on the
     current stream of tvm-ffi.
@@ -28,7 +28,7 @@ def function(operator: Operator, name: str | None = None, *, n_outputs: int = 0)
         Registers the function globally, so that code in any language finds it by this name.
     n_outputs : int, optional
         How many of the last arguments are tensors for the outputs: all of the operator's, and the
-        function returns None; or 0, which is the default.
+        function returns None; or 0, the default.
 
     Returns
     -------
@@ -37,9 +37,9 @@ def function(operator: Operator, name: str | None = None, *, n_outputs: int = 0)
     Raises
     ------
     TypeError
-        The operator has handles.
+        If the operator has handles.
     ValueError
-        The operator does not have `n_outputs` outputs.
+        If the operator does not have `n_outputs` outputs.
 
     Examples
     --------

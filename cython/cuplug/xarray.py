@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise operators on arrays and data sets of xarray: `cuplug.ops` hands them on to here."""
+"""Element-wise operators on xarray's arrays and data sets, delegated by `cuplug.ops`."""
 
 from cuplug._integration.frameworks.xarray_call import call_on_labelled as hand_on
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The structures and numbers of the plugin ABI; docs/abi.md says the same, byte by byte. Part of
+/* The structures and numbers of the plugin ABI; docs/abi.md describes them byte by byte. Part of
  * <cuplug/plugin.h>. */
 #ifndef CUPLUG_ABI_H
 #define CUPLUG_ABI_H
@@ -64,10 +64,10 @@ typedef struct cuplug_dtype {
   uint16_t lanes;
 } cuplug_dtype;
 
-/** X(name, NAME, DLPack type code, bits, lanes, minor): every dtype, in the one list of them. Names
- * are those of the Python Array API, ml_dtypes and PyTorch; `minor` is the ABI version 2.minor that
- * added it. Two lanes are packed in one byte, the first in its low bits. New dtypes are added at
- * the end, with a new CUPLUG_ABI_MINOR. */
+/** X(name, NAME, DLPack type code, bits, lanes, minor): all dtypes, in this list only. Names follow
+ * the Python Array API, ml_dtypes and PyTorch; `minor` is the ABI version 2.minor that added the
+ * dtype. Two lanes are packed in one byte, the first in its low bits. New dtypes are added at the
+ * end, with a new CUPLUG_ABI_MINOR. */
 #define CUPLUG_DTYPE_LIST(X)                         \
   X(bool, BOOL, 6, 8, 1, 0)                          \
   X(int8, INT8, 0, 8, 1, 0)                          \
@@ -112,10 +112,10 @@ enum cuplug__dtype_place {
 };
 
 /** An array, laid out as DLPack's DLTensor. In a call: `data` is aligned as C aligns elements, no
- * more; `byte_offset` is 0; `strides` (in elements) is NULL, meaning C-contiguous, unless the row
- * has CUPLUG_TAKES_STRIDES, when it is never NULL, or CUPLUG_CUDA_TAKES_STRIDES; an optional array
- * or output that was left out has `ndim` -1 and `data` NULL. Outputs share memory with no other
- * array. */
+ * more; `byte_offset` is 0; `strides` (in elements) is NULL, meaning C-contiguous, unless the
+ * overload has CUPLUG_TAKES_STRIDES, when it is never NULL, or CUPLUG_CUDA_TAKES_STRIDES; an
+ * omitted optional array or output has `ndim` -1 and `data` NULL. Outputs share memory with no
+ * other array. */
 typedef struct cuplug_tensor {
   void *data;
   cuplug_device device;
@@ -134,7 +134,7 @@ typedef struct cuplug_items {
   int64_t n;
 } cuplug_items;
 
-/** A scalar or a list: what is declared says which member holds it. */
+/** A scalar or a list: the declaration decides which member holds it. */
 typedef union cuplug_scalar {
   double f;           /* floating dtypes, rounded to nothing narrower than float64 */
   int64_t i;          /* bool and signed integers; a choice ("a" | "b"): its number, from 0 */
@@ -164,15 +164,15 @@ typedef struct cuplug_grid {
 #define CUPLUG_COOPERATIVE 1u /* its blocks may wait for each other */
 #define CUPLUG_OVERLAPPING 2u /* may begin while the kernel ahead runs: programmatic launch */
 
-/** Items `begin` to `end` - 1 of a parallel loop. Returns CUPLUG_OK, or what cuplug_fail returned:
- * ranges that have not begun are then left out. */
+/** Items `begin` to `end` - 1 of a parallel loop. Returns CUPLUG_OK, or the result of cuplug_fail:
+ * ranges that have not begun are then skipped. */
 typedef int cuplug_body(void *context, int64_t begin, int64_t end);
 
-/** What the host does for an entry. One table for the whole process; it grows at its end, so
- * CUPLUG_HAS_FIELD(call->services, field) tests for what is newer than ABI 2.0. <cuplug/entry.h>
- * has a function for each, and says what it does. */
+/** The services of the host for an entry. The process has one table; it grows at its end, so
+ * CUPLUG_HAS_FIELD(call->services, field) tests for fields newer than ABI 2.0. <cuplug/entry.h> has
+ * and documents a function for each. */
 typedef struct cuplug_services {
-  uint32_t struct_bytes; /* what the host filled */
+  uint32_t struct_bytes; /* the bytes that the host set */
   uint32_t reserved;
   int (*fail)(const cuplug_call *call, int status, int cuda_code, const char *text);
   void *(*workspace)(const cuplug_call *call, uint64_t bytes);
@@ -190,7 +190,7 @@ typedef struct cuplug_services {
 
 /** One call of an entry. Everything is borrowed until the entry returns. */
 struct cuplug_call {
-  uint32_t struct_bytes; /* what the host filled: CUPLUG_HAS_FIELD tests against it */
+  uint32_t struct_bytes; /* the bytes that the host set: CUPLUG_HAS_FIELD tests against it */
   uint32_t abi_version;  /* the host's CUPLUG_ABI_VERSION */
   cuplug_device device;  /* where to run; for CUDA it is the current device */
   void *stream;          /* CUstream or cudaStream_t to launch on, never NULL; NULL on the host */
@@ -203,8 +203,8 @@ struct cuplug_call {
   cuplug_fault *fault; /* for kernels; NULL on the host */
   const cuplug_services *services;
   void *run;              /* the host's own */
-  uint32_t max_threads;   /* of an entry on the host; 0: as many as it likes. 1 in a forked child */
-  uint32_t n_inputs;      /* tensors that are no outputs: `outputs` is `tensors` + n_inputs */
+  uint32_t max_threads;   /* of an entry on the host; 0: no limit. 1 in a forked child */
+  uint32_t n_inputs;      /* tensors that are not outputs: `outputs` is `tensors` + n_inputs */
   uint64_t supplied_mask; /* bit k: the caller supplied the memory of output k */
   void *state;            /* what CUPLUG_STATE made for this device; NULL without */
   void *context;          /* of an operator that was made in memory; NULL for a plugin's */
@@ -222,8 +222,7 @@ typedef int cuplug_entry(const cuplug_call *call);
 /* ---- Notes ---------------------------------------------------------------------------------- */
 
 /** A note: ELF's header of a note, the owner "cuplug", and text: zero-terminated strings
- * "key=value", one behind the other. Readers skip keys that they do not know; one that begins with
- * "!" must be known. */
+ * "key=value", consecutive. Readers skip unknown keys; a key that begins with "!" must be known. */
 #define CUPLUG_NOTE_OWNER "cuplug\0"
 #define CUPLUG_NOTE_PLUGIN 0x70756332u   /* "2cup" in memory */
 #define CUPLUG_NOTE_OPERATOR 0x6f756332u /* "2cuo" */

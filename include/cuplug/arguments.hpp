@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What entries in C++ are given for the names of a signature. Part of <cuplug/plugin.hpp>.
+/* The C++ types of the names of a signature in entries. Part of <cuplug/plugin.hpp>.
  *
  *     x: T[n]           array<const T>    inout x: T[n], outputs   array<T>
  *     host x: T[n]      host_array<const T>   inout host x: T[n]   host_array<T>
@@ -11,14 +11,14 @@
  *     n, *rows          int64_t, sizes, of arrays that are in no list
  *     plan: handle[plan]   handle
  *
- * All of them are small and passed by value. An array knows its address and its size, so that loops
- * over it need no local copies of them. */
+ * All are small and passed by value. An array contains its address and its size, so that loops over
+ * it need no local copies of them. */
 #ifndef CUPLUG_ARGUMENTS_HPP
 #define CUPLUG_ARGUMENTS_HPP
 
 #include <cuplug/signature.hpp>
 
-struct __half; /* <cuda_fp16.h>, <cuda_bf16.h>, <cuda_fp8.h>: who uses them includes them */
+struct __half; /* users include <cuda_fp16.h>, <cuda_bf16.h>, <cuda_fp8.h> */
 struct __nv_bfloat16;
 struct __nv_fp8_e4m3;
 struct __nv_fp8_e5m2;
@@ -96,14 +96,14 @@ template <> struct elements<void> {
 };
 template <> struct elements<const void> : elements<void> {};
 
-/** An array; T is void where the entry does not name its dtype. It is its address, too: x[i], and
- * an argument of kernels. One that was left out is false, and its size is 0. */
+/** An array; T is void if the entry does not name its dtype. It converts to its address: x[i], and
+ * an argument of kernels. An omitted one is false, and its size is 0. */
 template <class T> class array : public elements<T> {
 public:
   array(const cuplug_call *call, const cuplug_tensor *tensor)
       : data_(static_cast<T *>(tensor->data)), size_(cuplug_n_elements(tensor)), tensor_(tensor),
         tensors_(call->tensors) {}
-  /* An item of a list: `tensors` is nullptr where it is not among the call's tensors. */
+  /* An item of a list: `tensors` is nullptr if it is not among the call's tensors. */
   array(const cuplug_tensor *tensors, const cuplug_tensor *tensor)
       : data_(static_cast<T *>(tensor->data)), size_(cuplug_n_elements(tensor)), tensor_(tensor),
         tensors_(tensors) {}
@@ -118,7 +118,7 @@ public:
   int ndim() const { return tensor_->ndim; }
   const int64_t *shape() const { return tensor_->shape; }
   int64_t shape(int k) const { return tensor_->shape[k < 0 ? tensor_->ndim + k : k]; }
-  /** In elements; other than those of C order where the signature has CUPLUG_TAKES_STRIDES. */
+  /** In elements; not in C order if the signature has CUPLUG_TAKES_STRIDES. */
   int64_t stride(int k) const {
     const int at = k < 0 ? tensor_->ndim + k : k;
     if (tensor_->strides) return tensor_->strides[at];
@@ -126,7 +126,7 @@ public:
     for (int d = tensor_->ndim - 1; d > at; d--) stride *= tensor_->shape[d];
     return stride;
   }
-  /** Whether its elements follow each other in C order, as they do where `strides` is NULL. */
+  /** True if its elements are contiguous in C order, as for `strides` NULL. */
   bool is_contiguous() const {
     int64_t expected = 1;
     if (!tensor_->strides || !size_) return true;
@@ -150,7 +150,7 @@ protected:
   const cuplug_tensor *tensor_, *tensors_;
 };
 
-/** An array in the memory of the host, which kernels cannot read: it is no argument of a launch. */
+/** An array in host memory, which kernels cannot read: it cannot be passed to a launch. */
 template <class T> class host_array : public array<T> {
 public:
   explicit host_array(const array<T> &x) : array<T>(x) {}
@@ -158,8 +158,8 @@ public:
   template <class Index> auto &operator[](Index k) const { return this->data_[k]; }
 };
 
-/** An output with dimensions `?`: it has no memory until the entry knows its sizes. Rank is -1
- * where it has groups of dimensions. */
+/** An output with dimensions `?`: it has no memory until the entry sets its sizes. Rank is -1 if it
+ * has groups of dimensions. */
 template <class T, int rank> class output : public array<T> {
 public:
   output(const cuplug_call *call, const cuplug_tensor *tensor)
@@ -250,7 +250,7 @@ private:
   bool is_there_;
 };
 
-/** What an entry gave to call.set_handle: converts to a pointer of its type. */
+/** The value that an entry passed to call.set_handle: converts to a pointer of its type. */
 class handle {
 public:
   explicit handle(void *pointer) : pointer_(pointer) {}
@@ -262,7 +262,7 @@ private:
 };
 
 /** One of several strings, as its number: `mode == CUPLUG_CHOICE(mode, "wrap")`, and in a switch
- * `case CUPLUG_CHOICE(mode, "wrap"):`. Name: that of the parameter. */
+ * `case CUPLUG_CHOICE(mode, "wrap"):`. Name: the parameter's name. */
 template <class Name> class choice {
 public:
   explicit choice(int64_t number) : number_((int)number) {}
@@ -291,7 +291,7 @@ template <int k, class... T> struct nth { using type = void; };
 template <class First, class... T> struct nth<0, First, T...> { using type = First; };
 template <int k, class First, class... T> struct nth<k, First, T...> : nth<k - 1, T...> {};
 
-/* The dtype of what a name stands for: one of its own, or that of a type variable of the entry. */
+/* The dtype of a name: its own, or that of a type variable of the entry. */
 template <class Name, class... Types> constexpr auto dtype_of_name() {
   constexpr int k = number_in_list(Name::type_names(), Name::text(), Name::found.type);
   if constexpr (k >= 0)
@@ -307,7 +307,7 @@ template <class Name, class Value> auto as_maybe(const cuplug_call *call, Value 
     return value;
 }
 
-struct unknown {}; /* of what a static_assert has refused */
+struct unknown {}; /* the result after a failed static_assert */
 
 template <class Name, class Dtype> auto get_array(const cuplug_call *call) {
   constexpr item found = Name::found;
@@ -362,7 +362,7 @@ template <class Name> auto get_sizes(const cuplug_call *call) {
     return tensor.shape[found.first < 0 ? tensor.ndim + found.first : found.first];
 }
 
-/* The argument that a name of the signature stands for. */
+/* The argument for a name of the signature. */
 template <class Name, class... Types> auto get(const cuplug_call *call) {
   using Dtype = decltype(dtype_of_name<Name, Types...>());
   constexpr kind what = Name::found.what;

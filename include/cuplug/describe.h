@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host API of what operators, their rows and signatures say, of the search path, and of the
- * files on it. Part of <cuplug/host.h>, which includes it. All functions are [thread-safe]
- * [no-cuda]. Strings live as long as what was asked. */
+/* The host API that describes operators, their overloads and signatures, the search path, and its
+ * files. Part of <cuplug/host.h>, which includes it. All functions are [thread-safe] [no-cuda].
+ * Strings live as long as the object that they describe. */
 #ifndef CUPLUG_DESCRIBE_H
 #define CUPLUG_DESCRIBE_H
 
@@ -34,13 +34,13 @@ CUPLUG_API const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint
 
 /** The text of its signature, which begins with the operator's name. */
 CUPLUG_API const char *cuplug_row_signature(const cuplug_row *row);
-/** One line; "" where the plugin says nothing. */
+/** One line; "" if the plugin has none. */
 CUPLUG_API const char *cuplug_row_doc(const cuplug_row *row);
 /** The exported function for a DLPack device type, CUPLUG_CPU or CUPLUG_CUDA, or one that this core
- * does not call; NULL where it has none. */
+ * does not call; NULL if there is none. */
 CUPLUG_API const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type);
-/** What it says of a key, such as "gradient": its value, "" for one without a value, NULL where it
- * says nothing. docs/abi.md lists the keys. */
+/** The value of a key, such as "gradient": "" for a key without a value, NULL if the key is absent.
+ * docs/abi.md lists the keys. */
 CUPLUG_API const char *cuplug_row_property(const cuplug_row *row, const char *key);
 /** The k-th of the fields of its note, "key=value" or "key"; NULL past the last. */
 CUPLUG_API const char *cuplug_row_field(const cuplug_row *row, uint32_t k);
@@ -61,7 +61,7 @@ CUPLUG_API uint32_t cuplug_row_flags(const cuplug_row *row); /* CUPLUG_ROW_TAKES
 /** A parsed signature. */
 typedef struct cuplug_signature cuplug_signature;
 
-/** That of row k of an operator; NULL past the last. */
+/** The same for overload k of an operator; NULL past the last. */
 CUPLUG_API const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k);
 
 /** As the plugin has it. */
@@ -88,8 +88,8 @@ CUPLUG_API const char *cuplug_parameter_name(const cuplug_signature *signature, 
 CUPLUG_API int32_t cuplug_parameter_kind(const cuplug_signature *signature, uint32_t i);
 /** Bit k: the k-th dtype of CUPLUG_DTYPE_LIST is allowed. 0 for strings, choices and handles. */
 CUPLUG_API uint64_t cuplug_parameter_dtypes(const cuplug_signature *signature, uint32_t i);
-/** How many dimensions stand in its brackets; "...", and "*n", each any number of them, count as 1.
- */
+/** The number of dimensions in its brackets; "...", and "*n", each any number of them, count as
+ * 1. */
 CUPLUG_API uint32_t cuplug_parameter_n_dims(const cuplug_signature *signature, uint32_t i);
 /** 1 when the call changes it in place: an `inout` array or list of arrays; else 0. */
 CUPLUG_API int32_t cuplug_parameter_is_inout(const cuplug_signature *signature, uint32_t i);
@@ -113,8 +113,8 @@ typedef enum cuplug_origin {
   CUPLUG_ORIGIN_USER,         /* $XDG_DATA_HOME/cuplug/plugins or ~/.local/share/cuplug/plugins */
   CUPLUG_ORIGIN_SYSTEM,       /* /usr/local/lib/cuplug, /usr/lib/cuplug */
   CUPLUG_ORIGIN_ADDED,        /* cuplug_add_directory */
-  CUPLUG_ORIGIN_STOCK,        /* the folder `cuplug` beside libcuplug.so */
-  CUPLUG_ORIGIN_LOADED        /* a file given to cuplug_load */
+  CUPLUG_ORIGIN_STOCK,        /* the folder `cuplug` next to libcuplug.so */
+  CUPLUG_ORIGIN_LOADED        /* a file passed to cuplug_load */
 } cuplug_origin;
 
 typedef enum cuplug_state {
@@ -131,9 +131,9 @@ typedef enum cuplug_state {
  * each path. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_add_directory(const char *path, cuplug_error *error);
 
-/** Whether a file may be used by the rules for plugins: a regular file that nobody else may write,
- * on the allow-list where there is one. ERROR_PLUGIN: the reason; ERROR_NOT_FOUND: no such file.
- * Messages do not name the file. [thread-safe] [no-cuda] */
+/** Checks a file by the rules for plugins: a regular file that no other user may write, on the
+ * allow-list if there is one. ERROR_PLUGIN: the reason; ERROR_NOT_FOUND: no such file. Messages do
+ * not name the file. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_check_trust(const char *path, cuplug_error *error);
 
 /* ---- Listings ------------------------------------------------------------------------------ */
@@ -141,26 +141,26 @@ CUPLUG_API int cuplug_check_trust(const char *path, cuplug_error *error);
 typedef struct cuplug_listing cuplug_listing;
 /** A place on the search path. */
 typedef struct cuplug_directory cuplug_directory;
-/** A file `lib*.so` in one of those directories, with what its table says. */
+/** A file `lib*.so` in one of those directories, with the contents of its table. */
 typedef struct cuplug_file cuplug_file;
 
-/** Takes a snapshot of the search path and, with `with_files`, of every candidate in it; to be
- * given to cuplug_free_listing. Runs no plugin code. One bad file never fails the listing.
+/** Takes a snapshot of the search path and, with `with_files`, of every candidate in it; free it
+ * with cuplug_free_listing. Runs no plugin code. One bad file never fails the listing.
  * [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_list(int with_files, cuplug_listing **listing, cuplug_error *error);
 /** NULL is taken. [thread-safe], once nobody uses it any more; [no-cuda] */
 CUPLUG_API void cuplug_free_listing(cuplug_listing *listing);
 
-/** Reads the table of one file with all checks, without running it. `file` is to be given to
- * cuplug_free_file, also after an error, when it says what could be read. [thread-safe] [no-cuda]
- */
+/** Reads the table of one file with all checks, without running it. Free `file` with
+ * cuplug_free_file, also after an error, when it contains all that could be read. [thread-safe]
+ * [no-cuda] */
 CUPLUG_API int cuplug_inspect(const char *path, cuplug_file **file, cuplug_error *error);
 /** Of cuplug_inspect, not of a listing; NULL is taken. [thread-safe], once nobody uses it any more;
  * [no-cuda] */
 CUPLUG_API void cuplug_free_file(cuplug_file *file);
 
-/* The functions below tell what stands in a snapshot. What they return lives as long as that.
- * [thread-safe] [no-cuda] */
+/* The functions below read a snapshot. Their results live as long as the snapshot. [thread-safe]
+ * [no-cuda] */
 
 /** Directories and files in search order: of files with one name, the first is used. Numbers count
  * from 0; NULL past the last. */
@@ -183,7 +183,7 @@ CUPLUG_API int32_t cuplug_file_state(const cuplug_file *file);
 CUPLUG_API const char *cuplug_file_reason(const cuplug_file *file);
 /** 1 when its code is in the process. */
 CUPLUG_API int cuplug_file_is_loaded(const cuplug_file *file);
-/** What the table says of the plugin; "" and 0 where it could not be read. */
+/** The description of the plugin in its table; "" and 0 if it could not be read. */
 CUPLUG_API const char *cuplug_file_name(const cuplug_file *file);
 CUPLUG_API const char *cuplug_file_version(const cuplug_file *file);
 CUPLUG_API const char *cuplug_file_architectures(const cuplug_file *file); /* "750,900" */

@@ -28,7 +28,7 @@
   }
 
 /** An entry of such an operator, before its body in braces: CUPLUG_HOST_ENTRY(operator, (T), x, n).
- * Without type variables the parentheses are left out. In the body, `call` is the cuplug::call. */
+ * Omit the parentheses if there are no type variables. In the body, `call` is the cuplug::call. */
 #define CUPLUG_HOST_ENTRY(...) CUPLUG__NAMED_ENTRY(_host, __VA_ARGS__)
 #define CUPLUG_CUDA_ENTRY(...) CUPLUG__NAMED_ENTRY(_cuda, __VA_ARGS__)
 
@@ -45,7 +45,8 @@
 #define CUPLUG__TYPES_1(entry, signature, types, ...) \
   CUPLUG__DEFINE(entry, signature, #types, CUPLUG__MAP, types, CUPLUG__MAP, __VA_ARGS__)
 
-/* What an entry needs to know of each name, the exported function, the head of the body. */
+/* The information that an entry requires for each name, the exported function, the head of the
+ * body. */
 #define CUPLUG__DEFINE(entry, signature, type_list, map_types, types, map_names, ...)            \
   struct entry##_types : signature {                                                             \
     static constexpr const char *type_names() { return type_list; }                              \
@@ -116,7 +117,7 @@
                47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, \
                26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5,  \
                4, 3, 2, 1, )
-/* The operator and the list of types stand before the names. */
+/* The operator and the list of types precede the names. */
 #define CUPLUG__PICK_MANY(                                                                         \
     a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, \
     a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, \

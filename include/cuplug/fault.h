@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-/** What a kernel leaves behind when it meets bad data: it goes on without touching memory out of
- * range, and the host raises the error afterwards. Written by cuplug_fault_index and the like, in
- * memory that host and devices share. The first fault wins. */
+/** The record of a kernel that finds bad data: the kernel continues without touching memory out of
+ * range, and the host raises the error afterwards. Written by cuplug_fault_index and similar
+ * functions, in memory that host and devices share. The first fault is kept. */
 typedef struct cuplug_fault {
   uint32_t claimed;  /* 1 from the first fault on */
   int32_t status;    /* written last; nonzero: the record is complete */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For entries on the host: float16 and bfloat16 as C sees them, 16 bits that are computed with as
- * float. Conversions to 16 bits round to nearest, ties to even (IEEE 754), and keep infinities,
- * NaNs and subnormal numbers. Without branches, so that loops vectorise. */
+/* For entries on the host: float16 and bfloat16 as 16 bits in C, computed as float. Conversions to
+ * 16 bits round to nearest, ties to even (IEEE 754), and keep infinities, NaNs and subnormal
+ * numbers. They have no branches, so that loops are vectorized. */
 #ifndef CUPLUG_HALF_H
 #define CUPLUG_HALF_H
 

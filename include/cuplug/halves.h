@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For entries on the host: blocks of float16 and bfloat16 as float32 and back, by the CPU's own
- * instructions where it has them, with the same bits as <cuplug/half.h> gives. Signalling NaNs
- * become quiet ones. */
+ * instructions if it has them, with the same bits as <cuplug/half.h>. Signaling NaNs become quiet
+ * ones. */
 #ifndef CUPLUG_HALVES_H
 #define CUPLUG_HALVES_H
 
@@ -14,7 +14,7 @@
 #define CUPLUG__AVX2 __attribute__((target("avx2,f16c")))
 #define CUPLUG__AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,f16c")))
 
-/* 1: neither, 2: AVX2 and F16C, 3: AVX-512 too. Kept, as virtual machines take long to answer. */
+/* 1: neither, 2: AVX2 and F16C, 3: AVX-512 too. Cached, because virtual machines answer slowly. */
 static inline int cuplug__halves_level(void) {
   static int known;
   unsigned a, b, c = 0, d;
@@ -80,7 +80,7 @@ CUPLUG__AVX2 static inline __m256i cuplug__bfloat16_bits(const float *from) {
 }
 CUPLUG__AVX2 static inline void cuplug__bfloat16_store_16(uint16_t *to, const float *from) {
   const __m256i low = cuplug__bfloat16_bits(from), high = cuplug__bfloat16_bits(from + 8);
-  const __m256i packed = _mm256_packus_epi32(low, high); /* in each 128 bits by itself */
+  const __m256i packed = _mm256_packus_epi32(low, high); /* within each 128 bits */
   _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permute4x64_epi64(packed, 0xd8));
 }
 CUPLUG__AVX512 static inline void cuplug__bfloat16_store_512(uint16_t *to, const float *from) {
@@ -94,7 +94,7 @@ CUPLUG__AVX512 static inline void cuplug__bfloat16_store_512(uint16_t *to, const
   _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtepi32_epi16(all));
 }
 
-/* The last ones, fewer than 16, as 16: what is stored in parts cannot be loaded at once soon. */
+/* The last ones, fewer than 16, as 16: a load soon after partial stores would stall. */
 CUPLUG__AVX512 static inline void cuplug__load_rest(float *to, const uint16_t *from, size_t n) {
   const __m256i x = _mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1), from);
   _mm512_storeu_ps(to, _mm512_cvtph_ps(x));
@@ -148,7 +148,7 @@ static inline void cuplug_float16_load_rounded(float *to, const uint16_t *from, 
   cuplug_float16_load_block(to + n - rest, from + n - rest, rest);
 }
 
-/** Values as n numbers of float16, rounded to nearest. */
+/** Values as n float16 numbers, rounded to nearest. */
 static inline void cuplug_float16_store_block(uint16_t *to, const float *from, size_t n) {
   CUPLUG__HALVES(cuplug__float16_store, to, from, n)
   for (size_t k = 0; k < n; k++) to[k] = cuplug_float16_store(from[k]);
@@ -160,7 +160,7 @@ static inline void cuplug_bfloat16_load_block(float *to, const uint16_t *from, s
   for (size_t k = 0; k < n; k++) to[k] = cuplug_bfloat16_load(from[k]);
 }
 
-/** Values as n numbers of bfloat16, rounded to nearest. */
+/** Values as n bfloat16 numbers, rounded to nearest. */
 static inline void cuplug_bfloat16_store_block(uint16_t *to, const float *from, size_t n) {
   CUPLUG__HALVES(cuplug__bfloat16_store, to, from, n)
   for (size_t k = 0; k < n; k++) to[k] = cuplug_bfloat16_store(from[k]);

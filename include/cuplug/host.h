@@ -8,22 +8,22 @@
  *                               cuplug_array(&out)};
  *     if (cuplug_invoke(gather, args, 4, NULL, &error)) return puts(error.message), 1;
  *
- * Conventions. A function with an error record returns a cuplug_status, and fills the record when
- * it is not CUPLUG_OK; the record needs no preparation and may be NULL. Pointers are borrowed until
- * the call returns unless a sentence says otherwise. Operators, and what is told of them, live
- * until the process ends. Nothing here prints, exits or aborts.
+ * Conventions. A function with an error record returns a cuplug_status, and fills the record if it
+ * is not CUPLUG_OK; the record needs no preparation and may be NULL. Pointers are borrowed until
+ * the call returns unless documented otherwise. Operators and their descriptions live until the
+ * process exits. Nothing here prints, exits or aborts.
  *
- * Growth. Handles (operators, rows, signatures, listings) are opaque and asked by functions. A
- * structure that a program fills or has filled begins with `struct_bytes`, which the program sets
+ * Growth. Handles (operators, overloads, signatures, listings) are opaque and read by functions. A
+ * structure that a program or the library fills begins with `struct_bytes`, which the program sets
  * to its sizeof: the library reads and writes no further. Errors, arguments and tensors never
  * change.
  *
  * Tags: [thread-safe] any thread at any time; [loads] may load a plugin's code; [no-cuda] never
  * touches CUDA; [stream-ordered] puts work on a stream and returns; [syncs] waits for the device.
  *
- * Constructors of libraries may call what is [no-cuda], and may wait for threads that call what is
- * [no-cuda] and not [loads]: there, no lock is held while anything is loaded. What loads waits for
- * constructors that other threads run, as dlopen does.
+ * Constructors of libraries may call [no-cuda] functions, and may wait for threads that call
+ * functions that are [no-cuda] and not [loads]: these hold no lock while anything is loaded.
+ * Functions that load wait for constructors that other threads run, like dlopen.
  */
 #ifndef CUPLUG_HOST_H
 #define CUPLUG_HOST_H

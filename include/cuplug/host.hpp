@@ -19,7 +19,7 @@
 
 namespace cuplug::host {
 
-/** What a function of the API has reported. */
+/** An error that a function of the API has reported. */
 class error : public std::runtime_error {
 public:
   explicit error(const cuplug_error &record)
@@ -31,13 +31,13 @@ private:
   int status_, cuda_code_;
 };
 
-/** Calls f(arguments..., error) of the API, and throws what it reports. */
+/** Calls f(arguments..., error) of the API, and throws the error that it reports. */
 template <class F, class... Arguments> void check(F f, Arguments... arguments) {
   cuplug_error record;
   if (f(arguments..., &record)) throw error(record);
 }
 
-/** Frees what the API has made. Errors of handles that cannot be closed are dropped: to see them,
+/** Frees an object of the API. Errors of handles that cannot be closed are dropped: to get them,
  * pass handle.release() to cuplug_free_handle. */
 struct freed {
   void operator()(cuplug_listing *x) const noexcept { cuplug_free_listing(x); }
@@ -78,12 +78,12 @@ inline listing list(bool with_files = true) {
   return listing(made);
 }
 
-/** Returns what the table of a file says. */
+/** Returns the contents of a file's table. */
 inline file inspect(const char *path) {
   cuplug_file *made = nullptr;
   cuplug_error record;
   const int status = cuplug_inspect(path, &made, &record);
-  file owned(made); // there is one after an error, too
+  file owned(made); // it exists also after an error
   if (status) throw error(record);
   return owned;
 }

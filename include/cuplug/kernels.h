@@ -8,7 +8,7 @@
 #include <cuplug/fault.h>
 #include <cuplug/format.h>
 
-/* Reports an error of the CUDA runtime, `what` being what met it; CUPLUG_OK where there is none. */
+/* Reports an error of the CUDA runtime in `what`; returns CUPLUG_OK if there is none. */
 static inline int cuplug__cuda_status(const cuplug_call *call, cudaError_t code, const char *what) {
   if (code == cudaSuccess) return CUPLUG_OK;
   char text[256];
@@ -26,12 +26,12 @@ static inline int cuplug_launched(const cuplug_call *call) {
 static __global__ void cuplug__empty_kernel() {}
 
 /** One of this file's kernels, by which cuplug_prepare finds the others in the driver; the first
- * call starts the plugin's CUDA runtime. NULL where that fails. Exported; of several files of a
+ * call starts the plugin's CUDA runtime. NULL if that fails. Exported; of several files of a
  * plugin, one has it. */
 CUPLUG_ENTRY __attribute__((weak)) void *cuplug_any_kernel(void) {
   cudaKernel_t kernel;
   if (cudaGetKernel(&kernel, (const void *)cuplug__empty_kernel) == cudaSuccess) return kernel;
-  cudaGetLastError(); /* the next launch tells of its own errors alone */
+  cudaGetLastError(); /* later launches report only their own errors */
   return nullptr;
 }
 #endif
@@ -61,9 +61,9 @@ template <typename... P, void (*kernel)(P...)> struct cuplug__kernel<kernel> {
  *
  *     return cuplug_launch<add_kernel>(call, n_blocks, n_threads, shared_bytes, x, y, out, n);
  *
- * Without blocks, as for empty arrays, nothing is launched.
- * Needs C++17 and CUDA 12.1; <<<>>> and cuplug_launched do elsewhere.
- * Dynamic shared memory beyond 48 KiB wants cudaFuncSetAttribute and <<<>>>. [stream-ordered] */
+ * If there are no blocks, as for empty arrays, nothing is launched.
+ * Requires C++17 and CUDA 12.1; elsewhere, use <<<>>> and cuplug_launched.
+ * Dynamic shared memory beyond 48 KiB requires cudaFuncSetAttribute and <<<>>>. [stream-ordered] */
 template <auto kernel, typename... A>
 int cuplug_launch(const cuplug_call *call, dim3 blocks, dim3 threads, uint32_t shared_bytes,
                   A... arguments) {
@@ -77,7 +77,8 @@ int cuplug_launch(const cuplug_call *call, dim3 blocks, dim3 threads, uint32_t s
   return cuplug__kernel<kernel>::launch(call, grid, arguments...);
 }
 
-/** The same with a grid that says more: cooperative launches, clusters, programmatic launches. */
+/** The same with more properties of the grid: cooperative launches, clusters, programmatic
+   launches. */
 template <auto kernel, typename... A>
 int cuplug_launch(const cuplug_call *call, const cuplug_grid &grid, A... arguments) {
   if (!grid.blocks[0] || !grid.blocks[1] || !grid.blocks[2]) return CUPLUG_OK;
@@ -100,8 +101,8 @@ __device__ static inline void cuplug__fault(cuplug_fault *fault, int32_t status,
   *(volatile uint32_t *)fault->summary = 1u;
 }
 
-/** In a kernel: records that element `position` of tensor number `tensor` holds `value`, outside
- * low <= value < high. The call then ends in IndexError; the kernel must go on without using the
+/** In a kernel: records that element `position` of tensor number `tensor` is `value`, outside low
+ * <= value < high. The call then ends in IndexError; the kernel must continue without using the
  * value. */
 __device__ static inline void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,
                                                  int64_t position, int64_t value, int64_t low,
@@ -116,9 +117,8 @@ __device__ static inline void cuplug_fault_order(cuplug_fault *fault, uint32_t t
   cuplug__fault(fault, CUPLUG_ERROR_VALUE, 0, tensor, position, 0, 0, 0);
 }
 
-/** In a kernel: records that element `position` of tensor number `tensor` is bad for a reason of
- * the operator's own: the one that CUPLUG_FAULT(text, ...) words. The call then ends in ValueError.
- */
+/** In a kernel: records that element `position` of tensor number `tensor` is invalid, with the
+ * operator's message CUPLUG_FAULT(text, ...). The call then ends in ValueError. */
 __device__ static inline void cuplug_fault_text(cuplug_fault *fault, uint32_t text, uint32_t tensor,
                                                 int64_t position, int64_t value) {
   cuplug__fault(fault, CUPLUG_ERROR_VALUE, text, tensor, position, value, 0, 0);

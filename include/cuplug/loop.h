@@ -4,7 +4,7 @@
 #ifndef CUPLUG_LOOP_H
 #define CUPLUG_LOOP_H
 
-/** Arrays of one loop, outputs included: as many as a signature may have. */
+/** The arrays of one loop, outputs included: the maximum for a signature. */
 #define CUPLUG_MAX_LOOP_ARRAYS 64
 
 /** Dimensions, the fastest last, in as few as the strides allow. */
@@ -16,33 +16,32 @@ typedef struct cuplug_loop {
   long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS]; /* [dimension][array], in elements */
 } cuplug_loop;
 
-/** What went wrong in a call: there was no memory, or a division of integers has no result, the
- * first one by 0, or of the least by -1. */
+/** The error of a call: out of memory, or an integer division without a result; the first one by 0,
+ * or of the minimum by -1. */
 typedef struct cuplug_division {
   int no_memory;
-  int claimed; /* 1 where there was such a division */
+  int claimed; /* 1 if there was such a division */
   char message[252];
 } cuplug_division;
 
 typedef struct cuplug_loop_call cuplug_loop_call;
 
-/** What a call does with the items `from` to `to` - 1 of some loop. Of an element-wise operator it
- * is all of the code: `data` is then where element `from` of each array lies, the others after it,
- * float16 and bfloat16 as float; and the first element of arrays that it reads wherever it likes.
- */
+/** Runs the items `from` to `to` - 1 of a loop. For an element-wise operator it is the complete
+ * code: `data` then points to element `from` of each array, followed by the others, float16 and
+ * bfloat16 as float; and to the first element of arrays that it reads at any index. */
 typedef void cuplug_loop_part(const cuplug_loop_call *call, long long from, long long to);
 
-/** One call of a compiled host function. What is 0 or NULL is for reductions alone. */
+/** One call of a compiled host function. Fields that are 0 or NULL are only for reductions. */
 struct cuplug_loop_call {
   void *const *data;          /* of each array, the outputs last */
   const void *scalars;        /* cuplug_scalar of each scalar parameter */
   const cuplug_loop *loop;    /* over the elements of the outputs */
   const cuplug_loop *reduced; /* over what goes into one of them */
-  void *partials;             /* room for a value of each part and output, where there are parts */
+  void *partials;             /* a value for each part and output, if there are parts */
   long long n_parts;          /* of the reduced loop */
   long long part;             /* elements of each part but the last */
-  int by_columns;             /* 1: outputs side by side; 2: those of short rows; 0: in turn */
-  unsigned char *stopped;     /* where there are parts, a byte for each output, 0 */
+  int by_columns;             /* 1: adjacent outputs; 2: outputs of short rows; 0: consecutively */
+  unsigned char *stopped;     /* if there are parts, a byte for each output, 0 */
   /** Calls `part` for n items in ranges of `grain`, on several threads. */
   void (*parallel)(const cuplug_loop_call *call, cuplug_loop_part *part, long long n,
                    long long grain);
@@ -53,18 +52,17 @@ struct cuplug_loop_call {
   /** Makes n elements of float16 to float, by the CPU's own instructions: `to` has room for a
    * multiple of 16. */
   void (*load_float16)(float *to, const unsigned short *from, unsigned long n);
-  cuplug_division
-      *division; /* not claimed yet; where it is after the call, outputs are incomplete */
+  cuplug_division *division; /* not claimed yet; if it is after the call, outputs are incomplete */
 };
 
 typedef void cuplug_loop_function(const cuplug_loop_call *call);
 
 /** Elements that are computed together, so that each is computed by the same vector instructions,
- * wherever it lies: a multiple of all vectors. */
+ * wherever it is: a multiple of all vectors. */
 #define CUPLUG_GROUP 64
 
-/** What CUDA kernels get of a dimension: n / size is (umulhi(n, magic) + n) >> shift for n < 2^31;
- * with wide_magic, where it was asked for, the same in 64 bits. */
+/** The values by which CUDA kernels divide by a dimension: n / size is (umulhi(n, magic) + n) >>
+ * shift for n < 2^31; with wide_magic, if requested, the same in 64 bits. */
 typedef struct cuplug_divisor {
   long long size;
   unsigned long long wide_magic;
@@ -75,17 +73,17 @@ typedef struct cuplug_divisor {
 /** How a loop is cut into what threads or blocks of a CUDA kernel take: see <cuplug/walk.h>. */
 typedef struct cuplug_loop_split {
   long long n_items;    /* packs, of all lines; or tiles */
-  long long line;       /* elements of a line, in each of which packs are counted anew */
+  long long line;       /* elements of a line, in which packs are counted from 0 */
   cuplug_divisor items; /* packs of a line, of size 0 where there is one; tiles along the last
                            dimension */
   cuplug_divisor rows;  /* tiles: along the last dimension but one */
   int ndim;             /* of the loop */
-  int lead;             /* places in the first pack that lie before the one line */
+  int lead;             /* elements of the first pack that are before the single line */
   int anchor;           /* the array whose packs begin at multiples of their size */
   /* A bit for each array: */
-  unsigned long long near;   /* it goes on by 1 in the last dimension */
-  unsigned long long still;  /* it goes on by 0 */
-  unsigned long long across; /* tiles: an input that goes on by 1 in the last dimension but one */
+  unsigned long long near;   /* unit-stride in the last dimension */
+  unsigned long long still;  /* broadcast in the last dimension */
+  unsigned long long across; /* tiles: an input that is unit-stride in the last dimension but one */
 } cuplug_loop_split;
 
 #endif

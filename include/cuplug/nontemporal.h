@@ -15,17 +15,17 @@
 #define CUPLUG_LINE_BYTES 64
 #define CUPLUG_NONTEMPORAL_FROM ((int64_t)32 << 20) /* bytes: past the size of most caches */
 #define CUPLUG_NONTEMPORAL_BLOCK 512                /* bytes that are best stored at once */
-#define CUPLUG_AHEAD_BYTES 4096 /* how far ahead of a block its inputs are best asked for */
+#define CUPLUG_AHEAD_BYTES 4096 /* the best distance for prefetching a block's inputs */
 
-/** Asks for the lines that lie `ahead` bytes behind a block. They need not be of the array. */
+/** Prefetches the lines `ahead` bytes after a block. They may be outside the array. */
 static inline void cuplug_prefetch(const void *block, size_t bytes, int64_t ahead) {
   const uintptr_t from = (uintptr_t)block + (uintptr_t)ahead;
   for (size_t k = 0; k < bytes; k += CUPLUG_LINE_BYTES)
     __builtin_prefetch((const void *)(from + k));
 }
 
-/** The same by CUPLUG_AHEAD_BYTES: non-temporal stores hold up what the processor asks for by
- * itself. */
+/** The same by CUPLUG_AHEAD_BYTES: non-temporal stores delay the processor's automatic
+ * prefetches. */
 static inline void cuplug_prefetch_ahead(const void *block, size_t bytes) {
   cuplug_prefetch(block, bytes, CUPLUG_AHEAD_BYTES);
 }
@@ -52,7 +52,7 @@ static inline void cuplug_copy_nontemporal(void *to, const void *from, size_t by
   memcpy(to, from, bytes);
 }
 
-/** Other threads may be told of non-temporal stores after this. */
+/** After this, other threads may be notified of non-temporal stores. */
 static inline void cuplug_nontemporal_fence(void) {
 #ifdef __SSE2__
   _mm_sfence();

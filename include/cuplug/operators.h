@@ -13,11 +13,11 @@ CUPLUG__BEGIN_C
 
 #define CUPLUG_ERROR_MESSAGE_BYTES 4080
 
-/** An error record, of this size for ever. It lies in the caller's frame, and belongs to one
+/** An error record, whose size never changes. It is in the caller's frame, and belongs to one
  * thread. `status` is CUPLUG_OK while `message` is empty. */
 typedef struct cuplug_error {
   int32_t status;         /* a cuplug_status */
-  int32_t cuda_code;      /* the CUresult or cudaError_t behind ERROR_CUDA, else 0 */
+  int32_t cuda_code;      /* the CUresult or cudaError_t of ERROR_CUDA, else 0 */
   uint32_t message_bytes; /* room in `message`, the terminating zero included */
   uint32_t reserved;
   char message[CUPLUG_ERROR_MESSAGE_BYTES];
@@ -27,14 +27,14 @@ typedef struct cuplug_error {
 
 /** The version of the loaded core, "0.1.0". [thread-safe] [no-cuda] */
 CUPLUG_API const char *cuplug_version(void);
-/** "ERROR_VALUE" for CUPLUG_ERROR_VALUE; NULL for a number that is no status. [thread-safe]
+/** "ERROR_VALUE" for CUPLUG_ERROR_VALUE; NULL for a number that is not a status. [thread-safe]
  * [no-cuda] */
 CUPLUG_API const char *cuplug_status_name(int status);
 
 /* ---- Operators ----------------------------------------------------------------------------- */
 
-/** One operator: one or more rows of one plugin that share a name. Never freed. <cuplug/describe.h>
- * has what it says of itself. */
+/** One operator: one or more overloads of one plugin that share a name. Never freed.
+ * <cuplug/describe.h> has the functions that describe it. */
 typedef struct cuplug_operator cuplug_operator;
 /** One row of a symbol table: one operator, or one overload of it. */
 typedef struct cuplug_row cuplug_row;
@@ -45,9 +45,9 @@ typedef struct cuplug_row cuplug_row;
  * looked in and near names. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error);
 
-/** The same before the program knows its own directories: looks only where cuplug_add_directory
- * cannot change what is found, and does not scan. *op is NULL, without an error, when it is not
- * there. [thread-safe] [no-cuda] */
+/** The same before the program knows its own directories: searches only directories whose results
+ * cuplug_add_directory cannot change, and does not scan. If the operator is not found, *op is NULL,
+ * without an error. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error);
 
 /** Registers the plugin in one file, ahead of the search path, whatever its file is called. Fills
@@ -60,12 +60,11 @@ CUPLUG_API int cuplug_load(const char *path, cuplug_operator **ops, uint32_t roo
  * that is done. [thread-safe] [loads] [no-cuda] */
 CUPLUG_API int cuplug_load_code(cuplug_operator *op, cuplug_error *error);
 
-/** Takes in the file of an operator anew when it was replaced on disk, by another file renamed over
- * it, and loads the code beside the old, which stays. Sets `fresh` to the operator of that name,
- * the same one when nothing has changed. cuplug_find gives that one from then on; operators found
- * before go on with the old code. On an error nothing changes: the new file is broken or refused,
- * or has no such operator (ERROR_NOT_FOUND; its other operators are taken in). [thread-safe]
- * [loads] [no-cuda] */
+/** Reads the file of an operator again if another file was renamed over it, and loads the new code;
+ * the old code stays loaded. Sets `fresh` to the operator of that name, which is the same one if
+ * nothing has changed. cuplug_find returns that one from then on; operators found before keep the
+ * old code. On an error nothing changes: the new file is broken or rejected, or has no such
+ * operator (ERROR_NOT_FOUND; its other operators are reloaded). [thread-safe] [loads] [no-cuda] */
 CUPLUG_API int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh,
                              cuplug_error *error);
 
@@ -96,22 +95,22 @@ static inline cuplug_tensor cuplug_make_cuda_tensor(void *data, cuplug_type_id d
 
 /** An object of a plugin that an operator `-> handle[tag]` has made. It fits the parameters with
  * that tag of operators of the same library, in calls that run on the device where it was made. A
- * forked child cannot use or close the handles of its parent. What is open at the end of the
- * process is not closed. */
+ * forked child cannot use or close the handles of its parent. Handles that are open when the
+ * process ends are not closed. */
 typedef struct cuplug_handle cuplug_handle;
 
-/** Closes a handle: calls that begin later refuse it. The plugin's function is called once: now,
- * or, while calls on other threads use the handle, at the end of the last one, on its thread; an
- * error of the function is then lost. Does nothing to a closed handle, or to NULL. The handle is
- * closed after an error, too. [thread-safe] */
+/** Closes a handle: later calls reject it. The plugin's function is called once: now, or, while
+ * calls on other threads use the handle, at the end of the last one, on its thread; an error of the
+ * function is then lost. Does nothing to a closed handle, or to NULL. The handle is closed also
+ * after an error. [thread-safe] */
 CUPLUG_API int cuplug_close_handle(cuplug_handle *handle, cuplug_error *error);
 
 /** Closes a handle and frees it: no call uses it any more, and it is not used again. Returns what
  * closing it returned. NULL is taken. */
 CUPLUG_API int cuplug_free_handle(cuplug_handle *handle, cuplug_error *error);
 
-/** What a handle says of itself: whether it is closed, its tag, the operator that has made it, the
- * device for which. [thread-safe] [no-cuda] */
+/** The properties of a handle: 1 if closed, its tag, the operator that made it, its device.
+ * [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_handle_is_closed(const cuplug_handle *handle);
 CUPLUG_API const char *cuplug_handle_tag(const cuplug_handle *handle);
 CUPLUG_API const cuplug_operator *cuplug_handle_operator(const cuplug_handle *handle);
@@ -125,22 +124,22 @@ typedef enum cuplug_argument_kind {
   CUPLUG_ARGUMENT_BOOL,     /* scalar.i */
   CUPLUG_ARGUMENT_INT,      /* scalar.i */
   CUPLUG_ARGUMENT_UINT,     /* scalar.u: an integer of 2^63 or more */
-  CUPLUG_ARGUMENT_HUGE_INT, /* an integer beyond 64 bits; scalar.f: the nearest float64 */
+  CUPLUG_ARGUMENT_HUGE_INT, /* an integer beyond 64 bits; scalar.f: the closest float64 */
   CUPLUG_ARGUMENT_FLOAT,    /* scalar.f */
   CUPLUG_ARGUMENT_COMPLEX,  /* scalar.c */
   CUPLUG_ARGUMENT_STRING,   /* scalar.s */
   CUPLUG_ARGUMENT_NONE,     /* Python's None */
   CUPLUG_ARGUMENT_LIST,     /* list: of arguments */
-  CUPLUG_ARGUMENT_OTHER,    /* scalar.s says what it is, for the error message */
+  CUPLUG_ARGUMENT_OTHER,    /* scalar.s describes it, for the error message */
   CUPLUG_ARGUMENT_HANDLE,   /* scalar.handle: a cuplug_handle */
   CUPLUG_ARGUMENT_DTYPE     /* scalar.dtype */
 } cuplug_argument_kind;
 
-/** Properties of an array that its tensor cannot say. */
+/** Properties of an array that its tensor cannot represent. */
 #define CUPLUG_READ_ONLY 1u
-#define CUPLUG_BYTE_SWAPPED 2u /* of the other byte order: refused */
-#define CUPLUG_MISALIGNED 4u   /* base or strides are no multiples of the element: needs a copy */
-#define CUPLUG_ODD_STRIDES 8u  /* strides are no multiples: `strides` cannot say them */
+#define CUPLUG_BYTE_SWAPPED 2u /* of the other byte order: rejected */
+#define CUPLUG_MISALIGNED 4u   /* base or strides are not multiples of the element: needs a copy */
+#define CUPLUG_ODD_STRIDES 8u  /* strides are not multiples, so `strides` cannot hold them */
 /** Of a handle: scalar.handle is a cuplug_handle **, the place of a result. */
 #define CUPLUG_NEW_HANDLE 16u
 
@@ -150,7 +149,7 @@ struct cuplug_argument_list {
   uint32_t n;
 };
 
-/** One argument, of this size for ever. The functions below make one of each kind; all are
+/** One argument, whose size never changes. The functions below create each kind; all are
  * [thread-safe] [no-cuda]. */
 typedef struct cuplug_argument {
   uint32_t kind;
@@ -171,7 +170,7 @@ static inline cuplug_argument cuplug_array(const cuplug_tensor *tensor) {
   a.flags = alignment && address % alignment ? CUPLUG_MISALIGNED : 0;
   return a;
 }
-/** An array that must not be written: it is refused as an output and for `inout`. */
+/** An array that must not be written: it is rejected as an output and for `inout`. */
 static inline cuplug_argument cuplug_read_only_array(const cuplug_tensor *tensor) {
   cuplug_argument a = cuplug_array(tensor);
   a.flags |= CUPLUG_READ_ONLY;
@@ -236,15 +235,15 @@ static inline cuplug_argument cuplug_dtype_argument(cuplug_type_id dtype) {
   a.scalar.dtype.lanes = (uint16_t)dtype;
   return a;
 }
-/** Where the result of an operator `-> handle[tag]` goes, in the place of its output. After an
- * error there is none, whatever the place holds. */
+/** The destination of the result of an operator `-> handle[tag]`, instead of its output. After an
+ * error it has no valid contents. */
 static inline cuplug_argument cuplug_new_handle(cuplug_handle **place) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_HANDLE, a.flags = CUPLUG_NEW_HANDLE, a.scalar.handle = place;
   return a;
 }
 /** Not given: a parameter has its default, an output is allocated, and an optional output is not
- * computed: in its place, cuplug_bool(1) has it computed and allocated. */
+ * computed: pass cuplug_bool(1) instead to have it computed and allocated. */
 static inline cuplug_argument cuplug_absent(void) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_ABSENT, a.flags = 0, a.scalar.u = 0;
@@ -253,28 +252,28 @@ static inline cuplug_argument cuplug_absent(void) {
 
 /* ---- One call ------------------------------------------------------------------------------ */
 
-/** Gives an output its memory. Called for each output that was not given, whether its size is known
- * before the run or only in it, on the thread that called cuplug_invoke; never while a lock is
- * held. `output` counts from 0. `tensor` has dtype, device, ndim and shape, C-contiguous unless it
- * has strides, as outputs that are `like` an input (without gaps, in the same number of bytes): set
+/** Allocates an output. Called for each output that was not given, whether its size is known before
+ * the run or only during it, on the thread that called cuplug_invoke; never while a lock is held.
+ * `output` counts from 0. `tensor` has dtype, device, ndim and shape, C-contiguous unless it has
+ * strides, as outputs that are `like` an input (without gaps, in the same number of bytes): set
  * `data`, which may stay NULL for an output without elements, and return CUPLUG_OK. Memory of a GPU
- * must be usable by work on the call's stream. `tensor->shape` may be read during this call alone.
+ * must be usable by work on the call's stream. `tensor->shape` may be read only during this call.
  *
- * What else is returned becomes the status of cuplug_invoke, CUPLUG_ERROR_MEMORY where there is
- * none; `error`, never NULL, may be filled: otherwise a sentence is. CUPLUG_OK without memory is
- * ERROR_VALUE. What was allocated for a call that fails stays the program's. */
+ * Any other result becomes the status of cuplug_invoke, or CUPLUG_ERROR_MEMORY if it is not a
+ * status; `error`, never NULL, may be filled, otherwise a message is written. CUPLUG_OK without
+ * memory is ERROR_VALUE. Memory that was allocated for a failed call belongs to the program. */
 typedef int cuplug_allocate_output(void *user, uint32_t output, cuplug_tensor *tensor,
                                    cuplug_error *error);
 
-/** Told every 100 ms, and at the end of what took as long, how many bytes have been copied, both
- * ways together. Another status than CUPLUG_OK (or ERROR_MEMORY), with the error record filled,
- * ends the transfer. With total_bytes 0 an entry asks whether to go on: cuplug_interrupted. Called
- * on the thread that called cuplug_invoke or cuplug_copy_watched. */
+/** Called every 100 ms, and at the end of a transfer of at least this time, with the number of
+ * bytes copied, both ways together. A status other than CUPLUG_OK (or ERROR_MEMORY), with the error
+ * record filled, ends the transfer. With total_bytes 0, an entry requests whether to continue:
+ * cuplug_interrupted. Called on the thread that called cuplug_invoke or cuplug_copy_watched. */
 typedef int cuplug_progress(void *user, uint64_t done_bytes, uint64_t total_bytes,
                             cuplug_error *error);
 
-/** In place of a GPU's number, for arrays of the host: a call is cut along its loop dimensions, and
- * goes through all of them. One that cannot be cut is refused. */
+/** Instead of a GPU's number, for arrays of the host: a call is split along its loop dimensions,
+ * and runs on all GPUs. A call that cannot be split is rejected. */
 #define CUPLUG_ALL_GPUS (-1)
 
 /** How a call is made; cuplug_default_options() and then what differs. */
@@ -286,8 +285,8 @@ typedef struct cuplug_options {
   void *stream;          /* CUstream or cudaStream_t for arrays of a GPU; NULL: the legacy
                             default stream, which a call without arrays waits for */
   cuplug_allocate_output *allocate; /* NULL: all outputs are given */
-  cuplug_progress *progress;        /* while host arrays go through a GPU, or an entry asks whether
-                                       to go on; NULL: not wanted */
+  cuplug_progress *progress;        /* for offloaded host arrays, and cuplug_interrupted of an
+                                       entry; may be NULL */
   void *user;                       /* the first argument of both functions */
 } cuplug_options;
 
@@ -301,9 +300,9 @@ static inline cuplug_options cuplug_default_options(void) {
 }
 
 /** Calls an operator. `args` are its parameters in the order of the signature, then its outputs;
- * those missing at the end are absent. Of overloads with different numbers of parameters, the one
- * with n_args parameters and outputs says which are which: name all outputs there. `options` NULL:
- * the default ones.
+ * those missing at the end are absent. Overloads with different numbers of parameters are told
+ * apart by n_args, the number of parameters and outputs: name all outputs there. `options` NULL:
+ * the defaults.
  *
  * On the host the outputs are written when it returns. Arrays of the host that go through a GPU
  * too [syncs]; with arrays of a GPU the work is on the stream then [stream-ordered], and the arrays
@@ -312,11 +311,11 @@ static inline cuplug_options cuplug_default_options(void) {
 CUPLUG_API int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                              const cuplug_options *options, cuplug_error *error);
 
-/** What a call with these arguments would give: nothing is loaded or run, and arrays may have no
- * memory (data NULL). Sets `row` to the number of the row that takes them. Fills at most *n_outputs
- * outputs, whose shapes lie in `sizes`, and sets *n_outputs to their number: dtype, device (type 0
- * without array inputs), ndim, shape, with -1 for a size that only the run finds; data is NULL.
- * Refuses what cuplug_invoke refuses of the arguments. [thread-safe] [no-cuda] */
+/** Computes the outputs of a call with these arguments: nothing is loaded or run, and arrays may
+ * have no memory (data NULL). Sets `row` to the number of the overload that takes them. Fills at
+ * most *n_outputs outputs, whose shapes are in `sizes`, and sets *n_outputs to their number: dtype,
+ * device (type 0 without array inputs), ndim, shape, with -1 for a size that is known after the
+ * run; data is NULL. Rejects the same arguments as cuplug_invoke. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_infer(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                             uint32_t *row, cuplug_tensor *outputs,
                             int64_t (*sizes)[CUPLUG_MAX_NDIM], uint32_t *n_outputs,

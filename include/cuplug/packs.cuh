@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packs of elements, and where elements of arrays of any strides lie, for CUDA kernels. Stands
- * after <cuplug/loop.h> and the types of <stdint.h>, and needs no other header: NVRTC is given it
- * as text. No part of the ABI. */
+/* Packs of elements, and the positions of elements in arrays of any strides, for CUDA kernels.
+ * Include it after <cuplug/loop.h> and the types of <stdint.h>; it requires no other header,
+ * because NVRTC receives it as text. Not part of the ABI. */
 #ifndef CUPLUG_PACKS_CUH
 #define CUPLUG_PACKS_CUH
 
@@ -13,7 +13,7 @@ constexpr int THREADS = 256;
 
 template <typename T, int WIDTH> struct alignas(WIDTH * sizeof(T)) pack { T value[WIDTH]; };
 
-/* The pack at an element; one that stands still has the same element WIDTH times. */
+/* The pack at an element; a broadcast one has the same element WIDTH times. */
 template <int WIDTH, bool STILL, typename T>
 __device__ inline pack<T, WIDTH> load(const T *data, int64_t at) {
   if constexpr (!STILL) return *reinterpret_cast<const pack<T, WIDTH> *>(data + at);
@@ -39,8 +39,9 @@ template <int N_ARRAYS, int N> struct strides { long long of[N_ARRAYS][N ? N : 1
 /* Loops of a kernel for any number of dimensions stay small. */
 template <int NDIM> constexpr int AT_ONCE = NDIM <= 8 ? 8 : 1;
 
-/* Adds to `at` where element n of the first `ndim` dimensions of a loop lies in each array, in
- * elements; returns its index in the last of them. `near`: arrays that go on by 1 in that one. */
+/* Adds to `at` the position of element n of the first `ndim` dimensions of a loop in each array, in
+ * elements; returns its index in the last of them. `near`: arrays that are unit-stride in that
+ * one. */
 template <int N, int N_ARRAYS, typename INDEX>
 __device__ inline INDEX locate(INDEX n, const divisors<N> &sizes, const strides<N_ARRAYS, N> &steps,
                                int64_t (&at)[N_ARRAYS], int ndim = N, uint64_t near = 0) {
@@ -61,8 +62,8 @@ namespace walks {
 
 /* ---- Packs on their way ---------------------------------------------------------------------- */
 
-/* How a pack is held until its elements are wanted: of narrow ones as words. Their elements would
- * be taken apart where the ways of loading meet, and so each load waited for before the next. */
+/* The form of a pack until its elements are used: narrow ones are words. Otherwise their elements
+ * would be unpacked where the ways of loading join, and each load waited for before the next. */
 template <typename T, int WIDTH, bool IN_WORDS = (sizeof(T) < 4 && WIDTH * sizeof(T) % 4 == 0)>
 struct held_pack {
   using type = pack<T, WIDTH>;
@@ -102,8 +103,8 @@ __device__ inline pack<unsigned, WORDS> shifted(const pack<unsigned, WORDS> (&tw
   return result;
 }
 
-/* A pack as it was loaded. A misaligned one is cut out of the two that it lies in when it is
- * wanted: that waits for them. */
+/* A pack as it was loaded. A misaligned one is cut out of two aligned ones when it is used: that
+ * waits for them. */
 template <typename T, int WIDTH, bool MAY_SHIFT = (WIDTH > 1 && WIDTH * sizeof(T) % 4 == 0)>
 struct loose_pack {
   held<T, WIDTH> loaded;
@@ -196,7 +197,7 @@ template <uint64_t MASK, int K = 0, class F> __device__ inline void each_of(cons
   }
 }
 
-/* WIDTH elements that lie `step` apart. */
+/* WIDTH elements at a distance of `step`. */
 template <int WIDTH, typename T>
 __device__ inline held<T, WIDTH> load_each(const T *from, int64_t step) {
   pack<T, WIDTH> result;
@@ -205,7 +206,7 @@ __device__ inline held<T, WIDTH> load_each(const T *from, int64_t step) {
   return same_bytes<held<T, WIDTH>>(result);
 }
 
-/* How far behind a place where packs begin an element lies, in bytes. */
+/* The distance in bytes of an element from the preceding start of a pack. */
 template <int WIDTH, typename T> __device__ inline unsigned misaligned(const T *from) {
   return reinterpret_cast<uint64_t>(from) % (WIDTH * sizeof(T));
 }
@@ -214,8 +215,8 @@ template <int WIDTH, typename T> __device__ inline held<T, WIDTH> load_aligned(c
   return *reinterpret_cast<const held<T, WIDTH> *>(from);
 }
 
-/* Loads a misaligned pack: as the two aligned ones that it lies in, where these have nothing but
- * the `before` elements ahead of it and the `after` ones from it on. */
+/* Loads a misaligned pack: as the two aligned ones that contain it, if these contain only the
+ * `before` elements ahead of it and the `after` ones from it on. */
 template <int WIDTH, typename T, typename OFFSET>
 __device__ inline void load_misaligned(loose_pack<T, WIDTH> &to, const T *from, OFFSET before,
                                        OFFSET after) {
@@ -234,7 +235,7 @@ __device__ inline void load_misaligned(loose_pack<T, WIDTH> &to, const T *from, 
   to.hold(load_each<WIDTH>(from, 1));
 }
 
-/* Stores a pack whose elements lie `step` apart. */
+/* Stores a pack whose elements are at a distance of `step`. */
 template <int WIDTH, typename T>
 __device__ inline void store_along(T *to, int64_t step, const pack<T, WIDTH> &value) {
   const auto all = same_bytes<held<T, WIDTH>>(value);
@@ -264,7 +265,7 @@ template <int WIDTH, int N_ARRAYS, typename INDEX> struct piece {
   __device__ bool has(int j) const { return j >= from && j < to; }
 };
 
-/* The pack with this number, one for each thread, and what is in it of its line. */
+/* The pack with this number, one for each thread, and the part of its line that it contains. */
 template <int WIDTH, int N, typename INDEX, class CODE>
 __device__ inline piece<WIDTH, CODE::N, INDEX>
 piece_of(const CODE &code, INDEX item, const cuplug_loop_split &cut, int ndim,

@@ -3,20 +3,20 @@
  *
  * A plugin is a shared library lib<name>.so. Its symbol table is a list of ELF notes in the section
  * `.note.cuplug`: one for the plugin, and one for each operator (or each overload of one), emitted
- * where the operator is defined, in any source file of the plugin. A note holds text alone, is as
- * long as its text, and is read without running the file: docs/abi.md. An operator's note names the
- * entry points that the host calls; all entries have one type, `cuplug_entry`.
+ * next to the operator's definition, in any source file of the plugin. A note contains only text,
+ * is as long as its text, and is read without running the file: docs/abi.md. An operator's note
+ * names the entry points that the host calls; all entries have one type, `cuplug_entry`.
  *
  *     CUPLUG_ENTRY int half_host(const cuplug_call *call) { ...; return CUPLUG_OK; }
  *
  *     CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]", "Half of x.");
  *     CUPLUG_PLUGIN(half, "1.0.0");
  *
- * Growth: structures only grow at their end. Whoever reads a field that is newer than ABI 2.0
- * first tests CUPLUG_HAS_FIELD(object, field). Reserved fields are zero.
+ * Growth: structures only grow at their end. Before you read a field that is newer than ABI 2.0,
+ * test CUPLUG_HAS_FIELD(object, field). Reserved fields are zero.
  *
- * An entry never exits, prints, throws, synchronises or resets the device, or keeps a pointer that
- * it was given, and leaves the current device as it is. It may run on several threads at once. */
+ * An entry never exits, prints, throws, synchronizes or resets the device, or keeps a pointer that
+ * it received, and leaves the current device unchanged. It may run on several threads at once. */
 #ifndef CUPLUG_PLUGIN_H
 #define CUPLUG_PLUGIN_H
 

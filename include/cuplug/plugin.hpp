@@ -15,8 +15,8 @@
  *
  * An entry lists the names that it uses, in any order: parameters, outputs and dimensions. Their
  * types follow from the signature: <cuplug/arguments.hpp>. Type variables in parentheses become
- * types, and the code is compiled for each dtype that they may stand for. A name that the signature
- * does not have does not compile. Nothing here is part of the ABI. */
+ * types, and the code is compiled for each dtype that they allow. A name that is not in the
+ * signature does not compile. Nothing here is part of the ABI. */
 #ifndef CUPLUG_PLUGIN_HPP
 #define CUPLUG_PLUGIN_HPP
 
@@ -29,8 +29,8 @@ namespace cuplug {
 
 /* ---- The call ------------------------------------------------------------------------------- */
 
-/** Blocks for n items, `per_block` to each: at most what a grid may have, so that kernels whose n
- * may exceed 2^31 - 1 blocks go on in strides of the grid. */
+/** Blocks for n items, `per_block` to each: at most the maximum of a grid, so kernels whose n may
+ * exceed 2^31 - 1 blocks continue in strides of the grid. */
 constexpr int64_t blocks(int64_t n, int64_t per_block) {
   const int64_t wanted = n / per_block + (n % per_block != 0);
   return wanted < 0x7fffffff ? wanted : 0x7fffffff;
@@ -105,7 +105,7 @@ template <class Numbers, class Parameters, class... A> struct check_launch;
 template <int... k, class... P, class... A>
 struct check_launch<numbers<k...>, parameters<P...>, A...> : launch_argument<k + 1, A, P>... {};
 
-/** Calls f; what it throws is reported, since no exception leaves a plugin. */
+/** Calls f and reports the exceptions that it throws, because none may leave a plugin. */
 template <class F> int guarded(const cuplug_call *call, F f) {
 #ifdef __cpp_exceptions
   try {
@@ -123,7 +123,7 @@ template <class F> int guarded(const cuplug_call *call, F f) {
 #endif
 }
 
-/** What an entry may ask of its call. All functions of <cuplug/plugin.h> take it, too. */
+/** The call of an entry. All functions of <cuplug/plugin.h> also take it. */
 class call {
 public:
   call(const cuplug_call *c) : call_(c) {}
@@ -138,13 +138,13 @@ public:
   template <class T> T *workspace(int64_t n) const {
     return static_cast<T *>(cuplug_workspace(call_, (uint64_t)n * sizeof(T)));
   }
-  /* On the host: calls f(begin, end) for items 0 to n - 1 in ranges of `grain`, on several
-   * threads: cuplug_parallel. f returns nothing, or a status; what it throws is reported. */
+  /* On the host: calls f(begin, end) for items 0 to n - 1 in ranges of `grain`, on several threads:
+   * cuplug_parallel. f returns nothing, or a status; its exceptions are reported. */
   template <class F> CUPLUG__MUST_USE int parallel(int64_t n, int64_t grain, F f) const {
     const loop<F> context = {call_, &f};
     return cuplug_parallel(call_, n, grain, loop<F>::body, (void *)&context);
   }
-  /** What CUPLUG_STATE made, T being what it points to. */
+  /** The object that CUPLUG_STATE made; T is its type. */
   template <class T> T *state() const { return static_cast<T *>(call_->state); }
   /** Sets the result of an operator `-> handle[tag]`: cuplug_set_handle. */
   CUPLUG__MUST_USE int set_handle(void *handle) const { return cuplug_set_handle(call_, handle); }
@@ -154,18 +154,18 @@ public:
 
 #ifdef __CUDACC__
   cudaStream_t stream() const { return static_cast<cudaStream_t>(call_->stream); }
-  /* Another stream, after what is on `stream()` now and before what comes after the call:
+  /* Another stream, after the current work on `stream()` and before the work after the call:
    * cuplug_second_stream. nullptr: the error is reported, return CUPLUG_ERROR_CUDA. */
   cudaStream_t second_stream() const {
     return static_cast<cudaStream_t>(cuplug_second_stream(call_));
   }
-  /* What a function of the CUDA runtime, or of CUB, returned: reported if it is an error. */
+  /* The result of a function of the CUDA runtime, or of CUB: reported if it is an error. */
   CUPLUG__MUST_USE int check(cudaError_t code) const {
-    if (code != cudaSuccess) cudaGetLastError(); /* later launches tell of their own errors alone */
+    if (code != cudaSuccess) cudaGetLastError(); /* later launches report only their own errors */
     return cuplug__cuda_status(call_, code, "entry");
   }
-  /* Calls f(scratch, bytes) twice, as the algorithms of CUB want it: with nullptr f sets the bytes
-   * that it needs, then it gets a workspace of as many. */
+  /* Calls f(scratch, bytes) twice, as the algorithms of CUB require: with nullptr, f sets the bytes
+   * that it requires; then it receives a workspace of that size. */
   template <class F> CUPLUG__MUST_USE int with_scratch(F f) const {
     size_t bytes = 0;
     if (int status = check(f(nullptr, bytes))) return status;
@@ -221,9 +221,7 @@ template <class T> struct is_defined<T, decltype(void(sizeof(T)))> {
 
 template <class Entry, class... T> int run_typed(const cuplug_call *call);
 
-/** Runs the code for dtype number k if it is the call's, and one of those that the signature
- * allows.
- */
+/** Runs the code for dtype number k if it is the call's, and the signature allows it. */
 template <class Entry, int k, uint64_t allowed, class... T>
 bool run_dtype(const cuplug_call *call, uint32_t type, int *status) {
   if constexpr (allowed >> k & 1) {
@@ -240,7 +238,7 @@ bool run_dtype(const cuplug_call *call, uint32_t type, int *status) {
   }
 }
 
-/** The dtype of a type variable that stands in lists alone: of the first item of any of them. */
+/** The dtype of a type variable that occurs only in lists: of the first item of any of them. */
 struct list_dtype {
   const cuplug_call *call;
   const char *name;
@@ -287,7 +285,7 @@ template <class Entry, class... T> int run_typed(const cuplug_call *call) {
     return choose_dtype<Entry, T...>(call, typename numbers_below<CUPLUG__N_DTYPES>::type());
 }
 
-/** What an exported entry does; no exception leaves it. */
+/** The body of an exported entry; no exception leaves it. */
 template <class Entry> int run_entry(const cuplug_call *call) {
   static_assert(
       Entry::n_outputs == n_outputs_of(Entry::text()),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signatures read while a plugin is compiled: what a name stands for, and where its value lies in a
- * call. Part of <cuplug/plugin.hpp>. Only what entries ask for is read; the core checks all. */
+/* Signatures read while a plugin is compiled: the meaning of a name, and the position of its value
+ * in a call. Part of <cuplug/plugin.hpp>. Only names that entries use are read; the core checks
+ * all. */
 #ifndef CUPLUG_SIGNATURE_HPP
 #define CUPLUG_SIGNATURE_HPP
 
@@ -23,17 +24,18 @@ enum class kind : uint8_t {
   sizes
 };
 
-/** What a name of a signature stands for. Positions are bytes of the text. */
+/** The meaning of a name of a signature. Positions are bytes of the text. */
 struct item {
   kind what = kind::none;
   bool output = false, writable = false; /* an output; that, or inout */
   bool on_host = false;             /* an array in the memory of the host, also in CUDA calls */
-  bool optional = false;            /* its default is None; of an output: left out unless asked */
+  bool optional = false;            /* its default is None; for an output: omitted unless
+                                       requested */
   bool unknown = false;             /* an output with dimensions `?` */
-  int name = 0, type = 0, dims = 0; /* where they begin */
+  int name = 0, type = 0, dims = 0; /* their positions */
   int index = 0;                    /* among the call's tensors, outputs or scalars */
   int first = 0;                    /* of a dimension: its number; below 0 from the end */
-  int beside = 0;                   /* of a group *name: dimensions beside it */
+  int beside = 0;                   /* of a group *name: the other dimensions of its array */
 };
 
 /* ---- Words ---------------------------------------------------------------------------------- */
@@ -56,13 +58,13 @@ constexpr int after_word(const char *text, int at) {
   return skip_spaces(text, end_of_word(text, at));
 }
 
-/** Whether the word at `at` is that of `other` at `there`. */
+/** Returns whether the word at `at` is that of `other` at `there`. */
 constexpr bool is_word(const char *text, int at, const char *other, int there = 0) {
   while (is_of_word(text[at]) && text[at] == other[there]) at++, there++;
   return !is_of_word(text[at]) && !is_of_word(other[there]);
 }
 
-/** Behind the character at `at`, or the whole string if one begins there. */
+/** The position after the character at `at`, or after the string if one begins there. */
 constexpr int next_character(const char *text, int at) {
   const char c = text[at++];
   if (c == '"' || c == '\'') {
@@ -88,7 +90,7 @@ constexpr int end_of_parts(const char *text, int at) {
   return at;
 }
 
-/** Where the part behind that which ends at `end` begins; -1 behind the last. */
+/** The start of the part after the one that ends at `end`; -1 after the last. */
 constexpr int next_part(const char *text, int end) {
   return text[end] == ',' ? skip_spaces(text, end + 1) : -1;
 }
@@ -158,7 +160,7 @@ constexpr int rank_at(const char *text, int dims) {
   return rank;
 }
 
-/** Whether the `where` clause begins there, not an output or a dimension of that name. */
+/** Returns whether the `where` clause begins there, not an output or a dimension of that name. */
 constexpr bool is_where(const char *text, int at) {
   if (!is_word(text, at, "where")) return false;
   const char next = text[after_word(text, at)];
@@ -195,7 +197,7 @@ constexpr int end_of_parameters(const char *text) {
   return end_of_parts(text, after_word(text, skip_spaces(text, 0)) + 1);
 }
 
-/** Where the first output begins, behind "->" and the bracket of several; -1: there is none. */
+/** The start of the first output, after "->" and the bracket of several; -1: there is none. */
 constexpr int begin_of_outputs(const char *text) {
   int at = end_of_parameters(text);
   if (!text[at]) return -1;
@@ -205,8 +207,8 @@ constexpr int begin_of_outputs(const char *text) {
   return text[at] == '(' ? skip_spaces(text, at + 1) : at;
 }
 
-/** Calls visit(item) for each parameter, then each output, until it returns true; Visit keeps what
- * it finds. The numbers of tensors, scalars and outputs are counted here alone. */
+/** Calls visit(item) for each parameter, then each output, until it returns true; Visit stores its
+ * result. Only here, tensors, scalars and outputs are counted. */
 template <class Visit> constexpr void visit_parts(const char *text, Visit &visit) {
   int n_arrays = 0, n_others = 0, n_outputs = 0;
   for (int at = begin_of_parameters(text); at >= 0; at = next_part(text, end_of_part(text, at))) {
@@ -216,7 +218,7 @@ template <class Visit> constexpr void visit_parts(const char *text, Visit &visit
   }
   int at = begin_of_outputs(text);
   if (at < 0) return;
-  /* Behind one output without brackets, commas are those of the clauses. */
+  /* After one output without brackets, commas separate clauses. */
   const bool bracketed = text[end_of_parts(text, at)] == ')';
   for (; at >= 0; at = bracketed ? next_part(text, end_of_part(text, at)) : -1) {
     item part = read_part(text, at, true);
@@ -239,13 +241,13 @@ struct part_finder {
   }
 };
 
-/** Finds where a dimension, or a group, stands by itself in an array whose size is known. */
+/** Finds a dimension, or a group, on its own in an array whose size is known. */
 struct size_finder {
   const char *name;
   item found;
   constexpr bool operator()(const char *text, const item &part) {
     if (part.what != kind::array || part.optional || part.unknown) return false;
-    int n[2] = {0, 0}, groups[2] = {0, 0}; /* dimensions and groups before it, and behind it */
+    int n[2] = {0, 0}, groups[2] = {0, 0}; /* dimensions and groups before and after it */
     bool seen = false, is_group = false;
     for (int at = skip_spaces(text, part.dims + 1); at >= 0 && text[at] != ']';
          at = next_part(text, end_of_part(text, at))) {
@@ -268,7 +270,7 @@ struct size_finder {
   }
 };
 
-/** What a name of a signature stands for: a parameter, an output or a dimension. */
+/** The meaning of a name of a signature: a parameter, an output or a dimension. */
 constexpr item find(const char *text, const char *name) {
   part_finder part{name, {}};
   visit_parts(text, part);
@@ -299,7 +301,7 @@ constexpr item find_dtype(const char *text, const char *name, int there) {
   return finder.found.what == kind::none ? finder.in_list : finder.found;
 }
 
-/** The dtypes that a type variable may stand for, by its `where` clause; 0: there is none. */
+/** The dtypes that a type variable allows, by its `where` clause; 0: there is none. */
 constexpr uint64_t dtypes_of(const char *text, const char *name, int there) {
   int at = end_of_parameters(text);
   while (text[at] && (is_of_word(text[at]) || !is_where(text, at + 1))) at++;
@@ -324,7 +326,7 @@ constexpr bool has_known_dtype(const char *text, const item &x) {
          dtypes_of(text, text, x.type) - 1 < misspelt - 1;
 }
 
-/** 1 for an output, as which a dimension that stands in one does not count. */
+/** 1 for an output; a dimension that occurs in one does not count as an output. */
 constexpr int is_output(const item &found) {
   return found.output && found.what != kind::size && found.what != kind::sizes;
 }
@@ -344,7 +346,7 @@ constexpr int n_outputs_of(const char *text) {
 
 /* ---- Lists of words, as "(T, I)", and choices ------------------------------------------------ */
 
-/** Where word number k of a list "(a, b)" begins; -1: it has not as many. */
+/** The start of word number k of a list "(a, b)"; -1: it has fewer. */
 constexpr int word_of_list(const char *list, int k) {
   int at = skip_spaces(list, 1);
   if (list[at] == ')') return -1;
@@ -365,7 +367,7 @@ constexpr int number_in_list(const char *list, const char *text, int at) {
   return -1;
 }
 
-/** The number of a choice, from 0; -1: it is none of them. */
+/** The number of a choice, from 0; -1: it is not among them. */
 constexpr int number_of_choice(const char *text, int at, const char *choice) {
   for (int number = 0;; number++) {
     const char quote = text[at++];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The symbol table of a plugin, as macros at file scope. Part of <cuplug/plugin.h>, which includes
- * it; docs/abi.md says what they write, byte by byte. */
+ * it; docs/abi.md describes their output, byte by byte. */
 #ifndef CUPLUG_TABLE_H
 #define CUPLUG_TABLE_H
 
@@ -9,8 +9,8 @@
 CUPLUG__BEGIN_C
 
 /** Properties of an operator: they follow its doc string, without a comma. */
-#define CUPLUG_TAKES_STRIDES "\0!takes_strides" /* arrays of any strides pass as they are */
-/* The same of arrays on a GPU alone; `strides` is NULL where they are C-contiguous. */
+#define CUPLUG_TAKES_STRIDES "\0!takes_strides" /* arrays of any strides pass unchanged */
+/* The same for arrays on a GPU only; `strides` is NULL if they are C-contiguous. */
 #define CUPLUG_CUDA_TAKES_STRIDES "\0!cuda_takes_strides"
 #define CUPLUG_KEEPS_WHOLE "\0!keeps_whole"  /* it counts elements: no call is cut into parts */
 #define CUPLUG_PREFERS_CUDA "\0prefers_cuda" /* host arrays go through the GPU, if there is one */
@@ -27,8 +27,8 @@ CUPLUG__BEGIN_C
 /** Arithmetic over dimensions: floating-point operations, and bytes that must move. */
 #define CUPLUG_COST(flops, bytes) "\0flops=" #flops "\0bytes=" #bytes
 
-/** The sentence of a fault that kernels report by cuplug_fault_text with this number, from 1 on.
- * {position} and {value} stand for what they report:
+/** The message of a fault that kernels report by cuplug_fault_text with this number, from 1 on.
+ * {position} and {value} are replaced by the reported numbers:
  *
  *     CUPLUG_FAULT(1, "element {position} is {value}, which is no weekday")
  */
@@ -50,7 +50,7 @@ CUPLUG__BEGIN_C
  * handles that one thread uses at a time. Work may still be queued on a GPU when another call gets
  * it. */
 #define CUPLUG_EXCLUSIVE_STATE(function) "\0!exclusive_state=" #function
-/** The exported function that closes what an operator `-> handle[tag]` has made:
+/** The exported function that closes an object of an operator `-> handle[tag]`:
  *
  *     CUPLUG_ENTRY int close_it(const cuplug_call *call, void *handle);
  *     CUPLUG_HOST_OPERATOR(plan, "plan(n: int) -> handle[plan]", "Plans" CUPLUG_CLOSE(close_it));
@@ -90,7 +90,7 @@ CUPLUG__BEGIN_C
       __attribute__((section(".note.cuplug"), used, aligned(4))) = {8, sizeof(string), kind, \
                                                                     "cuplug", string}
 
-/* nvcc defines __CUDA_ARCH_LIST__; a table compiled by another compiler is told by
+/* nvcc defines __CUDA_ARCH_LIST__; for a table compiled by another compiler, pass
  * -DCUPLUG_ARCHITECTURES=750,900. */
 #if defined(CUPLUG_ARCHITECTURES)
 #define CUPLUG__ARCHITECTURES CUPLUG__EXPANDED_TEXT(CUPLUG_ARCHITECTURES)
@@ -114,8 +114,8 @@ CUPLUG__BEGIN_C
 #endif
 
 /* An operator, or one more overload of it, at file scope: entries, signature, a line of
- * documentation with properties. Overloads of one operator stand in one source file: the first that
- * fits is taken. With CUPLUG_HOST_ONLY defined (no nvcc at hand) CUDA entries are left out. */
+ * documentation with properties. Overloads of one operator are in one source file: the first that
+ * fits is used. With CUPLUG_HOST_ONLY defined (nvcc is not available) CUDA entries are omitted. */
 #define CUPLUG__OPERATOR(number, entries, signature, doc)                                     \
   CUPLUG__COUNTED_END                                                                         \
   CUPLUG__ASSERT(sizeof(signature) <= CUPLUG_MAX_SIGNATURE + 1, "the signature is too long"); \

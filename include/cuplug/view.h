@@ -31,7 +31,7 @@ typedef struct cuplug_view {
                     the GPU, or 0 on the host */
   int64_t shape[CUPLUG_VIEW_NDIM]; /* then, of a strided one of one or two dimensions, the strides
                                       in elements */
-  void *stream; /* of a GPU: where the call is to run; NULL: not said. No output has it set */
+  void *stream; /* of a GPU: the stream of the call; NULL: not specified, as for outputs */
   int64_t strides[CUPLUG_VIEW_NDIM]; /* of a strided one of three or four dimensions; nor these */
 } cuplug_view;
 
@@ -132,8 +132,8 @@ static inline cuplug_view cuplug__view_of_more(cuplug_view v, uint32_t n, const 
 }
 
 /* The view of a memoryview of at most four dimensions. `strides` are in bytes, NULL if the type of
- * the memoryview says that it is C-contiguous. Up to two dimensions have no loops: compilers keep
- * all of it in registers. */
+ * the memoryview is C-contiguous. Up to two dimensions have no loops: compilers keep everything in
+ * registers. */
 static inline cuplug_view cuplug_view_of(uint32_t type, const void *data, uint32_t n,
                                          const ptrdiff_t *shape, const ptrdiff_t *strides,
                                          ptrdiff_t element_bytes, uint64_t head) {
@@ -202,12 +202,12 @@ static inline cuplug_view cuplug_view_as(cuplug_view view, uint32_t type) {
   return view;
 }
 
-/** Lets elements of a type that Cython has stand for those of one that it has not. */
+/** Treats elements of a type that Cython has as elements of one that it does not have. */
 static inline void cuplug_view_stand_in(cuplug_view *view, uint32_t type, uint32_t meant) {
   if (view->type == type && !(view->rank & CUPLUG_VIEW_IS_TENSOR)) view->type = meant;
 }
 
-/** Of an output: scalar.handle is the cuplug_view * that receives it, in memory of its own. */
+/** For an output: scalar.handle is the cuplug_view * that receives it, in its own memory. */
 #define CUPLUG_NEW_VIEW 32u
 static inline cuplug_argument cuplug_new_view(cuplug_view *place) {
   cuplug_argument a;
@@ -215,8 +215,8 @@ static inline cuplug_argument cuplug_new_view(cuplug_view *place) {
   return a;
 }
 
-/** Lets an argument be a view. `own` receives what the argument borrows. As a call, it would need
- * the view in memory. */
+/** Makes a view an argument. `own` receives the fields that the argument borrows. As a call, it
+ * would require the view in memory. */
 static inline __attribute__((always_inline)) void
 cuplug_set_view(cuplug_argument *argument, cuplug_view view, cuplug_view_shape *own) {
   const uint32_t code = view.type >> 24, bits = view.type >> 16 & 0xff, ndim = view.rank & 0xff;
@@ -250,8 +250,8 @@ cuplug_set_view(cuplug_argument *argument, cuplug_view view, cuplug_view_shape *
   argument->tensor.dtype.lanes = (uint16_t)(view.type & 0xffff);
 }
 
-/** A list: `n` views, integers or numbers, which cuplug_set_items makes arguments of. NULL is None.
- */
+/** A list: `n` views, integers or numbers, which cuplug_set_items converts to arguments. NULL is
+ * None. */
 #define CUPLUG__LIST_OF_OLD_VIEWS 64u /* of modules compiled when views had no `strides` */
 #define CUPLUG_LIST_OF_VIEWS 512u
 #define CUPLUG_LIST_OF_INTS 128u
@@ -271,7 +271,8 @@ static inline cuplug_argument cuplug_floats(const double *items, uint32_t n) {
   return cuplug__list_of(CUPLUG_LIST_OF_FLOATS, items, n);
 }
 
-/** Lets such a list be one of arguments, which are written to `items`, with what they borrow. */
+/** Makes such a list an argument; its items are written to `items`, with the fields that they
+   borrow. */
 static inline void cuplug_set_items(cuplug_argument *of, cuplug_argument *items,
                                     cuplug_view_shape *shapes) {
   const void *given = of->list.items;

@@ -2,8 +2,8 @@
 /* How a kernel meets the elements of arrays of any strides, on the device: in packs, in lines or in
  * tiles, as <cuplug/walk.h> has planned it on the host. No part of the ABI.
  *
- * What is done with an element is a class CODE, made of `walked`: a function object that is given
- * a pack of each array, the place in it, the element's number and how many there are. */
+ * The code for an element is a class CODE, made from `walked`: a function object that receives a
+ * pack of each array, the position in it, the element's number and the number of elements. */
 #ifndef CUPLUG_WALK_CUH
 #define CUPLUG_WALK_CUH
 
@@ -17,7 +17,7 @@
 namespace cuplug {
 namespace walks {
 
-/* Does what is to be done with all elements of a pack of each array. */
+/* Applies the code to all elements of a pack of each array. */
 template <int WIDTH, class CODE, class P>
 __device__ inline void all_elements(const CODE &code, P &p, int64_t first, int64_t n) {
   if constexpr (CODE::TAKES_PACKS) {
@@ -88,10 +88,10 @@ __device__ inline void in_packs(const CODE &code, int64_t n, const divisors<NDIM
   }
 }
 
-/* ---- In lines: packs begin where those of an output do --------------------------------------- */
+/* ---- In lines: packs are aligned to an output --------------------------------------- */
 
-/* Elements of a pack that do not lie together in all arrays, each found by itself; a few at once.
- */
+/* Elements of a pack that are not contiguous in all arrays, each found separately; a few at
+ * once. */
 template <int WIDTH, int N, typename INDEX, class CODE>
 __device__ inline void one_by_one(const CODE &code, const piece<WIDTH, CODE::N, INDEX> &own,
                                   int64_t n, int ndim, const divisors<N> &sizes,
@@ -124,8 +124,8 @@ __device__ inline void one_by_one(const CODE &code, const piece<WIDTH, CODE::N, 
   }
 }
 
-/* UNROLL packs for each thread. NDIM: of the loop, where it is known, else 0. `near`, `still`:
- * arrays that go on by 1 or by 0 in the last dimension. */
+/* UNROLL packs for each thread. NDIM: of the loop, if it is known, else 0. `near`, `still`: arrays
+ * that are unit-stride or broadcast in the last dimension. */
 template <int WIDTH, int UNROLL, int NDIM, typename INDEX, int N, class CODE>
 __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_loop_split &cut,
                                 const divisors<N> &sizes, const strides<CODE::N, N> &steps,
@@ -176,7 +176,7 @@ __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_loop_s
   }
 }
 
-/* ---- In tiles: inputs that lie across the outputs go through shared memory ------------------- */
+/* ---- In tiles: inputs transposed to the outputs go through shared memory --------------------- */
 
 template <int K, class TILES> __device__ inline auto &tile_of(TILES &all) {
   if constexpr (K == 0)
@@ -185,8 +185,8 @@ template <int K, class TILES> __device__ inline auto &tile_of(TILES &all) {
     return tile_of<K - 1>(all.rest);
 }
 
-/* Where a block's tile lies along a dimension: its first element, and, as far as packs may reach,
- * how many there are ahead of it and from it on; and how many of these are in the tile. */
+/* The position of a block's tile along a dimension: its first element, and, for packs, the number
+ * of elements ahead of it and from it on; and the number of these in the tile. */
 struct side {
   int64_t first;
   int before, after, n;
@@ -199,8 +199,8 @@ template <int SIDE, int WIDTH> __device__ inline side side_of(unsigned number, i
   return {first, number ? WIDTH : 0, after, after < SIDE ? after : SIDE};
 }
 
-/* WIDTH elements that begin with number k of a side and go on by `step`; those past the end are
- * not there. */
+/* WIDTH elements from number k of a side on, in steps of `step`; elements past the end are
+ * skipped. */
 template <int WIDTH, typename T>
 __device__ inline held<T, WIDTH> load_along(const T *from, int64_t step, const side &s, int k) {
   if (k + WIDTH <= s.n && step == 1) {
@@ -250,8 +250,8 @@ __device__ inline void fill_tile(TILE &shared, const T *from, int64_t t_step, in
   }
 }
 
-/* The packs of DEEP rows from `row` on, from a tile in which they lie across: what these have side
- * by side there is loaded at once. */
+/* The packs of DEEP rows from `row` on, from a tile in which they are transposed: elements that are
+ * adjacent there are loaded at once. */
 template <int WIDTH, int K, int DEEP, class PACKS, class TILE>
 __device__ inline void read_tile(PACKS (&packs)[DEEP], const TILE &shared, int k, int row) {
 #pragma unroll
@@ -267,8 +267,8 @@ __device__ inline void read_tile(PACKS (&packs)[DEEP], const TILE &shared, int k
  * registers would not suffice. */
 template <int WIDTH> constexpr int TILE_BLOCKS = WIDTH == 4 || WIDTH == 8 ? 6 : 1;
 
-/* Where a block is in a tile: in each array the first element, and how far its elements lie apart
- * along t and l. */
+/* The position of a block in a tile: in each array the first element, and the distance of its
+ * elements along t and l. */
 template <int N> struct spot {
   int64_t base[N], t_step[N], l_step[N];
   __device__ int64_t at(int k, int row, int column) const {
@@ -330,7 +330,7 @@ __device__ inline void whole_packs(const CODE &code, int64_t n, const spot<CODE:
 }
 
 /* A tile for each block, of SIDE elements along the last two dimensions, in packs of WIDTH, which
- * divides SIDE. ACROSS: inputs that go on by 1 or -1 in the last but one. */
+ * divides SIDE. ACROSS: inputs with stride 1 or -1 in the last dimension but one. */
 template <int SIDE, int WIDTH, uint64_t ACROSS, int NDIM, int N, class CODE>
 __device__ inline void in_tiles(const CODE &code, int64_t n, const cuplug_loop_split &cut,
                                 const divisors<N> &sizes, const strides<CODE::N, N> &steps) {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a kernel meets the elements of arrays of any strides, planned on the host: the strides as a
- * loop of few dimensions, and how it is cut. <cuplug/walk.cuh> is what the kernels are made of. One
- * rule, the first that fits:
- *
+/* How a kernel iterates over the elements of arrays of any strides, planned on the host: the
+ * strides as a loop of few dimensions, and its division into blocks. The kernels are built from
+ * <cuplug/walk.cuh>. One rule, the first that fits:
  * - packs: all arrays are contiguous and aligned, and threads take 16 bytes at once;
- * - tiles: an input lies side by side along another dimension than the outputs do, and goes through
- *   shared memory;
- * - lines: threads take packs that begin where those of an output do. What lies side by side is
- *   loaded 16 bytes at once at any address, the rest element by element.
+ * - tiles: an input is contiguous along another dimension than the outputs, and goes through shared
+ *   memory;
+ * - lines: threads take packs that begin at the packs of an output. Contiguous elements are loaded
+ *   16 bytes at once at any address, the rest element by element.
  *
- * No part of the ABI. */
+ * Not part of the ABI. */
 #ifndef CUPLUG_WALK_H
 #define CUPLUG_WALK_H
 
@@ -53,8 +52,8 @@ static inline void cuplug__loop_add(cuplug_loop *loop, const cuplug_tensor *tens
 
 static inline long long cuplug__magnitude(long long x) { return x < 0 ? -x : x; }
 
-/* Whether dimension b is to be outside of a: array `first` decides, else the last one that moves
- * along both. */
+/* Returns whether dimension b is to be outside of a: array `first` decides, else the last one that
+ * has a stride along both. */
 static inline int cuplug__loop_is_slower(const cuplug_loop *loop, uint32_t first, int a, int b) {
   for (uint32_t i = 0; i <= loop->n_arrays; i++) {
     const uint32_t k = i ? loop->n_arrays - i : first;
@@ -75,14 +74,14 @@ static inline void cuplug__loop_swap(cuplug_loop *loop, int a, int b) {
   loop->sizes[b] = size;
 }
 
-/* Insertion: the dimensions are nearly always in order. */
+/* Insertion sort: the dimensions are nearly always sorted. */
 static inline void cuplug__loop_sort(cuplug_loop *loop, uint32_t first) {
   for (int d = 1; d < loop->ndim; d++)
     for (int at = d; at > 0 && cuplug__loop_is_slower(loop, first, at - 1, at); at--)
       cuplug__loop_swap(loop, at - 1, at);
 }
 
-/* Whether all arrays go on in dimension `outer` where `inner`, the next, ends. */
+/* Returns whether in all arrays dimension `outer` continues at the end of `inner`, the next. */
 static inline int cuplug__loop_can_merge(const cuplug_loop *loop, int outer, int inner) {
   for (uint32_t k = 0; k < loop->n_arrays; k++)
     if (loop->strides[outer][k] != loop->strides[inner][k] * loop->sizes[inner]) return 0;
@@ -114,7 +113,7 @@ static inline int cuplug__loop_is_flat(const cuplug_loop *loop, uint32_t k) {
   return !loop->ndim || (loop->ndim == 1 && loop->strides[0][k] == 1);
 }
 
-/* 1 when array k lies together, in the order of the loop. */
+/* 1 if array k is contiguous, in the order of the loop. */
 static inline int cuplug__loop_is_together(const cuplug_loop *loop, uint32_t k) {
   long long expected = 1;
   for (int d = loop->ndim - 1; d >= 0; d--) {
@@ -156,7 +155,7 @@ typedef enum cuplug_walk_kind {
   CUPLUG_WALK_TILES
 } cuplug_walk_kind;
 
-/* The greatest power of two of elements that make no more than 16 bytes of each of the arrays. */
+/* The largest power of two of elements that take no more than 16 bytes in each of the arrays. */
 static inline uint32_t cuplug__pack_width(const cuplug_call *call, uint32_t n_arrays) {
   int64_t greatest = 1;
   for (uint32_t k = 0; k < n_arrays; k++) {
@@ -178,7 +177,7 @@ static inline int cuplug__walk_is_flat(const cuplug_loop *loop, const cuplug_ten
   return !rests || loop->n < width;
 }
 
-/* The dimension along which input k lies side by side, if that is not the last, else -1. */
+/* The dimension along which input k is contiguous, if that is not the last, else -1. */
 static inline int cuplug__walk_own_dim(const cuplug_loop *loop, uint32_t k) {
   const int last = loop->ndim - 1;
   if (cuplug__magnitude(loop->strides[last][k]) < 2) return -1;
@@ -188,8 +187,8 @@ static inline int cuplug__walk_own_dim(const cuplug_loop *loop, uint32_t k) {
   return -1;
 }
 
-/* The inputs, not in `written`, that are to go through tiles, all along one dimension, which
- * becomes the last but one; 0 where tiles do not pay. */
+/* The inputs, not in `written`, that are read through tiles, all along one dimension, which becomes
+ * the last but one; 0 if tiles do not pay. */
 static inline uint64_t cuplug__walk_across(cuplug_loop *loop, const cuplug_tensor *tensors,
                                            uint64_t written) {
   int64_t bytes = 0;
@@ -218,7 +217,7 @@ static inline void cuplug__cut_tiles(const cuplug_loop *loop, long long side,
   for (int d = 0; d < loop->ndim - 2; d++) cut->n_items *= loop->sizes[d];
 }
 
-/* One line where all that is written lies together; else the last dimension is one. */
+/* One line if all written arrays are contiguous; else the last dimension is one. */
 static inline void cuplug__cut_lines(const cuplug_loop *loop, const cuplug_tensor *tensors,
                                      uint64_t written, uint32_t width, cuplug_loop_split *cut) {
   const int last = loop->ndim - 1;
@@ -236,8 +235,8 @@ static inline void cuplug__cut_lines(const cuplug_loop *loop, const cuplug_tenso
 }
 
 /* Plans a walk over a loop that was collapsed and has elements, for kernels that load `width`
- * elements at once and have tiles of `side`, none where that is 0. `written` has a bit for each
- * array that is written, at least one. May turn the loop's dimensions. */
+ * elements at once and have tiles of `side`, none if that is 0. `written` has a bit for each array
+ * that is written, at least one. May reorder the loop's dimensions. */
 static inline cuplug_walk_kind cuplug__walk(cuplug_loop *loop, const cuplug_tensor *tensors,
                                             uint64_t written, uint32_t width, uint32_t side,
                                             cuplug_loop_split *cut) {

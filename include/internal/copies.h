@@ -7,8 +7,8 @@
 
 CUPLUG__BEGIN_C
 
-/* Copies the elements of an array to one of the same shape and dtype, in other memory; one of the
- * two at least is contiguous. Returns 0 where elements of `to` share memory: nothing was done.
+/* Copies the elements of an array to one of the same shape and dtype, in other memory; at least one
+ * of the two is contiguous. Returns 0 if elements of `to` share memory: nothing was done.
  * [thread-safe] [no-cuda] */
 int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from);
 

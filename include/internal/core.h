@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For a module of the Python package, which includes this in one file: the functions of the core as
- * `cuplug_core->bind(...)`. NULL with a core of another version, which `import cuplug` refuses. */
+ * `cuplug_core->bind(...)`. NULL with a core of another version, which `import cuplug` rejects. */
 #ifndef CUPLUG_INTERNAL_CORE_H
 #define CUPLUG_INTERNAL_CORE_H
 

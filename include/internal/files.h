@@ -7,11 +7,12 @@
 
 CUPLUG__BEGIN_C
 
-/* Whether others may write what a path leads to, by the rules for directories of plugins; for the
- * cache. ERROR_PLUGIN: the reason; ERROR_NOT_FOUND: there is nothing. [thread-safe] [no-cuda] */
+/* Checks whether others may write the file at a path, by the rules for directories of plugins; for
+ * the cache. ERROR_PLUGIN: the reason; ERROR_NOT_FOUND: there is no file. [thread-safe]
+ * [no-cuda] */
 int cuplug_check_owner(const char *path, cuplug_error *error);
 
-/* Loads a library that is not a plugin, never closed; the thread's rounding stays as it is. Returns
+/* Loads a library that is not a plugin, never closed; the thread's rounding is unchanged. Returns
  * the handle of dlopen, or NULL. [thread-safe] [no-cuda] */
 void *cuplug_open_library(const char *path, cuplug_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that are worked out of a call: sizes in signatures, ranges, arguments of kernels. Not
+/* Numbers that are computed from a call: sizes in signatures, ranges, arguments of kernels. Not
  * installed. */
 #ifndef CUPLUG_INTERNAL_FORMULA_H
 #define CUPLUG_INTERNAL_FORMULA_H
@@ -22,7 +22,7 @@ typedef enum cuplug_step_kind {
   CUPLUG_STEP_MAX,
   CUPLUG_STEP_NEGATE, /* of the number on top */
   CUPLUG_STEP_REAL,   /* push the double whose bits are `value`; conditions only */
-  /* Of a group: the dimensions of an array but `value` >> 32 before and the rest behind it. */
+  /* For a group: the dimensions of an array except `value` >> 32 before and the rest after it. */
   CUPLUG_STEP_NDIM,    /* push how many */
   CUPLUG_STEP_PRODUCT, /* push the product of their sizes */
   CUPLUG_STEP_ITEM,    /* the size with the number on top; from the end: < 0 */
@@ -48,7 +48,7 @@ typedef struct cuplug_formula {
 /* A formula of an operator without a plugin. */
 typedef struct cuplug_term {
   cuplug_formula formula;
-  const char *text; /* as it was written: "n // k" */
+  const char *text; /* as in the source: "n // k" */
 } cuplug_term;
 
 #endif

@@ -21,7 +21,7 @@ typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cu
 typedef int cuplug_keep_workspace(void *user, const cuplug_frame *frame, uint32_t number,
                                   uint64_t bytes, void **pointer, cuplug_error *error);
 
-/* Gives the outputs of a bound frame the shapes that a signature cannot say: shrinks or drops
+/* Sets the shapes of outputs of a bound frame that a signature cannot express: shrinks or drops
  * dimensions of frame->tensors[n_inputs ...]. `error` may be NULL. Returns a status. */
 typedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error);
 
@@ -40,26 +40,26 @@ struct cuplug_frame {
   uint32_t n_tensors;                /* arrays in signature order, then outputs */
   uint32_t n_inputs;                 /* tensors that are parameters: the outputs begin here */
   uint32_t n_scalars;
-  uint64_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy */
+  uint64_t copy_mask; /* bit k: tensor k must be passed as a C-contiguous, aligned copy */
   uint64_t unaligned_stride_mask; /* of these, those that only a copy helps: CUPLUG_ODD_STRIDES */
-  cuplug_device home;             /* where the arrays are; type 0: there is none */
+  cuplug_device home;             /* the device of the arrays; type 0: there is none */
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
                    GPU, or type 0: the host entry, unless the row has none or prefers CUDA */
   void *stream; /* (set) CUstream; NULL: the legacy default stream, and without arrays cuplug_run
                    waits for it */
-  cuplug_handle **made;      /* (set) where the handle that it makes goes */
-  cuplug_allocate *allocate; /* (set) for outputs of unknown size */
-  cuplug_progress *progress; /* (set) while host arrays go through the GPU; NULL: not wanted */
+  cuplug_handle **made;                /* (set) where the handle that it makes goes */
+  cuplug_allocate *allocate;           /* (set) for outputs of unknown size */
+  cuplug_progress *progress;           /* (set) while host arrays are offloaded; may be NULL */
   cuplug_keep_workspace *keep_scratch; /* (set) NULL: the pool gives it */
   void *user;                          /* (set) the first argument of these */
   void *blocks;                        /* memory of lists, for cuplug_free_blocks; NULL: none */
   cuplug_tensor *apart;    /* the arrays of all lists, one list behind the other, where they are not
                               among `tensors`: of lists T[n][each], and where there are too many */
-  uint32_t n_apart;        /* where there is `apart` */
+  uint32_t n_apart;        /* if `apart` is set */
   const uint64_t *origins; /* (set) of the arrays that are read: see cuplug_check_origin */
   uint32_t n_origins;
-  uint64_t origin;      /* after the run on a GPU: of what it has written */
+  uint64_t origin;      /* of the outputs, after the run on a GPU */
   int32_t keeps_layout; /* 1: by cuplug_keep_layout */
   int32_t staged;       /* after the run: 1 when host arrays went through the GPU */
   uint32_t
@@ -84,17 +84,18 @@ struct cuplug_frame {
  * dtypes. Tensors that are C-contiguous have no strides before cuplug_run; outputs that are to be
  * allocated otherwise have some.
  *
- * Where an input would have to be copied first (not C-contiguous, misaligned, or to be broadcast)
- * `copy_mask` says so and the caller either passes such copies (shapes from cuplug_required_shape)
- * in a second bind, or gives up: cuplug_run refuses a frame that cuplug_required_copies says needs
- * some. In-out arrays are never copied but refused. [thread-safe] [no-cuda] */
+ * If an input would have to be copied first (not C-contiguous, misaligned, or to be broadcast), its
+ * bit in `copy_mask` is set, and the caller either passes such copies (shapes from
+ * cuplug_required_shape) in a second bind, or gives up: cuplug_run rejects a frame for which
+ * cuplug_required_copies is not 0. In-out arrays are never copied but rejected. [thread-safe]
+ * [no-cuda] */
 int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                 cuplug_frame *frame, cuplug_error *error);
 
-/* The same against one row alone, for arguments that were given by its parameters' names: other
- * rows may call them otherwise. Without `needs_memory` arrays stand for others, and the frame is
- * not to be run. *n_matched: how many parameters fitted. `error` may be NULL. [thread-safe]
- * [no-cuda] */
+/* The same against a single overload, for arguments that were passed by its parameters' names:
+ * other overloads may use other names. Without `needs_memory`, arrays have no memory, and the frame
+ * must not be run. *n_matched: the number of parameters that fitted. `error` may be NULL.
+ * [thread-safe] [no-cuda] */
 int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_args,
                     uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched,
                     cuplug_error *error);
@@ -103,24 +104,24 @@ int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *ar
 #define CUPLUG_ANY_ROW UINT32_MAX
 
 /* Binds and runs a call on the host whose arguments and outputs, which follow each other, are like
- * those of a call that this thread has bound before, and are taken by that row. NULL: it has run.
- * Otherwise an error, valid until the thread's next call; its status is CUPLUG_NOT_CALLED, which
- * has no message, where the call must be bound: nothing was run. [thread-safe] */
+ * those of a call that this thread has bound before, and that this overload takes. NULL: it has
+ * run. Otherwise an error, valid until the thread's next call; its status is CUPLUG_NOT_CALLED,
+ * without a message, if the call must be bound: nothing was run. [thread-safe] */
 const cuplug_error *cuplug_call_again(cuplug_operator *op, uint32_t row,
                                       const cuplug_argument *args, uint32_t n_parameters,
                                       uint32_t n_outputs);
 
-/* Frees the `blocks` of a frame when it is not used any more. After a bind that failed there are
- * none: NULL, which is taken. [thread-safe] [no-cuda] */
+/* Frees the `blocks` of a frame when it is no longer used. After a bind that failed there are none:
+ * NULL is accepted. [thread-safe] [no-cuda] */
 void cuplug_free_blocks(void *blocks);
 
-/* If a row treats all elements of its arrays alike, and the inputs have one layout without gaps
- * that is not C order, gives it to the outputs: cuplug_run then passes all arrays as they are in
- * memory, and none is copied. Before outputs get memory; none is given. [thread-safe] [no-cuda] */
+/* If an overload treats all elements of its arrays equally, and the inputs have one layout without
+ * gaps that is not C order, sets it for the outputs: cuplug_run then passes all arrays in memory
+ * order, and none is copied. Call it before outputs get memory. [thread-safe] [no-cuda] */
 void cuplug_keep_layout(cuplug_frame *frame);
 
-/* What of copy_mask cannot do without copies, with `device` as it is now: arrays of the host that
- * go through a GPU, or that the host entry is given in blocks, are put in order on their way.
+/* The part of copy_mask that requires copies, with the current `device`: arrays of the host that
+ * are offloaded, or that the host entry receives in blocks, are made contiguous on the way.
  * [thread-safe] */
 uint64_t cuplug_required_copies(const cuplug_frame *frame);
 
@@ -133,9 +134,9 @@ int cuplug_check_device(const cuplug_frame *frame, cuplug_error *error);
 int32_t cuplug_required_shape(const cuplug_frame *frame, uint32_t k,
                               int64_t shape[CUPLUG_MAX_NDIM]);
 
-/* Writes the copy of input tensor k that `copy_mask` asks for, in that shape; it is not in
- * `unaligned_stride_mask`, and on the host. Large ones on several threads. [thread-safe] [no-cuda]
- */
+/* Writes the copy of input tensor k that `copy_mask` requires, in that shape; it is not in
+ * `unaligned_stride_mask`, and on the host. Large ones on several threads. [thread-safe]
+ * [no-cuda] */
 void cuplug_copy_input(const cuplug_frame *frame, uint32_t k, void *to);
 
 /* Takes `given` as output k (from 0): checks dtype, shape, layout, device, read-only, and that its
@@ -152,7 +153,7 @@ static inline void cuplug_leave_out(cuplug_frame *frame, uint32_t k) {
 }
 
 /* Runs a bound frame whose outputs have memory. Host arrays with frame->device set to CUDA are
- * staged through the GPU [syncs]; host arrays otherwise run on the host entry before it returns;
+ * offloaded to the GPU [syncs]; otherwise, host arrays run on the host entry before it returns;
  * device arrays are [stream-ordered]. A fault of an earlier call of this thread on a GPU is raised
  * here, with the name of its operator, before anything is run. [thread-safe] */
 int cuplug_run(cuplug_frame *frame, cuplug_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Python users ask of GPUs beyond <cuplug/devices.h>. Not installed: C programs have CUDA's
- * own. */
+/* Functions for Python users of GPUs in addition to <cuplug/devices.h>. Not installed: C programs
+ * have CUDA's own. */
 #ifndef CUPLUG_INTERNAL_GPUS_H
 #define CUPLUG_INTERNAL_GPUS_H
 
@@ -15,12 +15,12 @@ uint64_t cuplug_used_gpus(void);
 int cuplug_query_attribute(int32_t device, int32_t attribute, int32_t *value, int32_t *is_known,
                            cuplug_error *error);
 
-/* Frees what cuplug_allocate_device gave for as many bytes, and may keep it for the next of that
- * many. [thread-safe] [stream-ordered] */
+/* Frees memory of cuplug_allocate_device of this size, and may cache it for the next request of
+ * that size. [thread-safe] [stream-ordered] */
 int cuplug_release_device(int32_t device, void *pointer, uint64_t bytes, void *stream);
 
-/* Raises the fault of the call of that origin, or of a call whose results it read, every time.
- * 0: unknown. What the call wrote has been waited for. [thread-safe] */
+/* Raises the fault of the call of that origin, or of a call whose results it read, every time. 0:
+ * unknown. The outputs of the call must have been waited for. [thread-safe] */
 int cuplug_check_origin(uint64_t origin, cuplug_error *error);
 
 CUPLUG__END_C

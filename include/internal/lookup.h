@@ -7,12 +7,12 @@
 
 CUPLUG__BEGIN_C
 
-/* Finds "plugin.operator" among the stock plugins, whatever else has these names: what is built
- * from them means them. [thread-safe] [no-cuda] */
+/* Finds "plugin.operator" among the stock plugins, also if others have these names: code that is
+ * built from the stock operators depends on them. [thread-safe] [no-cuda] */
 int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error);
 
-/* What cuplug_find would return, if that needs no search and its code is loaded; else NULL. Reads
- * no file and takes no lock. [thread-safe] [no-cuda] */
+/* The result of cuplug_find, if that needs no search and its code is loaded; else NULL. Reads no
+ * file and takes no lock. [thread-safe] [no-cuda] */
 cuplug_operator *cuplug_find_loaded(const char *name);
 
 CUPLUG__END_C

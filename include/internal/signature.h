@@ -9,8 +9,8 @@
 
 CUPLUG__BEGIN_C
 
-/* Of one operator: parameters, outputs, type variables, names of dimensions; of one call: arrays,
- * those in lists and outputs included. Masks of them have 64 bits. */
+/* Maximum numbers for one operator: parameters, outputs, type variables, names of dimensions; for
+ * one call: arrays, including those in lists and outputs. Masks of them have 64 bits. */
 #define CUPLUG_MAX_ARGUMENTS 64
 
 typedef enum cuplug_dim_kind {
@@ -27,7 +27,7 @@ typedef enum cuplug_dim_kind {
 
 typedef struct cuplug_dim {
   int32_t kind;
-  uint32_t at; /* where it begins in the signature's text */
+  uint32_t at; /* its position in the signature's text */
   int64_t value;
   cuplug_formula formula, end; /* of a slice without one: no steps */
   const char *text;            /* as written */
@@ -68,7 +68,7 @@ typedef struct cuplug_parameter {
 typedef struct cuplug_type_variable {
   const char *name;
   uint64_t dtypes; /* bit k: the k-th dtype of CUPLUG_DTYPE_LIST is allowed */
-  uint64_t later;  /* those of its groups that came after the plugin was compiled */
+  uint64_t later;  /* dtypes of its groups that were added after the plugin was compiled */
 } cuplug_type_variable;
 
 /* One side of a condition, and its relation to the side before it. */
@@ -89,14 +89,14 @@ typedef struct cuplug_side {
   cuplug_formula formula;
 } cuplug_side;
 
-/* where 0 <= k <= n. It holds if an alternative does, which begins at each side without a relation,
- * or if it names a scalar that is None. */
+/* where 0 <= k <= n. It holds if an alternative does; an alternative begins at each side without a
+ * relation. It also holds if it names a scalar that is None. */
 typedef struct cuplug_condition {
   const char *text;  /* as written */
   uint64_t optional; /* bit k: it names scalar k, which may be None */
   const cuplug_side *sides;
   uint32_t n_sides;
-  uint32_t at;   /* where it begins in the signature's text */
+  uint32_t at;   /* its position in the signature's text */
   int32_t array; /* whose elements it is of, which calls do not check; -1: none */
   int32_t reserved;
 } cuplug_condition;
@@ -104,27 +104,28 @@ typedef struct cuplug_condition {
 /* The first place in the arguments where a dimension or a group of them is found. */
 typedef struct cuplug_dim_source {
   int32_t array; /* number of the tensor; ~k: the first array of list k among the scalars */
-  int32_t n_before, n_after; /* dimensions beside a group; a dimension: one of them is -1 */
+  int32_t n_before, n_after; /* the other dimensions of a group's array; a dimension: one of them
+                                is -1 */
   int32_t is_group;
 } cuplug_dim_source;
 
 /* A parsed signature: one block of memory, pointers into it. */
 struct cuplug_signature {
   const char *name;     /* the operator */
-  const char *text;     /* what it was parsed from */
+  const char *text;     /* the parsed text */
   int32_t n_parameters; /* parameters, outputs not included */
   int32_t n_outputs;
   int32_t n_variables;
   int32_t n_dim_names;
   int32_t n_conditions;
-  int32_t n_scalars;            /* parameters that are no arrays */
+  int32_t n_scalars;            /* parameters that are not arrays */
   int32_t has_formulas;         /* 1: a size is a formula, a slice or a list's item */
   int32_t n_lists;              /* of arrays */
   int32_t n_each_lists;         /* of these, those whose arrays have sizes of their own */
   int32_t n_handles;            /* parameters that are handles */
   int32_t n_element_ranges;     /* conditions of elements of arrays */
   int32_t has_guarantees;       /* 1: an array has an address mask or a unit stride */
-  uint32_t parameters_end;      /* where the text continues behind them; without any: 0 */
+  uint32_t parameters_end;      /* where the text continues after them; without any: 0 */
   cuplug_parameter *parameters; /* outputs last */
   const cuplug_parameter *made; /* the handle that it makes, behind the parameters; n_outputs is 0
                                    then. NULL: none */
@@ -133,7 +134,7 @@ struct cuplug_signature {
   uint64_t each_names;       /* bit k: name k has a value for each item of the lists it stands in */
   cuplug_dim_source *places; /* of these */
   cuplug_condition *conditions;
-  uint64_t optional_outputs; /* bit k: output k is computed only for callers that ask for it */
+  uint64_t optional_outputs; /* bit k: output k is computed only for callers that request it */
   uint64_t zero_outputs;     /* bit k: output k is cleared before the entry runs */
   uint64_t host_arrays;      /* bit k: tensor k is in the memory of the host in all calls */
 };
@@ -146,7 +147,7 @@ int cuplug_parse_signature(const char *text, cuplug_signature **signature, uint3
  * dtypes of that version. */
 int cuplug__parse_of_abi(const char *text, uint32_t abi_version, cuplug_signature **signature,
                          uint32_t *position, cuplug_error *error);
-/* Parses the grammar alone, without checks of what names stand for; arrays may lack their brackets.
+/* Parses only the grammar, without checks of the meaning of names; arrays may lack their brackets.
  * [thread-safe] [no-cuda] */
 int cuplug_parse_short(const char *text, cuplug_signature **signature, uint32_t *position,
                        cuplug_error *error);

@@ -12,13 +12,13 @@ typedef struct cuplug_definition_row {
   const char *signature; /* as in a table */
   cuplug_entry *host;    /* NULL: no entry on that side */
   cuplug_entry *cuda;
-  void *context;           /* call->context of both entries; kept for ever */
-  cuplug_reshape *reshape; /* NULL: the signature says all */
+  void *context;           /* call->context of both entries; never freed */
+  cuplug_reshape *reshape; /* NULL: the signature is complete */
   uint32_t flags;          /* CUPLUG_ROW_TAKES_STRIDES ... */
   /* 1: of arrays that are C-contiguous the entries may be given no strides, unless they are copies
    * in the other memory. */
   uint32_t null_strides_when_contiguous;
-  uint32_t scans;         /* 1: elements depend on others along the dimension `axis` alone */
+  uint32_t scans;         /* 1: elements depend on others only along the dimension `axis` */
   uint32_t takes_handles; /* 1: of operators in memory with the same origin; 0: it may take none */
   /* Closes the handle that the row makes; NULL: it makes none. */
   int (*close)(const cuplug_call *call, void *handle);
@@ -27,18 +27,18 @@ typedef struct cuplug_definition_row {
 } cuplug_definition_row;
 
 typedef struct cuplug_definition {
-  const char *plugin;  /* an identifier: stands for the plugin's name */
+  const char *plugin;  /* an identifier: used as the plugin's name */
   const char *version; /* NULL: none */
-  const char *origin;  /* stands for the plugin's file in messages: "<source>" */
+  const char *origin;  /* used as the plugin's file in messages: "<source>" */
   const char *doc;     /* one line; NULL: none */
   const cuplug_definition_row *rows;
   uint32_t n_rows;
 } cuplug_definition;
 
-/* Makes an operator of entry points in this process: all rows begin with its name. It is used like
- * one of a plugin but is found by this pointer alone, not by name. It lives until the process ends,
- * so whoever defines the same thing again and again keeps what the first time gave. Strings are
- * copied. ERROR_VALUE says what is wrong with a definition. [thread-safe] [no-cuda] */
+/* Creates an operator of entry points in this process: all overloads begin with its name. It is
+ * used like a plugin's, but is found only by this pointer, not by name. It lives until the process
+ * ends, so a caller that defines the same thing repeatedly keeps the first result. Strings are
+ * copied. ERROR_VALUE: the definition is wrong. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_define(const cuplug_definition *definition, cuplug_operator **op,
                              cuplug_error *error);
 
@@ -52,11 +52,11 @@ CUPLUG_API cuplug_error *cuplug_entry_error(const cuplug_call *call);
 CUPLUG_API int cuplug_entry_number(const cuplug_call *call, const cuplug_term *term,
                                    const char *what, uint32_t type, int64_t *number);
 
-/* Parses numbers and names with commas between, "x, n // 2, size(x, 0)": what a kernel with such a
- * signature is given. A name alone that is no integer, but an array, another parameter or one of
- * `own` (words with spaces between; NULL: all must be numbers), has no steps. Errors begin with
- * `what`. The terms are the conditions of *terms, of one side each, to be freed as a signature.
- * [thread-safe] [no-cuda] */
+/* Parses numbers and names with commas between, "x, n // 2, size(x, 0)": the arguments of a kernel
+ * with such a signature. A single name that is not an integer, but an array, another parameter or
+ * one of `own` (words with spaces between; NULL: all must be numbers), has no steps. Errors begin
+ * with `what`. The terms are the conditions of *terms, of one side each, to be freed as a
+ * signature. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_parse_terms(const cuplug_signature *scope, const char *text, const char *what,
                                   const char *own, cuplug_signature **terms, uint32_t *position,
                                   cuplug_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators whose code is compiled when it is needed: the entries for cuplug_define, and what they
- * ask of whoever compiles. The tags are those of <cuplug/host.h>; entries are [thread-safe]. */
+/* Operators whose code is compiled at the first use: the entries for cuplug_define, and their
+ * requests to the compiler. The tags are those of <cuplug/host.h>; entries are [thread-safe]. */
 #ifndef CUPLUG_RUNTIME_EXPRESSIONS_H
 #define CUPLUG_RUNTIME_EXPRESSIONS_H
 
@@ -8,11 +8,11 @@
 
 CUPLUG__BEGIN_C
 
-/* What code is wanted for. Compared byte by byte. */
+/* The variant of the code. Compared byte by byte. */
 typedef struct cuplug_variant {
-  uint64_t still;  /* CUDA, element-wise: bit k: array k stands still in the last dimension */
-  uint64_t fixed;  /* CUDA reductions: it stands still along the reduced loop */
-  uint64_t near;   /* CUDA element-wise, in lines: it goes on by 1 there */
+  uint64_t still;  /* CUDA, element-wise: bit k: array k is broadcast in the last dimension */
+  uint64_t fixed;  /* CUDA reductions: it is broadcast along the reduced loop */
+  uint64_t near;   /* CUDA element-wise, in lines: it is unit-stride there */
   uint64_t across; /* CUDA element-wise, in tiles: it goes through one */
   int32_t device;  /* the number of a GPU; -1: the host */
   uint32_t types[CUPLUG_MAX_ARGUMENTS]; /* dtype of each array, a cuplug_type_id */
@@ -22,9 +22,9 @@ typedef struct cuplug_variant {
   uint8_t ndim;      /* CUDA: dimensions of the outputs' loop; 0: all arrays are contiguous */
   uint8_t n_reduced; /* CUDA: of the reduced loop */
   uint8_t wide;      /* CUDA: 1: elements must be numbered with 64 bits */
-  uint8_t columns;   /* CUDA: 1: a thread has outputs of its own; 0: threads share outputs */
+  uint8_t columns;   /* CUDA: 1: a thread has its own outputs; 0: threads share outputs */
   uint8_t alone;     /* CUDA: 1: no thread shares outputs with another */
-  uint8_t flat;      /* CUDA: 1: elements lie together, and begin and end anywhere */
+  uint8_t flat;      /* CUDA: 1: elements are contiguous, and begin and end anywhere */
   uint8_t few;       /* CUDA: 1: a line has some outputs side by side; scans: blocks share lines */
   uint8_t stores;    /* CUDA: 1: a thread's outputs are stored as one pack */
   uint8_t walk;      /* CUDA element-wise: a cuplug_walk_kind */
@@ -38,45 +38,46 @@ typedef struct cuplug_code {
   uint32_t has_halves; /* set by the core: 1: float16 or bfloat16 are among the arrays */
 } cuplug_code;
 
-#define CUPLUG_CODE_FULL_GROUPS 1 /* it wants whole groups of elements */
-#define CUPLUG_CODE_RAW_HALVES 2  /* it wants float16 and bfloat16 as they are stored */
+#define CUPLUG_CODE_FULL_GROUPS 1 /* it requires whole groups of elements */
+#define CUPLUG_CODE_RAW_HALVES 2  /* it requires float16 and bfloat16 as stored */
 
 /* Compiles; called once for each variant, or by several threads at once. Returns a status. */
 typedef int cuplug_compile(void *user, const cuplug_variant *variant, cuplug_code *code,
                            cuplug_error *error);
 
-/* The context of the entries below. Zeroed by its owner, who sets the fields above `compiled`. */
+/* The context of the entries below. Zeroed by its owner, which sets the fields above `compiled`. */
 typedef struct cuplug_source {
   cuplug_compile *compile;
   void *user;
   uint32_t in_order;          /* 1: the code counts elements, so it must meet them in C order */
   uint32_t accumulator_bytes; /* reductions */
-  uint32_t has_identity;      /* reductions and rows: 1: that of nothing is known */
+  uint32_t has_identity;      /* reductions and rows: 1: the result for no elements is known */
   uint32_t strided_below;     /* reductions on the host: shorter rows are walked side by side */
   uint32_t n_outputs;         /* reductions, rows and scans */
   uint64_t raw;               /* element-wise: bit k: code reads array k wherever it likes */
   uint32_t work;              /* element-wise: CUDA: functions such as exp that an element takes */
   uint32_t n_sizes;
-  const cuplug_term *sizes; /* element-wise: numbers that code is given behind the scalars */
+  const cuplug_term *sizes; /* element-wise: numbers that the code receives after the scalars */
   void *compiled;
 } cuplug_source;
 
-/* Entries of element-wise operators: rows with CUPLUG_TAKES_STRIDES whose arrays all have one
- * shape; or, without that flag, rows of which the arrays that are not `raw` have one shape, and of
- * which one array is not. They may imply their strides. The host's code is a cuplug_loop_part. */
+/* Entries of element-wise operators: overloads with CUPLUG_TAKES_STRIDES whose arrays all have one
+ * shape; or, without that flag, overloads in which the arrays that are not `raw` have one shape,
+ * and one array is not `raw`. They may imply their strides. The host's code is a
+ * cuplug_loop_part. */
 CUPLUG_API cuplug_entry cuplug_elementwise_host;
 CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
 
-/* Entries of reductions: rows with CUPLUG_TAKES_STRIDES and CUPLUG_KEEPS_WHOLE whose arrays have
- * the loop dimensions alone, and whose last two scalars are `axis: int[] = None` (negative numbers
- * count from the end; None: all) and `keepdims: bool = False`. */
+/* Entries of reductions: overloads with CUPLUG_TAKES_STRIDES and CUPLUG_KEEPS_WHOLE whose arrays
+ * have only the loop dimensions, and whose last two scalars are `axis: int[] = None` (negative
+ * numbers count from the end; None: all) and `keepdims: bool = False`. */
 CUPLUG_API cuplug_entry cuplug_reduction_host;
 CUPLUG_API cuplug_entry cuplug_reduction_cuda;
 CUPLUG_API cuplug_reshape cuplug_reduction_reshape;
 
-/* Entries of functions of rows: rows with CUPLUG_TAKES_STRIDES and CUPLUG_KEEPS_WHOLE whose inputs
- * have the loop dimensions and one more, of size n or 1, and whose outputs have these or the loop
- * dimensions alone. */
+/* Entries of functions of rows: overloads with CUPLUG_TAKES_STRIDES and CUPLUG_KEEPS_WHOLE whose
+ * inputs have the loop dimensions and one more, of size n or 1, and whose outputs have these or
+ * only the loop dimensions. */
 CUPLUG_API cuplug_entry cuplug_rows_host;
 CUPLUG_API cuplug_entry cuplug_rows_cuda;
 
@@ -95,19 +96,19 @@ typedef enum cuplug_kernel_argument_kind {
 /* Parameters of a kernel, or of a function. */
 #define CUPLUG_MAX_PASSES 80
 
-/* What one parameter is given. */
+/* The value of one parameter. */
 typedef struct cuplug_kernel_argument {
   int32_t kind; /* a cuplug_kernel_argument_kind */
   int32_t operand;
   uint32_t type; /* of the parameter: a cuplug_type_id */
-  /* Of what an array's parameter points to, where that is a structure, else 0. */
+  /* For the elements of an array's parameter, if they are structures, else 0. */
   uint16_t unit_bytes;
   uint16_t unit_alignment;
   cuplug_term number; /* its text is there for all kinds */
 } cuplug_kernel_argument;
 
-/* How code is given a call: cuplug_code.finish of what `compile` makes for the entries below.
- * The sizes are those of a kernel's launch. Kept for ever. */
+/* The call of the code: cuplug_code.finish, as `compile` makes it for the entries below. The sizes
+ * are those of a kernel's launch. Never freed. */
 typedef struct cuplug_launch_plan {
   cuplug_term grid[3]; /* blocks; with `per_thread` threads, in blocks of block[0] */
   cuplug_term block[3];
@@ -117,7 +118,7 @@ typedef struct cuplug_launch_plan {
   uint32_t per_thread;
 } cuplug_launch_plan;
 
-/* What the function for the host is called by: `numbers` has the value of each pass that is a
+/* The call of the function for the host: `numbers` has the value of each pass that is a
  * CUPLUG_KERNEL_ARGUMENT_NUMBER, under its number among the passes. Returns a status. */
 typedef int cuplug_host_function(const cuplug_call *call, const int64_t *numbers);
 

@@ -8,8 +8,8 @@
 
 CUPLUG__BEGIN_C
 
-/* Pinned memory of the host, which all GPUs see; or managed memory, which moves to where it is
- * used. [thread-safe] */
+/* Pinned memory of the host, which all GPUs can access; or managed memory, which is transferred to
+ * its users. [thread-safe] */
 CUPLUG_API int cuplug_allocate_shared(int32_t device, int is_managed, uint64_t bytes,
                                       void **pointer, cuplug_error *error);
 /* [thread-safe] [syncs] */
@@ -22,7 +22,7 @@ CUPLUG_API int cuplug_copy_peer(int32_t to_device, void *to, void *waiting, int3
                                 const void *from, void *stream, uint64_t bytes,
                                 cuplug_error *error);
 
-/* The origin of what work that is not a call, such as the launch of a kernel, has written after it
+/* The origin of the outputs of work that is not a call, such as the launch of a kernel, after it
  * read arrays with these origins. The work was put on `stream` of the device. [thread-safe] */
 CUPLUG_API int cuplug_join_origins(int32_t device, void *stream, const uint64_t *origins,
                                    uint32_t n, uint64_t *origin, cuplug_error *error);

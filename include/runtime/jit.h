@@ -7,13 +7,13 @@
 
 CUPLUG__BEGIN_C
 
-/* CUDA C++ to be compiled by NVRTC. Arrays of strings have the length that stands beside them. */
+/* CUDA C++ for NVRTC. Arrays of strings have the length in the adjacent field. */
 typedef struct cuplug_program {
   const char *text;
   const char *name;         /* of the source, in messages */
   const char *architecture; /* of the GPU: "90" for 9.0, "90a"; "compute_90" for PTX */
   const char *const *options;
-  const char *const *names;        /* expressions, "scale<4>", whose lowered names are wanted */
+  const char *const *names;        /* expressions, "scale<4>", whose lowered names are required */
   const char *const *header_names; /* as #include has them, found before any file */
   const char *const *header_texts;
   uint32_t n_options;
@@ -23,7 +23,7 @@ typedef struct cuplug_program {
   uint32_t is_part;     /* 1: the image is to be a part for cuplug_link_program */
 } cuplug_program;
 
-/* What came of it; free it with cuplug_free_binary. */
+/* The result; free it with cuplug_free_binary. */
 typedef struct cuplug_binary {
   void *image; /* machine code; PTX when the GPU is newer than NVRTC; of a part, its LTO IR */
   uint64_t image_bytes;
@@ -38,14 +38,14 @@ typedef struct cuplug_binary {
  * and on the dynamic linker's path. Loads nothing but in the last case. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_find_compiler(const char *directories, char path[4096], cuplug_error *error);
 
-/* Compiles with the NVRTC at `path`; the first one used is kept for the process. `*binary` is to be
- * freed also after ERROR_COMPILE, when it has the log. [thread-safe] [no-cuda] */
+/* Compiles with the NVRTC at `path`; the first one used is kept for the process. The caller frees
+ * `*binary` also after ERROR_COMPILE, when it has the log. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_compile_program(const char *path, const cuplug_program *program,
                                       cuplug_binary **binary, cuplug_error *error);
 CUPLUG_API void cuplug_free_binary(cuplug_binary *binary);
 
-/* Code to be linked and optimised as a whole by nvJitLink: LTO IR, PTX, cubins, fatbins, objects
- * and libraries, in arrays of n_parts. The options say the architecture, "-arch=sm_90". */
+/* Code to link and optimize as a whole by nvJitLink: LTO IR, PTX, cubins, fatbins, objects and
+ * libraries, in arrays of n_parts. The options contain the architecture, "-arch=sm_90". */
 typedef struct cuplug_linking {
   const char *name; /* in messages */
   const void *const *parts;
@@ -62,9 +62,8 @@ typedef struct cuplug_linking {
 CUPLUG_API int cuplug_link_program(const char *path, const cuplug_linking *linking,
                                    cuplug_binary **binary, cuplug_error *error);
 
-/* Machine code or PTX to be loaded into the driver (CUDA 12.0 or newer). Opaque; never freed, as
- * work that runs may need it: whoever loads the same thing again and again keeps what the first
- * time gave. */
+/* Machine code or PTX for the driver (CUDA 12.0 or newer). Opaque; never freed, because running
+ * work may use it: a caller that loads the same thing repeatedly keeps the first result. */
 typedef struct cuplug_image cuplug_image;
 typedef struct cuplug_kernel cuplug_kernel;
 
@@ -72,27 +71,27 @@ typedef struct cuplug_kernel cuplug_kernel;
 CUPLUG_API int cuplug_load_image(const void *image, uint64_t bytes, const char *name,
                                  cuplug_image **loaded, cuplug_error *error);
 
-/* The lowered names of the kernels, borrowed for ever. `n`: in, the room in `names`; out, how many
- * there are, 0 where the driver cannot say (before CUDA 12.4). [thread-safe] */
+/* The lowered names of the kernels, valid until the process exits. `n`: in, the room in `names`;
+ * out, their number, 0 if the driver cannot report it (before CUDA 12.4). [thread-safe] */
 CUPLUG_API int cuplug_list_kernels(cuplug_image *image, const char **names, uint32_t *n,
                                    cuplug_error *error);
 
-/* A kernel by its lowered name; `name` is for messages. It is never freed. ERROR_NOT_FOUND where
- * there is none. [thread-safe] */
+/* A kernel by its lowered name; `name` is for messages. It is never freed. ERROR_NOT_FOUND if there
+ * is none. [thread-safe] */
 CUPLUG_API int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *name,
                                   cuplug_kernel **kernel, cuplug_error *error);
 
-/* The memory of a __device__ or __constant__ variable on a GPU. ERROR_NOT_FOUND where there is
- * none. [thread-safe] */
+/* The memory of a __device__ or __constant__ variable on a GPU. ERROR_NOT_FOUND if there is none.
+ * [thread-safe] */
 CUPLUG_API int cuplug_find_global(cuplug_image *image, const char *lowered, const char *name,
                                   int32_t device, void **pointer, uint64_t *bytes,
                                   cuplug_error *error);
 
 #define CUPLUG_MAX_KERNEL_PARAMETERS 256
 
-/* The size in bytes of each parameter, asked of the code on a GPU. `n`: in, how many the compiler
- * has found, or -1 to find out, for which tools that watch the driver see one refused question;
- * out, how many there are, or -1 where the driver cannot say (before CUDA 12.4). [thread-safe] */
+/* The size in bytes of each parameter, read from the code on a GPU. `n`: in, the number that the
+ * compiler has found, or -1 to find out, for which tools that watch the driver see one rejected
+ * query; out, the number, or -1 if the driver cannot report it (before CUDA 12.4). [thread-safe] */
 CUPLUG_API int cuplug_kernel_parameters(cuplug_kernel *kernel, int32_t device,
                                         uint64_t sizes[CUPLUG_MAX_KERNEL_PARAMETERS], int32_t *n,
                                         cuplug_error *error);
@@ -121,12 +120,13 @@ CUPLUG_API int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint6
 CUPLUG_API int cuplug_check_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
                                    cuplug_error *error);
 
-/* Launches a kernel; `parameters` points to the value of each. A grid without blocks is no launch
- * and no error. A fault of an earlier call is reported first. [thread-safe] [stream-ordered] */
+/* Launches a kernel; `parameters` points to the value of each. A grid without blocks launches
+ * nothing and is not an error. A fault of an earlier call is reported first. [thread-safe]
+ * [stream-ordered] */
 CUPLUG_API int cuplug_launch_kernel(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
                                     void *stream, void *const *parameters, cuplug_error *error);
 
-/* The CUfunction of a kernel on a GPU, for launches of one's own. [thread-safe] */
+/* The CUfunction of a kernel on a GPU, for the caller's own launches. [thread-safe] */
 CUPLUG_API int cuplug_kernel_function(cuplug_kernel *kernel, int32_t device, void **function,
                                       cuplug_error *error);
 

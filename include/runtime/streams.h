@@ -22,17 +22,17 @@ CUPLUG_API int cuplug_free_event(int32_t device, void *event, cuplug_error *erro
 CUPLUG_API int cuplug_record_event(int32_t device, void *event, void *stream, cuplug_error *error);
 CUPLUG_API int cuplug_wait_for_event(int32_t device, void *stream, void *event,
                                      cuplug_error *error);
-/* Raises faults of this thread's earlier calls, too. [thread-safe] [syncs] */
+/* Also raises faults of this thread's earlier calls. [thread-safe] [syncs] */
 CUPLUG_API int cuplug_synchronize_event(int32_t device, void *event, cuplug_error *error);
-/* Whether the work on a stream, or before an event, one of them NULL, is done. [thread-safe] */
+/* 1 if the work on a stream, or before an event, one of them NULL, is done. [thread-safe] */
 CUPLUG_API int cuplug_query_work(int32_t device, void *stream, void *event, int32_t *is_done,
                                  cuplug_error *error);
 /* From one event to another, both of them passed. [thread-safe] */
 CUPLUG_API int cuplug_elapsed_time(int32_t device, void *start, void *end, float *milliseconds,
                                    cuplug_error *error);
 
-/* What is put on a stream between these two becomes a graph, which is launched any number of times.
- * `graph` may be NULL: then it is dropped. [thread-safe] */
+/* Work that is put on a stream between these two becomes a graph, which is launched any number of
+ * times. `graph` may be NULL: then it is dropped. [thread-safe] */
 CUPLUG_API int cuplug_begin_capture(int32_t device, void *stream, cuplug_error *error);
 CUPLUG_API int cuplug_end_capture(int32_t device, void *stream, void **graph, cuplug_error *error);
 /* [thread-safe] [stream-ordered] */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Textures: memory of a GPU whose neighbours lie together, read by texture functions and written by
- * surface functions of kernels. Not installed. */
+/* Textures: memory of a GPU in a layout for 2D and 3D locality, read by texture functions and
+ * written by surface functions of kernels. Not installed. */
 #ifndef CUPLUG_RUNTIME_TEXTURES_H
 #define CUPLUG_RUNTIME_TEXTURES_H
 
@@ -20,7 +20,7 @@ typedef struct cuplug_texture_form {
   int32_t keeps_integers; /* they are not read as floats from 0 to 1, or -1 to 1 */
 } cuplug_texture_form;
 
-/* What was made; the handles are what kernels take. */
+/* The created objects; kernels receive the handles. */
 typedef struct cuplug_texture {
   void *array;
   uint64_t reader, writer; /* cudaTextureObject_t, cudaSurfaceObject_t */
@@ -29,8 +29,8 @@ typedef struct cuplug_texture {
 /* [thread-safe] */
 CUPLUG_API int cuplug_make_texture(int32_t device, const cuplug_texture_form *form,
                                    cuplug_texture *texture, cuplug_error *error);
-/* Waits for the GPU; where that is refused, as while a graph is captured, the memory stays.
- * [thread-safe] [syncs] */
+/* Waits for the GPU; if that fails, as while a graph is captured, the memory stays. [thread-safe]
+ * [syncs] */
 CUPLUG_API int cuplug_free_texture(int32_t device, const cuplug_texture *texture,
                                    cuplug_error *error);
 

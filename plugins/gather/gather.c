@@ -21,8 +21,8 @@
 CUPLUG_ENTRY int gather_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int gather_one_cuda(const cuplug_call *call);
 
-#define AHEAD 128               /* rows asked for before they are copied */
-#define CACHED (1 << 20)        /* bytes of a source whose rows need not be asked for */
+#define AHEAD 128               /* rows that are prefetched before they are copied */
+#define CACHED (1 << 20)        /* bytes of a source whose rows need no prefetch */
 #define PARALLEL_FROM (3 << 16) /* bytes; below, waking threads costs more than they save */
 #define CHUNK (3 << 14)         /* bytes of a thread's piece of work, indices included */
 #define BLOCK 512               /* indices that are resolved before their rows are copied */
@@ -42,8 +42,8 @@ static inline void ask_for(const void *source, int64_t row, int64_t bytes) {
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* Copies rows [begin, end) of `bytes` each. Returns the position of the first bad index, or `end`.
- * `ahead`: the memory of the rows that come so much later is asked for, so that many loads are
- * under way at once; to ask for memory that is not there does nothing. */
+ * `ahead`: the distance of rows that are prefetched, so that many loads are in flight at once;
+ * prefetching an invalid address does nothing. */
 ALWAYS_INLINE int64_t copy_rows(job j, int64_t begin, int64_t end, int64_t bytes, int64_t ahead) {
   for (int64_t i = begin; i < end; i++) {
     if (ahead) ask_for(j.source, resolve(&j.index, index_at(&j.index, i + ahead)), bytes);
@@ -54,7 +54,7 @@ ALWAYS_INLINE int64_t copy_rows(job j, int64_t begin, int64_t end, int64_t bytes
   return end;
 }
 
-/* Of the rows asked for, the last are for whoever copies the range after this one. */
+/* The last prefetched rows belong to the range after this one. */
 ALWAYS_INLINE int64_t copy_range(job j, int64_t begin, int64_t end, int64_t bytes) {
   int64_t last = j.index.m * bytes > CACHED ? j.index.n - AHEAD : begin;
   last = last < begin ? begin : last < end ? last : end;
@@ -62,7 +62,7 @@ ALWAYS_INLINE int64_t copy_range(job j, int64_t begin, int64_t end, int64_t byte
   return stopped < last ? stopped : copy_rows(j, last, end, bytes, 0);
 }
 
-/* In each branch the compiler knows what index_at and resolve ask for: the loops do not ask. */
+/* In each branch, the choices of index_at and resolve are constants for the loops. */
 ALWAYS_INLINE int64_t gather_rows(job j, int64_t begin, int64_t end, int64_t bytes) {
   if (j.index.mode != GATHER_RAISE) return copy_range(j, begin, end, bytes);
   if (j.index.type == CUPLUG_INT64) return copy_range(j, begin, end, bytes);
@@ -138,7 +138,7 @@ typedef struct pieces {
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Bytes that a row moves with its index, which is resolved, too. */
+/* The bytes that a row moves with its index, including resolving it. */
 static int64_t cost_of_row(const job *j) { return j->row_bytes + 8; }
 
 static pieces cut(const job *j, int is_plain) {
@@ -161,7 +161,7 @@ static int64_t gather_piece(const job *j, const pieces *p, int is_plain, int64_t
   return stopped < end ? stopped : j->index.n;
 }
 
-/* What the threads of a call share. */
+/* The state that the threads of a call share. */
 typedef struct work {
   const job *job;
   pieces pieces;
@@ -169,7 +169,7 @@ typedef struct work {
   _Atomic int64_t first_bad; /* position of the first bad index that was met so far, or n */
 } work;
 
-/* Whether later indices are bad, too, does not matter once there is one. */
+/* After one bad index, later ones do not matter. */
 static int gather_body(void *context, int64_t begin, int64_t end) {
   work *w = context;
   for (int64_t k = begin; k < end; k++) {
@@ -180,8 +180,7 @@ static int gather_body(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Gathers all, in parallel where it pays. `bad` becomes the position of the first bad index, or n.
- */
+/* Gathers all, in parallel if it pays. `bad` becomes the position of the first bad index, or n. */
 static int gather_all(const cuplug_call *call, const job *j, int64_t *bad) {
   const int has_loop = j->index.type == CUPLUG_INT64 || j->index.type == CUPLUG_INT32;
   const int is_plain = j->n_outer == 1 && has_loop,

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int UNROLL = 4; /* independent loads of each thread */
 
-/* Values side by side, loaded and stored at once where they are aligned. */
+/* Adjacent values, loaded and stored at once if they are aligned. */
 template <typename T, int N = UNROLL> struct alignas(sizeof(T) * N) pack { T at[N]; };
 
 /* Rows of one word, UNROLL for each thread: side by side where `packed`, else a block apart. */
@@ -111,15 +111,15 @@ struct columns {
   unsigned n_groups; /* such blocks, which take parts in turn */
 };
 
-/* Words side by side that a thread stores at once, where it may, and parts whose words it loads
- * before it stores the first. */
+/* Adjacent words that a thread stores at once, if possible, and parts whose words it loads before
+ * it stores the first. */
 template <typename Word> constexpr int ABREAST = sizeof(Word) < 4 ? 4 : 16 / sizeof(Word);
 template <typename Word, int SIDE>
 constexpr int PARTS = SIDE > 1           ? 8 / SIDE
                       : sizeof(Word) < 4 ? 8
                                          : 4;
 
-/* Where the words of a block lie in each part of the source, -1 for those of bad indices. */
+/* The positions of a block's words in each part of the source, -1 for bad indices. */
 __device__ inline void find_words(const columns &c, int64_t begin, int n, int64_t *places,
                                   cuplug_fault *fault) {
   const int own = threadIdx.y * blockDim.x + threadIdx.x;

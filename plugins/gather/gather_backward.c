@@ -29,7 +29,7 @@ CUPLUG_ENTRY int gather_one_backward_cuda(const cuplug_call *call);
 #define COLUMNS 4096     /* numbers of a row that one thread adds */
 #define NARROW 16        /* numbers; rows that take no longer to add than to sort */
 #define CACHED (1 << 18) /* numbers that stay in the cache while rows are added in any order */
-#define FEW 512          /* indices whose rows lie on the stack */
+#define FEW 512          /* indices whose rows are on the stack */
 
 /* Index number `position` means this row. */
 typedef struct entry {
@@ -130,10 +130,10 @@ typedef struct piece {
   int64_t bucket, first_row, last_row;
   int64_t first, last; /* places in `sorted`, of one chunk, or indices */
   int64_t part, last_part, column, n_columns;
-  const int64_t *rows; /* of the indices from `first` on, where they are not sorted */
+  const int64_t *rows; /* of the indices from `first` on, if they are not sorted */
 } piece;
 
-/* Blocks of columns; one if there are none, whose indices are checked nevertheless. */
+/* Blocks of columns; one if there are none, whose indices are still checked. */
 static int64_t blocks_of(const job *j) { return j->width ? parts_of(j->width, j->n_columns) : 1; }
 
 static piece piece_at(const job *j, int64_t k) {
@@ -151,7 +151,7 @@ static piece piece_at(const job *j, int64_t k) {
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* The numbers of a piece in one part: lines that lie `step` apart, from number `first` on. */
+/* The numbers of a piece in one part: lines at a distance of `step`, from number `first` on. */
 typedef struct lines {
   int64_t first, n, length, step;
 } lines;
@@ -271,7 +271,7 @@ static int64_t n_pieces(const job *j) {
   return parts_of(j->n_outer, j->n_parts) * blocks_of(j) * j->n_buckets;
 }
 
-/* Buckets, columns and parts for one thread: as many pieces as keep all threads busy. */
+/* Buckets, columns and parts for one thread: enough pieces to keep all threads busy. */
 static void cut(job *j) {
   const int64_t of_a_part = (j->index.n + j->index.m) * j->width;
   j->n_buckets = 1;

@@ -42,7 +42,7 @@ __device__ inline void add_pack(sum_t<T> *to, const pack<T, WIDTH> &x) {
 
 /* Rows of 16-bit numbers whose sums are float32: row owners[k] has the sums of slot k. */
 struct slots {
-  uint32_t *of_row; /* slot + 1; 0: none yet. NULL: the sums of a row lie where the row lies */
+  uint32_t *of_row; /* slot + 1; 0: none yet. NULL: the sums of a row are stored in the row */
   uint32_t *n;
   int64_t *owners;
 };
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(THREADS)
     add_rows_kernel(const T *__restrict__ grad, const __grid_constant__ Index index,
                     const uint32_t *__restrict__ slot_of, sum_t<T> *sums,
                     const __grid_constant__ shape s, cuplug_fault *fault) {
-  constexpr int STEP = MOST_AT_ONCE > 1 ? WIDTH : 1; /* single additions lie side by side */
+  constexpr int STEP = MOST_AT_ONCE > 1 ? WIDTH : 1; /* single additions are adjacent */
   using P = pack<T, STEP>;
   const int64_t n_packs = s.n_words * (WIDTH / STEP);
   const int64_t first = (int64_t)blockIdx.x * (blockDim.y * UNROLL) + threadIdx.y;
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(THREADS)
     out[row * width + c] = (T)sums[slot * width + c];
 }
 
-/* The indices, and what is added to. */
+/* The indices, and the destination of the sums. */
 template <typename T, typename Index> struct job {
   Index index;
   const uint32_t *slot_of;
@@ -122,8 +122,8 @@ int launch(const cuplug_call *call, const job<T, Index> &j, shape s) {
       (const T *)call->tensors[0].data, j.index, j.slot_of, j.sums, s, call->fault);
 }
 
-/* In packs of 16 bytes where all rows begin at multiples of that; other rows are mostly of one
- * number, of which finding the index is most of the work. */
+/* In packs of 16 bytes if all rows begin at multiples of that; other rows are mostly of one number,
+ * for which finding the index is most of the work. */
 template <typename T>
 int add_rows(const cuplug_call *call, const any_index &index, const uint32_t *slot_of,
              sum_t<T> *sums, const shape &s, int64_t width) {
@@ -141,7 +141,7 @@ int zero(const cuplug_call *call, void *data, int64_t n_bytes) {
   return cuplug_launched(call);
 }
 
-/* 16-bit numbers, by way of slots: for at most as many rows as there are indices. */
+/* 16-bit numbers, by slots: for at most the number of indices. */
 template <typename T>
 int add_halves(const cuplug_call *call, const any_index &index, const shape &s, int64_t n_rows,
                int64_t width) {

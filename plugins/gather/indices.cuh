@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of gather and of gather_backward share: the rows that indices mean. */
+/* Shared by the kernels of gather and of gather_backward: the rows of indices. */
 #ifndef CUPLUG_PLUGINS_GATHER_INDICES_CUH
 #define CUPLUG_PLUGINS_GATHER_INDICES_CUH
 
@@ -30,7 +30,7 @@ __host__ __device__ inline int64_t resolve(int64_t index, const shape &s) {
   return row < 0 ? row + s.m : row;
 }
 
-/* Of index number `at`; that there is none is recorded. */
+/* The row of index number `at`; a missing one is recorded. */
 __device__ inline int64_t resolve(int64_t index, const shape &s, int64_t at, cuplug_fault *fault) {
   const int64_t row = resolve(index, s);
   if (row < 0) cuplug_fault_index(fault, 1, at, index, -s.m, s.m);
@@ -41,7 +41,7 @@ __device__ inline int64_t resolve(int64_t index, const shape &s, int64_t at, cup
 template <typename I> struct plain_index {
   const I *index;
   /* The rows of several numbers, -1 for numbers below 0. All indices are loaded before the first is
-   * looked at: no load is moved ahead of what may record a fault. */
+   * used: no load is moved ahead of code that may record a fault. */
   template <int N>
   __device__ void find(const int64_t (&at)[N], const shape &s, cuplug_fault *fault,
                        int64_t (&row)[N]) const {
@@ -59,7 +59,7 @@ struct any_index {
   int64_t n, only;
   uint32_t type;
 
-  /* What no int64 holds becomes one that means the same. */
+  /* A value beyond int64 is replaced by an equivalent one. */
   __device__ int64_t at(int64_t i, const shape &s) const {
     switch (type) {
     case CUPLUG_INT8:
@@ -105,8 +105,8 @@ struct any_index {
   }
 };
 
-/* The indices of a call, of n in all parts: of an array, or, where `array` is NULL, the first
- * scalar, which is refused if it is bad. */
+/* The indices of a call, n in all parts: of an array, or, if `array` is NULL, the first scalar,
+ * which is rejected if it is bad. */
 inline int any_index_of(const cuplug_call *call, const cuplug_tensor *array,
                         const gather_sizes &sizes, any_index *index, shape *s) {
   const int64_t n = array ? cuplug_n_elements(array) : 1;
@@ -121,7 +121,7 @@ inline int any_index_of(const cuplug_call *call, const cuplug_tensor *array,
                       (long long)call->scalars[0].i, (long long)s->m);
 }
 
-/* What `use` returns of the indices as simple as they are. */
+/* The result of `use` for the simplest form of the indices. */
 template <class F> int with_index(const any_index &index, const shape &s, const F &use) {
   const bool is_plain = index.index && s.n == index.n;
   if (is_plain && index.type == CUPLUG_INT64)
@@ -142,7 +142,7 @@ inline dim3 row_threads(const shape &s) {
   return dim3(along, THREADS / along);
 }
 
-/* Of `n_rows` rows each, and few rows: several blocks for each, as many as fill a GPU. */
+/* For `n_rows` rows each, and few rows: several blocks for each, enough to fill a GPU. */
 inline dim3 row_blocks(const shape &s, const dim3 &threads, int64_t n_rows) {
   const unsigned blocks = n_blocks(s.n, n_rows), wanted = blocks < FILLED ? FILLED / blocks : 1;
   const int64_t useful = s.n_words ? (s.n_words + threads.x - 1) / threads.x

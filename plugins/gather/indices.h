@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host entries of gather and of gather_backward share: the rows that indices mean. */
+/* Shared by the host entries of gather and of gather_backward: the rows of indices. */
 #ifndef CUPLUG_PLUGINS_GATHER_INDICES_H
 #define CUPLUG_PLUGINS_GATHER_INDICES_H
 
@@ -22,7 +22,7 @@ static inline int64_t index_at(const indices *x, int64_t i) {
   return x->type == CUPLUG_INT64 ? ((const int64_t *)x->data)[i] : ((const int32_t *)x->data)[i];
 }
 
-/* Of any; what no int64 holds becomes one that means the same. */
+/* For any dtype; a value beyond int64 is replaced by an equivalent one. */
 static inline int64_t any_index_at(const indices *x, int64_t i) {
   switch (x->type) {
   case CUPLUG_INT8:
@@ -70,7 +70,7 @@ static inline int64_t resolve_range(const indices *x, int64_t begin, int64_t end
   return end;
 }
 
-/* What threads share: *first becomes `seen` where that is smaller. */
+/* Shared by threads: *first becomes `seen` if that is smaller. */
 static inline void note_first(_Atomic int64_t *first, int64_t seen) {
   int64_t least = atomic_load_explicit(first, memory_order_relaxed);
   while (seen < least && !atomic_compare_exchange_weak_explicit(
@@ -78,7 +78,7 @@ static inline void note_first(_Atomic int64_t *first, int64_t seen) {
     ;
 }
 
-/* The indices of a call: those of an array, or the first scalar, where `array` is NULL. */
+/* The indices of a call: those of an array, or the first scalar, if `array` is NULL. */
 static inline indices indices_of(const cuplug_call *call, const cuplug_tensor *array) {
   if (!array) return (indices){&call->scalars[0].i, 1, 0, call->scalars[1].i, CUPLUG_INT64};
   return (indices){array->data, cuplug_n_elements(array), 0, call->scalars[0].i,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all entries of gather and of gather_backward share: the modes, and the sizes around an
+/* Shared by all entries of gather and of gather_backward: the modes, and the sizes around an
  * axis. */
 #ifndef CUPLUG_PLUGINS_GATHER_SIZES_H
 #define CUPLUG_PLUGINS_GATHER_SIZES_H
@@ -36,7 +36,7 @@ static inline int gather_fail_empty(const cuplug_call *call, int64_t axis) {
                       (long long)axis);
 }
 
-/* Checks that `grad` has the shape of what gather returns; `index` is NULL for one index. */
+/* Checks that `grad` has the shape of gather's result; `index` is NULL for one index. */
 static inline int gather_check_grad(const cuplug_call *call, const cuplug_tensor *grad,
                                     const cuplug_tensor *index, const cuplug_tensor *source,
                                     int64_t axis) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host and the CUDA entries of histograms share: the bin of a number. */
+/* Shared by the host and the CUDA entries of histograms: the bin of a number. */
 #ifndef CUPLUG_PLUGINS_HISTOGRAM_BINS_H
 #define CUPLUG_PLUGINS_HISTOGRAM_BINS_H
 
@@ -14,7 +14,7 @@
 #include <cuplug/half.h>
 #endif
 
-/* Numbers x of a dtype. Even bins lie between low and high; others between edges; with neither, x
+/* Numbers x of a dtype. Even bins are between low and high; others between edges; with neither, x
  * are the numbers of bins. */
 typedef struct bins {
   const void *x, *edges;
@@ -133,7 +133,7 @@ BINS_DEVICE int64_t bins_between(const bins *b, int64_t i) {
 BINS_DEVICE int64_t bins_of(const bins *b, int64_t i) {
   if (b->is_even) return bins_even(b, bins_number(b->type, b->x, i));
   if (b->edges) return bins_between(b, i);
-  switch (b->type) { /* what no double holds */
+  switch (b->type) { /* values that no double holds */
   case CUPLUG_INT64:
     return ((const int64_t *)b->x)[i];
   case CUPLUG_UINT64: {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What host entries that move elements in the order of their output share: it is cut into ranges
- * for threads, and these into blocks that stay in the cache. A large output is stored past the
- * caches, in whole lines. */
+/* Shared by host entries that move elements in the order of their output: it is split into ranges
+ * for threads, and these into blocks that stay in the cache. A large output is stored bypassing the
+ * cache, in whole lines. */
 #ifndef CUPLUG_INDEXING_BLOCKS_H
 #define CUPLUG_INDEXING_BLOCKS_H
 
@@ -42,7 +42,7 @@ static int blocks_range(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Fills memory, n elements of so many bytes, by several threads where that pays. */
+/* Fills memory, n elements of this number of bytes, on several threads if that pays. */
 static inline int blocks_run_to(const cuplug_call *call, void *to, const void *job,
                                 blocks_fill *fill, int64_t n, int64_t bytes) {
   blocks_job j = {job, fill, to, bytes, n * bytes >= CUPLUG_NONTEMPORAL_FROM};

@@ -7,20 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With MANY threads or more, values and places from FROM on are worth waking them; fewer threads
- * are no quicker than one that moves all in order, unless x has CACHED bytes or more. */
+/* With MANY threads or more, it pays to wake them for FROM values and positions or more; fewer
+ * threads are no faster than one that moves all in order, unless x has CACHED bytes or more. */
 #define FROM (1 << 16)
 #define MANY 4
 #define CACHED (1 << 25)
 #define NARROW 16 /* elements of a row; wider ones are written side by side */
-#define PARTS 64  /* of x, which keep threads busy by themselves */
+#define PARTS 64  /* of x, which keep threads busy on their own */
 
 /* FEW_BUCKETS keep threads busy, and chunks are soon sorted into them, in long parts; there are
  * more where a cache would not hold such a bucket. */
 #define FEW_BUCKETS 64
 #define N_BUCKETS 256
 #define LEAST_BITS 10  /* of a place in its bucket */
-#define CACHED_BITS 16 /* of those that a cache holds */
+#define CACHED_BITS 16 /* the bits that a cache holds */
 
 #define CHUNK 16384     /* values that are sorted by one thread */
 #define ROUND (1 << 24) /* values that are sorted before they are moved */

@@ -36,8 +36,8 @@ typedef struct column {
 
 typedef struct job {
   joins_rows rows;
-  column columns[FEW]; /* of rows of at most as many */
-  int are_near;        /* 1: the elements of each column lie side by side */
+  column columns[FEW]; /* of rows with at most this number */
+  int are_near;        /* 1: the elements of each column are contiguous */
 } job;
 
 /* The part that has element `at` of a period. */
@@ -48,7 +48,7 @@ static inline const joins_part *part_at(const joins_rows *rows, int64_t at, int6
   return part;
 }
 
-/* Elements of any row, part by part; of one that has a single element, as often as it stands. */
+/* Elements of any row, part by part; of a row with a single element, repeatedly. */
 #define PARTS(T)                                                                                 \
   static void parts_##T(const joins_rows *rows, T *to, int64_t first, int64_t n) {               \
     int64_t row = first / rows->size, at = first % rows->size, own = at % rows->period, begin;   \
@@ -88,7 +88,7 @@ static void fill_parts(const joins_rows *rows, char *to, int64_t first,
 
 /* ---- Short rows: column by column, as vectors take them -------------------------------------- */
 
-/* beside: columns of neighbours in memory, of which the compiler knows how many. */
+/* beside: adjacent columns in memory, whose number the compiler knows. */
 #define BESIDE(T, N)                                                                              \
   VECTORS static void beside_##N##_##T(T *restrict to, const column *c, int64_t row, int64_t n) { \
     const T *from[N];                                                                             \
@@ -105,7 +105,7 @@ static void fill_parts(const joins_rows *rows, char *to, int64_t first,
   }
 COLUMNS(uint8_t) COLUMNS(uint16_t) COLUMNS(uint32_t) COLUMNS(uint64_t) COLUMNS(two_words)
 
-/* The same element `size` times in each row: FEW times, but where that reaches past the last. */
+/* The same element `size` times in each row: FEW times, unless that exceeds the last one. */
 #define AGAIN(T)                                                                           \
   VECTORS static void again_##T(T *restrict to, const T *from, int64_t size, int64_t step, \
                                 int64_t n) {                                               \
@@ -218,7 +218,7 @@ CUPLUG_OPERATOR(repeat_cuda, repeat_host,
                 "Each row several times, one behind the other." PROPERTIES CUPLUG_GRADIENT(
                     repeat_backward) CUPLUG_LINEAR(x));
 
-/* ---- Sums of what was repeated --------------------------------------------------------------- */
+/* ---- Sums of repeated elements --------------------------------------------------------------- */
 
 #define LEAST (1 << 14) /* elements to sum that are worth a thread */
 

@@ -24,11 +24,11 @@ __device__ inline int64_t rest_of(int64_t n, const cuplug_divisor &by) {
   return n - divide(n, by) * by.size;
 }
 
-/* Where an element is, and how many of its part lie ahead of it, and from it on. */
+/* The position of an element, and the numbers of elements of its part before it and from it on. */
 template <typename T, typename OFFSET> struct place {
   const T *at;
   OFFSET before, after;
-  bool is_near; /* these lie side by side */
+  bool is_near; /* these are contiguous */
 };
 
 /* joins_rows on the device; one part begins again and again. OFFSET holds how far the elements of a
@@ -42,7 +42,7 @@ template <typename T, int PARTS, typename OFFSET> struct parts {
   OFFSET step[PARTS], end[PARTS];
   cuplug_divisor size, period;
 
-  /* `rows`: where a row begins in each part; `down`: how many rows below that. */
+  /* `rows`: the start of a row in each part; `down`: the number of rows below it. */
   __device__ place<T, OFFSET> find(const T *const (&rows)[PARTS], int down, OFFSET column) const {
     if constexpr (PARTS == 1) column = rest_of(column, period);
     const T *from = rows[0];
@@ -114,7 +114,8 @@ parts<T, PARTS, OFFSET> parts_of(const joins_rows &rows) {
   return p;
 }
 
-/* Whether an int holds how far elements of a pack lie from the beginning of its first row. */
+/* Returns whether an int holds the distance of a pack's elements from the start of its first
+ * row. */
 bool are_short(const joins_rows &rows) {
   constexpr double MOST = 1 << 30, DOWN = 16; /* rows of a pack */
   bool fit = (double)rows.size < MOST;
@@ -151,7 +152,7 @@ int join(cuplug::call call, const joins_rows &rows, void *out) {
   return CUPLUG_OK;
 }
 
-/* ---- Sums of what was repeated --------------------------------------------------------------- */
+/* ---- Sums of repeated elements --------------------------------------------------------------- */
 
 /* A complex number, which is summed in two parts. */
 template <typename R> struct alignas(2 * sizeof(R)) pair {

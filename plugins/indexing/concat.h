@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of `join` and `repeat`, as their entries see them: a row of the output has those of all
- * parts, one behind the other; or one again and again. */
+/* The rows of `join` and `repeat` for their entries: a row of the output has those of all parts,
+ * consecutively; or one repeatedly. */
 #ifndef CUPLUG_INDEXING_JOINS_H
 #define CUPLUG_INDEXING_JOINS_H
 
@@ -8,10 +8,10 @@
 
 #define JOINS_MOST 4 /* parts */
 
-/* An array whose rows go into those of the output. */
+/* An array whose rows are part of the output's. */
 typedef struct joins_part {
   const char *data;
-  int64_t end; /* where it ends in a row of the output */
+  int64_t end; /* its end in a row of the output */
   int64_t row_step, step;
 } joins_part;
 
@@ -22,7 +22,7 @@ typedef struct joins_rows {
   joins_part parts[JOINS_MOST];
 } joins_rows;
 
-/* Whether pairs of elements are moved as well as single ones. */
+/* Returns whether pairs of elements are moved, in addition to single ones. */
 static inline int joins_are_even(const joins_rows *rows, const void *out) {
   uint64_t bits = (uint64_t)out / (uint64_t)rows->element_bytes;
   if (rows->element_bytes == 16) return 0;

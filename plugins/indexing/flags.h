@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the entries of select and of nonzero share: which elements are other than 0. */
+/* Shared by the entries of select and of nonzero: the elements other than 0. */
 #ifndef CUPLUG_PLUGINS_SELECTION_FLAGS_H
 #define CUPLUG_PLUGINS_SELECTION_FLAGS_H
 
@@ -41,10 +41,11 @@ ELEMENTS_INLINE int flag_at(const flags_of *f, int64_t i) {
 }
 
 #ifndef __CUDACC__
-/* Sets the flags of n elements from number `first` on, each 0 or 1, and says how many are 1. */
+/* Sets the flags of n elements from number `first` on, each 0 or 1, and returns the number of
+ * ones. */
 VECTORS static int64_t read_flags(const flags_of *f, int64_t first, int64_t n, uint8_t *flags) {
   const flags_of at = {(const char *)f->data + first * f->n_bytes, f->n_bytes, f->mask};
-  switch (f->n_bytes) { /* in each branch the compiler knows the width: the loops do not ask */
+  switch (f->n_bytes) { /* in each branch the width is a constant for the loops */
   case 1:
     for (int64_t i = 0; i < n; i++) flags[i] = flag_at(&(flags_of){at.data, 1, at.mask}, i);
     break;

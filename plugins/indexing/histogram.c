@@ -28,7 +28,7 @@ typedef struct job {
   int64_t n_parts, *counts; /* of each part */
 } job;
 
-/* In each branch the compiler knows what bins_of asks for. */
+/* In each branch, the choices of bins_of are constants for the compiler. */
 #define COUNT(...)                                                                           \
   {                                                                                          \
     bins b = j->bins;                                                                        \

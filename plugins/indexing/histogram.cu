@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(THREADS)
     if (own[k]) atomicAdd(&out[k], (unsigned long long)own[k]);
 }
 
-/* As many threads as edges. */
+/* The number of threads is that of edges. */
 __global__ void __launch_bounds__(THREADS)
     check_kernel(const __grid_constant__ bins b, cuplug_fault *fault) {
   const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;

@@ -23,7 +23,7 @@ CUPLUG_ENTRY int index_put_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int index_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int index_put_backward_cuda(const cuplug_call *call);
 
-#define BLOCK 1024      /* numbers that stay in the nearest cache */
+#define BLOCK 1024      /* numbers that stay in the first-level cache */
 #define LEAST (1 << 14) /* numbers that are worth a thread */
 
 typedef struct numbering {
@@ -32,8 +32,8 @@ typedef struct numbering {
   int64_t *numbers;
 } numbering;
 
-/* What n positions mean, in the statement behind; says whether all are within the size. Each is
- * read once, whatever another thread writes meanwhile. */
+/* The meaning of n positions, in the statement after it; returns whether all are within the size.
+ * Each is read once, whatever another thread writes meanwhile. */
 #define EACH(T, ...)                                                                   \
   for (int64_t i = 0; i < n; i++) {                                                    \
     const int64_t position = ((const T *)indices)[first + i];                          \

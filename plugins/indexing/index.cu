@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of index.c. What moves values finds their places itself; of sums,
- * which scatter.cu makes, they are numbered before. */
+/* The specification is at the top of index.c. Kernels that move values compute their positions; for
+ * sums, by scatter.cu, positions are numbered before. */
 #include <cuplug/plugin.hpp>
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
@@ -125,7 +125,8 @@ CUPLUG_ENTRY int index_put_cuda(const cuplug_call *c) {
   return move<true>(c, c->tensors[0], c->tensors[1]);
 }
 
-/* What moves finds bad numbers, too, but a call has one record, which reports the position. */
+/* The moving kernel also finds bad numbers, but a call has one record, which reports the
+ * position. */
 static int find_numbers(cuplug::call call, const index_axes &a, places *p) {
   int64_t *numbers = call.workspace<int64_t>(a.n ? a.n : 1);
   if (!numbers) return CUPLUG_ERROR_MEMORY;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host and the CUDA entries of index and its relatives share: positions along several
- * axes, which become numbers of rows. */
+/* Shared by the host and the CUDA entries of index and its relatives: positions along several axes,
+ * which become numbers of rows. */
 #ifndef CUPLUG_PLUGINS_INDEXING_INDEX_H
 #define CUPLUG_PLUGINS_INDEXING_INDEX_H
 
 #include "indexing/positions.h"
 
-#define INDEX_MOST 64 /* axes, as many as arrays have */
+#define INDEX_MOST 64 /* axes, the maximum for arrays */
 
 /* n positions along each of the first n_axes axes of x; a position counts `steps` rows of `width`
  * elements. */
@@ -18,8 +18,8 @@ typedef struct index_axes {
   uint32_t type, first; /* number of the first one in call->tensors */
 } index_axes;
 
-/* The signature says how many lists there are. `values` go there or come from there; one value may
- * be for all. Fails where they are not as many as positions and rows. */
+/* The signature bounds the number of lists. `values` are written there or read from there; one
+ * value may be for all. Fails if their number is not that of positions and rows. */
 static inline int index_axes_of(const cuplug_call *call, const cuplug_tensor *x,
                                 const cuplug_tensor *values, int is_one_for_all, index_axes *a) {
   const cuplug_items *list = &call->scalars[0].list;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host and the CUDA entries of this plugin share: which element an index means. */
+/* Shared by the host and the CUDA entries of this plugin: the element of an index. */
 #ifndef CUPLUG_PLUGINS_SCATTER_PLACES_H
 #define CUPLUG_PLUGINS_SCATTER_PLACES_H
 
@@ -15,7 +15,7 @@ typedef struct places {
   int has_rows;
 } places;
 
-/* With has_rows: `indices` has one dimension, that of the rows of x. */
+/* With has_rows: `indices` has one dimension, along the rows of x. */
 static inline places places_of(const cuplug_tensor *indices, const cuplug_tensor *x, int64_t axis,
                                int has_rows) {
   places p = {

@@ -32,7 +32,7 @@ static void move_row(const job *j, int64_t r, int64_t index) {
     repeat_value(there, j->values, width, j->element_bytes);
 }
 
-/* Those of rows `first` to `last` - 1 whose places are rows `from` to `to` - 1. */
+/* Rows `first` to `last` - 1 whose positions are rows `from` to `to` - 1. */
 static int move_some(const job *j, int64_t first, int64_t last, uint64_t from, uint64_t to) {
   const places *p = &j->places;
   for (int64_t r = first; r < last; r++) {

@@ -152,7 +152,8 @@ static inline __attribute__((always_inline)) int64_t find_run(places p, int64_t 
   return n;
 }
 
-/* Of a line of m elements, which begins with element `base`. Says whether all indices are good. */
+/* For a line of m elements, which begins with element `base`. Returns whether all indices are
+ * valid. */
 #define FIND_IN_LINE(T)                                                                    \
   for (int64_t k = 0; k < n; k++) {                                                        \
     int64_t index = ((const T *)indices)[first + k]; /* read once: others may change it */ \
@@ -170,8 +171,8 @@ VECTORS static int find_in_line(const void *indices, uint32_t type, int64_t firs
   return !is_bad;
 }
 
-/* Of n elements side by side, the first of them element `base` of row 0 of `width`. Says the same.
- */
+/* For n adjacent elements, the first of them element `base` of row 0 of `width`. Returns the
+ * same. */
 VECTORS static int find_in_row(const int64_t *indices, int64_t n, int64_t m, int64_t width,
                                int64_t base, int64_t *at) {
   int is_bad = 0;
@@ -184,7 +185,7 @@ VECTORS static int find_in_row(const int64_t *indices, int64_t n, int64_t m, int
   return !is_bad;
 }
 
-/* What find_run does, of rows that vectors are worth while for. */
+/* The function of find_run, for rows that are long enough for vectors. */
 static int64_t find_in_rows(const places *p, int64_t first, int64_t n, int64_t *at) {
   const int64_t *indices = (const int64_t *)p->indices + first;
   const int64_t width = p->x.width;
@@ -198,7 +199,7 @@ static int64_t find_in_rows(const places *p, int64_t first, int64_t n, int64_t *
   return n;
 }
 
-/* What find_run does, of lines whose elements lie together. */
+/* The function of find_run, for lines of contiguous elements. */
 static int64_t find_in_lines(const places *p, int64_t first, int64_t n, int64_t *at) {
   for (int64_t k = 0, part; k < n; k += part) {
     const int64_t line = (first + k) / p->n_along, rest = (line + 1) * p->n_along - first - k;
@@ -209,7 +210,7 @@ static int64_t find_in_lines(const places *p, int64_t first, int64_t n, int64_t 
   return n;
 }
 
-/* In each branch the compiler knows what the loop asks for. */
+/* In each branch, the choices of the loop are constants for the compiler. */
 static int64_t find_all(const places *p, int64_t first, int64_t n, int64_t *at) {
   places known = *p;
   if (p->has_rows) return find_run(*p, first, n, at);
@@ -239,8 +240,8 @@ static int move_parts(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* What is written by one value alone, or by equal ones, is moved by all threads; else the values
- * for one part of x by one of them, or those for one bucket. */
+/* Elements that are written by a single value, or by equal ones, are moved by all threads; else the
+ * values for one part of x by one of them, or those for one bucket. */
 int move_all(job *j, move *m) {
   j->move = m;
   const int is_alone = m == take || m == take_last || m == put_one;
@@ -323,7 +324,7 @@ int find_gradients(job *j) {
   const cuplug_tensor *grad = &j->call->tensors[0];
   j->last = cuplug_workspace(j->call, (uint64_t)(cuplug_n_elements(grad) + 1) * sizeof *j->last);
   if (!j->last) return CUPLUG_ERROR_MEMORY;
-  job clearing = *j; /* the numbers of the values matter alone */
+  job clearing = *j; /* only the numbers of the values matter */
   clearing.x = j->call->outputs[0].data, clearing.values = NULL;
   int status = fill(j->call, grad->data);
   if (!status) status = move_all(&clearing, clear);

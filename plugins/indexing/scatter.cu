@@ -23,10 +23,10 @@ constexpr int FULL = 2048 / THREADS;
 constexpr int FULL = 1024 / THREADS;
 #endif
 
-/* Places that are found without divisions, and with 32 bits where all numbers are below 2^31. */
+/* Positions that are computed without divisions, and with 32 bits if all numbers are below 2^31. */
 struct lines {
   places p;
-  cuplug_divisor line, width; /* values of a line and those beside it; elements of a row */
+  cuplug_divisor line, width; /* values of a line and of its neighbors; elements of a row */
   bool is_short;
 };
 
@@ -55,9 +55,9 @@ __device__ inline void read_indices(const lines &l, N first, int64_t (&seen)[AT_
   }
 }
 
-/* The elements of x that values `first`, first + THREADS and so on go with; NOWHERE for bad
- * indices, of which one is recorded, and behind the last value. All indices are read before one is
- * looked at: no load waits for another. */
+/* The elements of x for values `first`, first + THREADS and so on; NOWHERE for bad indices, of
+ * which one is recorded, and after the last value. All indices are read before one is used: no load
+ * waits for another. */
 template <typename N>
 __device__ inline void find_places(const lines &l, N first, N (&at)[AT_ONCE], cuplug_fault *fault) {
   const elements_axis &x = l.p.x;
@@ -84,7 +84,7 @@ __device__ inline void find_places(const lines &l, N first, N (&at)[AT_ONCE], cu
   cuplug_fault_index(fault, 1, number, places_index(&l.p, number), -x.m, x.m);
 }
 
-/* Does `work` with the number of a thread's first value, of as many bits as numbers have. */
+/* Calls `work` with the number of a thread's first value, in the width of numbers. */
 template <typename F> __device__ inline void with_first(const lines &l, const F &work) {
   if (l.is_short)
     work(blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x);
@@ -157,7 +157,7 @@ __device__ inline uint8_t sum_of(uint8_t a, uint8_t b, uint8_t *) { return a + b
 template <int n_bytes> struct word_part { using type = uint8_t; };
 template <> struct word_part<2> { using type = uint16_t; };
 
-/* What is smaller than a word is exchanged within one. */
+/* Elements smaller than a word are exchanged within one. */
 template <typename T> __device__ void add_to(T *x, T value) {
   using U = typename word_part<sizeof(T)>::type;
   const int shift = (int)((uintptr_t)x & 3) * 8;

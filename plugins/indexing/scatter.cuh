@@ -5,15 +5,15 @@
 
 #include "indexing/positions.h"
 
-/* The first output becomes zeros, to which values are added. What stands at a bad place is left
- * alone. */
+/* The first output becomes zeros, to which values are added. Elements at bad positions are not
+ * changed. */
 int scatter_add(const cuplug_call *call, const places &p, void *values);
 
 /* The first output becomes the first array, 0 at the places; grad_values the elements there, each
  * for one of the values whose place it is, 0 for the others. */
 int scatter_gradients(const cuplug_call *call, const places &p, void *grad_values);
 
-/* The sum of n floating or complex numbers: of zeros if there are none. */
+/* The sum of n floating or complex numbers; zero if there are none. */
 int sum_all(const cuplug_call *call, const void *from, int64_t n, void *to, uint32_t type);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host entries of this plugin share: values that are moved to their places, or from there.
- */
+/* Shared by the host entries of this plugin: values that are moved to or from their positions. */
 #ifndef CUPLUG_PLUGINS_SCATTER_SCATTER_H
 #define CUPLUG_PLUGINS_SCATTER_SCATTER_H
 
@@ -17,7 +16,7 @@ struct job {
   const cuplug_call *call;
   places places;
   move *move;
-  void *x, *values;       /* values may be NULL: their numbers matter alone */
+  void *x, *values;       /* values may be NULL: only their numbers matter */
   const int64_t *numbers; /* of the values; NULL: they are in order */
   int64_t *last;  /* of each element of x that is written: the number of the value that stays */
   int64_t n_each; /* values that one thread moves */
@@ -30,29 +29,30 @@ int find_places(const job *j, int64_t first, int64_t n, int64_t *at);
 /* The error of the index that goes with value e. */
 int fail_index(const job *j, int64_t e);
 
-move take, put, add; /* from x; to x; to what is there */
+move take, put, add; /* from x; to x; added to x */
 move put_one;        /* the same value to x everywhere, of up to PUT_ONE_BYTES, in any order */
 #define PUT_ONE_BYTES 8
 
-/* Moves all values, on as many threads as that is worth. */
+/* Moves all values, on the number of threads that pays. */
 int move_all(job *j, move *m);
 
-/* The gradient of what `put` does, by the first array of the call: the first output becomes it, 0
- * at the places; the values become its elements there, for the last value of each place, else 0. */
+/* The gradient of `put`, by the first array of the call: the first output becomes it, 0 at the
+ * positions; the values become its elements there, for the last value of each position, else 0. */
 int find_gradients(job *j);
 
 /* Writes a value of so many bytes n times. */
 void repeat_value(void *to, const void *value, int64_t n, int64_t bytes);
 
-/* Whether they are long rows that are copied, or filled; moves them whole, on all threads. */
+/* Returns whether they are long rows that are copied, or filled; moves them whole, on all
+ * threads. */
 int can_move_rows(const job *j);
 int move_rows(const job *j);
 
 /* Gives the first output the bytes of `from`; without it zeros. */
 int fill(const cuplug_call *call, const void *from);
 
-/* Whether the threads that there are move values in buckets sooner than one of them one after the
- * other. */
+/* Returns whether the available threads move values in buckets faster than one of them one after
+ * the other. */
 int wants_buckets(const job *j);
 
 /* Moves all values, those for one place in their order, on all threads. */

@@ -67,8 +67,8 @@ static int64_t next_true(const uint8_t *flags, int64_t n, int64_t i) {
   return i;
 }
 
-/* Does what is behind for number i of each true flag of n, `last - at` of them. Where they are
- * dense, for each element: what it writes, the next one writes over unless its flag is true. */
+/* Runs the statement after it for number i of each true flag of n, `last - at` of them. If they are
+ * dense, for each element: the next one overwrites its output unless its flag is true. */
 #define EACH_TRUE(...)                                 \
   if (are_sparse(last - at, n)) {                      \
     for (int64_t i = -1; at < last; at++) {            \
@@ -106,8 +106,8 @@ static void expand(const job *j, const uint8_t *flags, int64_t first, int64_t n,
   ELEMENTS_BY_WIDTH(j->element_bytes, EXPAND)
 }
 
-/* The positions in a chunk, one row for each dimension of x: at first the elements' numbers in the
- * last one, of which what is beyond a row's size goes to the row before. */
+/* The positions in a chunk, one row for each dimension of x: initially the elements' numbers in the
+ * last one, whose excess over a row's size carries to the row before. */
 static void locate(const job *j, const uint8_t *flags, int64_t first, int64_t n, int64_t at,
                    int64_t last) {
   const cuplug_tensor *x = &j->call->tensors[0];
@@ -129,7 +129,7 @@ static void locate(const job *j, const uint8_t *flags, int64_t first, int64_t n,
 typedef void write_chunk(const job *j, const uint8_t *flags, int64_t first, int64_t n, int64_t at,
                          int64_t last);
 
-/* What another thread has changed since it was counted would not fit. */
+/* Elements that another thread has changed since they were counted would not fit. */
 static int write_chunks(const job *j, int64_t begin, int64_t end, write_chunk *write) {
   uint8_t flags[CHUNK];
   for (int64_t c = begin; c < end; c++) {

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int THREADS = 256;
 
-/* Is an element, of the width of W, other than 0? With a width that the compiler knows. */
+/* Returns whether an element of the width of W, a constant, is not 0. */
 template <typename W> struct is_set {
   static constexpr bool ARE_BYTES = sizeof(W) == 1;
   flags_of flags;
@@ -16,8 +16,8 @@ template <typename W> struct is_set {
     return flag_at(&known, i) != 0;
   }
   bool is_aligned() const { return (uintptr_t)flags.data % sizeof(uint4) == 0; }
-  /* Of 16 bytes. What is set in one of four is added up to its highest bit, and these are moved
-   * side by side by a product. */
+  /* For 16 bytes. The set bits of each of four are added to its highest bit, and these are made
+   * adjacent by a product. */
   __device__ unsigned together(int64_t i) const {
     const uint4 bytes = *(const uint4 *)((const uint8_t *)flags.data + i);
     const unsigned words[] = {bytes.x, bytes.y, bytes.z, bytes.w};
@@ -32,7 +32,7 @@ template <typename W> struct is_set {
   }
 };
 
-/* What is taken of an element: itself, or its number. */
+/* The selected value of an element: itself, or its number. */
 template <typename T> struct take_element {
   static constexpr bool ALL = false;
   using item = T;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the entries of `tril` and `triu` are told. */
+/* The arguments of the entries of `tril` and `triu`. */
 #ifndef CUPLUG_INDEXING_TRIANGLES_H
 #define CUPLUG_INDEXING_TRIANGLES_H
 

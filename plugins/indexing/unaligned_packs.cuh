@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packs of elements that lie side by side, at any address. */
+/* Packs of contiguous elements, at any address. */
 #ifndef CUPLUG_INDEXING_TOGETHER_CUH
 #define CUPLUG_INDEXING_TOGETHER_CUH
 
 #include <cuplug/walk.cuh>
 
-/* The WIDTH elements at `from`. As many as `before` and `after` say may be read ahead of it, and
- * from it on. */
+/* The WIDTH elements at `from`. `before` elements ahead of it, and `after` elements from it on, may
+ * be read. */
 template <int WIDTH, typename T, typename OFFSET>
 __device__ inline cuplug::pack<T, WIDTH> load_together(const T *from, OFFSET before, OFFSET after) {
   using namespace cuplug::walks;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of cuBLASLt that matmul calls, of CUDA 12 and 13. tests/plugins/test_matmul.py compares
- * the numbers with <cublasLt.h> where that exists. */
+/* The part of cuBLASLt that matmul calls, in CUDA 12 and 13. tests/plugins/test_matmul.py compares
+ * the numbers with <cublasLt.h> if that exists. */
 #ifndef CUPLUG_PLUGINS_LINALG_CUBLAS_H
 #define CUPLUG_PLUGINS_LINALG_CUBLAS_H
 

@@ -74,7 +74,7 @@ typedef struct batched {
               size_t bytes, void *host, size_t on_host, int *info, int64_t n_matrices);
 } batched;
 
-/* The state of a GPU, which one call at a time has. */
+/* The state of a GPU, which one call at a time uses. */
 typedef struct solver {
   cusolver functions;
   batched at_once;
@@ -108,7 +108,7 @@ static inline void *solver_memory(const factorization *j, int64_t bytes) {
 }
 /* Copies on the device. */
 int solver_copy(const factorization *j, void *to, const void *from, int64_t bytes);
-/* Reports what a function of the library returned, if that is no success. */
+/* Reports the status of a function of the library, if it is not success. */
 int solver_status(const factorization *j, const char *function, int code);
 
 /* Matrix k of an array of them, and element k of the output `info`. */

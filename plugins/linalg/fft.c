@@ -165,8 +165,8 @@ static int transform_locked(const cuplug_call *call, transforms *t, int type, in
                       (long long)batch, (long long)n);
 }
 
-/* The inputs of transforms to real numbers that stand for two elements are multiplied by `weight`.
- */
+/* The inputs of transforms to real numbers that represent two elements are multiplied by
+ * `weight`. */
 static int transform(const cuplug_call *call, int kind, int64_t n, int direction, double weight) {
   const cuplug_tensor *x = &call->tensors[0], *out = &call->outputs[0];
   const cuplug_tensor *whole = kind == COMPLEX_TO_REAL ? out : x;

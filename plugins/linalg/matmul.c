@@ -81,7 +81,7 @@ CUPLUG_CUDA_OPERATOR(matmul_cuda,
                      "The product of matrices, by cuBLASLt." CUPLUG_CUDA_TAKES_STRIDES BLAS_STATE
                          CUPLUG_GRADIENT(matmul_backward));
 
-/* For complex numbers all arrays are contiguous: the library conjugates only what it transposes. */
+/* For complex numbers all arrays are contiguous: the library conjugates only transposed arrays. */
 #define BACKWARD(where, strides)                                                         \
   CUPLUG_CUDA_OPERATOR(matmul_backward_cuda,                                             \
                        "matmul_backward(grad: T[*g, m, n], " X ", " Y ") -> (" GRADIENTS \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuBLASLt's choices of algorithms, which are kept for each combination of dtype, sizes, strides
- * and alignment. */
+/* cuBLASLt's choices of algorithms, cached for each combination of dtype, sizes, strides and
+ * alignment. */
 #ifndef CUPLUG_PLUGINS_LINALG_PLANS_H
 #define CUPLUG_PLUGINS_LINALG_PLANS_H
 

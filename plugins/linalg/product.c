@@ -143,7 +143,7 @@ static int join(int64_t *n, int64_t *line, int64_t size, int64_t step) {
   return 1;
 }
 
-/* One matrix x with more rows, where all are multiplied by one y. */
+/* One matrix x with more rows, if all are multiplied by one y. */
 static void join_rows(loops *l, operand o[3]) {
   operand x = o[X], out = o[OUT];
   matrix of_x, of_out;
@@ -188,7 +188,7 @@ typedef struct job {
   int is_added;
 } job;
 
-/* Products from one index of the loop dimensions that are no batch to the next. */
+/* Products from one index of the loop dimensions outside the batch to the next. */
 typedef struct place {
   int64_t at[64], offsets[3];
 } place;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Some numbers on the host, as loops that compilers make vectors of: for whoever has them. */
+/* Several numbers on the host, as loops that compilers vectorize. */
 #ifndef CUPLUG_PLUGINS_RANDOM_CHUNK_H
 #define CUPLUG_PLUGINS_RANDOM_CHUNK_H
 

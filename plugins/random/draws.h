@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host and the CUDA entries of this plugin share: what a call draws. */
+/* Shared by the host and the CUDA entries of this plugin: the draws of a call. */
 #ifndef CUPLUG_PLUGINS_RANDOM_DRAWS_H
 #define CUPLUG_PLUGINS_RANDOM_DRAWS_H
 

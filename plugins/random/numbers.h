@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of random bits, for the host and for CUDA alike, bit by bit: + - * / sqrt and fma round
- * the same everywhere, and no product stands beside a sum that a compiler might fuse it with. */
+/* Numbers from random bits, equal on the host and in CUDA, bit by bit: + - * / sqrt and fma round
+ * the same everywhere, and no product is next to a sum that a compiler might fuse it with. */
 #ifndef CUPLUG_PLUGINS_RANDOM_NUMBERS_H
 #define CUPLUG_PLUGINS_RANDOM_NUMBERS_H
 
@@ -10,7 +10,7 @@
 #include "philox.h"
 #include "random/quantile.h"
 
-/* What becomes of the bits: at + by * number for floats; low and the n - 1 integers above it. */
+/* The use of the bits: at + by * number for floats; low and the n - 1 integers above it. */
 typedef struct random_range {
   double at, by;
   uint64_t low, n; /* n = 0: 2^64 of them */
@@ -203,7 +203,7 @@ RANDOM_INLINE uint64_t random_upper(uint64_t x, uint64_t y) {
   return b * d + (left >> 32) + (right >> 32);
 }
 
-/* Whether more bits are needed, for 0 < n <= RANDOM_NARROW_MOST; for any n. */
+/* Returns whether more bits are required, for 0 < n <= RANDOM_NARROW_MOST; for any n. */
 RANDOM_INLINE int random_is_open32(uint32_t bits, uint32_t n) { return bits * n > -n; }
 RANDOM_INLINE int random_is_open64(uint64_t bits, uint64_t n) { return n && bits * n > -n; }
 
@@ -215,7 +215,7 @@ RANDOM_INLINE uint64_t random_below64(uint64_t bits, uint64_t n) {
   return n ? random_upper(bits, n) : bits;
 }
 
-/* What is added to it then: 1 or 0. */
+/* The number that is then added: 1 or 0. */
 RANDOM_INLINE uint64_t random_more32(uint32_t bits, uint32_t n, uint64_t deciding) {
   const uint32_t rest = bits * n;
   return rest + (uint32_t)random_upper(deciding, n) < rest;

@@ -8,11 +8,11 @@
 namespace {
 
 constexpr int THREADS = 256;
-constexpr int64_t BLOCKS = 4096; /* that keep any GPU busy; each may need a table of its own */
+constexpr int64_t BLOCKS = 4096; /* enough to keep any GPU busy; each may need its own table */
 
 /* ---- Packs ----------------------------------------------------------------------------------- */
 
-/* Packs of an output; of the first one some elements may lie before the output's. */
+/* Packs of an output; some elements of the first one may precede the output. */
 template <typename T> struct packs {
   T *out;
   int64_t n, lead;
@@ -49,9 +49,9 @@ __device__ void store_two(const packs<T> &out, int64_t i, random_pack<T> (&value
   __syncwarp();
 }
 
-/* Numbers as code(bits) makes them; code.after(bits, i, out) has the last word about them. A thread
- * has a pack, or a block's. All threads of a block go on as long as one has some: what they have in
- * common is worked out once for a warp. */
+/* Numbers as code(bits) computes them; code.after(bits, i, out) may change them. A thread has a
+ * pack, or a block's. All threads of a block continue while one has work: their common values are
+ * computed once for a warp. */
 template <typename T, bool is_wide, class CODE>
 __device__ void draw(const random_draw &d, const CODE &code) {
   constexpr int N = random_pack<T>::N, PER = random_bits_of<is_wide>::PER_BLOCK;
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(THREADS)
   draw<T, sizeof(T) == 8>(d, code);
 }
 
-/* Of normal numbers or what is made of them. */
+/* For normal numbers and numbers derived from them. */
 template <typename T, class CODE>
 __global__ void __launch_bounds__(THREADS)
     normal_kernel(const __grid_constant__ random_draw d, CODE code) {
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(THREADS) integers_kernel(const __grid_constant
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* With the blocks that this many elements need, and those of a pack that begin before them. */
+/* With the blocks for this number of elements, and for elements of a pack before them. */
 template <typename T, auto kernel, class... A>
 int launch(cuplug::call call, const random_draw &d, const A &...code) {
   if (d.n == 0) return CUPLUG_OK;

@@ -5,11 +5,11 @@
  * relu_backward reads two. */
 #include "elementwise.h"
 
-/* Halves in the order of their bits: a number whose sign is that of the float; of NaN 1. */
+/* 16-bit floats in the order of their bits: a number with the sign of the float; for NaN 1. */
 static inline int16_t order_float16(uint16_t x) { return x > 0xfc00 ? 1 : (int16_t)x; }
 static inline int16_t order_bfloat16(uint16_t x) { return x > 0xff80 ? 1 : (int16_t)x; }
 
-/* X(DTYPE, type in memory, what is compared with 0) */
+/* X(DTYPE, type in memory, type that is compared with 0) */
 #define ALL(X)                          \
   X(FLOAT16, uint16_t, order_float16)   \
   X(BFLOAT16, uint16_t, order_bfloat16) \

@@ -28,8 +28,8 @@ CUPLUG_ENTRY int scale_backward_cuda(const cuplug_call *call);
     return CUPLUG_OK;                                         \
   }
 
-/* A product that is rounded by itself: gcc 12 fuses those of complex numbers with their sums in
- * vectors, whatever -ffp-contract says, and not in what is left of a loop. */
+/* A product that is rounded on its own: gcc 12 fuses those of complex numbers with their sums in
+ * vectors, despite -ffp-contract, and not in the rest of a loop. */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_assoc_barrier)
 #define PRODUCT(a, b) __builtin_assoc_barrier((a) * (b))

@@ -23,7 +23,7 @@ struct product {
 
 } // namespace
 
-/* In place where there is no output. */
+/* In place if there is no output. */
 CUPLUG_ENTRY int scale_cuda(const cuplug_call *call) {
   return elementwise::map_call<1>(call, numbers(), product{call->scalars[0]});
 }

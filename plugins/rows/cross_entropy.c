@@ -19,7 +19,7 @@ static int64_t target_at(const cuplug_tensor *target, int64_t row) {
                                              : ((const int64_t *)target->data)[row];
 }
 
-/* What a row is computed with. */
+/* The numbers from which a row is computed. */
 typedef struct sums {
   float most, of_powers, of_elements; /* the sums of exp(x - most) and of x - most */
 } sums;

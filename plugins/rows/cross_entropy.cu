@@ -17,7 +17,7 @@ struct targets {
     return is_narrow ? static_cast<const int32_t *>(of_row)[row]
                      : static_cast<const int64_t *>(of_row)[row];
   }
-  /* Whether the target t of a row counts; one that is none is recorded. */
+  /* Returns whether the target t of a row counts; an invalid one is recorded. */
   __device__ bool counts(int64_t row, int64_t t) const {
     if (t == ignored) return false;
     if (t >= 0 && t < n) return true;
@@ -26,7 +26,7 @@ struct targets {
   }
 };
 
-/* The sum of e^(x - most) over elements x, of which `most` is the greatest. */
+/* The sum of e^(x - most) over elements x with the maximum `most`. */
 struct powers {
   float most, sum;
 };
@@ -50,8 +50,8 @@ template <typename T> struct add_powers {
   }
 };
 
-/* Of a row, which is read once: that registers hold it, or could if it were aligned, is told by its
- * length. Then the greatest comes first, in fewer instructions. */
+/* For a row, which is read once: its length decides whether registers hold it, or could if it were
+ * aligned. Then the maximum is computed first, in fewer instructions. */
 template <typename T, typename Part, typename X>
 __device__ powers powers_of(const Part &p, const X &own) {
   const add_powers<T> add;

@@ -17,7 +17,7 @@ CUPLUG_ENTRY int silu_and_mul_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int gelu_and_mul_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int gelu_and_mul_backward_cuda(const cuplug_call *call);
 
-/* What b is multiplied with, and its derivative. */
+/* The factor of b, and its derivative. */
 typedef struct gate {
   float value, slope;
 } gate;

@@ -10,8 +10,8 @@ namespace rows {
 template <int n> using number = std::integral_constant<int, n>;
 template <typename T> struct type { using of = T; };
 
-/* Threads of a row of which each has at most `most` elements at once; whole warps or a power of
- * two, at least `least`. */
+/* Threads of a row, each with at most `most` elements at once; whole warps or a power of two, at
+ * least `least`. */
 inline int64_t threads_of(int64_t n, int64_t most, int64_t least = 1) {
   int64_t threads = least;
   while (threads < 32 && threads * most < n) threads *= 2;
@@ -19,7 +19,7 @@ inline int64_t threads_of(int64_t n, int64_t most, int64_t least = 1) {
   return threads < MOST_THREADS ? threads : MOST_THREADS;
 }
 
-/* Elements that a thread holds, and where that saves a second read. */
+/* Elements that a thread holds, if that avoids a second read. */
 template <int W> constexpr int many = W > 1 ? 4 * W : 16;
 template <int W> constexpr int more = W == 4 ? 2 * many<W> : many<W>;
 
@@ -37,13 +37,13 @@ int with_part(bool is_aligned, F f) {
   return f(type<part<W, PACKS, true, IS_SPREAD>>());
 }
 
-/* Whether the blocks of a cluster can share rows: from compute capability 9.0 on. */
+/* Returns whether the blocks of a cluster can share rows: compute capability 9.0 or later. */
 inline bool has_clusters(const cuplug::call &call) {
   int64_t major;
   return cuplug_device_attribute(call, 75, &major) == CUPLUG_OK && major >= 9;
 }
 
-/* The way in which rows of n elements are divided, by n, the dtype and the kind of GPU alone: calls
+/* The division of rows of n elements, which depends only on n, the dtype and the kind of GPU: calls
  * f(part's type, division). Registers hold a row, and with MAY_SPREAD those of a cluster a longer
  * one. */
 template <int W, bool MAY_SPREAD = true, typename F>

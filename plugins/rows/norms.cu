@@ -229,7 +229,7 @@ template <bool IS_LAYER, bool IS_ADDED> int run_forward(const cuplug_call *call)
   });
 }
 
-/* Where the sums of groups of rows come, and what is made of them. */
+/* The destination of the sums of groups of rows, and the results from them. */
 template <typename T> struct columns {
   const cuplug::call &call;
   const cuplug_tensor *t;
@@ -251,7 +251,7 @@ template <typename T> struct columns {
   }
 };
 
-/* Blocks are as many as keep GPUs busy, with few sums to be added up. */
+/* Enough blocks to keep GPUs busy, with few sums to add up. */
 template <typename T, bool IS_LAYER, int W, int PACKS>
 int run_held(columns<T> &c, const backward<T, IS_LAYER> &op) {
   cuplug::grid grid =

@@ -10,7 +10,7 @@
 
 namespace rows {
 
-/* W elements side by side, moved at once where they are aligned. */
+/* W adjacent elements, moved at once if they are aligned. */
 template <typename T, int W> struct alignas(sizeof(T) * W) pack { T value[W]; };
 
 /* Elements as floats: of a word with two numbers of bfloat16, the bits at their places. */

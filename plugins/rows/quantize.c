@@ -16,7 +16,7 @@
 CUPLUG_ENTRY int quantize_int8_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int quantize_float8_cuda(const cuplug_call *call);
 
-/* The greatest magnitude; NaN wins. */
+/* The largest magnitude; NaN wins. */
 ROWS_INLINE float greatest_magnitude(rows_block *v, const cuplug_tensor *x, int64_t row,
                                      int64_t n) {
   uint32_t lanes[ROWS_LANES] = {0}, most = 0; /* bits, in the order of magnitudes */
@@ -80,7 +80,7 @@ ROWS_INLINE void quantize(const cuplug_call *call, int64_t row, int64_t n, float
 ROWS(int8_rows, 127, int8_of)
 ROWS(float8_rows, 448, float8_of)
 
-/* Rows without elements have a scale, too. */
+/* Rows without elements also have a scale. */
 static int run(const cuplug_call *call, cuplug_body *body) {
   const cuplug_tensor *x = call->tensors, *scales = x + 2;
   return rows_parallel(call, cuplug_n_elements(scales), rows_length(x), body, (void *)call);

@@ -33,7 +33,7 @@ template <typename T, typename As> struct quantize {
   float *scales;
   template <typename Part> __device__ void run(const Part &p) const {
     const auto own = p.keep(p.at(x));
-    uint32_t bits = 0; /* in the order of magnitudes, with NaN behind them */
+    uint32_t bits = 0; /* in the order of magnitudes, followed by NaN */
     p.each([&](float v) { bits = greater_bits()(bits, bits_of(v)); }, own);
     bits = p.reduce(bits, 0u, greater_bits());
     float most;

@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Whether all packs of an array are aligned. */
+/* Returns whether all packs of an array are aligned. */
 template <typename T> bool is_packed(const cuplug_tensor *x, int64_t r) {
   const int64_t n = 2 * PAIRS;
   return r % PAIRS == 0 && x->strides[2] == 1 && x->strides[0] % n == 0 && x->strides[1] % n == 0 &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both sides of rotary share: arrays of three dimensions with any strides. */
+/* Shared by the host and the CUDA entries of rotary: arrays of three dimensions with any
+ * strides. */
 #ifndef CUPLUG_PLUGINS_ROTARY_H
 #define CUPLUG_PLUGINS_ROTARY_H
 

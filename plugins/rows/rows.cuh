@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of rows: the threads of one threadIdx.y share a row, which is read once where their
- * registers hold it. How a row is divided depends on its length alone, so its bits do not depend
- * on how many rows there are, or on their alignment. */
+/* Kernels of rows: the threads of one threadIdx.y share a row, which is read once if their
+ * registers hold it. The division of a row depends only on its length, so its bits do not depend on
+ * the number of rows, or on their alignment. */
 #ifndef CUPLUG_PLUGINS_ROWS_CUH
 #define CUPLUG_PLUGINS_ROWS_CUH
 
@@ -57,7 +57,7 @@ template <> struct team<true> {
   __device__ static auto all() { return cooperative_groups::this_cluster(); }
   __device__ static int size() { return (int)all().num_blocks(); }
   __device__ static int rank() { return (int)all().block_rank(); }
-  /* A block that runs says so; all wait for that before they write to others' shared memory. */
+  /* A running block signals it; all wait for that before they write to others' shared memory. */
   __device__ static void begin() { all().barrier_arrive(); }
   __device__ static void wait() { all().barrier_wait(); }
 };
@@ -80,7 +80,7 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
   /* The number of this thread among those that share a row, and how many there are. */
   __device__ int thread() const { return team::rank() * blockDim.x + threadIdx.x; }
   __device__ int n_threads() const { return team::size() * blockDim.x; }
-  /* One of them: it stores what the row has one of. */
+  /* One of them: it stores the single results of the row. */
   __device__ bool is_first() const { return thread() == 0 && n != 0; }
 
   template <typename T> __device__ pack<T, W> load(const T *from, count first) const {
@@ -165,7 +165,7 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
   }
   /* Elements of an array that several loops use. */
   template <typename T> __device__ auto keep(const T *from) const {
-    if constexpr (IS_SPREAD && sizeof(T) < 4) /* in half as many registers */
+    if constexpr (IS_SPREAD && sizeof(T) < 4) /* in half the number of registers */
       return fetch(from);
     else
       return make([](float v) { return v; }, stream(from));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host loops over rows, in blocks of float32: a row stays in the nearest caches from its first pass
- * on. Sums have an order of their own, so their bits do not depend on the vectors of the CPU, on
- * the number of rows or on that of threads. */
+/* Host loops over rows, in blocks of float32: a row stays in the first-level caches from its first
+ * pass on. Sums have a fixed order, so their bits do not depend on the vectors of the CPU, the
+ * number of rows or the number of threads. */
 #ifndef CUPLUG_PLUGINS_ROWS_H
 #define CUPLUG_PLUGINS_ROWS_H
 
@@ -28,8 +28,7 @@ static inline int64_t rows_count(const cuplug_tensor *x) {
   return n ? cuplug_n_elements(x) / n : 0;
 }
 
-/* Brings m elements from number `first` on, and behind them `rest` up to a multiple of the lanes.
- */
+/* Loads m elements from number `first` on, followed by `rest` up to a multiple of the lanes. */
 static inline void rows_load(rows_block *to, const cuplug_tensor *x, int64_t first, int64_t m,
                              float rest) {
   const char *from = (const char *)x->data + first * cuplug_element_bytes(x);
@@ -69,7 +68,7 @@ static inline void rows_store(const cuplug_tensor *x, int64_t first, int64_t m,
 /* The statement that follows, for each element of a block. */
 #define ROWS_EACH(i, ...) ROWS_SIMD for (int64_t i = 0; i < m; i++) __VA_ARGS__;
 
-/* Those of a block, up to a multiple of the lanes; `lane` is that of element i. */
+/* The elements of a block, up to a multiple of the lanes; `lane` is that of element i. */
 #define ROWS_LANES_EACH(i, lane, ...)                             \
   for (int64_t base_ = 0; base_ < m; base_ += ROWS_LANES)         \
     ROWS_SIMD for (int64_t lane = 0; lane < ROWS_LANES; lane++) { \
@@ -85,7 +84,7 @@ static inline float rows_sum(float *lanes) {
   return lanes[0];
 }
 
-/* The greatest of a row: `block` is the row, or its last block. */
+/* The maximum of a row: `block` is the row, or its last block. */
 ROWS_INLINE float rows_greatest(rows_block *block, const cuplug_tensor *x, int64_t row, int64_t n) {
   float lanes[ROWS_LANES];
   for (int k = 0; k < ROWS_LANES; k++) lanes[k] = -INFINITY;
@@ -120,14 +119,14 @@ ROWS_INLINE float rows_exponential(float x) {
   return x > 88 ? __builtin_inff() : low;
 }
 
-/* Calls `body` for ranges of rows, on several threads where they are long enough. */
+/* Calls `body` for ranges of rows, on several threads if they are long enough. */
 static inline int rows_parallel(const cuplug_call *call, int64_t n_rows, int64_t n,
                                 cuplug_body *body, void *context) {
   return cuplug_parallel(call, n_rows, n < ROWS_GRAIN ? ROWS_GRAIN / (n + (n == 0)) : 1, body,
                          context);
 }
 
-/* A host entry whose body is called so for one row, number `row` of those of the first array. */
+/* A host entry that calls its body so for one row, number `row` of the first array's rows. */
 #define ROWS_ENTRY(name)                                                                  \
   VECTORS static void name##_row(const cuplug_call *call, int64_t row, int64_t n);        \
   static int name##_rows(void *call, int64_t begin, int64_t end) {                        \

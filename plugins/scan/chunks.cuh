@@ -11,7 +11,7 @@ template <typename T> struct alignas(16) chunk {
   T of[N];
 };
 
-/* 16 bytes of two times as many, from byte `lead` on. */
+/* 16 bytes of 32, from byte `lead` on. */
 template <typename T>
 __device__ inline chunk<T> from_both(const chunk<T> &a, const chunk<T> &b, int lead) {
   unsigned words[8];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines that lie side by side. A block goes down 32 of them, a warp beside the other: each thread
- * loads what it has of its line in the next tile while all put the present one together. Where
- * there are too few such strips to keep a GPU busy, they are cut into parts: what those come to is
- * found first, so that elements are read twice. Parts depend on the shape alone, and so do bits. */
+/* Adjacent lines. A block scans 32 of them, with adjacent warps: each thread loads its part of its
+ * line in the next tile while all combine the present one. If there are too few such strips to keep
+ * a GPU busy, they are split into parts, which are reduced first, so that elements are read twice.
+ * Parts depend only on the shape, and so do bits. */
 #include "scan/tile_state.cuh"
 #include "scan/values.cuh"
 
@@ -16,7 +16,7 @@ template <typename T> constexpr int TILE = WARPS *ROWS<T>;
 
 template <typename T> struct job {
   const T *x;
-  T *out; /* NULL: only what parts come to is asked for */
+  T *out; /* NULL: only the results of parts are required */
   scan_lines lines;
   int64_t n_strips, part; /* of rows of lines; elements of a part */
   scan_computed_t<T> *sums;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host and the CUDA entries of scans share: which elements a line is. */
+/* Shared by the host and the CUDA entries of scans: the elements of a line. */
 #ifndef CUPLUG_PLUGINS_SCAN_LINES_H
 #define CUPLUG_PLUGINS_SCAN_LINES_H
 
@@ -11,7 +11,7 @@
 typedef struct scan_lines {
   elements_axis in, out;
   int64_t n_lines, n, step, first_in, first_out;
-  int has_initial; /* the first element that is written is what no elements give */
+  int has_initial; /* the first output is the result for no elements */
 } scan_lines;
 
 static inline scan_lines scan_lines_of(const cuplug_call *call, int is_backward) {

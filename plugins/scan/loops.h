@@ -9,8 +9,8 @@
 #include <complex.h>
 #include <cuplug/halves.h>
 
-#define AT_ONCE 4   /* chunks that go on together, since each element waits for the one before */
-#define COLUMNS 512 /* lines beside each other that are scanned by one thread, at most */
+#define AT_ONCE 4   /* concurrent chunks: each element waits for the one before */
+#define COLUMNS 512 /* maximum number of adjacent lines that one thread scans */
 #define BLOCK 256   /* elements of 16 bits that are computed with at once */
 
 typedef double complex widest;
@@ -19,7 +19,7 @@ typedef struct job {
   scan_lines lines;
   const void *from;
   void *to;
-  widest *sums; /* of each chunk, then of those before it; NULL: of whole lines there is no need */
+  widest *sums; /* of each chunk, then of the chunks before it; NULL for whole lines */
   int64_t n_chunks, each, at_once; /* each: elements of a chunk; at_once: 1 or AT_ONCE */
   int64_t columns, n_blocks;       /* of so many columns */
 } job;
@@ -31,7 +31,7 @@ typedef struct chunk {
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Chunks that follow each other are those of neighbouring lines. */
+/* Consecutive chunks are those of neighboring lines. */
 static inline chunk chunk_of(const job *j, int64_t c) {
   const int64_t whole = j->n_chunks == 1 ? 0 : c / j->lines.n_lines;
   const int64_t line = c - whole * j->lines.n_lines, first = whole * j->each;

@@ -23,7 +23,7 @@ template <typename T, typename C> struct arrays {
 /* s[begin] = sum + factor s[end]; product of x from begin to end. */
 template <typename C> struct part { C sum, factor, product; };
 
-/* What comes from the parts behind, and before, of each thread. */
+/* The values from the parts after, and before, each thread. */
 template <typename C> __device__ void join(part<C> *parts) {
   C sum(0), product(1);
   for (int k = THREADS - 1; k >= 0; k--) {

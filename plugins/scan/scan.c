@@ -30,7 +30,7 @@ CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
 
 #define CHUNK 65808     /* elements that are scanned by one thread; neighbours share no cache set */
 #define SHORT 64        /* elements of a line that needs no chunks */
-#define ROWS_AHEAD 8    /* of columns, that are asked for */
+#define ROWS_AHEAD 8    /* of columns, that are prefetched */
 #define LEAST (1 << 14) /* elements that are worth a thread */
 
 /* Chunks from c on, and all of some; and the functions below: sums of chunks, sums of
@@ -211,7 +211,7 @@ static int scan(const cuplug_call *call, const functions *all, int is_backward) 
   const int is_whole = elements_are_whole(&call->tensors[0]);
   /* Integers wait for so short that one chunk after the other does better. */
   if (width > 1 || !is_whole) j.at_once = AT_ONCE;
-  /* Their bits are the same however they are cut, which one thread need not do. */
+  /* Their bits are the same however they are split; one thread need not split them. */
   const int is_cut = n > CHUNK && (!is_whole || cuplug_n_threads(call) > 1);
   j.each = is_cut ? CHUNK : n;
   if (is_cut) {

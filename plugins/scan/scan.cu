@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of scan.c. Lines that lie side by side are scanned by blocks of
- * 32, columns.cu, or, if they are short and many, by a thread each; other long ones by all of the
- * GPU, long.cu, and others by a block each, each.cu. */
+/* The specification is at the top of scan.c. Adjacent lines are scanned by blocks of 32,
+ * columns.cu, or, if they are short and many, by a thread each; other long ones by all of the GPU,
+ * single_pass.cu, and others by a block each, block_per_line.cu. */
 #include "scan/values.cuh"
 
 namespace {
 
 constexpr int THREADS = 256;
-constexpr int64_t LONG = 1 << 16; /* elements of a line that fills a GPU by itself */
+constexpr int64_t LONG = 1 << 16; /* elements of a line that fills a GPU on its own */
 constexpr int64_t FEW = 128;      /* lines that do not, with a block for each */
 constexpr int64_t WIDE = 16;      /* lines side by side, of which blocks take 32 */
 constexpr int64_t SHORT = 128;    /* elements of lines by a thread each, if they are MANY */

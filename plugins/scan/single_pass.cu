@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Long lines, in one pass: each element is read once and written once. Blocks stay, and take tiles
- * in turn. A block says what its next tile comes to before it asks what stands before its present
- * one: a tile waits for what all tiles before it have said about themselves, and for no chain of
- * them. Others wait for a tile from when it is taken until that is said: so a block has no more
- * tiles on their way than one; other blocks of its multiprocessor hide the memory's latency.
+/* Long lines, in one pass: each element is read once and written once. Blocks are persistent, and
+ * take tiles in turn. A block publishes the aggregate of its next tile before it requests the
+ * prefix of its present one: a tile waits for the aggregates of all earlier tiles, and not for a
+ * chain of them. Others wait for a tile from when it is taken until its aggregate is published: so
+ * a block has no more than one tile in flight; other blocks of its multiprocessor hide the memory's
+ * latency.
  *
- * Blocks take tiles in the order of their tickets: they wait for blocks that run. What tiles come
- * to is put together in windows, which lie at the same places whoever adds them up: bits depend
- * neither on the GPU nor on who was quick. */
+ * Blocks take tiles in the order of their tickets: they wait for blocks that run. The aggregates of
+ * tiles are combined in windows at fixed positions, whichever block adds them up: bits depend
+ * neither on the GPU nor on timing. */
 #include <cuda_pipeline.h>
 
 #include <type_traits>
@@ -22,7 +23,7 @@ constexpr int THREADS = 256, WARPS = THREADS / WARP;
 constexpr int ROWS = 5;  /* of a warp in a tile: 16 bytes for each lane */
 constexpr int DEPTH = 2; /* tiles of a block: its present one, and those that come */
 constexpr int EACH = 2, WINDOW = EACH * THREADS; /* tiles whose sums are put together first */
-constexpr int TICKETS = 16;  /* words before what tiles say: they have lines of their own */
+constexpr int TICKETS = 16;  /* words before the tiles' states, in separate lines */
 constexpr int FILLED = 1024; /* blocks that keep any GPU busy */
 
 template <typename T> constexpr int SEGMENT = ROWS *WARP *chunk<T>::N; /* of a warp */
@@ -41,14 +42,14 @@ template <typename T> struct job {
   uint64_t *words;
 };
 
-/* How lines lie: PLAIN ones go up, and all begin at a multiple of 16 bytes. What is rare goes the
- * way of ANY, to keep files small. */
+/* The layout of lines: PLAIN ones ascend, and all begin at a multiple of 16 bytes. Rare layouts use
+ * ANY, to keep files small. */
 enum class layout { PLAIN, ANY };
 template <typename T, typename Op>
 constexpr bool HAS_PLAIN = std::is_same<Op, scan_plus>::value && sizeof(T) <= 8;
 
-/* And one more, where they begin within 16 bytes; in all a multiple of 128 bytes, from which on
- * copies that do not go through registers are quicker. */
+/* And one more, for lines that begin within 16 bytes; in total a multiple of 128 bytes, from which
+ * on copies that bypass registers are faster. */
 template <typename T> using rows = chunk<T>[ROWS * WARP + 8];
 
 template <typename T> struct shared_memory {
@@ -62,7 +63,7 @@ template <typename T> __device__ inline T *lowest(T *at, int64_t step) {
   return step < 0 ? at - (SEGMENT<T> - 1) : at;
 }
 
-/* A warp's part of a tile: where it begins, and how many elements there are from there on. */
+/* A warp's part of a tile: its start, and the number of elements from there on. */
 template <typename T, layout L> struct segment {
   int64_t line, first, rest;
   __device__ segment(const job<T> &j, unsigned t) {
@@ -73,8 +74,8 @@ template <typename T, layout L> struct segment {
   __device__ const T *from(const job<T> &j) const {
     return j.x + scan_from(&j.lines, line) + first * j.lines.step;
   }
-  /* How many bytes of the line lie before it in the 16 that it begins in; -1: it is not moved 16
-   * bytes at a time. */
+  /* The number of bytes of the line before it in its first 16 bytes; -1: it is not moved 16 bytes
+   * at a time. */
   __device__ int lead(const T *at, int64_t step) const {
     if constexpr (L == layout::PLAIN) return rest >= SEGMENT<T> ? 0 : -1;
     const int n_bytes = (int)((uintptr_t)lowest(at, step) % 16);
@@ -86,15 +87,15 @@ template <typename T, layout L> struct segment {
 
 /* ---- Tiles before ---------------------------------------------------------------------------- */
 
-/* What a block knows of a line: what comes before a window. */
+/* A block's data of a line: the prefix of a window. */
 template <typename C> struct known {
   int64_t line;
   unsigned window;
   C before;
 };
 
-/* What tiles of windows `at` and `at + 1` before number k of a line come to. All threads come
- * here; `said` is of the line. */
+/* The aggregates of tiles of windows `at` and `at + 1` before number k of a line. All threads call
+ * it; `said` is the line's. */
 template <typename Op, typename T, typename C>
 __device__ inline void join_windows(const uint64_t *said, int64_t n, unsigned at, unsigned k,
                                     shared_memory<T> &m, C (&sums)[2]) {
@@ -123,7 +124,7 @@ __device__ inline void join_windows(const uint64_t *said, int64_t n, unsigned at
   }
 }
 
-/* What the tiles of its line before tile t come to. */
+/* The aggregate of the tiles of its line before tile t. */
 template <typename Op, typename T, typename C>
 __device__ inline C join_before(const job<T> &j, unsigned t, shared_memory<T> &m, known<C> &of) {
   const int64_t line = t / j.per_line;
@@ -143,7 +144,7 @@ __device__ inline C join_before(const job<T> &j, unsigned t, shared_memory<T> &m
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-/* Lets a warp's part of tile t come to shared memory. */
+/* Starts the copy of a warp's part of tile t to shared memory. */
 template <typename Op, layout L, typename T>
 __device__ inline void fetch(const job<T> &j, unsigned t, rows<T> &to) {
   const int lane = threadIdx.x % WARP;
@@ -209,7 +210,7 @@ __device__ inline scan_computed_t<T> join_rows(const rows<T> &items) {
   return warp_aggregate<Op>(sums[0]);
 }
 
-/* A warp's items become what stands in their places, if `before` comes before them. */
+/* Replaces a warp's items by their prefixes, after `before`. */
 template <typename Op, typename T, typename C>
 __device__ inline void scan_rows(const rows<T> &items, C before, chunk<T> (&results)[ROWS]) {
   constexpr int N = chunk<T>::N;
@@ -266,7 +267,7 @@ __device__ inline void store(const job<T> &j, unsigned t, const chunk<T> (&resul
   __syncwarp();
 }
 
-/* Says what a tile comes to; returns what its warps before this one do. All threads come here. */
+/* Publishes the aggregate of a tile; returns that of its earlier warps. All threads call it. */
 template <typename Op, layout L, typename T>
 __device__ inline scan_computed_t<T> begin_tile(const job<T> &j, unsigned t, rows<T> &items,
                                                 shared_memory<T> &m) {
@@ -296,7 +297,7 @@ __global__ void __launch_bounds__(THREADS, HELD<T>) long_kernel(const __grid_con
   unsigned tiles[DEPTH] = {}; /* the present one, the next one, those that come */
   known<C> of_line = {0, 0, Op::template identity<C>()};
   C before = of_line.before;
-  /* Between a block's tickets are those of others, since it waits for each. */
+  /* Between a block's tickets are those of others, because it waits for each. */
 #pragma unroll
   for (int k = 1; k < DEPTH; k++) {
     if (threadIdx.x == 0) m.ticket = atomicAdd(tickets, 1u);

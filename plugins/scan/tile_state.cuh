@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What blocks say of their tiles, and how others hear it. */
+/* The aggregates that blocks publish of their tiles, and how others wait for them. */
 #ifndef CUPLUG_PLUGINS_SCAN_TILE_STATE_CUH
 #define CUPLUG_PLUGINS_SCAN_TILE_STATE_CUH
 
@@ -8,7 +8,7 @@
 
 constexpr int WARP = 32;
 
-/* What is said of a tile, in words of 32 bits, each beside a mark: they need no order among each
+/* The state of a tile, in words of 32 bits, each next to a mark: they need no order among each
  * other. */
 template <typename C> constexpr int WORDS = (int)sizeof(C) / 4;
 
@@ -22,7 +22,7 @@ template <typename C> __device__ inline C warp_shuffle(const C &value, int lane)
   return there;
 }
 
-/* What the values of a warp come to, in lane 0. */
+/* The aggregate of the values of a warp, in lane 0. */
 template <typename Op, typename C> __device__ inline C warp_aggregate(C value) {
   const int lane = threadIdx.x % WARP;
 #pragma unroll
@@ -39,8 +39,8 @@ __device__ inline void publish_tile(volatile uint64_t *said, int64_t n, int64_t 
   for (int w = 0; w < WORDS<C>; w++) said[w * n + at] = (uint64_t)1 << 32 | parts[w];
 }
 
-/* What some tiles come to, of which `there` have to be asked: all at once, then until each has
- * said it. Of the others: the identity. */
+/* Loads the aggregates of the tiles that `there` marks, all at once, and polls until each is
+ * published. For the others: the identity. */
 template <typename Op, typename C, int N>
 __device__ inline void wait_for_tiles(const volatile uint64_t *said, int64_t n,
                                       const int64_t (&at)[N], const bool (&is_there)[N],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CUDA entries of scans compute with. */
+/* The types and operations of the CUDA entries of scans. */
 #ifndef CUPLUG_PLUGINS_SCAN_VALUES_CUH
 #define CUPLUG_PLUGINS_SCAN_VALUES_CUH
 
@@ -24,8 +24,8 @@ template <typename R> struct alignas(2 * sizeof(R)) scan_complex {
   }
 };
 
-/* The identity changes no value at all: neither -0 nor a complex infinity. INITIAL is what stands
- * before a line's first element where that is asked for. */
+/* The identity changes no value at all: neither -0 nor a complex infinity. INITIAL precedes a
+ * line's first element if requested. */
 struct scan_plus {
   static constexpr int INITIAL = 0;
   template <typename T> __host__ __device__ T operator()(const T &a, const T &b) const {
@@ -46,7 +46,7 @@ struct scan_times {
   template <typename T> __host__ __device__ static T identity() { return T(1); }
 };
 
-/* What elements are computed with. */
+/* The type in which elements are computed. */
 template <typename T> struct scan_computed { using type = T; };
 template <> struct scan_computed<__half> { using type = float; };
 template <> struct scan_computed<__nv_bfloat16> { using type = float; };
@@ -60,8 +60,8 @@ template <typename T> using scan_computed_t = typename scan_computed<T>::type;
   X(name, __nv_bfloat16)     \
   X(name, float) X(name, double) X(name, scan_complex<float>) X(name, scan_complex<double>)
 
-/* Functions that are no templates: after one of them nvcc names what is local to a file, or else
- * after its own process, so that no two builds are the same. */
+/* Functions that are not templates: nvcc names file-local symbols after one of them, or else after
+ * its own process, so that no two builds would be equal. */
 #define SCAN_DECLARE(name, T)                                                     \
   int name(cuplug::call call, const T *x, T *out, const scan_lines &, scan_plus); \
   int name(cuplug::call call, const T *x, T *out, const scan_lines &, scan_times);
@@ -75,7 +75,7 @@ template <typename T> using scan_computed_t = typename scan_computed<T>::type;
 
 /* Each line by all of the GPU: for lines that are long and few, and not empty. */
 SCAN_DTYPES(SCAN_DECLARE, scan_long)
-/* 32 lines that lie side by side by a block, or by some. */
+/* 32 adjacent lines by a block, or by several. */
 SCAN_DTYPES(SCAN_DECLARE, scan_columns)
 /* Each line by a block. */
 SCAN_DTYPES(SCAN_DECLARE, scan_each)

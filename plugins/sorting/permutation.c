@@ -42,7 +42,7 @@ static int fill_part(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Whether some of these keys is like the one behind it, but for the bits below `step`. */
+/* Returns whether some of these keys equals the next one, except for the bits below `step`. */
 VECTORS static int has_like(const uint32_t *keys, int64_t n, uint32_t step) {
   uint32_t n_like = 0;
   for (int64_t i = 0; i < n; i++) n_like += (keys[i] ^ keys[i + 1]) < step;
@@ -54,7 +54,7 @@ static int is_first(const job *j, int64_t a, int64_t b) {
   return permutation_is_first(&j->from, a, random_deciding(&j->from, (uint64_t)a), b);
 }
 
-/* Puts n elements whose keys are alike in their order. */
+/* Sorts n elements with equal keys. */
 static void settle(const job *j, int64_t *elements, int64_t n) {
   for (int64_t i = 1; i < n; i++) {
     const int64_t own = elements[i];
@@ -82,7 +82,7 @@ static int write_part(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* The upper bits of each element, and in place of the others its number: one word, which vectors
+/* The upper bits of each element, and its number in place of the others: one word, which vectors
  * sort. */
 static int order_few(const cuplug_call *call, job *j, int64_t n, const sorting_by_vectors *by) {
   uint32_t *const bits = cuplug_workspace(call, (uint64_t)n * sizeof *bits), step = 1;

@@ -22,7 +22,7 @@ typedef struct job {
 } job;
 
 #define NEAR 16    /* elements that are looked at first */
-#define AT_ONCE 16 /* searches that go on together, since each step waits for the one before */
+#define AT_ONCE 16 /* concurrent searches, because each step waits for the one before */
 
 /* is_near: whether a value is found from where the one before was, as it is where values ascend,
  *   too.
@@ -86,7 +86,7 @@ SEARCHES(64)
 SEARCHES_OF(float, 32)
 SEARCHES_OF(double, 64)
 
-/* In each branch the compiler knows the width. */
+/* In each branch, the width is a constant for the compiler. */
 #define SEARCH(bytes, width, some)                                         \
   {                                                                        \
     order o = j->order;                                                    \
@@ -139,7 +139,7 @@ static int search_bytes(const cuplug_call *call, const job *given, int64_t n) {
   return cuplug_parallel(call, n, LEAST, look_up, &j);
 }
 
-/* The keys of an array instead of its elements: the order of keys is that of unsigned integers. */
+/* The keys of an array instead of its elements: their order is that of unsigned integers. */
 static int read_keys(const cuplug_call *call, const cuplug_tensor *x, const order *o,
                      const void **keys) {
   const elements_axis all = {1, cuplug_n_elements(x), 1};

@@ -37,11 +37,11 @@ __global__ void __launch_bounds__(THREADS) search_kernel(const __grid_constant__
     s.out[i] = search_in32(&o, s.x, s.m, search_key32(&o, s.values, i), s.is_right);
 }
 
-/* Where key i is in shared memory: those that a search may ask for next, at distances of a power of
- * two, are in different banks. */
+/* The position of key i in shared memory: keys that a search may read next, at distances of a power
+ * of two, are in different banks. */
 __device__ inline int spread(int i) { return i ^ (i >> 5 & 31) ^ (i >> 10 & 31); }
 
-/* How many elements are up to a key, as far as they are among `n` from `first` on. */
+/* The number of elements up to a key, among `n` from `first` on. */
 template <typename T, typename K>
 __device__ inline int search_between(const searching &s, int first, int n, K key) {
   const int left = (int)s.m - first;
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(THREADS)
   __syncthreads();
   const int64_t step = (int64_t)gridDim.x * THREADS;
   for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < s.n; i += AT_ONCE * step) {
-    K most[AT_ONCE]; /* the greatest key that is behind */
+    K most[AT_ONCE]; /* the largest key that is after it */
     int first[AT_ONCE];
     bool is_none[AT_ONCE];
 #pragma unroll

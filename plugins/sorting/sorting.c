@@ -25,7 +25,7 @@ CUPLUG_ENTRY int sort_backward_cuda(const cuplug_call *call);
 #define AT_ONCE (1 << 14)  /* elements that are worth a thread */
 #define TOGETHER (1 << 11) /* elements that are looked at together */
 
-/* What is written once lines are in order. */
+/* The output once lines are sorted. */
 typedef struct writing {
   const sorting *s;
   elements_axis axis;
@@ -94,8 +94,7 @@ static int write_back(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Lines of numbers in order get the zeros and NaNs of x. Short lines are asked together whether
- * they have any. */
+/* Sorted lines of numbers get the zeros and NaNs of x. Short lines are tested together for any. */
 static int restore(void *context, int64_t begin, int64_t end) {
   const writing *w = context;
   const int64_t m = w->axis.m, n_bytes = w->order.n_bytes;

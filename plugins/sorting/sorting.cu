@@ -4,10 +4,10 @@
 
 namespace {
 
-/* What is written once lines are in order. */
+/* The output once lines are sorted. */
 enum class result { numbers, index, taken, back };
 
-/* K of keys, T of what is written. */
+/* K for keys, T for outputs. */
 template <typename T, typename K, result wanted> struct writing {
   const K *keys;
   const T *from;
@@ -37,7 +37,7 @@ template <typename T, typename K, result wanted> struct writing {
   }
 };
 
-/* Of lines that lie one after the other. */
+/* For consecutive lines. */
 template <typename T, typename K, result wanted>
 __global__ void __launch_bounds__(SORTING_THREADS)
     write_kernel(const __grid_constant__ writing<T, K, wanted> w, int64_t n) {

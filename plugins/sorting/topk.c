@@ -23,7 +23,7 @@ CUPLUG_ENTRY int topk_backward_backward_cuda(const cuplug_call *call);
 
 #define BLOCK 1024 /* elements that are read as keys */
 #define GROUP 64   /* keys that are looked at as one: a block is a multiple of them */
-#define ROOM 1024  /* keys that are put aside, at least */
+#define ROOM 1024  /* minimum number of keys that are set aside */
 
 typedef struct job {
   const cuplug_call *call;
@@ -35,7 +35,7 @@ typedef struct job {
   int64_t *indices, element_bytes, room;
 } job;
 
-/* Keys of a line that may be among its k least ones, in the order in which they came. */
+/* Keys of a line that may be among its k smallest ones, in the order in which they were read. */
 typedef struct aside {
   void *keys;
   int64_t *index, n;
@@ -116,7 +116,7 @@ ASIDE(uint64_t, wide)
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The first block is small: of what follows it little is less than its k least keys. */
+/* The first block is small: few later keys are smaller than its k smallest ones. */
 static void choose_line(const job *j, int64_t line, aside *a) {
   const int64_t m = j->axis.m, k = j->top.m, step = j->axis.width, n_bytes = j->order.n_bytes;
   const int is_wide = n_bytes == 8;

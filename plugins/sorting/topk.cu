@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(THREADS)
     out[i] = x[place];
 }
 
-/* Elements to where indices say, or from there. */
+/* Moves elements to the indices, or from there. */
 int move_back(cuplug::call call, elements_axis axis, elements_axis of_top, bool is_back) {
   const cuplug_call *c = call;
   const void *x = c->tensors[0].data;

@@ -63,7 +63,7 @@ static void write_number(const order *o, void *out, int64_t at, uint64_t bits) {
 /* ---- Few values ------------------------------------------------------------------------------ */
 
 #define FEW 256         /* values that differ, and are sooner found in a table than sorted */
-#define SLOT_BITS 10    /* of the table: most values are where they are looked for */
+#define SLOT_BITS 10    /* of the table: most values are in their first slot */
 #define LEAST (1 << 12) /* elements for which a table pays */
 #define RANGE (1 << 15) /* elements that are worth a thread */
 #define MOST_PARTS 64
@@ -127,7 +127,7 @@ static int collect_parts(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Puts a key where it belongs among n others, unless it is there. Returns how many there are. */
+/* Inserts a key in order among n others, unless it exists. Returns their number. */
 static int put_key(uint64_t *keys, int n, uint64_t key) {
   int k = n;
   while (k > 0 && keys[k - 1] > key) k--;
@@ -148,8 +148,8 @@ static int keys_of_bytes(const uint8_t *x, int64_t n, const order *o, uint64_t *
   return n_keys;
 }
 
-/* Puts the keys that differ into `keys`, in order, and returns how many; -1: more than FEW, or
- * there are NaNs, each of which stands for itself. */
+/* Inserts the unique keys into `keys`, sorted, and returns their number; -1: more than FEW, or
+ * there are NaNs, each of which is unique. */
 static int64_t few_keys(const cuplug_call *call, const order *o, uint64_t *keys) {
   const cuplug_tensor *x = &call->tensors[0];
   const int64_t n = cuplug_n_elements(x);
@@ -173,7 +173,7 @@ static int64_t few_keys(const cuplug_call *call, const order *o, uint64_t *keys)
   return n_keys;
 }
 
-/* The values in order get the first zero of x, and its NaNs. */
+/* The sorted values get the first zero of x, and its NaNs. */
 static int restore(const cuplug_call *call, const order *o, int64_t n_found) {
   const cuplug_tensor *x = &call->tensors[0];
   sorting_restore(o, x->data, 1, cuplug_n_elements(x), call->outputs[0].data, n_found);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of unique.c. The call waits for the number of values: once, or
- * twice where it had to see that they are not few. */
+ * twice if it had to find out that they are not few. */
 #include "compaction.cuh"
 #include "sorting/gpu/radix.cuh"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int THREADS = SORTING_THREADS;
 
-/* Whether a sorted key is another than the one before it; 0.0 is not another than -0.0. */
+/* Returns whether a sorted key differs from the one before it; 0.0 equals -0.0. */
 template <typename K> struct is_first {
   static constexpr bool ARE_BYTES = false;
   const K *keys;
@@ -33,7 +33,7 @@ template <typename T> struct take_value {
   }
 };
 
-/* With where values are, which of them each element is, and where they begin among the keys. */
+/* With the positions of values, the value of each element, and their starts among the keys. */
 template <typename T> struct take_all {
   static constexpr bool ALL = true;
   using item = int64_t;
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(THREADS)
   if (i < n_found) counts[i] = (i + 1 < n_found ? firsts[i + 1] : n) - firsts[i];
 }
 
-/* Sorts x, and counts the keys that differ, of which there are as many in the outputs. */
+/* Sorts x, and counts the unique keys, the size of the outputs. */
 template <typename T>
 int sort_all(cuplug::call call, sorting *s, const order &o, bool has_index, take_value<T> *values,
              compaction::tiles *tiles) {

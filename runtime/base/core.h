@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The core, as the runtime reaches it: `core->fail(...)`, and for what the package calls, too,
- * `cuplug_core->run(...)`. What include/cuplug/ declares is called as it is there. */
+/* The runtime's access to the core: `core->fail(...)`, and for functions that the package also
+ * calls, `cuplug_core->run(...)`. Functions that include/cuplug/ declares are called directly. */
 #ifndef CUPLUG_RUNTIME_BASE_CORE_H
 #define CUPLUG_RUNTIME_BASE_CORE_H
 

@@ -11,9 +11,9 @@
 #define N_OWN_OPTIONS 5    /* at most */
 #define VIRTUAL "compute_" /* before an architecture: PTX for it */
 
-/* Leaves out what NVRTC declares of textures and of CUDA's run time, which takes time in a small
- * kernel. What uses these is refused, and compiled again with them. An NVRTC that does not know the
- * option refuses it at once. */
+/* Omits NVRTC's declarations of textures and of CUDA's run time, which take time in a small kernel.
+ * Code that uses them is rejected, and compiled again with them. An NVRTC without the option
+ * rejects it at once. */
 #define MINIMAL "--minimal"
 
 static int fail(const cuplug__nvrtc *nvrtc, int code, const char *name, cuplug_error *error) {
@@ -33,8 +33,8 @@ static int fail_architecture(const cuplug__nvrtc *nvrtc, const cuplug_program *p
                     nvrtc->version % 1000 / 10, known[0], newest);
 }
 
-/* Machine code where NVRTC knows the architecture, PTX for the driver where the GPU is newer, or
- * where "compute_90" asks for it. */
+/* Machine code if NVRTC knows the architecture, PTX for the driver if the GPU is newer, or for
+ * "compute_90". */
 static int choose_architecture(const cuplug__nvrtc *nvrtc, const cuplug_program *program,
                                char option[64], int *is_ptx, cuplug_error *error) {
   const int *known = nvrtc->architectures, newest = known[nvrtc->n_architectures - 1];
@@ -101,7 +101,7 @@ static int take_names(const cuplug__nvrtc *nvrtc, nvrtcProgram compiled,
   return 0;
 }
 
-/* Compiles what was created. The compiler's log is the message of what it refuses. */
+/* Compiles the created program. For rejected code, the message is the compiler's log. */
 static int compile(const cuplug__nvrtc *nvrtc, nvrtcProgram created, const cuplug_program *program,
                    const char *const *options, int n_options, cuplug_binary *binary,
                    cuplug_error *error) {

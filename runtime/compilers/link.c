@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define ANY_INPUT 10 /* NVJITLINK_INPUT_ANY: the library looks what a part is */
+#define ANY_INPUT 10 /* NVJITLINK_INPUT_ANY: the library detects the type of a part */
 
 typedef struct nvJitLink *nvJitLinkHandle;
 
@@ -38,7 +38,7 @@ static int open_linker(const char *path, linker *l, cuplug_error *error) {
                                error);
 }
 
-/* What the linker says of a refusal is the message. */
+/* The message is the linker's error log. */
 static int fail(const linker *l, nvJitLinkHandle handle, int code, const cuplug_linking *linking,
                 cuplug_binary *binary, cuplug_error *error) {
   size_t bytes = 0;

@@ -43,7 +43,7 @@ static int take_loaded(struct dl_phdr_info *info, size_t size, void *path) {
   return snprintf(path, PATH_BYTES, "%s", info->dlpi_name) < PATH_BYTES;
 }
 
-/* The newest library in a directory of `length` bytes, with `below` put behind it. */
+/* The newest library in a directory of `length` bytes, to which `below` is appended. */
 static int find_in(const char *directory, size_t length, const char *below, char *path) {
   for (int major = NEWEST; length && major >= OLDEST; major--) {
     int n =
@@ -67,7 +67,7 @@ static int find_in_list(const char *list, char *path) {
   return 0;
 }
 
-/* What only the dynamic linker knows, it has to be asked for by name. */
+/* Libraries that only the dynamic linker finds are opened by name. */
 static int find_by_linker(char *path) {
   char name[32];
   for (int major = NEWEST; major >= OLDEST; major--) {

@@ -4,7 +4,7 @@
 
 #include <runtime/streams.h>
 
-/* Relaxed: what others allocate or load in the meantime does no harm to what is captured. */
+/* Relaxed: allocations and loads by other threads do not invalidate the capture. */
 int cuplug_begin_capture(int32_t device, void *stream, cuplug_error *error) {
   ENTER_OR_RETURN(device, error);
   int code = core->driver->cuStreamBeginCapture(stream, CUPLUG__CAPTURE_RELAXED);

@@ -35,7 +35,7 @@ int cuplug_free_shared(int32_t device, int is_managed, void *pointer, cuplug_err
   return core->cuda_check(error, code, "freeing memory");
 }
 
-/* Has later work on a stream of one GPU wait for what is on a stream of another. */
+/* Makes later work on a stream of one GPU wait for the current work on a stream of another. */
 static int order(int32_t waiting_device, void *waiting, int32_t device, void *stream,
                  cuplug_error *error) {
   CUevent event = NULL;

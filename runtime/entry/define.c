@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators made in memory: a plugin of one operator that no file and no list knows. */
+/* Operators created in memory: a plugin of one operator that is in no file and no list. */
 #include "base/core.h"
 #include "entry/run.h"
 
@@ -63,7 +63,7 @@ static int take_table(const cuplug_definition *from, cuplug__table *table, cuplu
   *table = (cuplug__table){.name = "", .version = "", .architectures = "", .state = {"", 0}};
   if (!from->plugin || strlen(from->plugin) >= CUPLUG_MAX_NAME ||
       !core->is_identifier(from->plugin))
-    return core->fail(error, CUPLUG_ERROR_VALUE, "plugin: \"%.80s\", an identifier is expected",
+    return core->fail(error, CUPLUG_ERROR_VALUE, "plugin: got \"%.80s\", expected an identifier",
                       from->plugin ? from->plugin : "");
   if (!from->n_rows) return core->fail(error, CUPLUG_ERROR_VALUE, "n_rows: 0, no operator");
   table->rows = calloc(from->n_rows, sizeof(*table->rows));
@@ -76,7 +76,7 @@ static int take_table(const cuplug_definition *from, cuplug__table *table, cuplu
                    error);
 }
 
-/* Outputs that are reshaped have shapes of their own, not those of inputs like them. */
+/* Outputs that are reshaped have their own shapes, not those of inputs like them. */
 static void take_reshape(cuplug__overload *overload, cuplug_reshape *reshape) {
   overload->reshape = reshape;
   for (uint8_t k = 0; reshape && k < CUPLUG_MAX_ARGUMENTS; k++) overload->like[k] = k;
@@ -90,7 +90,7 @@ static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_er
   if (status) return status;
   if ((status = core->plugin_fill(plugin, error))) return status;
   if (plugin->n_operators > 1)
-    return core->fail(error, CUPLUG_ERROR_VALUE, "rows of %s and of %s, one operator is expected",
+    return core->fail(error, CUPLUG_ERROR_VALUE, "got rows of %s and of %s, expected one operator",
                       plugin->operators[0].name, plugin->operators[1].name);
   for (uint32_t k = 0; k < from->n_rows; k++) {
     plugin->overloads[k].host = from->rows[k].host;
@@ -124,7 +124,7 @@ int cuplug_define(const cuplug_definition *definition, cuplug_operator **op, cup
 
 cuplug_error *cuplug_entry_error(const cuplug_call *call) { return cuplug__error_of(call); }
 
-/* The least and the greatest number of an integer type; of bool: 0 and 1. */
+/* The minimum and the maximum of an integer type; of bool: 0 and 1. */
 static void limits_of(uint32_t type, int64_t *low, uint64_t *high) {
   const uint32_t bits = type == CUPLUG_BOOL ? 1 : type >> 16 & 255;
   const uint32_t is_signed = type >> 24 == 0;

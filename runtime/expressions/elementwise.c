@@ -10,18 +10,19 @@
 #include <runtime/expressions.h>
 #include <string.h>
 
-#define N_PLAIN 65535 /* elements of a flat call that one thread takes as it is */
+#define N_PLAIN 65535 /* elements of a flat call that one thread computes directly */
 #define N_HELD 2048   /* threads that a multiprocessor of a GPU holds at once */
 #define OF_FLOATS 4   /* elements of a pack; functions of half and double precision take longer */
 
-/* Whether there are no strides: those that are not raw are C-contiguous and of one shape. */
+/* Returns whether there are no strides: arrays that are not raw are C-contiguous and of one
+ * shape. */
 static inline int is_flat(const cuplug_call *call) {
   for (uint32_t k = 0; k < call->n_tensors; k++)
     if (call->tensors[k].strides) return 0;
   return 1;
 }
 
-/* The first array that is not raw says how many elements there are. */
+/* The first array that is not raw has the number of elements. */
 static inline void read_flat(const cuplug_call *call, uint64_t raw, cuplug_loop *loop,
                              void **data) {
 #define ONES 1, 1, 1, 1, 1, 1, 1, 1
@@ -52,7 +53,7 @@ static void read_loop(const cuplug_call *call, const cuplug_source *source, cupl
   cuplug__loop_merge(loop);
 }
 
-/* The call's scalars, and in `numbers` behind them the sizes that the code wants, if any. */
+/* The call's scalars, followed in `numbers` by the sizes that the code requires, if any. */
 static inline int read_scalars(const cuplug_call *call, const cuplug_source *source,
                                cuplug_scalar *numbers, const cuplug_scalar **scalars) {
   *scalars = call->scalars;
@@ -86,9 +87,9 @@ static int is_repeated(const cuplug_loop *loop, uint32_t k) {
   return 0;
 }
 
-/* Large inputs that lie across the loop are copied in its order, where there is memory for it: met
- * one by one, each element would be read in a cache line of its own. Its stack is given back before
- * the code runs. */
+/* Large inputs that are transposed to the loop are copied in its order, if there is memory for it:
+ * otherwise each element would be read in a separate cache line. Its stack is released before the
+ * code runs. */
 static __attribute__((noinline)) void copy_contiguous(const cuplug_call *call, cuplug_loop *loop,
                                                       void **data, void **copies) {
   const cuplug__run *run = call->run;
@@ -124,14 +125,14 @@ static inline int wants(const cuplug_code *code, uintptr_t what) {
   return ((uintptr_t)code->finish & what) != 0;
 }
 
-/* Whether the code can be given all arrays of a flat loop at once, as they are. */
+/* Returns whether the code can receive all arrays of a flat loop at once, unchanged. */
 static inline int is_plain(const cuplug_loop *loop, const cuplug_code *code) {
   const int is_stored = !code->has_halves || wants(code, CUPLUG_CODE_RAW_HALVES);
   const int is_whole = !wants(code, CUPLUG_CODE_FULL_GROUPS) || loop->n % CUPLUG_GROUP == 0;
   return loop->n <= N_PLAIN && is_stored && is_whole;
 }
 
-/* Through blocks, by several threads: what is done with the arrays. */
+/* In blocks, by several threads: the roles of the arrays. */
 static cuplug__roles roles_of(const cuplug_call *call, const cuplug_source *source) {
   const uint32_t n_inputs = call->n_inputs;
   return (cuplug__roles){.n_inputs = n_inputs, .inout = inout_mask(call), .raw = source->raw};
@@ -219,16 +220,16 @@ static int64_t input_bytes(const cuplug_call *call, uint32_t n_inputs) {
   return bytes;
 }
 
-/* Whether an output's packs are less than 16 bytes. */
+/* Returns whether an output's packs are less than 16 bytes. */
 static int stores_little(const cuplug_call *call, uint32_t n_inputs, uint32_t width) {
   for (uint32_t k = n_inputs; k < call->n_tensors; k++)
     if (width * (uint64_t)cuplug_element_bytes(&call->tensors[k]) < 16) return 1;
   return 0;
 }
 
-/* Packs of a thread of contiguous arrays. With one load each, many threads wait for memory best.
- * Where that is not all that is waited for, functions of one pack are computed while another is on
- * its way, as long as the blocks fill the GPU; more packs were slower by up to 3 % on an H100. */
+/* Packs of a thread of contiguous arrays. With one load each, many threads wait for memory best. If
+ * memory is not the only limit, functions of one pack are computed while another is loaded, as long
+ * as the blocks fill the GPU; more packs were slower by up to 3 % on an H100. */
 static uint32_t packs_of_thread(const cuplug_call *call, const cuplug_source *source, long long n,
                                 uint32_t width) {
   const uint32_t n_inputs = call->n_inputs;

@@ -9,7 +9,7 @@
 #include <runtime/expressions.h>
 #include <string.h>
 
-/* ---- What a parameter is given --------------------------------------------------------------- */
+/* ---- The value of a parameter ---------------------------------------------------------------- */
 
 typedef union value {
   void *pointer;
@@ -38,7 +38,7 @@ static int pass_scalar(const cuplug_call *call, const cuplug_kernel_argument *pa
   return CUPLUG_OK;
 }
 
-/* A pointer to structures wants whole ones. */
+/* A pointer to structures requires whole ones. */
 static int pass_array(const cuplug_call *call, const cuplug_kernel_argument *pass, value *to) {
   const cuplug_tensor *t = &call->tensors[pass->operand];
   to->pointer = t->data;
@@ -76,7 +76,7 @@ static int hold(const cuplug_call *call, const cuplug_kernel_argument *pass, val
 
 /* ---- The launch ------------------------------------------------------------------------------ */
 
-/* A side of the grid or of a block: what it is, or 1 where the plan has none. */
+/* A side of the grid or of a block: its value, or 1 if the plan has none. */
 static int measure(const cuplug_call *call, const cuplug_term *term, const char *what,
                    uint32_t *size) {
   int64_t n = 1;

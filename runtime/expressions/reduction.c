@@ -79,7 +79,7 @@ static cuplug_tensor spread_output(const cuplug_call *call, uint32_t k, uint64_t
   return out;
 }
 
-/* The dimensions of both loops; the reduced one goes on in C order where its elements count. */
+/* The dimensions of both loops; the reduced one is in C order if its elements count. */
 static void add_dims(cuplug__reduction *r, const cuplug_tensor *tensors, uint64_t axes) {
   const uint32_t n_inputs = cuplug__reduction_inputs(r);
   const uint64_t outputs = cuplug__bits_from_to(n_inputs, r->call->n_tensors);
@@ -168,8 +168,8 @@ int cuplug__reduction_run(cuplug__read_loops *read, cuplug__reducer *reduce,
 
 /* ---- The host -------------------------------------------------------------------------------- */
 
-/* Of the reduced loop, so that there is work for many threads, whatever their number. Rows are cut
- * by their length alone: the bits of an output do not depend on how many there are. */
+/* Parts of the reduced loop, so that there is work for many threads, whatever their number. Rows
+ * are split only by their length: the bits of an output do not depend on the number of rows. */
 static void cut_for_threads(cuplug__reduction *r, int by_columns) {
   const long long n = r->kept.n, beside = n < HOST_BLOCK ? n : HOST_BLOCK;
   const long long items = by_columns ? (n + HOST_BLOCK - 1) / HOST_BLOCK : 1;
@@ -179,7 +179,7 @@ static void cut_for_threads(cuplug__reduction *r, int by_columns) {
   cuplug__reduction_cut(r, (N_HOST_ITEMS + items - 1) / items, least);
 }
 
-/* Room for what parts come to, and whether outputs are stopped. */
+/* Room for the results of parts, and a flag for each stopped output. */
 static int take_parts(cuplug__reduction *r, unsigned char **stopped) {
   int status = cuplug__reduction_partials(r);
   *stopped = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions that are compiled from expressions, and what scans share with them. Each output is
- * that of a loop over the reduced dimensions. By rows, threads share an output; by columns, each
- * has outputs of its own that lie side by side. Where outputs are few the reduced loop is cut into
- * parts, whose values are put together in their order: results do not depend on the number of
+/* Reductions that are compiled from expressions, and the code that scans share with them. Each
+ * output is the result of a loop over the reduced dimensions. By rows, threads share an output; by
+ * columns, each has its own adjacent outputs. If there are few outputs, the reduced loop is split
+ * into parts, whose values are combined in order: results do not depend on the number of
  * threads. */
 #ifndef CUPLUG_RUNTIME_EXPRESSIONS_REDUCTION_H
 #define CUPLUG_RUNTIME_EXPRESSIONS_REDUCTION_H
@@ -17,7 +17,7 @@ typedef struct cuplug__reduction {
   cuplug_source *source;
   cuplug_loop kept, reduced;
   void *data[CUPLUG_MAX_LOOP_ARRAYS];
-  long long n_parts, part; /* elements of the reduced loop in each part but the last */
+  long long n_parts, part; /* elements of the reduced loop in each part except the last */
   void *partials;
   const cuplug_code *code;
 } cuplug__reduction;
@@ -26,13 +26,13 @@ static inline uint32_t cuplug__reduction_inputs(const cuplug__reduction *r) {
   return r->call->n_tensors - r->source->n_outputs;
 }
 
-/* Whether neighbours in memory belong to different outputs. */
+/* 1 if neighbors in memory belong to different outputs. */
 int cuplug__reduction_by_columns(const cuplug__reduction *r);
 
-/* Memory for a value of each part and output, where there are parts. */
+/* Memory for a value of each part and output, if there are parts. */
 int cuplug__reduction_partials(cuplug__reduction *r);
 
-/* As many parts as are wanted, none of them empty, of at least `least` elements. */
+/* The requested number of parts, none of them empty, of at least `least` elements. */
 void cuplug__reduction_cut(cuplug__reduction *r, long long wanted, long long least);
 
 /* Reads the loops of a call, and runs it on one side, unless it has no outputs. */

@@ -30,17 +30,17 @@
 #define N_AHEAD_BYTES 128 /* of all arrays */
 #define N_MOST_AHEAD 8    /* packs */
 #define N_SIDE_BYTES 512  /* of the widest array; half of it without packs */
-#define N_SHORT 64        /* elements of an output that are few, where there are N_MANY */
+#define N_SHORT 64        /* a small number of elements of an output, if there are N_MANY */
 #define N_MANY 65536
 #define N_STORE_BYTES 32 /* of a thread's outputs where few elements go into each */
 #define N_BLOCKS_HELD 4  /* by a multiprocessor at once: N_HELD in reduction.cuh */
 #define N_WARP 32
 #define N_ROW_TURNS 2
 #define N_TURNS 4
-#define N_MOST_TURNS 2048 /* sums of 32 bits hold as many small integers */
+#define N_MOST_TURNS 2048 /* sums of 32 bits hold this number of small integers */
 #define N_MOST_WAVES 8
 #define N_FINISH_SIDE 32  /* outputs of a block of the second kernel */
-#define N_FINISH_LEAST 8  /* that many where they have too many parts */
+#define N_FINISH_LEAST 8  /* this number if they have too many parts */
 #define N_FINISH_PARTS 16 /* of a thread, which waits for them once or twice */
 
 /* How a call is launched, besides its variant. */
@@ -50,7 +50,7 @@ typedef struct plan {
   uint32_t side;       /* threads of a block side by side */
 } plan;
 
-/* The least power of two from n on, or `most`, which is one too. */
+/* The smallest power of two from n on, or `most`, which is also a power of two. */
 static uint32_t power_of_two(long long n, uint32_t most) {
   uint32_t p = 1;
   while (p < most && p < n) p *= 2;
@@ -63,7 +63,7 @@ static long long step_of(const cuplug_loop *loop, uint32_t k) {
 
 /* ---- 1 and 2: the way, and packs ------------------------------------------------------------- */
 
-/* Whether array k stands still on a line of n_columns columns. */
+/* Returns whether array k is broadcast on a line of n_columns columns. */
 static int is_still(const cuplug__reduction *r, uint32_t k, long long n_columns) {
   return !step_of(&r->reduced, k) && (n_columns == 1 || !step_of(&r->kept, k));
 }
@@ -79,7 +79,7 @@ static int lead_of(const cuplug__reduction *r, uint32_t k, uint32_t like, uint32
   return address % bytes ? -1 : (int)(address / bytes % width);
 }
 
-/* Whether the inputs are lines without gaps, which begin at the same place of a pack. */
+/* Returns whether the inputs are lines without gaps, with the same offset in a pack. */
 static int is_flat(const cuplug__reduction *r, uint32_t width, long long n_columns) {
   const uint32_t n_inputs = cuplug__reduction_inputs(r);
   int found = -1, lead = -1;
@@ -94,14 +94,14 @@ static int is_flat(const cuplug__reduction *r, uint32_t width, long long n_colum
   return found >= 0 && r->reduced.n * n_columns >= (long long)width * N_FLAT;
 }
 
-/* Whether few columns lie side by side, in rows that fill a block. */
+/* Returns whether few columns are adjacent, in rows that fill a block. */
 static int is_few(const cuplug__reduction *r, uint32_t width) {
   const long long n = r->kept.ndim ? r->kept.sizes[r->kept.ndim - 1] : 1;
   const long long least = (long long)width * CUPLUG__N_THREADS * 2;
   return n > 1 && n <= N_FEW && r->reduced.n * n >= least && is_flat(r, width, n);
 }
 
-/* The inputs that stand still along the reduced loop. */
+/* The inputs that are broadcast along the reduced loop. */
 static uint64_t fixed_arrays(const cuplug__reduction *r) {
   uint64_t fixed = 0;
   for (uint32_t k = 0; k < cuplug__reduction_inputs(r); k++) {
@@ -119,7 +119,7 @@ static uint64_t still_arrays(const cuplug__reduction *r, long long n_columns) {
   return still;
 }
 
-/* Whether the outputs of a pack of columns lie together, and can be stored at once. */
+/* Returns whether the outputs of a pack of columns are contiguous, and can be stored at once. */
 static int stores_packs(const cuplug__reduction *r, const cuplug_variant *v) {
   for (uint32_t k = cuplug__reduction_inputs(r); k < r->call->n_tensors; k++) {
     const cuplug_tensor *x = &r->call->tensors[k];
@@ -132,7 +132,7 @@ static int stores_packs(const cuplug__reduction *r, const cuplug_variant *v) {
   return v->columns && v->width > 1;
 }
 
-/* Whether few elements go into each of many outputs. */
+/* Returns whether few elements are reduced to each of many outputs. */
 static int is_short(long long n, long long n_outputs) { return n < N_SHORT && n_outputs >= N_MANY; }
 
 /* Elements of a pack: not so many that a thread cannot hold their values, nor that neighbours store
@@ -178,7 +178,7 @@ static void choose_way(cuplug__reduction *r, cuplug_variant *v, plan *p) {
 
 /* ---- 3: sharing ------------------------------------------------------------------------------ */
 
-/* Packs that a thread waits for at once. What stands still is in a cache. */
+/* Packs that a thread waits for at once. Broadcast inputs are in a cache. */
 static uint32_t packs_ahead(const cuplug__reduction *r, const cuplug_variant *v) {
   long long bytes = 0;
   uint32_t n = 1;
@@ -205,7 +205,7 @@ static long long wave_of(const cuplug__reduction *r) {
   return (n > 0 ? n : 1) * N_BLOCKS_HELD;
 }
 
-/* Flat rows have a thread for each element that is loaded by itself. */
+/* Flat rows have a thread for each element that is loaded separately. */
 static uint32_t side_by_rows(const cuplug__reduction *r, const cuplug_variant *v,
                              long long n_turns) {
   const uint32_t least = v->flat ? 2u * v->width : 1;
@@ -280,7 +280,7 @@ static cuplug_grid finish_grid(const cuplug__reduction *r) {
                        .threads = {side, CUPLUG__N_THREADS / side, 1}};
 }
 
-/* Launches overlap where they can, and may be captured into graphs: kernels wait for the one ahead
+/* Launches overlap if they can, and may be captured into graphs: kernels wait for the previous one
  * themselves. */
 static int start(const cuplug__reduction *r, void *kernel, cuplug_grid g, void **arguments) {
   if (core->gpus[r->call->device.id].capability >= 90 &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of rows: what is reduced along the last dimension and what is computed from it, in one
- * pass over memory. A row is computed alone, in an order that depends on its length and dtypes: its
- * bits are the same among any number of rows, on any number of threads.
+/* Functions of rows: reductions along the last dimension and the computations from them, in one
+ * pass over memory. A row is computed separately, in an order that depends on its length and
+ * dtypes: its bits are the same among any number of rows, on any number of threads.
  *
  * On a GPU the threads of a row hold it in registers:
  *
@@ -24,7 +24,7 @@
 #define N_MOST_ELEMENTS 32
 #define N_MOST_THREADS 1024
 
-/* Whether an array has elements along the rows, and not one for each. */
+/* Returns whether an array has elements along the rows, and not one for each. */
 static int is_along(const cuplug_tensor *x, int32_t last, int64_t n) {
   return x->ndim > last && x->shape[last] == n;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries of scans that are compiled from expressions. Lines lie along one axis. On the host
- * they are cut into parts where they are few: what each part comes to is put together first, and
- * then each goes on from what came before it. A GPU goes through tiles in one pass: by columns,
- * where the outputs of neighbouring lines lie side by side, of lines that fill a sector, or of all;
- * else by rows, of all lines one behind the other. Many short columns are a thread's each. */
+/* The entries of scans that are compiled from expressions. Lines are along one axis. On the host,
+ * they are split into parts if there are few: the parts are reduced first, and then each continues
+ * from the result before it. A GPU scans tiles in one pass: by columns, if the outputs of
+ * neighboring lines are adjacent, of lines that fill a sector, or of all; else by rows, of all
+ * lines consecutively. Many short columns are a thread's each. */
 #include "base/core.h"
 #include "entry/run.h"
 #include "expressions/packs.h"
@@ -16,16 +16,16 @@
 
 #define N_HOST_ITEMS 64
 #define HOST_BLOCK 1024
-#define N_HOST_FEW 16      /* fewer lines beside each other are walked by rows */
+#define N_HOST_FEW 16      /* fewer adjacent lines are scanned by rows */
 #define N_HOST_SHORT 40    /* elements: shorter lines are walked one after the other */
 #define N_HOST_LEAST 32768 /* elements of a part: it is read twice */
 #define N_HOST_APART 4096
 #define N_SECTOR_BYTES 32 /* that memory moves at once */
 #define N_TILE_BYTES 128  /* of a thread's elements, if they are single numbers */
-#define N_SHORT 128       /* elements of a column that is a thread's alone */
+#define N_SHORT 128       /* elements of a column that one thread scans */
 #define N_WARP 32         /* neighbouring columns that are a block's, where such strips are many */
 #define N_BUSY 128        /* of these strips */
-#define N_MOST_BYTES 64   /* of what is put together there */
+#define N_MOST_BYTES 64   /* of the values that are combined there */
 
 static int read_loops(cuplug__reduction *s) {
   const cuplug_call *call = s->call;
@@ -44,7 +44,7 @@ static int read_loops(cuplug__reduction *s) {
   return CUPLUG_OK;
 }
 
-/* Whether the outputs of neighbouring lines lie side by side, and those of a line do not. */
+/* Returns whether the outputs of neighboring lines are adjacent, and those of a line are not. */
 static int is_by_columns(const cuplug__reduction *s) {
   const int last = s->kept.ndim - 1;
   for (uint32_t k = s->call->n_tensors - s->source->n_outputs; k < s->call->n_tensors; k++)
@@ -98,7 +98,7 @@ int cuplug_scan_host(const cuplug_call *call) {
 
 /* ---- CUDA ------------------------------------------------------------------------------------ */
 
-/* Columns of a tile, a power of two: they fill a sector, if there are as many. */
+/* Columns of a tile, a power of two: they fill a sector, if there are enough. */
 static long long side_of(const cuplug__reduction *s) {
   const long long bytes = cuplug_element_bytes(&s->call->outputs[0]);
   long long side = 1;
@@ -106,8 +106,8 @@ static long long side_of(const cuplug__reduction *s) {
   return side;
 }
 
-/* Whether all arrays go through memory element after element: line behind line, or by columns that
- * are as many as a tile has. */
+/* Returns whether all arrays are read in memory order: line after line, or by columns whose number
+ * is that of a tile. */
 static int is_flat(const cuplug__reduction *s, int by_columns) {
   const long long beside = by_columns ? side_of(s) : 1;
   if (s->kept.ndim > 1 || (by_columns && s->kept.n != beside)) return 0;
@@ -133,7 +133,7 @@ static uint32_t items_of(const cuplug__reduction *s) {
   return items;
 }
 
-/* How tiles lie. */
+/* The layout of tiles. */
 typedef struct tiles {
   long long side, n_strips, n_states, n_blocks;
 } tiles;
@@ -153,7 +153,8 @@ static tiles tiles_of(const cuplug__reduction *s, const cuplug_variant *v) {
   return t;
 }
 
-/* What tiles say: a ticket, and for each state as many words of 64 bits as it has of 32. */
+/* The state of tiles: a ticket, and for each state one word of 64 bits for each of its words of
+ * 32. */
 static int take_words(cuplug__reduction *s, const tiles *t, void **words, cuplug_grid *g) {
   const long long n_words = 1 + t->n_states * ((s->source->accumulator_bytes + 3) / 4);
   *words = cuplug_workspace(s->call, (uint64_t)n_words * 8);
@@ -193,7 +194,7 @@ static int scan_on_cuda(cuplug__reduction *s, cuplug_variant *v) {
   v->flat = v->few && is_flat(s, v->columns);
   v->width = 1;
   v->unroll = (uint8_t)items_of(s);
-  if (!v->few && v->unroll > 1) v->unroll /= 2; /* as many are on their way */
+  if (!v->few && v->unroll > 1) v->unroll /= 2; /* the same number is in flight */
   v->ndim = (uint8_t)s->kept.ndim;
   v->wide = s->kept.n >= (1ll << 30) / s->reduced.n;
   int status = cuplug__variant_find(s->source, v, &s->code, cuplug__error_of(s->call));

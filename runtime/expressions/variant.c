@@ -59,8 +59,8 @@ int cuplug__variant_find(cuplug_source *source, const cuplug_variant *variant,
   return CUPLUG_OK;
 }
 
-/* Whether a variant is of the call's device and dtypes alone. The call path of expressions passes
- * here: without the variant to compare with being made. */
+/* Returns whether a variant depends only on the call's device and dtypes. The call path of
+ * expressions uses this: no variant is created for the comparison. */
 static int is_of(const cuplug_variant *v, const cuplug_call *call) {
   if (v->device != device_of(call) || v->n_arrays != call->n_tensors || v->still) return 0;
   for (uint32_t k = 0; k < call->n_tensors; k++)
@@ -98,7 +98,7 @@ static void parallel(const cuplug_loop_call *call, cuplug_loop_part *part, long 
   (void)core->team_run(n, grain, run_range, &shared);
 }
 
-/* Parts call no parts: a thread has one room, as large as one of them wanted. */
+/* Parts call no parts: a thread has one buffer, as large as the largest request. */
 static void with_room(const cuplug_loop_call *call, unsigned long bytes, cuplug_loop_part *part,
                       long long from, long long to) {
   cuplug__thread_buffer *own = core->thread_buffer_for(CUPLUG__BUFFER_ROOM);

@@ -51,7 +51,7 @@ typedef struct cuplug__xla_metadata cuplug__xla_metadata;
 
 typedef struct cuplug__xla_extension {
   size_t struct_bytes;
-  int32_t type; /* 1: the metadata are asked for */
+  int32_t type; /* 1: a request for the metadata */
   struct cuplug__xla_extension *next;
   cuplug__xla_metadata *metadata; /* of type 1 */
 } cuplug__xla_extension;
@@ -80,7 +80,7 @@ typedef struct cuplug__xla_error_args {
 } cuplug__xla_error_args;
 
 typedef struct cuplug__xla_span {
-  const char *text; /* without a zero behind it */
+  const char *text; /* not zero-terminated */
   size_t n;
 } cuplug__xla_span;
 
@@ -102,7 +102,7 @@ typedef struct cuplug__xla_state_args {
   size_t struct_bytes;
   cuplug__xla_extension *extensions;
   cuplug__xla_context *context;
-  int32_t stage; /* 0: of what was instantiated */
+  int32_t stage; /* 0: at instantiation */
   int64_t *type;
   void *state;
 } cuplug__xla_state_args;

@@ -6,7 +6,7 @@
 #include <runtime/xla.h>
 #include <string.h>
 
-/* What the functions for one kind of device have: XLA for GPUs numbers its types apart. */
+/* The data of the functions for one kind of device: XLA for GPUs numbers its types separately. */
 typedef struct platform {
   int32_t device_type;
   uint32_t traits;
@@ -46,7 +46,7 @@ static int is_metadata_request(const cuplug__xla_call *call) {
   return call->extensions && call->extensions->type == CUPLUG__XLA_ASKS_METADATA;
 }
 
-/* Asked when the function is registered, before any other call. */
+/* Called when the function is registered, before any other call. */
 static cuplug__xla_error *give_metadata(const cuplug__xla_call *call, const platform *p) {
   static const cuplug__xla_type_info info = {sizeof info, NULL, cuplug__xla_free_plan};
   cuplug__xla_metadata *metadata = call->extensions->metadata;
@@ -74,7 +74,7 @@ static cuplug__xla_error *instantiate(const cuplug__xla_call *call, const platfo
 
 /* ---- One call -------------------------------------------------------------------------------- */
 
-/* What one call is made of, in the stack frame of `execute`. */
+/* The data of one call, in the stack frame of `execute`. */
 typedef struct run {
   const cuplug__xla_call *call;
   cuplug__xla_plan *plan;
@@ -170,7 +170,7 @@ static int take_results(const run *r, cuplug_frame *f, cuplug_error *error) {
   return status;
 }
 
-/* Apart from what calls it, whose stack frame is large, too. */
+/* Separate from its caller, whose stack frame is also large. */
 __attribute__((noinline)) static int run_bound(const run *r, cuplug_error *error) {
   cuplug_frame frame;
   const cuplug__xla_plan *p = r->plan;

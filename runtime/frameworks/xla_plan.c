@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes -> arguments. They come from our own tracing, or from a program that was stored: what
- * they say is checked. */
+/* Attributes -> arguments. They come from our own tracing, or from a stored program, so they are
+ * checked. */
 #include "frameworks/xla_plan.h"
 
 #include "base/core.h"
@@ -79,7 +79,7 @@ int cuplug__xla_read_number(int32_t dtype, const void *value, cuplug_argument *a
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
-/* What is left to be read. */
+/* The unread rest. */
 typedef struct reader {
   const cuplug__xla_attributes *attributes;
   int64_t next_value; /* the attributes are sorted by name: values come one after the other */
@@ -200,7 +200,7 @@ static int add_operand(reader *r, int is_item, int is_scalar, uint32_t number) {
   return CUPLUG_OK;
 }
 
-/* `text` is behind the bracket; it is moved past the closing one. */
+/* `text` is after the bracket; it is moved past the closing one. */
 static int read_list(reader *r, const char **text, const char *end, uint32_t number) {
   cuplug__xla_plan *p = r->plan;
   const uint32_t first = p->n_items;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call of an operator in an XLA program: what its attributes say, read once. */
+/* A call of an operator in an XLA program: its attributes, read once. */
 #ifndef CUPLUG_RUNTIME_FRAMEWORKS_XLA_PLAN_H
 #define CUPLUG_RUNTIME_FRAMEWORKS_XLA_PLAN_H
 
@@ -23,10 +23,10 @@ typedef struct cuplug__xla_plan {
   cuplug__xla_place places[CUPLUG_MAX_ARGUMENTS]; /* of the operands */
   cuplug_argument numbers[CUPLUG_MAX_ITEMS];      /* the items of lists of numbers */
   cuplug__xla_scratch scratch;
-  char texts[]; /* strings, with zeros behind them */
+  char texts[]; /* strings, each zero-terminated */
 } cuplug__xla_plan;
 
-/* Reads the attributes of a call; the plan is let go by cuplug__xla_free_plan. */
+/* Reads the attributes of a call; the plan is freed by cuplug__xla_free_plan. */
 int cuplug__xla_make_plan(const cuplug__xla_attributes *attributes, cuplug__xla_plan **plan,
                           cuplug_error *error);
 
@@ -35,8 +35,7 @@ void cuplug__xla_free_plan(void *plan);
 /* Our dtype for XLA's number of one; 0 where operators take no such arrays. */
 uint32_t cuplug__xla_dtype(int32_t number);
 
-/* Takes one number, of a dtype of XLA, as an argument. ERROR_TYPE: it is none that operators take.
- */
+/* Reads one number, of a dtype of XLA, as an argument. ERROR_TYPE: operators take no such dtype. */
 int cuplug__xla_read_number(int32_t dtype, const void *value, cuplug_argument *argument,
                             cuplug_error *error);
 

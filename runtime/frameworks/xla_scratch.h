@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scratch memory of calls that XLA captures. What the pool gives in a capture is part of the graph,
- * and XLA makes that a part of another one, which cannot have memory of its own. So a call keeps
- * its memory for as long as its program lives: one block for each request on each GPU, as replays
- * on a GPU come one after the other. */
+/* Workspaces of calls that XLA captures. Memory that the pool allocates in a capture is part of the
+ * graph, and XLA makes that a part of another one, which cannot have its own memory. So a call
+ * keeps its memory as long as its program exists: one block for each request on each GPU, because
+ * replays on a GPU are consecutive. */
 #ifndef CUPLUG_RUNTIME_FRAMEWORKS_XLA_SCRATCH_H
 #define CUPLUG_RUNTIME_FRAMEWORKS_XLA_SCRATCH_H
 

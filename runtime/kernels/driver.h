@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels and textures use of the CUDA driver, beyond what the core does: functions, types and
- * constants. tests/cuda/test_driver_types.c compares them with cuda.h. */
+/* The parts of the CUDA driver that kernels and textures use, in addition to the core's: functions,
+ * types and constants. tests/cuda/test_driver_types.c compares them with cuda.h. */
 #ifndef CUPLUG_RUNTIME_KERNELS_DRIVER_H
 #define CUPLUG_RUNTIME_KERNELS_DRIVER_H
 
@@ -86,7 +86,7 @@ enum {
   CUPLUG__NORMALIZED = 2
 };
 
-/* Of code that was compiled at run time, from CUDA 12.0 on: NULL where they are missing. */
+/* For code that was compiled at run time, from CUDA 12.0 on: NULL if they are missing. */
 #define CUPLUG__LIBRARY_LIST(X)                                                                    \
   X(cuLibraryLoadData, "cuLibraryLoadData",                                                        \
     (CUlibrary *, const void *, CUjit_option *, void **, unsigned int, CUlibraryOption *, void **, \
@@ -101,12 +101,12 @@ enum {
   X(cuOccupancyMaxPotentialBlockSize, "cuOccupancyMaxPotentialBlockSize",                          \
     (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int))
 
-/* From CUDA 12.4 or 12.5 on, likewise. */
+/* Also NULL if missing: from CUDA 12.4 or 12.5 on. */
 #define CUPLUG__NEWER_LIST(X)                                                             \
   X(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel, size_t, size_t *, size_t *)) \
   X(cuKernelGetName, "cuKernelGetName", (const char **, CUkernel))
 
-/* Of textures: NULL where a driver without them stands in for it. */
+/* For textures: NULL with a driver without them. */
 #define CUPLUG__TEXTURE_LIST(X)                                                             \
   X(cuArray3DCreate, "cuArray3DCreate_v2", (CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *))    \
   X(cuArrayDestroy, "cuArrayDestroy", (CUarray))                                            \

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static cuplug_image *images; /* under the lock: what was loaded stays reachable */
+static cuplug_image *images; /* under the lock: loaded images stay reachable */
 
 int cuplug__fail_load(cuplug_error *error, int code, const cuplug_image *image) {
   const char *name = image->name;

@@ -8,14 +8,14 @@
 #include <runtime/jit.h>
 
 struct cuplug_image {
-  cuplug_image *next; /* of all images: they are kept for ever */
+  cuplug_image *next; /* of all images: they are never freed */
   CUlibrary library;
   char *name;
   cuplug_kernel *kernels;
-  char log[1024]; /* what the driver says of PTX, which may be when a kernel is first used */
+  char log[1024]; /* the driver's messages about PTX, maybe from the first use of a kernel */
 };
 
-/* What the driver said when code of the image was loaded -> the record. Returns the status. */
+/* Copies the driver's messages about code of the image to the record. Returns the status. */
 int cuplug__fail_load(cuplug_error *error, int code, const cuplug_image *image);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels: what they are like on a GPU, and their launch. */
+/* Kernels: their properties on a GPU, and their launch. */
 #include "kernels/kernel.h"
 
 #include "base/core.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USUAL_SHARED_BYTES 49152 /* what a block may have without opting in */
+#define USUAL_SHARED_BYTES 49152 /* the maximum for a block without opting in */
 
 /* Of the images' lists of kernels, and of the kernels' shared_bytes. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -177,7 +177,7 @@ int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_
   return core->cuda_check(error, code, "asking for a kernel's occupancy");
 }
 
-/* x, y and z against the GPU's greatest. */
+/* x, y and z against the GPU's maximum. */
 static int check_sizes(const cuplug_kernel *kernel, int32_t device, const char *what,
                        const uint32_t sizes[3], int first_limit, cuplug_error *error) {
   for (int k = 0; k < 3; k++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Textures and surfaces: CUDA's arrays, and the objects by which kernels know them. */
+/* Textures and surfaces: CUDA's arrays, and the objects that kernels receive. */
 #include "base/core.h"
 #include "kernels/driver.h"
 
 #include <runtime/textures.h>
 #include <string.h>
 
-/* Of dimension d. GPUs read a line as a plane of one row, and would mix it with what is beside. */
+/* For dimension d. GPUs read a line as a plane of one row, and would mix it with its neighbors. */
 static int32_t addressing_of(const cuplug_texture_form *form, int d) {
   return form->sizes[d] ? form->addressing : CUPLUG__ADDRESS_CLAMP;
 }

@@ -4,7 +4,7 @@
 #include <runtime/define.h>
 #include <string.h>
 
-/* What a name of a signature is: an integer or a dimension, an array or another parameter. */
+/* The kind of a name in a signature: an integer or a dimension, an array or another parameter. */
 enum { NAME_UNKNOWN, NAME_NUMBER, NAME_OTHER };
 
 static int kind_of(const cuplug_signature *s, const char *text, size_t n) {
@@ -16,7 +16,7 @@ static int kind_of(const cuplug_signature *s, const char *text, size_t n) {
   return core->find_place(s, text, n) ? NAME_NUMBER : NAME_UNKNOWN;
 }
 
-/* Whether a word is one of those in a text with spaces between. */
+/* Returns whether a word is one of those in a text with spaces between. */
 static int is_among(const char *words, const char *word, size_t n) {
   for (size_t length; *words; words += length + (words[length] == ' ')) {
     length = strcspn(words, " ");
@@ -25,7 +25,7 @@ static int is_among(const char *words, const char *word, size_t n) {
   return 0;
 }
 
-/* A name alone that is no integer is left to the caller, as a term without steps. */
+/* A single name that is not an integer is left to the caller, as a term without steps. */
 static int settle_name(cuplug__parser *p, cuplug_formula *formula, const char *own) {
   const cuplug_step step = *formula->steps;
   const char *text = p->s->text + step.value;
@@ -35,8 +35,8 @@ static int settle_name(cuplug__parser *p, cuplug_formula *formula, const char *o
   if (found != NAME_OTHER && !is_own) return core->tie_formula(p, formula);
   if (own) return formula->n_steps = 0, CUPLUG_OK;
   p->token = text;
-  return core->fail(p->error, CUPLUG_ERROR_VALUE, "%s: %.*s: a number is expected", p->what, (int)n,
-                    text);
+  return core->fail(p->error, CUPLUG_ERROR_VALUE, "%s: got %.*s, expected a number", p->what,
+                    (int)n, text);
 }
 
 static int parse_term(cuplug__parser *p, const char *own) {
@@ -46,7 +46,7 @@ static int parse_term(cuplug__parser *p, const char *own) {
   const char *begin = p->at;
   *term = (cuplug_condition){.sides = side, .n_sides = 1, .at = (uint32_t)(begin - p->s->text)};
   p->token = NULL;
-  p->wanted = "a name or a number is expected";
+  p->wanted = "expected a name or a number";
   if (core->parse_formula(p, &side->formula)) return CUPLUG_ERROR_VALUE;
   const cuplug_step *first = side->formula.steps;
   const int is_name = side->formula.n_steps == 1 && first->kind == CUPLUG_STEP_SCALAR;
@@ -66,7 +66,7 @@ static int parse_all(cuplug__parser *p, const char *own) {
   while (*p->at) {
     if (parse_term(p, own)) return CUPLUG_ERROR_VALUE;
     core->skip_space(p);
-    if (*p->at && core->expect(p, ",", "',' is expected")) return CUPLUG_ERROR_VALUE;
+    if (*p->at && core->expect(p, ",", "expected ','")) return CUPLUG_ERROR_VALUE;
     core->skip_space(p);
   }
   return CUPLUG_OK;

@@ -123,7 +123,7 @@ def test_a_plugin_needs_no_description(place, put):
         ("[pick]\nsignature = ''", "prototypes: got None, expected C declarations"),
         ("prototypes = 'int Ping(void);'", "its description has no operator"),
         (DESCRIPTION.replace("arguments", "given"), "pick: got function, .*expected signature"),
-        (DESCRIPTION.replace("float32[m]", "float32[m"), "',' or ']' is expected"),
+        (DESCRIPTION.replace("float32[m]", "float32[m"), "expected ',' or ']'"),
     ],
 )
 def test_what_is_wrong_with_a_description_is_listed(place, put, description, reason):
@@ -154,7 +154,7 @@ def test_what_does_not_fit_the_prototypes_is_told_when_it_is_found(place, put):
         (DESCRIPTION + 'returns = "luck"', "pick: returns: got 'luck'"),
         (DESCRIPTION.replace("(float", f"({'(' * 8000}float"), "more than 100 nested brackets"),
         (DESCRIPTION.replace("N, int M", f"N, int M[{'-' * 8000}1]"), "nested too deep"),
-        (DESCRIPTION.replace("n, m", f"n, {'(' * 8000}m{')' * 8000}"), "at most 16 brackets"),
+        (DESCRIPTION.replace("n, m", f"n, {'(' * 8000}m{')' * 8000}"), "at most 16 nested"),
         (DESCRIPTION.replace("[m]", f"[{'(' * 8000}m{')' * 8000}]"), "signature: "),
     ],
     ids=range(11),

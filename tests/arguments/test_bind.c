@@ -81,7 +81,7 @@ static void check_repeated(void) {
   args[2] = ARRAY(FLOAT32, SIZES(5));
   args[2].tensor.device = (cuplug_device){CUPLUG_CUDA, 0};
   refused(args, 3, CUPLUG_ERROR_VALUE,
-          "op: z: it is on cuda:0 but x is on the host; move one to the other");
+          "op: z: got an array on cuda:0, expected the host (as x); move one to the other");
   args[2] = ARRAY(FLOAT32, SIZES(5));
   args[2].flags = CUPLUG_BYTE_SWAPPED;
   refused(args, 3, CUPLUG_ERROR_TYPE,
@@ -225,10 +225,10 @@ static void check_devices(void) {
   cuplug_argument args[2] = {ARRAY(FLOAT32, SIZES(4)), ARRAY(FLOAT32, SIZES(4))};
   args[1].tensor.device = (cuplug_device){CUPLUG_CUDA, 1};
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "op: y: it is on cuda:1 but x is on the host; move one to the other");
+          "op: y: got an array on cuda:1, expected the host (as x); move one to the other");
   args[0].tensor.device = (cuplug_device){CUPLUG_CUDA, 0};
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "op: y: it is on cuda:1 but x is on cuda:0; move one to the other");
+          "op: y: got an array on cuda:1, expected cuda:0 (as x); move one to the other");
   args[0].tensor.device = (cuplug_device){CUPLUG_CUDA_MANAGED, 1};
   CHECK(!bind(args, 2) && frame.device.type == CUPLUG_CUDA && frame.device.id == 1);
   args[0].tensor.device = (cuplug_device){10, 0};

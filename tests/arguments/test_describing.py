@@ -184,7 +184,7 @@ def test_device_of_the_environment(run_python, arguments_file):
     )
     done = run_python(code, env={"CUPLUG_DEVICE": "cuda:1"})
     assert done.stdout == "[1.]\n"
-    assert "ValueError: copy: it was to run on cuda:1 but" in done.stderr
+    assert "ValueError: copy: device: got cuda:1, expected the host" in done.stderr
     done = run_python(code, env={"CUPLUG_DEVICE": "gpu"})
     assert "ValueError: CUPLUG_DEVICE: device: got 'gpu', expected 'cpu'" in done.stderr
     assert run_python(code, env={"CUPLUG_DEVICE": ""}).returncode == 0

@@ -190,16 +190,16 @@ def test_on_a_gpu(run_fake, dtypes_file):
     [
         ("f(x: T[n], to: dtype) -> to[n] where T: any", "'to' is neither a dtype nor bound by"),
         ("f(to: dtype = int8) -> to[3] where to: floating", "to: this default does not fit its"),
-        ("f(to: dtype = None) -> to[3] where to: any", "a default is expected: a dtype"),
-        ("f(to: dtype = floating) -> to[3] where to: any", "a default is expected: a dtype"),
+        ("f(to: dtype = None) -> to[3] where to: any", "expected a default"),
+        ("f(to: dtype = floating) -> to[3] where to: any", "expected a default"),
         ("f(x: T[n], to: dtype = U) -> to[n] where T: any, to: any", "or a type variable above"),
         ("f(x: T[n], to: dtype = T) -> to[n] where T: integer, to: floating", "to: this default"),
         ("f(x: T[n] = None, to: dtype = T) -> to[3] where T: any, to: any", "has the dtype T"),
         ("f(to: dtype = to) -> to[3] where to: any", "to: this default does not fit its type"),
         ("f(a: to, to: dtype) -> to[3] where to: any", "has the dtype to"),
-        ("f(int8: dtype) -> int8[3]", "a name that is no dtype's is expected"),
+        ("f(int8: dtype) -> int8[3]", "expected a name that is not a dtype"),
         ("f(to: dtype, n: int) -> float32[to] where to: any", "to: arithmetic wants a scalar"),
-        ("f(to: dtype) where to: flaot32", "this is no dtype"),
+        ("f(to: dtype) where to: flaot32", "expected a dtype"),
     ],
 )
 def test_ill_formed(text, message):

@@ -132,8 +132,8 @@ def test_calls_on_a_real_gpu(build_plugin):
     [
         ("f(hots x: float32[n])", 'got "hots" before a name; did you mean host?', 2),
         ("f(host x: float32[...])", "x: got '...', along which calls are cut, in an array", 2),
-        ("f(host x: float32[n][])", "host is for single arrays", 2),
-        ("f(host k: int)", "host is for single arrays", 2),
+        ("f(host x: float32[n][])", "expected host only for single arrays", 2),
+        ("f(host k: int)", "expected host only for single arrays", 2),
         ("f(x: float32[n]) -> host float32[n]", "", 0),
     ],
 )

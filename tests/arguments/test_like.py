@@ -197,7 +197,7 @@ def test_parsed():
 
 
 DIMENSIONS = "got other dimensions than those of x, expected as many: it is like x"
-AN_ARRAY = "an array parameter that is always given is expected"
+AN_ARRAY = "expected an array parameter that is always given"
 
 
 @pytest.mark.parametrize(

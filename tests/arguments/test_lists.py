@@ -273,9 +273,9 @@ def test_optional_arrays_are_changed_in_place(ops):
         ("f(xs: float32[n][each]) -> float32[len(n)]", "n: it has a value for each item of a list"),
         ("f(xs: float32[...][each])", "'...' is for single arrays; a list has '*name'"),
         ("f(xs: float32[?][each])", "'?' is for outputs, whose size the run finds"),
-        ("f(xs: float32[n][every])", "']' is expected: a list of arrays is T[n][] or T[n][each]"),
-        ("f(inout a: float)", "inout is for arrays and lists of them"),
-        ("f(inout a: int[])", "inout is for arrays and lists of them"),
+        ("f(xs: float32[n][every])", "expected ']' (a list of arrays is T[n][] or T[n][each])"),
+        ("f(inout a: float)", "expected inout only for arrays and lists of them"),
+        ("f(inout a: int[])", "expected inout only for arrays and lists of them"),
     ],
 )
 def test_signatures_that_are_refused(text, message):

@@ -59,7 +59,9 @@ def test_misspelt_words(text, seen, near):
 
 @pytest.mark.parametrize("word", ["zero", "detached"])
 def test_words_of_outputs_before_parameters(word):
-    with pytest.raises(cuplug.SignatureError, match=r"':' and a type are expected at byte 7|8|11"):
+    with pytest.raises(
+        cuplug.SignatureError, match=r"byte (7|8|11): got .*expected ':' and a type"
+    ):
         parse(f"f({word} x: int8[n])")
 
 
@@ -234,8 +236,8 @@ def test_what_is_said_of_optional_outputs(ops):
 @pytest.mark.parametrize(
     ("text", "message", "at"),
     [
-        ("f(x: int8[n]) -> y: int8[n] = 3", "None is expected: an optional output has no oth", 30),
-        ("f(x: int8[n]) -> y: int8[n] = none", "None is expected: an optional output has no o", 30),
+        ("f(x: int8[n]) -> y: int8[n] = 3", "expected None", 30),
+        ("f(x: int8[n]) -> y: int8[n] = none", "expected None", 30),
         ("f(x: int8[n]) -> int8[n] = None", "got an optional output without a name", 17),
     ],
 )

@@ -19,7 +19,7 @@ static int n_failed;
     }                                                                           \
   } while (0)
 
-/* The text must hold each character of what is expected. */
+/* The text must have each expected character. */
 #define CHECK_TEXT(seen, wanted)                                                                \
   do {                                                                                          \
     if (strcmp(seen, wanted)) {                                                                 \

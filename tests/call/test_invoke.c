@@ -171,7 +171,7 @@ static void check_without_inputs(void) {
   CHECK(!cuplug_invoke(counter, &given, 1, NULL, &error) && out[1] == 1);
   options.device.type = CUPLUG_CUDA;
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(counter, &given, 1, &options, &error),
-                "counter: out: it is on the host but the call is to run on cuda:0");
+                "counter: out: got an array on the host, expected cuda:0 (as the call)");
 }
 
 static void check_refused_outputs(void) {

@@ -146,9 +146,9 @@ static void without_inputs(void) {
   seen.id = 7;
   CHECK(!cuplug_invoke(make, &there, 1, NULL, &error) && seen.id == 1);
   CHECK(cuplug_invoke(make, &here, 1, NULL, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_MESSAGE(&error, "make: it was to run on the host but <test> has no host entry for it");
+  CHECK_MESSAGE(&error, "make: device: got the host, expected a GPU (no host entry in <test>)");
   CHECK(cuplug_invoke(make, &here, 1, &options, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_MESSAGE(&error, "make: out: it is on the host but the call is to run on cuda:1");
+  CHECK_MESSAGE(&error, "make: out: got an array on the host, expected cuda:1 (as the call)");
   CHECK(!cuplug_free_device(1, data, NULL, &error));
   check_all_given_back();
 }

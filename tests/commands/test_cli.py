@@ -159,7 +159,7 @@ def test_list_names_the_directories_that_are_refused(folder, tmp_path):
     text = run("list", LD_LIBRARY_CUPLUG_PATH=path).stdout
     refused = text.partition("\nNot searched:\n")[2]
     assert f"{tmp_path}  anyone may write it" in re.sub("  +", "  ", refused)
-    assert "relative path, an absolute one is expected" in refused
+    assert "got a relative path, expected an absolute one" in refused
     assert "missing" not in refused
     fine = run("list", LD_LIBRARY_CUPLUG_PATH=str(folder), LD_LIBRARY_PATH="").stdout
     assert "Not searched" not in fine
@@ -216,7 +216,7 @@ def test_what_is_no_name_is_told_in_one_sentence(command):
     done = run(command, "a-b")
     assert done.returncode == 1
     assert done.stderr == (
-        'cuplug: find: name: "a-b", "operator" or "plugin.operator" is expected\n'
+        'cuplug: find: name: got "a-b", expected "operator" or "plugin.operator"\n'
     )
 
 

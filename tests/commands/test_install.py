@@ -99,7 +99,7 @@ def refusal(*arguments):
 def test_what_is_refused(place, tmp_path, built):
     assert "no such file" in refusal("install", str(tmp_path / "none.so"))
     (tmp_path / "text.so").write_text("text")
-    assert "not an ELF file" in refusal("install", str(tmp_path / "text.so"))
+    assert "expected an ELF shared object" in refusal("install", str(tmp_path / "text.so"))
     flawed = named_plugin(tmp_path / "flawed", "flawed", HOST_ENTRY=quoted("absent"))
     assert f"install: {flawed}: " in refusal("install", str(flawed))
     assert "no such folder" in refusal("install", built, "--to", str(tmp_path / "no"))

@@ -182,7 +182,7 @@ def test_prepare_wants_an_entry_for_the_gpu(run_fake, build_plugin):
     path = build_plugin(FIXTURES / "locks.c", "locks_on_host")
     run_fake(f"""
     host = cuplug.load({str(path)!r})
-    with Raises(ValueError, "held: it was to be prepared for cuda:0 but has no CUDA entry"):
+    with Raises(ValueError, "held: device: got cuda:0, expected the host"):
         cuplug.prepare(host.held, device="cuda")
     """)
 

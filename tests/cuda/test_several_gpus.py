@@ -55,7 +55,7 @@ def test_torch(current):
         assert relu(x, out=torch.empty_like(x)).tolist() == [0, 4, 6]
         assert relu(x[::2]).tolist() == [0, 6]
         assert current_gpu() == current
-    with pytest.raises(ValueError, match="^gather: index: it is on cuda:0 but source is on cuda:1"):
+    with pytest.raises(ValueError, match="^gather: index: got an array on cuda:0, expected cuda:1"):
         gather(x, torch.tensor([0], device="cuda:0"))
     with pytest.raises(ValueError, match="^relu: out: "):
         relu(x, out=torch.empty(3, device="cuda:0"))
@@ -96,7 +96,7 @@ def test_cupy(current):
         assert y.tolist() == [0, 2, 3]
         assert relu(x[::2]).tolist() == [0, 3]
         assert relu(x, out=cupy.zeros_like(x)).tolist() == [0, 2, 3]
-    with pytest.raises(ValueError, match="^gather: index: it is on cuda:0 but source is on cuda:1"):
+    with pytest.raises(ValueError, match="^gather: index: got an array on cuda:0, expected cuda:1"):
         gather(x, cupy.array([0]))
 
 
@@ -110,7 +110,7 @@ def test_own_arrays(device):
     scale(y, 2)
     assert y.numpy().tolist() == [0, 4, 6]
     assert cuplug.asarray(y, device="cuda:0").numpy().tolist() == [0, 4, 6]
-    with pytest.raises(ValueError, match="^gather: index: it is on cuda:0 but source is on cuda:1"):
+    with pytest.raises(ValueError, match="^gather: index: got an array on cuda:0, expected cuda:1"):
         gather(x, cuplug.asarray(np.array([0]), device="cuda:0"))
     cuplug.synchronize(device)
 
@@ -139,7 +139,7 @@ def test_interface_without_a_device():
     y = relu(Foreign(x))
     assert str(y.device) == "cuda:1"
     assert y.numpy().tolist() == [0, 2, 3]
-    with pytest.raises(ValueError, match="^gather: index: it is on cuda:0 but source is on cuda:1"):
+    with pytest.raises(ValueError, match="^gather: index: got an array on cuda:0, expected cuda:1"):
         gather(Foreign(x), Foreign(cuplug.asarray(np.array([0]))))
 
 

@@ -166,7 +166,7 @@ def test_interface_without_a_device(run_streams):
     b = cuplug.asarray(x, device="cuda:1")
     result = gpu.triple(Foreign(b))
     assert str(result.device) == "cuda:1" and np.array_equal(result.numpy(), 3 * x)
-    with Raises(ValueError, "pick: index: it is on cuda:0 but source is on cuda:1"):
+    with Raises(ValueError, "pick: index: got an array on cuda:0, expected cuda:1 (as source)"):
         gpu.pick(Foreign(b), Foreign(cuplug.asarray(np.arange(3))))
     assert counts().misuses == 0
     """)

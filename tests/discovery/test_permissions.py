@@ -102,7 +102,7 @@ def test_another_owner(nested, good_file, which):
     path = Path(shutil.copy(good_file, nested / "libraw.so"))
     os.chown({"file": path, "folder": nested, "above": nested.parent}[which], STRANGER, -1)
     reason = (
-        f"owned by user {STRANGER}, root or user 0 is expected; CUPLUG_TRUSTED_OWNERS={STRANGER} "
+        f"owned by user {STRANGER}, expected root or user 0; CUPLUG_TRUSTED_OWNERS={STRANGER} "
         "or CUPLUG_ALLOW_UNSAFE=1 allows it"
     )
     way = f"{nested.parent}, on the way to it: " if which == "above" else ""

@@ -131,7 +131,7 @@ def test_search_path_in_order(tmp_path, place, monkeypatch):
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
     records = {d.path: (d.state, d.reason) for d in cuplug.search_path()}
     expected = {
-        "relative": ("rejected", "relative path, an absolute one is expected"),
+        "relative": ("rejected", "got a relative path, expected an absolute one"),
         f"{tmp_path}/file": ("rejected", "not a directory"),
         f"{tmp_path}/no": ("missing", "does not exist"),
         str(tmp_path): ("ok", ""),
@@ -269,7 +269,7 @@ def test_unknown_plugin(place):
     lines = str(caught.value).splitlines()
     assert lines[0] == 'nothing.op: no plugin "nothing" (libnothing.so) was found'
     assert lines[1] == (
-        f"  rejected: {place / 'libnothing.so'}: empty file, a shared object is expected"
+        f"  rejected: {place / 'libnothing.so'}: got an empty file, expected a shared object"
     )
 
 
@@ -290,7 +290,7 @@ def test_plugin_without_that_operator(place):
 
 @pytest.mark.parametrize("name", ["", "a b", "a.b.c", ".a", "a.", "1a", "a-b", "é", "n" * 200])
 def test_what_is_no_name(place, name):
-    with pytest.raises(ValueError, match=r'"operator" or "plugin.operator" is expected'):
+    with pytest.raises(ValueError, match=r'expected "operator" or "plugin.operator"'):
         cuplug.find(name)
 
 

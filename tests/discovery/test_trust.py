@@ -128,7 +128,7 @@ def test_huge_files_are_not_hashed(place, allow, good_file):
     os.truncate(other, 1 << 40)
     assert listed(other).reason.startswith('it holds the plugin "raw"')
     os.truncate(good, 1 << 40)
-    reason = f"{1 << 40} bytes, at most 1 GiB are expected with CUPLUG_ALLOW_LIST"
+    reason = f"got {1 << 40} bytes, expected at most 1 GiB with CUPLUG_ALLOW_LIST"
     assert listed(good).reason == reason
 
 

@@ -258,30 +258,38 @@ def test_the_handle_of_another_plugin(ops, path, build_plugin):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("f(p: handle)", "'[' and a tag are expected: handle[plan] at byte 11"),
-        ("f(p: handle[])", "a tag is expected: handle[plan] at byte 12"),
-        ("f(p: handle[3])", "a tag is expected: handle[plan] at byte 12"),
-        ("f(p: handle[a, b])", "']' is expected: a handle has one tag at byte 13"),
-        ("f() -> handle", "'[' and a tag are expected: handle[plan] at byte 13"),
-        ("f() -> (handle[a], float32[3])", "a handle must be an operator's only output at byte 19"),
-        ("f() -> (float32[3], handle[a])", "a handle must be an operator's only output at byte 20"),
-        ("f(inout p: handle[a])", "inout is for arrays and lists of them at byte 2"),
+        ("f(p: handle)", "expected '[' and a tag (handle[plan])"),
+        ("f(p: handle[])", "expected a tag (handle[plan])"),
+        ("f(p: handle[3])", "expected a tag (handle[plan])"),
+        ("f(p: handle[a, b])", "expected ']' (a handle has one tag)"),
+        ("f() -> handle", "expected '[' and a tag (handle[plan])"),
+        ("f() -> (handle[a], float32[3])", "expected a handle as the only output"),
+        ("f() -> (float32[3], handle[a])", "expected a handle as the only output"),
+        ("f(inout p: handle[a])", "expected inout only for arrays and lists of them"),
         ("f(p: handle[a] = 3)", "p: this default does not fit its type"),
         ("f(p: int) -> p: handle[a]", "two parameters are called 'p'"),
         ("f(p: handle[a]) -> float32[p]", "p: arithmetic wants a scalar of signed integers"),
     ],
 )
 def test_signatures_that_are_refused(text, said):
-    with pytest.raises(cuplug.SignatureError, match=re.escape(f"signature: {said}")):
+    with pytest.raises(cuplug.SignatureError, match=f"signature: .*{re.escape(said)}"):
         parse(text)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (" CUPLUG_CLOSE(close_counter)", "", "close: not told, CUPLUG_CLOSE(function) is expected"),
-        ('"The number."', '"The number." CUPLUG_CLOSE(close_counter)', '"close_counter", none is'),
-        ("CUPLUG_CLOSE(close_counter)", "CUPLUG_CLOSE(8)", 'close: "8", an identifier is expected'),
+        (" CUPLUG_CLOSE(close_counter)", "", "close: got none, expected CUPLUG_CLOSE(function)"),
+        (
+            '"The number."',
+            '"The number." CUPLUG_CLOSE(close_counter)',
+            'got "close_counter", expected none',
+        ),
+        (
+            "CUPLUG_CLOSE(close_counter)",
+            "CUPLUG_CLOSE(8)",
+            'close: got "8", expected an identifier',
+        ),
     ],
 )
 def test_tables_that_are_refused(build_plugin, old, new, said):

@@ -290,7 +290,7 @@ ILL_FORMED = {
         "f(a: T, b: T, c: T, d: T, e: T, g: T, h: T) -> T",
         "a",
     ): "signature: 7 parameters may be arrays or numbers",
-    ("f(x: T[...) -> T", "x"): "',' or ']' is expected",
+    ("f(x: T[...) -> T", "x"): "expected ',' or ']'",
 }
 
 

@@ -150,24 +150,27 @@ def test_a_dimension_may_be_called_call():
 
 WRONG = {
     ("arguments", "x, q"): "pick: arguments: q: neither a parameter nor a dimension",
-    ("arguments", "x, index / 2"): "pick: arguments: ',' is expected at byte 9",
-    ("arguments", "x, size(n)"): "pick: arguments: an array is expected at byte 8",
-    ("arguments", "x,, y"): "pick: arguments: a name or a number is expected at byte 2",
-    ("arguments", "x) + (y"): "pick: arguments: ',' is expected at byte 1",
-    ("arguments", "x)(y"): "pick: arguments: ',' is expected at byte 1",
+    ("arguments", "x, index / 2"): "pick: arguments: byte 9: got \"/ 2\", expected ','",
+    ("arguments", "x, size(n)"): 'pick: arguments: byte 8: got "n)", expected an array',
+    ("arguments", "x,, y"): 'pick: arguments: byte 2: got ", y", expected a name or a number',
+    ("arguments", "x) + (y"): "pick: arguments: byte 1: got \") + (y\", expected ','",
+    ("arguments", "x)(y"): "pick: arguments: byte 1: got \")(y\", expected ','",
     ("arguments", "x, y, n, k=2"): "pick: arguments: k: neither a parameter nor a dim",
-    ("arguments", "y, *x"): "pick: arguments: a name or a number is expected at byte 3",
-    ("arguments", "y, (" * 500): "pick: arguments: ')' is expected at byte 5",
+    ("arguments", "y, *x"): 'pick: arguments: byte 3: got "*x", expected a name or a number',
+    ("arguments", "y, (" * 500): "pick: arguments: byte 5: got",
     ("arguments", "x, index, n"): "pick: arguments: got no y, expected every output among them",
-    ("arguments", "y, 99999999999999999999"): "pick: arguments: an integer of at most",
-    ("arguments", "y, size(x, 7)"): "pick: arguments: a dimension that the array has is expected",
+    (
+        "arguments",
+        "y, 99999999999999999999",
+    ): 'pick: arguments: byte 3: got "999999999999", expected an integer of at most',
+    ("arguments", "y, size(x, 7)"): "pick: arguments: byte 11: got",
     ("arguments", "y" + ", n" * 80): "pick: arguments: got 81, expected at most 80",
     ("arguments", "y, True"): "pick: arguments: True: neither a parameter nor a dimension",
     ("threads", None): "pick: expected threads, or grid, for the kernel's launch",
     ("grid", "m"): "pick: expected threads, or grid, for the kernel's launch",
     ("threads", "m, n"): "pick: grid: got 'm, n', expected one number",
     ("block", (1, 2, 3, 4)): "pick: block: got 4 sizes, expected at most 3",
-    ("block", "y"): "pick: block: y: a number is expected",
+    ("block", "y"): "pick: block: got y, expected a number",
 }
 
 

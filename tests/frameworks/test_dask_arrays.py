@@ -366,7 +366,7 @@ def test_arrays_go_where_the_blocks_are(run_fake):
         index = np.array([3, 1, 1], np.int64)
         assert (picked(index) == x[index]).all()
         assert (picked(cuplug.asarray(index, device="cuda")) == x[index]).all()
-        with pytest.raises(ValueError, match="index: it is on the host but source is on cuda:0"):
+        with pytest.raises(ValueError, match="index: got an array on the host, expected cuda:0"):
             picked(da.from_array(index))
     """)
 

@@ -2,6 +2,7 @@
 """The public names: how they are reached, and that pickles hold no others, so modules may move."""
 
 import ast
+import doctest
 import inspect
 import pickle
 import pickletools
@@ -307,3 +308,16 @@ def test_classes_have_signatures(name):
     documented = cls.__doc__.partition("Parameters\n")[2].partition("\n\n")[0]
     assert names == set(re.findall(r"^ {0,4}(\w+) : ", documented, re.M))
     assert "--" not in cls.__doc__.partition("Parameters")[0]
+
+
+def test_examples_of_docstrings_work():
+    """Those that use a GPU run if there is one; each public function has an example."""
+    finder = doctest.DocTestFinder(recurse=False)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    names = {"cuplug": cuplug, "numpy": np}
+    for name in NAMES:
+        [example] = finder.find(getattr(cuplug, name), name, module=False, globs=dict(names))
+        is_function = not isinstance(getattr(cuplug, name), type)
+        assert example.examples or not is_function, name
+        if '"cuda' not in example.docstring.partition("Examples\n")[2] or cuplug.is_available():
+            assert runner.run(example).failed == 0, name

@@ -50,7 +50,8 @@ static void check_use(void) {
   cuplug_options on_gpu = cuplug_default_options();
   on_gpu.device.type = CUPLUG_CUDA;
   CHECK(cuplug_invoke(times, args, 2, &on_gpu, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_TEXT(error.message, "times: it was to run on cuda:0 but <test> has no CUDA entry for it");
+  CHECK_TEXT(error.message,
+             "times: device: got cuda:0, expected the host (no CUDA entry in <test>)");
 }
 
 static void check_description(void) {
@@ -86,22 +87,21 @@ static void check_refusals(void) {
   cuplug_definition wrong = d;
   memset(lengthy, 'x', sizeof(lengthy) - 1);
   refused(d, NULL, NULL, "define: n_rows: 0, no operator");
-  refused(d, "f(", NULL,
-          "define: row 0: signature: a parameter's name is expected at byte 2, got \"\"");
+  refused(d, "f(", NULL, "define: row 0: signature: byte 2: got \"\", expected a parameter's name");
   refused(d, lengthy, NULL,
           "define: row 0: signature: got more than 65535 bytes, expected at most 65535");
   refused(d, "f(x: int8[]) -> int8[]", "g(x: int8[]) -> int8[]",
-          "define: rows of f and of g, one operator is expected");
+          "define: got rows of f and of g, expected one operator");
   wrong.plugin = "a-b";
-  refused(wrong, "f(x: int8[])", NULL, "define: plugin: \"a-b\", an identifier is expected");
+  refused(wrong, "f(x: int8[])", NULL, "define: plugin: got \"a-b\", expected an identifier");
   wrong = d, wrong.doc = "two\nlines";
   refused(wrong, "f(x: int8[])", NULL,
-          "define: row 0: doc: byte 0x0a at 3, one line of UTF-8 is expected");
+          "define: row 0: doc: got byte 0x0a at 3, expected one line of UTF-8");
   cuplug_definition_row bare = {.signature = "f(x: int8[])"};
   cuplug_operator *op;
   wrong = d, wrong.rows = &bare, wrong.n_rows = 1;
   CHECK(cuplug_define(&wrong, &op, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_TEXT(error.message, "define: row 0: no entry, a CUDA or a host entry is expected");
+  CHECK_TEXT(error.message, "define: row 0: got no entry, expected a CUDA or a host entry");
 }
 
 int main(void) {

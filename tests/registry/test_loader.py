@@ -52,7 +52,7 @@ def test_entry_only_in_a_dependency(place):
     )
     assert load_code_error(path, "needy") == (
         f"needy: {path}: needed_host, an entry that its table names, was found only in {needed}, "
-        "it is expected in this very file"
+        "expected it in this file"
     )
 
 
@@ -82,7 +82,7 @@ def test_undefined_symbol(place):
 def test_entry_that_is_data(place):
     path = named_plugin(place / "libdata.so", "data", HOST_ENTRY=quoted("cuplug_symbols"))
     assert load_code_error(path, "data") == (
-        f"data: {path}: cuplug_symbols is no function, an entry is expected"
+        f"data: {path}: cuplug_symbols is not a function, expected an entry"
     )
 
 

@@ -3,6 +3,7 @@
 
 import inspect
 import pickle
+import re
 
 import cuplug
 import pytest
@@ -132,23 +133,23 @@ TERMS = formula.read_scope(
     ("text", "position", "message"),
     [
         ("q", 0, "q: neither a parameter nor a dimension of an input that is always given"),
-        ("x, n +", 6, 'a name or a number is expected at byte 6, got ""'),
+        ("x, n +", 6, 'byte 6: got "", expected a name or a number'),
         ("x,\n q + 1", 4, "q: neither a parameter"),
-        ("n * p", 4, "p: numbers are worked out of integers"),
-        ("k, 2.5 * n", 3, "an integer is expected at byte 3"),
-        ("size(y, 1)", 8, "a dimension that the array has is expected at byte 8"),
-        ("size(k)", 5, "an array is expected at byte 5"),
-        ("n n", 2, "',' is expected at byte 2"),
+        ("n * p", 4, "p: expected integers in arithmetic"),
+        ("k, 2.5 * n", 3, "expected an integer"),
+        ("size(y, 1)", 8, "expected a dimension that the array has"),
+        ("size(k)", 5, "expected an array"),
+        ("n n", 2, "expected ','"),
         ("x * 2", 0, "x: neither a parameter nor a dimension"),
         ("k\0", 1, "got a zero byte"),
-        (f"{'(' * 20}k", 16, "at most 16 brackets"),
+        (f"{'(' * 20}k", 16, "expected at most 16 nested brackets"),
         ("n" * 70_000, 0, "got more than 65535 bytes"),
     ],
 )
 def test_terms_that_are_refused_have_a_place(text, position, message):
     with pytest.raises(SignatureError) as raised:
         TERMS.terms(text, "g: arguments", ("fault",))
-    assert str(raised.value).startswith(f"g: arguments: {message}")
+    assert re.match(f"g: arguments: .*{re.escape(message)}", str(raised.value))
     assert (raised.value.position, raised.value.text) == (position, text)
 
 
@@ -160,7 +161,7 @@ def test_terms():
     assert [len(x.steps) for x in found] == [0, 0, 1, 1, 0, 3, 1, 3, 1, 1]
     assert TERMS.terms("", "g: arguments") == []
     assert [x.text for x in found if formula.counts_loops([x], TERMS)] == ["size(x, -1)"]
-    with pytest.raises(SignatureError, match="g: grid: x: a number is expected"):
+    with pytest.raises(SignatureError, match="g: grid: got x, expected a number"):
         TERMS.number("x", "g: grid")
     with pytest.raises(ValueError, match="g: grid: got 'n, n', expected one number"):
         TERMS.number("n, n", "g: grid")

@@ -58,7 +58,7 @@ def test_what_cannot_be_cut(run_loops):
         with Raises(ValueError, "expected one GPU: x: its loop dimensions do not stand first"):
             gpu.last_axes(x, device="cuda:*")
     on_gpu = cuplug.asarray(x, device="cuda")
-    with Raises(ValueError, "plus: device: cuda:* was asked for but the arrays are on cuda:0"):
+    with Raises(ValueError, "plus: device: got cuda:*, expected cuda:0 (as the arrays)"):
         gpu.plus(on_gpu, on_gpu, device="cuda:*")
     with Raises(ValueError, "asarray: device: got 'cuda:*', expected one GPU, or 'cpu'"):
         cuplug.asarray(x, device="cuda:*")

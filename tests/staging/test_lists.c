@@ -60,7 +60,7 @@ static void on_gpu(void) {
       CHECK(values[k][i] == (i < k % 4 ? 3 : 1) * ((float)(10 * k) + (float)i));
   items[7].tensor.device = gpu1;
   CHECK(cuplug_invoke(find("triple_each"), &list, 1, NULL, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_MESSAGE(&error, "triple_each: xs: item 7: it is on cuda:1 but xs is on cuda:0");
+  CHECK_MESSAGE(&error, "triple_each: xs: item 7: got an array on cuda:1, expected cuda:0 (as xs)");
   CHECK(!cuplug_free_device(0, memory, NULL, &error));
   check_all_given_back();
 }

@@ -12,7 +12,7 @@ import numpy
 from cuplug.array_api.dtypes import NAMES
 from cuplug.array_api.functions import ArrayFunction
 
-# Module of this room -> what it has of the standard. It is imported when that is first used.
+# Module of this room -> its functions of the standard. It is imported at their first use.
 _MODULES = {
     "conversion": "asarray from_dlpack",
     "creation": "__array_namespace_info__ arange empty eye tril triu",
@@ -39,7 +39,7 @@ _MODULES = {
     "views": "broadcast_to expand_dims flip matrix_transpose permute_dims reshape squeeze",
     "statistical": "all any count_nonzero max mean min prod std sum var",
 }
-# What NumPy has beyond the standard.
+# Functions of NumPy that the standard lacks.
 _MODULES |= {
     "beyond.comparisons": """
         allclose argpartition argwhere array_equal array_equiv choose compress flatnonzero
@@ -79,7 +79,7 @@ _MODULES |= {
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
-# What NumPy alone calls functions of the standard, beside `expressions.ALIASES`.
+# NumPy's names for functions of the standard, in addition to `expressions.ALIASES`.
 _NAMES_OF_NUMPY = {
     "array": "asarray",
     "concatenate": "concat",
@@ -113,7 +113,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _elsewhere(name: str) -> str:
-    """Return what is said of a name that there is not."""
+    """Return the hint for an unknown name."""
     from cuplug._source.expressions.functions import named
 
     own = _NAMES_OF_NUMPY.get(name) or named(name)

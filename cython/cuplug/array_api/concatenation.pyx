@@ -23,7 +23,7 @@ cdef enum:
 
 
 def concat(arrays, /, *, axis=0):
-    """Return arrays one behind the other along a dimension; with None, all elements."""
+    """Join arrays along an existing dimension; with None, join all elements."""
     cdef list given = arrays_of("concat", arrays)
     if not given:
         raise ValueError("concat: arrays: got none, expected at least one")
@@ -33,7 +33,7 @@ def concat(arrays, /, *, axis=0):
 
 
 def stack(arrays, /, *, axis=0):
-    """Return arrays beside each other along a new dimension."""
+    """Join arrays along a new dimension."""
     cdef list given = [expand_dims(x, axis=axis) for x in arrays_of("stack", arrays)]
     return concat(given, axis=axis)
 
@@ -123,7 +123,7 @@ cdef Array written(list arrays, int along, cuplug_tensor *whole, object dtype):
 
 
 cdef bint is_beside(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
-    """Whether two arrays are on one device."""
+    """Return whether two arrays are on one device."""
     return x.device.type == y.device.type and x.device.id == y.device.id
 
 
@@ -131,7 +131,7 @@ cdef bint is_beside(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
 
 
 cdef bint wants_operator(const cuplug_tensor *whole, int along, Py_ssize_t n_parts) noexcept:
-    """Whether parts are to be joined so: on a GPU; on the host where rows are short."""
+    """Return whether one operator joins the parts: on a GPU; on the host if rows are short."""
     cdef int64_t size = 1
     cdef int k
     if not 1 < n_parts <= MOST or whole.dtype.code == OPAQUE:
@@ -145,12 +145,12 @@ cdef bint wants_operator(const cuplug_tensor *whole, int along, Py_ssize_t n_par
 
 
 cdef bint is_worth(const cuplug_tensor *x) noexcept:
-    """Whether an operator's start is worth while for an array on the host."""
+    """Return whether an array on the host is large enough for an operator call."""
     return n_elements(x) * cuplug_element_bytes(x) > INLINE_CALL_BYTES
 
 
 cdef Array joined_rows(list arrays, int along):
-    """The rows that arrays have from a dimension on, joined; None where they have no strides."""
+    """Return the joined rows of arrays from a dimension on; None if no strides describe them."""
     cdef list views = [rows_of(x, along) for x in arrays]
     for view in views:
         if view is None:
@@ -176,7 +176,7 @@ cdef Array rows_of(Array x, int along):
 cdef bint merge(
     const cuplug_tensor *x, int first, int last, int64_t *size, int64_t *stride
 ) noexcept:
-    """Dimensions as one. False: there are no strides for that."""
+    """Merge dimensions. Returns False if no strides describe the result."""
     cdef int k
     size[0] = stride[0] = 1
     for k in range(last - 1, first - 1, -1):
@@ -197,7 +197,7 @@ cdef Array shaped(Array rows, const cuplug_tensor *whole):
 
 
 cdef int check_fit(const cuplug_tensor *first, Array x, int along) except -1:
-    """All sizes but those along the dimension must be the same."""
+    """Check that all sizes except those along the dimension are the same."""
     cdef int k
     cdef bint fits = x.tensor.ndim == first.ndim
     for k in range(first.ndim if fits else 0):
@@ -253,7 +253,7 @@ def repeated(Array x not None, times, int along):
     return copy_wide(&to, x, n)
 
 
-# A view that repeats elements, and the shape of a copy, whose dimensions are several of its own.
+# A view that repeats elements, and the shape of a copy, which merges several of its dimensions.
 ctypedef struct wide_view:
     cuplug_tensor x
     int64_t shape[CUPLUG_MAX_NDIM]
@@ -263,7 +263,7 @@ ctypedef struct wide_view:
 
 
 cdef int start_wide(wide_view *to, Array own, int ndim) except -1:
-    name_of(own.dtype)  # refuses structures
+    name_of(own.dtype)  # rejects structures
     if ndim > CUPLUG_MAX_NDIM:
         raise ValueError(f"cuplug.Array: got {ndim} dimensions, expected at most 64")
     to.x = own.tensor

@@ -21,22 +21,22 @@ MAX_NDIM = 64  # of arrays
 
 @public
 def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | None = None) -> Array:
-    """Make an `Array` of an array of any library, of numbers, or of lists of them.
+    """Make an `Array` from an array of any library, numbers, or lists of them.
 
     Parameters
     ----------
     x : array_like
-        Of the host: anything that numpy.asarray takes, structures for kernels, too; elements of the
-        other byte order are converted to the machine's. On a GPU, of any library: its memory is
-        shared, and kept. In lists: cuplug's own on GPUs, too.
+        On the host: anything that numpy.asarray accepts, also structures for kernels; elements of
+        the other byte order are converted to the machine's. On a GPU: an array of any library,
+        whose memory is shared and kept alive. Lists may also contain cuplug's arrays on GPUs.
     dtype : str or numpy.dtype, optional
-        What elements are converted to.
+        The dtype that elements are converted to.
     device : str, int or Device, optional
-        "cpu", "cuda", "cuda:1". Without it that of an `Array`, or of an array on a GPU; for others
-        as for `empty`.
+        "cpu", "cuda", "cuda:1". The default is the device of an `Array`, or of an array on a GPU;
+        for others as for `empty`.
     copy : bool, optional
-        True: always; False: never, which is a ValueError where it cannot be. Without it memory
-        of the same device is shared.
+        True: always; False: never, and ValueError if a copy is required. By default, memory of the
+        same device is shared.
 
     Returns
     -------
@@ -45,10 +45,15 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     Raises
     ------
     TypeError, ValueError
-        Elements that no operator takes, a device that is none, a read-only array on a GPU, one of
-        another library on another GPU.
+        If no operator takes the elements, the device is unknown, an array on a GPU is read-only, or
+        an array of another library is on another GPU.
     MemoryError, CudaError
         As for `empty`.
+
+    Examples
+    --------
+    >>> cuplug.asarray([[1, 2], [3, 4]], dtype="float32", device="cpu").shape
+    (2, 2)
     """
     if dtype is None and device is None and isinstance(x, Array):
         if copy is None:
@@ -75,7 +80,7 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
 
 def _read(x: Any, dtype: Any, device: Any, copy: bool | None) -> Array:
     if type(x) is np.ndarray and x.dtype.metadata is not None and x.dtype.kind in "biufc":
-        x = x.view(np.dtype(x.dtype.str))  # such notes, as scikit-learn's, are of NumPy's array
+        x = x.view(np.dtype(x.dtype.str))  # metadata, as of scikit-learn's arrays
     try:
         return to_array(x, dtype, device, copy)
     except TypeError:
@@ -86,7 +91,7 @@ def _read(x: Any, dtype: Any, device: Any, copy: bool | None) -> Array:
 
 
 def gpu_in(x: Any, depth: int) -> Any:
-    """Return the GPU of the first array on one in lists nested so deeply; None: there is none."""
+    """Return the GPU of the first array on one, in lists of this depth; None if there is none."""
     if isinstance(x, (list, tuple)):
         return next(filter(None, (gpu_in(part, depth - 1) for part in x if depth)), None)
     return x.device if isinstance(x, Array) and x.device.type == "cuda" else None
@@ -100,7 +105,7 @@ def _stacked(x: Any, device: Any) -> Array:
 
 
 def _may_be_out_of_range(x: Any, dtype: Any) -> bool:
-    """Say whether floats become integers, for which NumPy makes anything of large ones."""
+    """Return whether floats become integers, which NumPy leaves undefined for large ones."""
     if dtype is None or not isinstance(x, (np.ndarray, np.generic)):
         return False
     own, wanted = (DTYPES.get(y.name) for y in (x.dtype, to_dtype(dtype, "asarray")))
@@ -108,7 +113,7 @@ def _may_be_out_of_range(x: Any, dtype: Any) -> bool:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """Return an array of another library as an `Array`, where it is, without a copy."""
+    """Return an array of another library as an `Array` on its device, without a copy."""
     where = device
     if where is None and hasattr(x, "__dlpack_device__"):
         where = "cpu" if x.__dlpack_device__()[0] in (1, 3) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New arrays, and what the library says of them and of itself."""
+"""New arrays, and the properties of arrays and of the library."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def assigning(dtype: Any, given: Any) -> Operator | None:
 
 
 def as_elements(x: Array, value: Any) -> Any:
-    """Return what is written to elements of an array as a number or an array of its dtype."""
+    """Return a value to write to elements, as a number or an array of their dtype."""
     if isinstance(value, (*NUMBERS, np.generic)):
         return _number(x.dtype, value)
     if not isinstance(value, Array) or value.device != x.device:
@@ -70,7 +70,7 @@ def as_elements(x: Array, value: Any) -> Any:
 
 
 def elements_of(x: Array, value: Any) -> Array:
-    """Return what is written to elements of an array as an array."""
+    """Return a value to write to elements, as an array."""
     found = as_elements(x, value)
     return found if isinstance(found, Array) else asarray(found, x.dtype, x.device)
 
@@ -105,7 +105,7 @@ def _numbering(of: Any) -> Operator | None:
 
 
 def _bound(name: str, x: Any) -> Any:
-    """Return a number; arrays without dimensions, and NumPy's, as one of Python's."""
+    """Return a number of Python; arrays without dimensions and NumPy's numbers are converted."""
     if isinstance(x, (Array, np.ndarray)) and x.ndim:
         raise TypeError(f"{name}: got an array of shape {x.shape}, expected a number")
     return x.item() if isinstance(x, Array) or is_typed_number(x) else x
@@ -238,7 +238,7 @@ def _triangle(name: str, x: Array, k: int) -> Array:
 
 
 class Info:
-    """What `__array_namespace_info__` returns."""
+    """The result of `__array_namespace_info__`."""
 
     def capabilities(self) -> dict[str, Any]:
         """Return what depends on values, and limits."""
@@ -249,7 +249,7 @@ class Info:
         return empty(0).device
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """Return the dtypes of arrays that are made without one."""
+        """Return the default dtypes of new arrays."""
         return {kind: np.dtype(name) for kind, name in DEFAULTS.items()}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
@@ -263,5 +263,5 @@ class Info:
 
 
 def __array_namespace_info__() -> Info:
-    """Return what the library can do."""
+    """Return the capabilities of the library."""
     return Info()

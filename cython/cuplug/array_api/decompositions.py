@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factorizations of matrices, and what they solve: by NumPy on the host, by cuSOLVER on a GPU.
+"""Factorizations of matrices, and equations: by NumPy on the host, by cuSOLVER on a GPU.
 
 In GPU memory, functions that can fail wait for the GPU, to raise the error that NumPy raises.
 """
@@ -45,35 +45,35 @@ _LIBRARIES = ("nvJitLink", "cublasLt", "cublas", "cusparse")  # which cuSOLVER i
 
 
 class EigResult(NamedTuple):
-    """What `eig` returns."""
+    """The result of `eig`."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns."""
+    """The result of `eigh`."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns."""
+    """The result of `qr`."""
 
     Q: Array
     R: Array
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
+    """The result of `slogdet`."""
 
     sign: Array
     logabsdet: Array
 
 
 class SVDResult(NamedTuple):
-    """What `svd` returns."""
+    """The result of `svd`."""
 
     U: Array
     S: Array
@@ -167,7 +167,7 @@ def det(x: Array, /) -> Array:
 
 
 def by_numpy_alone(name: str, x: Any) -> Any:
-    """Return what a function of NumPy's gives for square matrices in host memory."""
+    """Return the result of a NumPy function for square matrices in host memory."""
     x = matrices(name, "x", x, is_square=True)
     if not _is_for_numpy(x):
         raise TypeError(
@@ -350,7 +350,7 @@ def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
     ----------
     x : Array, shape (..., m, n)
     full_matrices : bool, default True
-        False: `U` has shape (..., m, min(m, n)), and `Vh` has (..., min(m, n), n).
+        If False, `U` has shape (..., m, min(m, n)), and `Vh` has (..., min(m, n), n).
 
     Returns
     -------

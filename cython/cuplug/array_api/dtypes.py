@@ -117,7 +117,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Say whether a dtype, or an array's, is promoted to another one."""
+    """Return whether a dtype, or an array's, is promoted to another one."""
     dtype, wanted = from_.dtype if isinstance(from_, Array) else to_dtype(from_), to_dtype(to)
     try:
         return bool(promoted(dtype, wanted) == wanted)
@@ -126,7 +126,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Say whether a dtype is of a kind, "real floating", or of one of several, or is another."""
+    """Return whether a dtype is of a kind, "real floating", or of one of several, or is another."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, x) for x in kind)
     if isinstance(kind, str) and kind in KINDS:
@@ -137,7 +137,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 class FloatInfo(NamedTuple):
-    """What `finfo` tells."""
+    """The result of `finfo`."""
 
     bits: int
     eps: float
@@ -148,7 +148,7 @@ class FloatInfo(NamedTuple):
 
 
 class IntegerInfo(NamedTuple):
-    """What `iinfo` tells."""
+    """The result of `iinfo`."""
 
     bits: int
     max: int
@@ -199,7 +199,7 @@ def _converting(from_: Any, to: Any) -> Any:
 
 @cache
 def conversion(from_: Any, to: Any) -> Any:
-    """Return the operator that makes elements of one dtype those of another."""
+    """Return the operator that converts elements of one dtype to another."""
     converting = _converting(from_, to)
     return converting if from_ == to else ArrayFunction(converting, lambda _: converting)
 
@@ -211,7 +211,7 @@ def _direct_conversion(from_: Any, dtype: Any) -> Any:
 
 @partial(ArrayFunction, convert=_direct_conversion)
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    """Convert elements; what is too large for an integer becomes the greatest or least one."""
+    """Convert elements; values beyond an integer's range become its limits."""
     checked("astype", "x", x)
     wanted = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)

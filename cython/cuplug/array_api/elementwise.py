@@ -42,7 +42,7 @@ _OF_FLOATS = frozenset(
 )
 
 
-# Those of the standard.
+# Functions of the standard.
 PLAIN = [name for name in FUNCTIONS if name not in NOT_PUBLIC]
 _WORDS = {"abs": "the absolute value", "imag": "the imaginary part", "real": "the real part"}
 _PARTS = {"real": 0, "imag": 1}  # of complex numbers, which are views
@@ -105,7 +105,7 @@ def binary(name: str, x: Any, y: Any) -> Array:
 
 
 def _of_kind(name: str, dtype: Any) -> str:
-    """Return the name of what computes a function for elements of a dtype."""
+    """Return the name of the operator of a function for elements of a dtype."""
     if name == "abs" and kind_of(dtype) == "complex":
         return "complex_abs"
     return "positive" if name == "real" and kind_of(dtype) != "complex" else name
@@ -154,7 +154,7 @@ def direct(name: str, *given: Any, in_place: bool = False) -> Operator | None:
 
 
 def _converting(name: str, *given: Any) -> Operator | None:
-    """Return the operator that converts its arguments as it reads them; None: there is none."""
+    """Return the operator that converts its arguments as it reads them; None if there is none."""
     wanted = _wanted(name, given)
     if kind_of(wanted) == "complex" or DTYPES[name_of(wanted)].is_narrow:
         return None
@@ -172,7 +172,7 @@ _REFLECTED |= {theirs: name for name, theirs in _REFLECTED.items()}
 def _compared_integers(name: str, x: Any, y: Any) -> Array | None:
     """Compare integers by their values, which a common dtype may not hold; None: not two of them.
 
-    A number is compared in the array's dtype, where it fits; int64 and uint64 have no common dtype.
+    A number is compared in the array's dtype, if it fits; int64 and uint64 have no common dtype.
     """
     if not isinstance(x, Array):
         name, x, y = _REFLECTED[name], y, x
@@ -195,7 +195,7 @@ def _compared_integers(name: str, x: Any, y: Any) -> Array | None:
 
 
 def _are_mixed(*given: Any) -> bool:
-    """Say whether two dtypes are of integers, with and without a sign, that none has all of."""
+    """Return whether two integer dtypes are signed and unsigned, without a common dtype."""
     if not all(isinstance(x, np.dtype) for x in given):
         return False
     return {kind_of(x) for x in given} == {"int", "uint"} and promoted(*given).kind == "f"
@@ -226,7 +226,7 @@ def _power(x1: Any, x2: Any, /) -> Array:
 def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     """Return two arguments with the dtype that both are promoted to; numbers stay such.
 
-    Python's numbers adapt to the array; those of NumPy have dtypes, as arrays do.
+    Python's numbers adapt to the array; NumPy's numbers have dtypes, like arrays.
     """
     if not isinstance(x, Array):
         y, x = in_common(name, y, x) if isinstance(y, Array) else checked(name, "x", x)
@@ -262,7 +262,7 @@ def number_of(name: str, x: Any, dtype: Any) -> Any:
 
 
 def plain_number(x: Any) -> Any:
-    """Return a number of NumPy's as one of Python's, and others as they are."""
+    """Return a NumPy number as one of Python's; others unchanged."""
     return x.item() if is_typed_number(x) and x.dtype.name in DTYPES else x
 
 
@@ -271,13 +271,13 @@ def _common(name: str, a: Any, b: Any) -> Any:
     return _floating(name, promoted(a, b))
 
 
-# What NumPy computes in int8 of bools.
+# Functions of bools that NumPy computes in int8.
 _COUNTED = {"floor_divide", "remainder", "pow", "square"}
 _COUNTED |= {"bitwise_left_shift", "bitwise_right_shift"}
 
 
 def _floating(name: str, dtype: Any) -> Any:
-    """Return the dtype that a function computes with: of floats alone, with integers as such."""
+    """Return the dtype of a computation: of floats only, with integers unchanged."""
     kind = kind_of(dtype)
     if name in _OF_FLOATS and (kind in ("int", "uint") or (kind, name) == ("bool", "divide")):
         return np.dtype(DEFAULTS["real floating"])
@@ -322,7 +322,7 @@ def _direct_clip(*given: Any) -> Operator | None:
 
 
 def _in_range(bound: Array, dtype: Any) -> Array:
-    """Return bounds in a dtype: those of integers outside of its range are its limits."""
+    """Return bounds in a dtype: for integers outside of its range, its limits."""
     kinds = {kind_of(bound.dtype), kind_of(dtype)}
     if bound.dtype != dtype and kinds <= {"int", "uint"}:
         limits, own = np.iinfo(dtype), np.iinfo(bound.dtype)
@@ -349,8 +349,8 @@ _RANKS = {"storage": 0, "bool": 0, "int": 1, "uint": 1, "float": 2, "complex": 3
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     """Return elements in the range from `min` to `max`, in the array's dtype.
 
-    Bounds of another kind, floats for integers, widen the result, as by operators; NumPy's
-    numbers do, too.
+    Bounds of another kind, floats for integers, widen the result, as in operators; NumPy's numbers
+    also do.
     """
     min, max = bounds_for(checked("clip", "x", x).dtype, min, max)
     rank = _RANKS[kind_of(x.dtype)]

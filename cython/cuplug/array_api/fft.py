@@ -60,7 +60,7 @@ def _checked(name: str, x: Any, norm: str) -> Array:
 
 
 def _on_host(x: Array, found: Any) -> Array:
-    """Return what NumPy gave, which computes in float64 before version 2, in the precision of x."""
+    """Return NumPy's result, which is float64 before NumPy 2, in the precision of x."""
     if _IS_SINGLE[x.dtype] and not _IS_SINGLE[found.dtype]:
         found = found.astype(np.complex64 if found.dtype.kind == "c" else np.float32)
     return on_host(found)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public functions of arrays, which find the operator for the dtypes of a call once.
 
-Also the stock operators that they are made of, whatever plugins a user adds.
+Also the stock operators that they use, whichever plugins a user adds.
 """
 
 cimport cython
@@ -45,27 +45,27 @@ cdef enum:
 
 @cython.final
 cdef class ArrayFunction:
-    """A function of arrays; what stands for one, of a class with `__cuplug_function__`, records it.
+    """A function of arrays; an argument of a class with `__cuplug_function__` records it.
 
     Parameters
     ----------
     function : callable
-        What is called.
+        The Python implementation.
     find : callable, optional
-        Given the dtypes of arrays and the types of numbers in a call, returns the operator that
-        takes them as they are. Where it returns None, or raises TypeError, `function` is called.
+        Receives the dtypes of arrays and the types of numbers in a call, and returns the operator
+        that takes them unchanged. If it returns None, or raises TypeError, `function` is called.
     in_place : bool
-        Whether the first array is changed.
+        If True, the first array is changed.
     again : bool
-        Whether `function` is called, too, where the operator raises ValueError.
+        If True, `function` is also called if the operator raises ValueError.
     is_ordered : bool
-        Whether it matters in which order the elements of arrays lie, as in reductions. These take
-        `axis`, as the operator does, which words no refusal of it.
+        If True, the order of the elements of arrays matters, as in reductions. These take `axis`,
+        like the operator, which reports an invalid one.
     along : bool
-        Whether `axis` may be left out only of arrays of one dimension.
+        If True, `axis` may be omitted only for arrays of one dimension.
     convert : callable, optional
-        Of functions of an array and a dtype, in place of `find`: given the array's dtype and the
-        other one, as callers name it, returns the operator that converts arrays; None, as there.
+        For functions of an array and a dtype, instead of `find`: receives the array's dtype and the
+        other one, as the caller passed it, and returns the operator that converts arrays, or None.
     """
 
     cdef vectorcallfunc vectorcall
@@ -97,7 +97,7 @@ cdef class ArrayFunction:
 
 
 def of_all(find, along=False):
-    """Make a function of one array, which takes all of it unless more is said, an `ArrayFunction`.
+    """Make an `ArrayFunction` of one array, which is reduced completely by default.
 
     `find` is given a dtype. The order of the elements matters.
     """
@@ -135,7 +135,7 @@ cdef object call_function(
 cdef inline bint is_plain(
     ArrayFunction self, PyObject *const *args, Py_ssize_t n, PyObject *keywords
 ) noexcept:
-    """Whether operators take the arguments as they are: of keywords `axis` alone, a number."""
+    """Return whether operators take the arguments unchanged: with no keyword but `axis`."""
     if keywords == NULL:
         first = <object>args[0]
         return not self.along or (type(first) is Array and (<Array>first).tensor.ndim == 1)
@@ -176,7 +176,7 @@ cdef object find_operator(ArrayFunction self, list args):
 
 
 cdef inline bint names_dtype(object x) noexcept:
-    """To ask `isinstance` of numpy.dtype, whose class is none of Python's, takes longer."""
+    """`isinstance` takes longer for numpy.dtype, whose class is not one of Python's."""
     return type(x) is str or isinstance(x, type) or PyObject_TypeCheck(x, numpy_dtype)
 
 
@@ -199,7 +199,7 @@ cdef object conversion_for(ArrayFunction self, object x, object dtype):
 
 
 cdef inline uint32_t code_of(object x) noexcept:
-    """What an argument has a key by: a dtype or a type of numbers; 0 for others."""
+    """Return the key of an argument: a dtype or a type of numbers; 0 for others."""
     cdef cuplug_dtype dtype
     if type(x) is Array:
         dtype = (<Array>x).tensor.dtype
@@ -215,7 +215,7 @@ cdef inline uint32_t code_of(object x) noexcept:
 
 
 cdef inline bint is_common(object x) noexcept:
-    """Whether an argument is of a class that records nothing."""
+    """Return whether an argument is of a class that records nothing."""
     cls = type(x)
     if cls is Array or cls is int or cls is tuple or cls is list or cls is float or x is None:
         return True
@@ -224,7 +224,7 @@ cdef inline bint is_common(object x) noexcept:
 
 @lru_cache(256)
 def recorder_of(cls):
-    """Return a class's `__cuplug_function__`: to find that there is none takes longer."""
+    """Return a class's `__cuplug_function__`: the search for a missing one takes longer."""
     return getattr(cls, "__cuplug_function__", None)
 
 
@@ -243,9 +243,9 @@ cdef object record_call(
 cdef bint turns_alike(
     PyObject *const *args, Py_ssize_t n, bint in_place, int *order
 ) noexcept:
-    """Whether all arrays, of the host, are of one shape and lie in one order, which is not C's.
+    """Return whether all arrays are on the host, of one shape, and in one order other than C's.
 
-    Where the first one is changed, it decides alone.
+    If the first one is changed, only its order counts.
     """
     cdef const cuplug_tensor *first = NULL
     cdef const cuplug_tensor *x
@@ -270,7 +270,7 @@ cdef bint turns_alike(
 
 
 cdef bint sort_dims(const cuplug_tensor *x, int *order) noexcept:
-    """Order dimensions from far to near. False: they are, or an element stands for several."""
+    """Sort dimensions by decreasing stride. False if they are sorted, or elements are broadcast."""
     cdef bint is_turned = False
     cdef int d, k
     for d in range(x.ndim):

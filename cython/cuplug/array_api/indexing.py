@@ -105,7 +105,7 @@ _Parts = tuple[Array, list[Array], list[int], int]
 
 
 def _parted(x: Array, key: Any) -> _Parts:
-    """Return a view without the parts of a key that are no arrays, and what the arrays stand for.
+    """Return a view by the items of a key that are not arrays, and the dimensions of the arrays.
 
     That is the arrays of positions, the view's dimensions that they are for, and which dimension of
     the result theirs begin at: the first of them, or the front where others are between.
@@ -120,7 +120,7 @@ def _parted(x: Array, key: Any) -> _Parts:
     taken = [k for k, item in enumerate(kept) if isinstance(item, Array)]
     advanced = [k for k, item in enumerate(items) if isinstance(item, (int, Array))]
     is_run = advanced == list(range(advanced[0], advanced[-1] + 1))
-    is_run &= not advanced[0] < dots <= advanced[-1]  # '...' parts them, also where it is empty
+    is_run &= not advanced[0] < dots <= advanced[-1]  # '...' separates them, also if it is empty
     return x[tuple(plain)], [kept[k] for k in taken], taken, advanced[0] if is_run else 0
 
 
@@ -136,7 +136,7 @@ def _has_numbers(items: Any) -> bool:
 
 
 def _item(item: Any, x: Array) -> Any:
-    """Return an item of a key: masks, and positions but those of one element, as arrays."""
+    """Return an item of a key: masks and positions, except for one element, as arrays."""
     if isinstance(item, (bool, np.bool_, list, tuple, np.ndarray)) or hasattr(item, "__dlpack__"):
         is_empty = isinstance(item, (list, tuple)) and not _has_numbers(item)  # floats, for NumPy
         item = asarray(item, dtype="int64" if is_empty else None, device=x.device)
@@ -160,7 +160,7 @@ def _n_named(item: Any) -> int:
 
 
 def _completed(x: Array, items: list[Any]) -> tuple[Array, list[Any], int]:
-    """Return a key that names all dimensions, with positions in place of masks.
+    """Return a key for all dimensions, with positions instead of masks.
 
     Before it the array, which gets a dimension for each mask without any; after it, before which
     of the items '...' was.
@@ -186,7 +186,7 @@ def _completed(x: Array, items: list[Any]) -> tuple[Array, list[Any], int]:
 
 
 def _add_item(items: list[Any], item: Any, x: Array, at: int) -> tuple[Array, int]:
-    """Add what an item stands for; return the array, and the dimension behind it."""
+    """Add the dimensions of an item; return the array, and the dimension after it."""
     behind = at + _n_named(item)
     if not _is_mask(item):
         items.append(item)
@@ -224,7 +224,7 @@ def _signed(k: Array) -> Array:
 
 
 def take_at(x: Array, key: Any) -> Array:
-    """Return what a key with arrays selects, as a copy."""
+    """Return the elements that a key with arrays selects, as a copy."""
     found: Array
     if is_mask_of(x, key):
         found = stock("indexing.select")(x, key)
@@ -271,7 +271,7 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
 
 
 def put_converted(x: Array, key: Any, value: Any) -> None:
-    """Write to what a key with arrays selects, where operators do not take all as it is."""
+    """Write to the elements that a key with arrays selects, if no operator takes all unchanged."""
     if isinstance(value, np.generic):
         put_at(x, key, as_elements(x, value))
     else:

@@ -142,7 +142,7 @@ def trace(x: Array, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
 
 def matrix_power(x: Array, n: int, /) -> Array:
-    """Return square matrices multiplied by themselves; the inverse's power for n below 0.
+    """Return powers of square matrices; of the inverse for n below 0.
 
     Parameters
     ----------
@@ -175,8 +175,8 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: Any = "fro") -> Arr
     x : Array, shape (..., m, n)
     keepdims : bool, default False
     ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}, default "fro"
-        The root of the sum of squares; the sum of singular values, the largest (2) or least (-2)
-        one; the largest or least sum of absolute values of a column (1, -1) or of a row (inf).
+        The root of the sum of squares; the sum of singular values, the largest (2) or smallest (-2)
+        one; the largest or smallest sum of absolute values of a column (1, -1) or of a row (inf).
 
     Returns
     -------

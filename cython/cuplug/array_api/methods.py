@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the class Array calls: it computes nothing itself."""
+"""The functions that the class Array calls; this module computes nothing itself."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _OPERANDS = (Array, *NUMBERS)
 
 
-# What is imported when it is first used: keys that need a copy, and functions of NumPy's.
+# Imported at the first use: keys that require a copy, and NumPy's functions.
 _LATER = {
     "indexing": "put_at put_converted take_at",
     "beyond.numpy_attributes": "Flags Flat byteswapped put within",
@@ -164,7 +164,7 @@ def exchanged(x: Array, *axes: int) -> Array:
     return permute_dims(x, order)
 
 
-# What is too large to be scaled has no decimals.
+# Numbers that are too large to be scaled have no decimals.
 _ROUNDED = """
 __device__ inline T rounded(T x, T scale, bool is_up) {
   const T there = is_up ? x * scale : x / scale, whole = rint(there);

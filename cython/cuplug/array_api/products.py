@@ -75,7 +75,7 @@ def matmul(x1: Array, x2: Array, /) -> Array:
         load_cuda_library("cublasLt", CUBLAS)
         try:
             found: Array = _product()(x1, x2)
-        except ValueError:  # another layout, or sizes that are refused below
+        except ValueError:  # another layout, or sizes that are rejected below
             pass
         else:
             return found
@@ -100,7 +100,7 @@ def matmul(x1: Array, x2: Array, /) -> Array:
 
 
 def _are_plain(x: Any, y: Any) -> bool:
-    """Return whether cuBLAS probably takes two arrays as they are: what most calls have."""
+    """Return whether cuBLAS probably takes two arrays unchanged, as in most calls."""
     if type(x) is not Array or type(y) is not Array or x.dtype is not y.dtype:
         return False
     return x.ndim > 1 < y.ndim and x.dtype in _BY_CUBLAS and bool(x.device.type == "cuda")
@@ -111,7 +111,7 @@ def _shown(x: Array) -> str:
 
 
 def _on_host(function: Any, *arrays: Array) -> Array:
-    """Return what a function of NumPy's gives, of the same memory; narrow floats as float32."""
+    """Return the result of a NumPy function, of the same memory; narrow floats as float32."""
     dtype = arrays[0].dtype
     if not DTYPES[name_of(dtype)].is_narrow:
         return on_host(function(*[x.numpy() for x in arrays]))
@@ -120,7 +120,7 @@ def _on_host(function: Any, *arrays: Array) -> Array:
 
 
 def on_host(found: Any) -> Array:
-    """Return what NumPy gave as an array that shares its memory, also if there is a GPU."""
+    """Return NumPy's result as an array that shares its memory, also if there is a GPU."""
     return asarray(found, device="cpu")
 
 
@@ -172,7 +172,7 @@ def _dot(dtype: str) -> Operator:
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    """Return the dot products of vectors; those of `x1` are conjugated.
+    """Return the dot products of vectors; `x1` is conjugated.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def tensordot(x1: Array, x2: Array, /, *, axes: Any = 2) -> Array:
     ----------
     x1, x2 : Array
     axes : int or tuple of two sequences of int, default 2
-        How many of the last dimensions of `x1` and first ones of `x2` are summed over; or which.
+        The number of last dimensions of `x1` and first ones of `x2` to sum over; or the dimensions.
 
     Returns
     -------
@@ -318,11 +318,11 @@ def vector_norm(x: Array, /, *, axis: Any = None, keepdims: bool = False, ord: f
     ----------
     x : Array
     axis : int or tuple of int, optional
-        The dimensions of the vectors; by default all.
+        The dimensions of the vectors; the default is all.
     keepdims : bool, default False
     ord : float, default 2
-        Of the sum of absolute values to that power the root; 0: how many elements are not 0; inf
-        and -inf: the largest and the least absolute value.
+        The root of the sum of absolute values to that power; 0: the number of elements that are not
+        0; inf and -inf: the largest and the smallest absolute value.
 
     Returns
     -------

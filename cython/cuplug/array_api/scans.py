@@ -16,7 +16,7 @@ from cuplug.array_api.functions import of_all, stock
 from cuplug.array_api.statistical import sum_dtype
 from cuplug.array_api.views import axis_of, part_along
 
-_WIDE = {"int": "int64", "uint": "uint64"}  # for those of fewer than 32 bits
+_WIDE = {"int": "int64", "uint": "uint64"}  # for integers of fewer than 32 bits
 
 
 def _scanned(name: str, x: Array, axis: int | None, dtype: Any, include_initial: bool) -> Array:
@@ -40,7 +40,7 @@ def _dtypes(name: str) -> tuple[Any, Any]:
 
 
 def _direct(name: str, dtype: Any) -> Operator | None:
-    """Return the operator that scans arrays of a dtype; None: they are converted, or refused."""
+    """Return the operator that scans arrays of a dtype; None if they are converted, or rejected."""
     return stock(f"scan.{name}") if _dtypes(sum_dtype(dtype, None))[1] == dtype else None
 
 
@@ -69,7 +69,7 @@ def diff(
     prepend: Array | None = None,
     append: Array | None = None,
 ) -> Array:
-    """Return what each element is more than the one before it, n times over; of bools, whether."""
+    """Return the n-th differences of adjacent elements; of bools, whether they differ."""
     along = axis_of("diff", axis, checked("diff", "x", x).ndim)
     n = integer("diff: n", n)
     if n < 0:

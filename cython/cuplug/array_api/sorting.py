@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements in order, those that differ, those that satisfy something, and where they are."""
+"""Sorting, sets of unique elements, and searches."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def searchsorted(
     return result
 
 
-# NaN is both the greatest and the least, as in NumPy. Without jumps: loops become vectors.
+# NaN is both the maximum and the minimum, as in NumPy. Without jumps, loops are vectorized.
 _BEST = {"argmax": "!(b <= a) & (a == a)", "argmin": "!(b >= a) & (a == a)"}
 
 
@@ -98,13 +98,13 @@ def _place(name: str, x: Array, axis: Any, keepdims: bool) -> Array:
 
 @of_all(partial(_direct_place, "argmax"))
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return where the greatest element is, the first of equal ones; or the first NaN."""
+    """Return the index of the maximum, the first of equal ones; or of the first NaN."""
     return _place("argmax", x, axis, keepdims)
 
 
 @of_all(partial(_direct_place, "argmin"))
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return where the least element is, the first of equal ones; or the first NaN."""
+    """Return the index of the minimum, the first of equal ones; or of the first NaN."""
     return _place("argmin", x, axis, keepdims)
 
 
@@ -117,17 +117,17 @@ def _ordered(name: str, x: Array, axis: int, descending: bool) -> Array:
 
 
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Return the elements in order along a dimension; NaN is larger than all numbers."""
+    """Return the elements sorted along a dimension; NaN is larger than all numbers."""
     return _ordered("sort", x, axis, descending)
 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Return where the elements in order are; equal ones stand as they came."""
+    """Return the indices that sort the array stably along a dimension."""
     return _ordered("argsort", x, axis, descending)
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: Array
     indices: Array
@@ -136,21 +136,21 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
+    """The result of `unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: Array
     inverse_indices: Array
 
 
 def unique_all(x: Array, /) -> UniqueAll:
-    """Return the elements that differ, in order; where, which and how many they are."""
+    """Return the unique elements, sorted, with their indices, inverse indices and counts."""
     unique = stock("sorting.unique")
     if kind_of(checked("unique_all", "x", x).dtype) != "complex":
         return UniqueAll(*unique(x))
@@ -165,11 +165,11 @@ def unique_all(x: Array, /) -> UniqueAll:
 
 
 def unique_counts(x: Array, /) -> UniqueCounts:
-    """Return the elements that differ, in order, and how often each is there."""
+    """Return the unique elements, sorted, with their counts."""
     if kind_of(checked("unique_counts", "x", x).dtype) == "complex" or x.device.type == "cuda":
         found = unique_all(x)
         return UniqueCounts(found.values, found.counts)
-    # Values are sorted in a third of the time that it takes to find where they were.
+    # Sorting values takes a third of the time of sorting them with their positions.
     ordered = sort(reshape(x, (-1,)))
     is_other = binary("not_equal", ordered[1:], ordered[:-1])
     n = full((1,), ordered.size, dtype="int64", device=x.device)
@@ -178,13 +178,13 @@ def unique_counts(x: Array, /) -> UniqueCounts:
 
 
 def unique_inverse(x: Array, /) -> UniqueInverse:
-    """Return the elements that differ, in order, and which of them each element is."""
+    """Return the unique elements, sorted, with the indices that restore the array."""
     found = unique_all(x)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
 def unique_values(x: Array, /) -> Array:
-    """Return the elements that differ, in order."""
+    """Return the unique elements, sorted."""
     if kind_of(checked("unique_values", "x", x).dtype) == "complex":
         return unique_all(x).values
     result: Array = stock("sorting.unique_values")(x)

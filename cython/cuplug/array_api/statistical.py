@@ -19,7 +19,7 @@ from cuplug.array_api.filled import copied, full
 from cuplug.array_api.functions import of_all
 from cuplug.array_api.views import axes_of, part_of_complex, reshape
 
-_WIDE = {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}  # what they are summed in
+_WIDE = {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}  # the dtype of their sum
 _LOGICAL = {"max": "any", "min": "all"}  # what these are of bools
 
 
@@ -34,7 +34,7 @@ def _made(name: str, dtype: str, result: str) -> Operator:
 
 
 def _direct(name: str, dtype: Any) -> Operator | None:
-    """Return the operator that reduces arrays of a dtype; None: they are converted, or refused."""
+    """Return the operator that reduces a dtype; None if arrays are converted, or rejected."""
     is_refused = name in ("max", "min") and kind_of(dtype) == "complex"
     return None if is_refused else _made(name, name_of(dtype), _result(name, dtype))
 
@@ -51,7 +51,7 @@ def _reduce(name: str, x: Array, axis: Any, keepdims: bool, result: str | None =
     checked(name, "x", x)
     result = result or _result(name, x.dtype)
     axes = axes_of(name, axis, x.ndim)
-    if not axes:  # nothing is put together, but what is made of each element
+    if not axes:  # nothing is combined, only applied to each element
         reduced = _reduce(name, reshape(x, (*x.shape, 1)), -1, False, result)
         return reduced
     found: Array = _made(name, name_of(x.dtype), result)(x, axis=axes, keepdims=keepdims)
@@ -88,25 +88,25 @@ def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = F
 
 @of_all(partial(_direct, "max"))
 def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return the greatest element; NaN where there is one."""
+    """Return the maximum; NaN if there is one."""
     return _reduce("max", checked_order("max", x), axis, keepdims)
 
 
 @of_all(partial(_direct, "min"))
 def min(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return the least element; NaN where there is one."""
+    """Return the minimum; NaN if there is one."""
     return _reduce("min", checked_order("min", x), axis, keepdims)
 
 
 @of_all(partial(_direct, "any"))
 def any(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Say whether an element is not 0."""
+    """Return whether any element is not 0."""
     return _reduce("any", x, axis, keepdims)
 
 
 @of_all(partial(_direct, "all"))
 def all(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Say whether no element is 0."""
+    """Return whether all elements are not 0."""
     return _reduce("all", x, axis, keepdims)
 
 
@@ -145,7 +145,7 @@ def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
 
 @cache
 def _spreading(dtype: str, root: bool) -> Operator:
-    """Read elements as distances from their mean, of which the sum tells how it was rounded."""
+    """Read elements as distances from their mean, whose sum measures its rounding error."""
     centre = "float32" if DTYPES[dtype].is_narrow else dtype
     square = "max(a.square - a.sum * a.sum / n, 0) / (n > correction ? n - correction : 0.0)"
     return reduction(
@@ -162,7 +162,7 @@ def _spreading(dtype: str, root: bool) -> Operator:
 def _spreading_at_once(dtype: str, root: bool) -> Operator:
     """Read elements once, as distances from one of them.
 
-    What is lost where sums cancel each other is then at most n units in the last place of float64.
+    The cancellation error of sums is then at most n units in the last place of float64.
     """
     square = "max(a.square - a.sum * a.sum / n, 0.0) / (n > correction ? n - correction : 0.0)"
     return reduction(

@@ -97,7 +97,7 @@ def shape_of(what, shape):
 
 
 cdef bint are_plain(tuple numbers) noexcept:
-    """Whether all are Python's integers, of 64 bits."""
+    """Return whether all are Python integers of 64 bits."""
     cdef Py_ssize_t k
     cdef int overflow = 0
     for k in range(PyTuple_GET_SIZE(numbers)):
@@ -276,7 +276,7 @@ def broadcast_to(x, /, shape):
 
 
 cdef int64_t length_of(tuple shape, int k) except? -1:
-    """A size; -1 where it is none."""
+    """Return a size; -1 if it is not a size."""
     length = <object>PyTuple_GET_ITEM(shape, k)
     return length if 0 <= length < 1 << 63 else -1
 
@@ -316,12 +316,12 @@ def reshape(x, /, shape, *, copy=None):
 
 
 def is_in_order(Array x not None):
-    """Say whether the elements follow each other in C order."""
+    """Return whether the elements are contiguous in C order."""
     return is_contiguous(&x.tensor)
 
 
 cdef int complete(Array x, tuple wanted, int64_t *shape) except -1:
-    """Set the sizes of a shape, of which one may be -1."""
+    """Set the sizes of a shape, in which one may be -1."""
     cdef int64_t size = n_elements(&x.tensor), known = 1
     cdef int k, at = -1, n_open = 0
     cdef bint fits = True
@@ -343,7 +343,7 @@ cdef int complete(Array x, tuple wanted, int64_t *shape) except -1:
 
 
 cdef list reshaped_steps(Array x, list shape):
-    """The strides of a view of another shape; None where there is none."""
+    """Return the strides of a view of another shape; None if there are none."""
     cdef int64_t n, s, size, step, left
     cdef list runs = [], steps = []  # of dimensions that follow each other: size and step
     cdef layout own

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers as arrays of cuplug's own, the same bits on the CPU and on GPUs."""
+"""Random numbers as cuplug arrays, with the same bits on the CPU and on GPUs."""
 
 from cuplug.random.generator import Generator, default_rng
 

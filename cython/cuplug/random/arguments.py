@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of generators that are no arrays: seeds and numbers."""
+"""Arguments of generators that are not arrays: seeds and numbers."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ def has_parts(x: Any) -> bool:
     """Return whether NumPy makes an array with dimensions of an argument."""
     try:
         return type(x) is not int and np.ndim(x) > 0
-    except ValueError:  # of rows that are not equal, which asarray tells
+    except ValueError:  # rows of unequal length; asarray reports them
         return True

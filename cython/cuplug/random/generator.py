@@ -28,9 +28,9 @@ _MASK = (1 << 64) - 1
 class Generator:
     """Random numbers for a seed: the same on the CPU, on any GPU, and for any number of threads.
 
-    Each element has random bits of its own, by Philox4x32-10, whose counter is how many elements
-    were drawn before it, at once or one by one. Methods are those of `numpy.random.Generator`; the
-    numbers are others, and arrays are `cuplug.Array`, made where `cuplug.empty` makes them.
+    Each element has its own random bits, by Philox4x32-10, whose counter is the number of elements
+    that were drawn before it, at once or one by one. Methods are as in `numpy.random.Generator`;
+    the numbers differ, and arrays are `cuplug.Array`, created on the device of `cuplug.empty`.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class Generator:
     Attributes
     ----------
     seed_sequence : numpy.random.SeedSequence
-        What the key and the stream are made of.
+        The source of the key and the stream.
     position : int
-        How many elements were drawn; it may be set, to draw elements again or to leave some out.
+        The number of drawn elements; set it to draw elements again or to skip some.
     """
 
     def __init__(self, seed: Any = None) -> None:
@@ -83,13 +83,13 @@ class Generator:
         Parameters
         ----------
         low, high : float
-            Where rounding cannot tell them apart, `high` may be among the numbers.
+            If they are equal after rounding, `high` may be among the numbers.
         size : int or sequence of int, optional
-            The shape. Without it that of `out`, or no dimensions.
+            The shape. The default is that of `out`, or no dimensions.
         dtype : str or numpy.dtype
             float32, with 24 random bits, or float64, with 53.
         out : array, optional
-            An array of any library, on the host or on a GPU, that takes the numbers.
+            An array of any library, on the host or on a GPU, that receives the numbers.
         device : str, int or Device, optional
             As for `cuplug.empty`.
 
@@ -126,7 +126,7 @@ class Generator:
 
         They are the quantile function: in float64 at 2**53 places, to 1e-15, none farther from
         `loc` than 8.3 times `scale`; in float32 at 2**31 places, to 4e-7 of the distance and 4e-8
-        of `scale`, up to 6.3 times. Other parameters are those of `uniform`.
+        of `scale`, up to 6.3 times. Other parameters are as in `uniform`.
         """
         middle, spread = number("normal: loc", loc), number("normal: scale", scale)
         if not spread >= 0:
@@ -147,7 +147,7 @@ class Generator:
         """Return exponentials of normal numbers around `mean` with deviation `sigma`.
 
         The exponential is computed in float64, to one rounding error, and rounded to `dtype`.
-        Other parameters are those of `uniform`.
+        Other parameters are as in `uniform`.
         """
         middle = finite("lognormal: mean", mean)
         spread = finite("lognormal: sigma", sigma, at_least=0)
@@ -172,7 +172,7 @@ class Generator:
         """Return numbers of the exponential distribution of mean `scale`.
 
         They are the quantile function: in float64 at 2**52 places, at most 36.8 times `scale`; in
-        float32 at 2**32 places, at most 22.9 times. Other parameters are those of `uniform`.
+        float32 at 2**32 places, at most 22.9 times. Other parameters are as in `uniform`.
         """
         mean = finite("exponential: scale", scale, at_least=0)
         wanted = floating("exponential", dtype)
@@ -238,9 +238,9 @@ class Generator:
     ) -> Array:
         """Return integers from `low` to before `high`; with one bound, from 0 to before it.
 
-        With `endpoint`, `high` is among them. No number's probability differs from that of the
-        others by more than 2**-64 of it. Other parameters are those of `uniform`; the dtype is
-        bool or an integer one.
+        With `endpoint`, `high` is among them. The probability of each number differs from that of
+        the others by at most 2**-64 of itself. Other parameters are as in `uniform`; the dtype
+        is bool or an integer one.
         """
         low, high = (0, low) if high is None else (low, high)
         first, last = integer("integers: low", low), integer("integers: high", high)
@@ -256,8 +256,8 @@ class Generator:
     def permutation(self, x: Any, axis: int = 0, *, device: Any = None) -> Array:
         """Return the numbers below `x`, or an array's parts along `axis`, in random order.
 
-        They are in the order of 96 random bits for each, so all orders are as probable, but for
-        less than n**2 / 2**97 where two are alike.
+        They are sorted by 96 random bits each, so all orders have the same probability, up to less
+        than n**2 / 2**97, for equal bits.
         """
         if not isinstance(x, Array):
             if has_parts(x):
@@ -289,18 +289,19 @@ class Generator:
         Parameters
         ----------
         a : int or array
-            How many numbers there are to choose from, or what is chosen from.
+            The number of numbers to choose from, or the array to choose from.
         size : int or sequence of int, optional
-            The shape. By default no dimensions.
+            The shape. The default is no dimensions.
         replace : bool
             If False, each is chosen at most once.
         p : array of float, optional
-            The probability of each, read on the host. By default all are as probable. If `replace`
-            is False, those of the elements left, in proportion, at each choice.
+            The probability of each, read on the host. The default is a uniform distribution. If
+            `replace` is False, each choice uses the probabilities of the remaining elements, in
+            proportion.
         axis : int
-            Which dimension of `a` is chosen from.
+            The dimension of `a` to choose along.
         device : str, int or Device, optional
-            As for `cuplug.empty`. Arrays are chosen from where they are.
+            As for `cuplug.empty`. An array `a` stays on its device.
 
         Returns
         -------
@@ -330,7 +331,7 @@ class Generator:
     def spawn(self, n_children: int) -> list[Generator]:
         """Return generators whose numbers have nothing to do with each other or with this one's."""
         n = integer("spawn: n_children", n_children)
-        if not 0 <= n < 1 << 32:  # as many as have numbers of their own
+        if not 0 <= n < 1 << 32:  # the number of elements with their own numbers
             raise ValueError(f"spawn: n_children: got {n!s:.60}, expected 0 to 2**32 - 1")
         return [type(self)(child) for child in self.seed_sequence.spawn(n)]
 
@@ -387,5 +388,5 @@ class Generator:
 
 
 def default_rng(seed: Any = None) -> Generator:
-    """Return a `Generator` for a seed; a `Generator` itself, as it is."""
+    """Return a `Generator` for a seed; a `Generator` is returned unchanged."""
     return seed if isinstance(seed, Generator) else Generator(seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What numbers are drawn into: shapes, dtypes, and arrays that are given."""
+"""Outputs of generators: shapes, dtypes, and given arrays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def floating(name: str, dtype: Any) -> Any:
 
 
 def integral(dtype: Any) -> tuple[Any, int, int]:
-    """Return the dtype of integers that a caller means, its least number and its greatest."""
+    """Return the dtype of integers that a caller requests, its minimum and its maximum."""
     try:
         return _INTEGERS[dtype]
     except (KeyError, TypeError):
@@ -62,10 +62,10 @@ def shape_of_size(size: Size) -> tuple[int, ...]:
 
 
 def fitting(name: str, dtype: Any, size: Size, out: Any) -> Any:
-    """Return what is drawn into for an array of any library: it, or a new one if it is strided."""
+    """Return the output for an array of any library: itself, or a new one if it is strided."""
     if not hasattr(type(out), "shape"):
         raise TypeError(f"{name}: out: got {type(out).__name__}, expected an array")
-    seen = from_dlpack(out)  # where it is
+    seen = from_dlpack(out)  # on its device
     if seen.dtype != dtype:
         raise TypeError(f"{name}: out: got {seen.dtype}, expected {dtype}")
     if size is not None and seen.shape != shape_of_size(size):
@@ -74,7 +74,7 @@ def fitting(name: str, dtype: Any, size: Size, out: Any) -> Any:
 
 
 def written(x: Any, out: Any) -> None:
-    """Write what was drawn to the array that it is for."""
+    """Write the drawn numbers to their array."""
     if x is not out:
         write = assigning(x.dtype, x.dtype)
         assert write is not None  # of one dtype

@@ -43,7 +43,7 @@ cdef class Source:
         self.key, self.sequence = key, sequence
 
     def draw(self, operator, shape, dtype, device, first, second):
-        """Return a new array of what an operator draws, given two numbers."""
+        """Return a new array of the numbers that an operator draws from two numbers."""
         cdef Array x = new_array("empty", shape, dtype, device)
         self.draw_into(operator, x, n_elements(&x.tensor), first, second)
         return x
@@ -64,7 +64,7 @@ cdef class Source:
         return x
 
     cdef int draw_into(self, object operator, object x, uint64_t n, object a, object b) except -1:
-        """Of the host on the host, whatever device stands for others."""
+        """Return numbers on the host for host outputs, whatever the default device is."""
         cdef PyObject *arguments[N + 1]
         cdef bint is_placed = has_default and not (
             isinstance(x, Array) and is_on_gpu(&(<Array>x).tensor)

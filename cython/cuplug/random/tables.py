@@ -36,7 +36,7 @@ def binomial_sums(n: int, p: float) -> Sums:
 
 
 def _sums(mode: int, variance: float, last: int, ratio: Callable[[Any], Any]) -> Sums:
-    """Return the sums where they are neither 0 nor 1 to 2**-54, from P(k) / P(k - 1)."""
+    """Return the sums that are neither 0 nor 1 to 2**-54, from P(k) / P(k - 1)."""
     reach = int(9.5 * math.sqrt(variance)) + 60
     below = np.arange(mode, max(mode - reach, 0), -1, dtype=float)
     above = np.arange(mode + 1, min(mode + reach, last) + 1, dtype=float)

@@ -28,8 +28,8 @@ inline tiling tiles(const elements_axis &axis) {
   return {axis, n, cuplug::blocks(axis.width, n), cuplug::blocks(axis.m, TILE / n)};
 }
 
-/* f.read(spot) of elements in their order, or in that of lines, and f.write(spot, value) in the
- * other one. */
+/* f.read(spot) for elements in their order, or in that of lines, and f.write(spot, value) in the
+ * other order. */
 template <bool to_lines, typename T, typename F>
 __global__ void __launch_bounds__(THREADS)
     turn_kernel(const __grid_constant__ tiling t, const __grid_constant__ F f) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Long lines of keys with few digits, sorted by one digit after the other. Blocks count the digits
- * of parts of lines, which says where the keys of each part go; then they have tiles of it in order
- * in their shared memory, whose equal digits go there side by side. */
+ * of parts of lines, which gives the positions of the keys of each part; then they sort tiles of it
+ * in their shared memory, whose equal digits are written adjacently. */
 #include <cub/block/block_scan.cuh>
 
 #include "sorting/gpu/digits.cuh"

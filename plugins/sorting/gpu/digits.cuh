@@ -39,7 +39,7 @@ template <typename K, int N_THREADS, int N_ITEMS> struct block {
     return threadIdx.x / WARP * WARP * N_ITEMS + u * WARP + threadIdx.x % WARP;
   }
 
-  /* Reads n keys: item i is at place(i). Those behind the last are ~0, and stay there. */
+  /* Reads n keys: item i is at place(i). Keys after the last are ~0, and stay there. */
   template <typename P> __device__ void read_keys(const void *x, const P &place, int n) {
     read<K>(x, place, n);
     begin(n);
@@ -56,7 +56,7 @@ template <typename K, int N_THREADS, int N_ITEMS> struct block {
       read<uint16_t>(x, place, n);
     else
       read<uint32_t>(x, place, n);
-    if (o.infinity) /* twice the same, so that this is asked once, and not for each key */
+    if (o.infinity) /* two equal loops, so that the flag is tested once, and not for each key */
       become_keys(o);
     else
       become_keys(o);
@@ -77,7 +77,7 @@ template <typename K, int N_THREADS, int N_ITEMS> struct block {
     return sort_by([&](int u) { return (uint32_t)(keys[u] >> bit) & MOST; });
   }
 
-  /* Sorts what `shared` has by a digit of each: digit(i) of what was item i. */
+  /* Sorts `shared` by a digit of each element: digit(i) of the former item i. */
   template <typename D> __device__ void sort_again(const D &digit) {
     take();
     sort_by([&](int u) { return (uint32_t)digit(index[u]); });

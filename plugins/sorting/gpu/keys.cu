@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements become keys, which lie one line after the other. */
+/* Elements become keys, in consecutive lines. */
 #include "sorting/gpu/columns.cuh"
 
 namespace {
@@ -29,7 +29,7 @@ template <typename T, typename K> struct loading {
   }
 };
 
-/* Of lines that lie one after the other. */
+/* For consecutive lines. */
 template <typename T, typename K>
 __global__ void __launch_bounds__(THREADS)
     load_kernel(const __grid_constant__ loading<T, K> l, int64_t m, int64_t n) {

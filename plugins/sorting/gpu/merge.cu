@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of a length that no block holds, and that do not fill a GPU: blocks sort parts of them, and
- * then merge pairs of parts. Which elements of a pair are in some part of what becomes of it is
- * found along its merge path (Green, McColl, Bader: GPU Merge Path, ICS 2012). */
+/* Lines whose length exceeds a block, and that do not fill a GPU: blocks sort parts of them, and
+ * then merge pairs of parts. The elements of a pair that form a part of its result are found along
+ * its merge path (Green, McColl, Bader: GPU Merge Path, ICS 2012). */
 #include "sorting/gpu/digits.cuh"
 
 namespace {
@@ -38,7 +38,7 @@ template <typename K> struct pair {
 
   __device__ bool is_of_a(int i, int j) const { return j >= n_b || (i < n_a && a[i] <= b[j]); }
 
-  /* Whether a[i] is among the first n keys of both. */
+  /* Returns whether a[i] is among the first n keys of both. */
   __device__ bool is_before(int i, int n) const { return a[i] <= b[n - 1 - i]; }
 
   /* How many of the first n keys are of a, between these. */
@@ -74,8 +74,7 @@ template <typename K> struct pair {
 /* Places in shared memory, where neither threads that follow each other meet, nor their keys. */
 __device__ inline int spread(int i) { return i + i / WARP; }
 
-/* Merges parts of `length` keys, two of a line each; a block writes TILE of what becomes of them.
- */
+/* Merges parts of `length` keys, two of a line each; a block writes TILE keys of the result. */
 template <typename K, bool has_index>
 __global__ void __launch_bounds__(THREADS)
     merge_kernel(const K *__restrict__ keys, const uint32_t *__restrict__ index, K *keys_out,

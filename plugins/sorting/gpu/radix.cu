@@ -17,7 +17,7 @@ template <typename K, typename I> struct buffers {
   }
 };
 
-/* Sorts a line, from one pair of buffers to another; b says to which. */
+/* Sorts a line, from one pair of buffers to another; b is the destination. */
 template <typename K, typename I>
 cudaError_t sort_line(void *scratch, size_t &bytes, buffers<K, I> &b, const sorting &s,
                       cudaStream_t stream) {

@@ -10,7 +10,7 @@
 constexpr int SORTING_THREADS = 256;
 constexpr int SORTING_SHORT = 4096; /* keys of a line that a block has in shared memory */
 
-/* Positions in lines, of 32 bits where they suffice. */
+/* Positions in lines, of 32 bits if they suffice. */
 struct sorted_index {
   void *at;
   bool is_wide;
@@ -25,8 +25,8 @@ struct sorted_index {
   }
 };
 
-/* n_lines of m keys each, one after the other, in memory of the device. Keys of up to 4 bytes lie
- * in 32 bits, others in 64. `index`, unless it is null, has what goes with each key. */
+/* n_lines of m keys each, consecutive, in memory of the device. Keys of up to 4 bytes are in 32
+ * bits, others in 64. `index`, unless it is null, has the value of each key. */
 struct sorting {
   void *keys, *spare, *index, *spare_index;
   int64_t n_lines, m, n_bytes;
@@ -65,7 +65,7 @@ int sorting_begin_restore(cuplug::call call, sorting *s, const order &o);
 int sorting_restore(cuplug::call call, const sorting &s, const cuplug_tensor &x,
                     const elements_axis &axis, const order &o, void *out, int64_t n_out);
 
-/* Whether lines are sorted without an index that was written before. */
+/* Returns whether lines are sorted without an index that was written before. */
 bool sorting_numbers(const sorting &s);
 
 /* Sorts each line; equal keys stay in their order. `keys` and `index` are then others of the
@@ -74,9 +74,9 @@ int sorting_run(cuplug::call call, sorting *s);
 int sorting_run_long(cuplug::call call, sorting *s);   /* of lines that fill a GPU */
 int sorting_run_digits(cuplug::call call, sorting *s); /* of keys of 32 bits and less */
 
-/* Lines of up to SORTING_SHORT keys, and what becomes of each once a block has it in order: its
- * first k numbers in `out`; or, with `from` or `indices`, the elements of `from` that go with them,
- * and where they are; `is_back`: the elements of `from` in the places of those. */
+/* Lines of up to SORTING_SHORT keys, and the output of each once a block has sorted it: its first k
+ * numbers in `out`; or, with `from` or `indices`, the elements of `from` that belong to them, and
+ * their positions; `is_back`: the elements of `from` at those positions. */
 struct sorting_short {
   const void *x; /* has the keys along an axis, unless `keys` are known with what goes with each */
   elements_axis axis;
@@ -97,7 +97,7 @@ int sorting_run_short(cuplug::call call, const sorting_short &s);
 int sorting_run_tiles(cuplug::call call,
                       const sorting_short &s); /* of many lines, or longer ones */
 
-/* Takes the top.m least keys of each line of x, those that are equal in their order. */
+/* Takes the top.m smallest keys of each line of x, equal ones in their order. */
 bool sorting_can_choose(const elements_axis &axis, int64_t k);
 int sorting_choose(cuplug::call call, const sorting &top, const cuplug_tensor &x,
                    const elements_axis &axis, const order &o);

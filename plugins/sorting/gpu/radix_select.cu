@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The least keys of long lines, which are not sorted: the digits of a line's keys are counted, from
- * the first one on, until it is known which keys are among the first k; then these are collected,
- * in order. A block does so for a line, or, where lines are long and few, several blocks do. */
+/* The smallest keys of long lines, which are not sorted: the digits of a line's keys are counted,
+ * from the first one on, until the first k keys are known; then these are collected, in order. A
+ * block does so for a line, or, if lines are long and few, several blocks do. */
 #include <cub/block/block_scan.cuh>
 
 #include "sorting/gpu/short.cuh"
@@ -56,7 +56,7 @@ template <typename K> struct elements {
       read_bits<uint16_t>(begin, keys);
     else
       read_bits<uint32_t>(begin, keys);
-    if (of.o.infinity) /* twice the same, so that this is asked once, and not for each key */
+    if (of.o.infinity) /* two equal loops, so that the flag is tested once, and not for each key */
       become_keys(keys);
     else
       become_keys(keys);
@@ -77,7 +77,7 @@ private:
   }
 };
 
-/* Keys in shared memory that key number k is among, and where they are in their line. */
+/* Keys in shared memory that include key number k, and their positions in the line. */
 template <typename K> struct candidates {
   static constexpr int MOST = sizeof(K) == 8 ? CHUNK / 2 : CHUNK;
   K *keys;
@@ -130,7 +130,7 @@ template <typename N> __device__ inline void find_digit(search *s, const N *coun
   N left = wanted - before, n_alike = 0;
   int digit = threadIdx.x * EACH;
 #pragma unroll
-  for (int b = 0; b < EACH; b++) { /* no number that registers are asked by */
+  for (int b = 0; b < EACH; b++) { /* a constant index, so that the array is in registers */
     if (n_alike) continue;
     if (own[b] >= left)
       n_alike = own[b];
@@ -142,8 +142,8 @@ template <typename N> __device__ inline void find_digit(search *s, const N *coun
         shift == 0 || n_alike == left};
 }
 
-/* Whether a key is before those that begin as key number k does, 1, or one of them, ALIKE, or
- * behind them, 0. Numbers of both are counted at once. */
+/* Returns 1 for a key before those with the prefix of key number k, ALIKE for one of them, 0 for
+ * one after them. Numbers of both are counted at once. */
 constexpr unsigned ALIKE = 1u << 16;
 template <typename K> __device__ inline unsigned place_of(K key, const search &s) {
   const K begin = key >> s.shift, prefix = (K)s.prefix;
@@ -155,7 +155,7 @@ struct progress {
   int64_t n_before, n_alike;
 };
 
-/* What a block counts together. */
+/* The counts of a block. */
 struct tally {
   static constexpr int WARPS = THREADS / WARP, N = WARPS * ROUNDS;
   static_assert(N <= THREADS, "a thread adds up what each warp counts in each round");
@@ -293,7 +293,7 @@ __global__ void __launch_bounds__(THREADS)
   for (int b = threadIdx.x; b < BINS; b += THREADS) of_line[b] = 0;
 }
 
-/* How many keys of each chunk are before key number k, and how many begin alike. */
+/* The numbers of keys of each chunk before key number k, and with its prefix. */
 template <typename K>
 __global__ void __launch_bounds__(THREADS)
     tally_kernel(const __grid_constant__ lines l, const search *__restrict__ searches,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys that a block sorts in its shared memory, by a bitonic network. Equal keys are told apart by
+/* Keys that a block sorts in its shared memory, by a bitonic network. Equal keys are ordered by
  * their index, which ascends among them. */
 #ifndef CUPLUG_PLUGINS_SORTING_SHORT_CUH
 #define CUPLUG_PLUGINS_SORTING_SHORT_CUH
@@ -10,7 +10,8 @@ namespace network {
 
 constexpr int MOST = 1024, THREADS = MOST / 2, WARP = 32;
 
-/* How many keys the network sorts, whose threads are half as many: those behind the m-th are ~0. */
+/* The number of keys of the network, with half the number of threads: keys after the m-th are
+ * ~0. */
 inline __host__ __device__ int padded(int64_t m) {
   int n = 2;
   while (n < m) n *= 2;

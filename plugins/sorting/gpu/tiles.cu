@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many short lines: a block has as many as it holds, and sorts them at once, by the digits of their
- * keys, and then by the number of their line. */
+/* Many short lines: a block takes the number that it holds, and sorts them at once, by the digits
+ * of their keys, and then by the number of their line. */
 #include "sorting/gpu/digits.cuh"
 
 namespace {
@@ -12,8 +12,8 @@ struct item {
   int line, j;
 };
 
-/* How a block numbers its elements before they are sorted, so that neighbours lie beside each other
- * in memory: by rows, m to a line, or by columns, one of each line in turn. */
+/* The numbers of a block's elements before they are sorted, so that neighbors are adjacent in
+ * memory: by rows, m to a line, or by columns, one of each line in turn. */
 struct tiling {
   bool is_by_columns;
   int divisor;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unique of few elements, which one block sorts; and of any number of elements that have few
- * values: blocks put those of their elements into a table of hashes each, then into one of all,
- * which the last block sorts. All in one kernel, and one wait for how many values there are. */
+/* unique of few elements, which one block sorts; and of any number of elements with few values:
+ * blocks put their elements into a hash table each, then into one of all, which the last block
+ * sorts. All in one kernel, with one wait for the number of values. */
 #include <stddef.h>
 
 #include "sorting/gpu/short.cuh"
@@ -17,9 +17,9 @@ constexpr int64_t LARGE = 1 << 22;    /* from here on a sort takes so long that 
 constexpr int BLOCKS = 384;           /* that keep a large GPU busy; each has a table to fill */
 constexpr int BYTES = 256, PACK = 16; /* values of a byte, and bytes that are read at once */
 
-/* What a call needs of the GPU's memory. The first ones are set to ~0 before. */
+/* The GPU memory of a call. The first fields are set to ~0 before. */
 template <typename K> struct memory {
-  K table[SLOTS]; /* ~0: nothing, or that key, which has_no_top tells of */
+  K table[SLOTS]; /* ~0: empty, or that key, which has_no_top distinguishes */
   unsigned n_done, has_all, has_no_top;
   int64_t n_found; /* or -1: more than a table holds, or NaNs */
   uint64_t values[MOST];
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(THREADS)
   sort_table(o, keys, out);
 }
 
-/* Copies what was found to the outputs, as many as it is. */
+/* Copies the results to the outputs, in their number. */
 template <typename K>
 int copy_out(cuplug::call call, const order &o, bool has_index, const memory<K> *m, int64_t n) {
   const cuplug_call *c = call;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes in order: as many of each as there are. Many by all threads. */
+/* Sorted bytes: the count of each. Many by all threads. */
 #include "sorting/host/radix.h"
 
 #include <stdatomic.h>

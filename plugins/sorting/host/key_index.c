@@ -19,7 +19,7 @@ struct packing {
   const sorting *s;
   const sorting_by_vectors *by;
   void *words;
-  int64_t *to; /* what goes with each key, in order */
+  int64_t *to; /* the value of each key, in order */
   _Atomic uint64_t differing;
   uint64_t same, left; /* bits that all keys share, and those that are not in words */
   int shift, bits;     /* of keys; of places */
@@ -77,7 +77,7 @@ static const struct kind {
     {compare_64, {pack_64_in_32, pack_64_in_64}, {unpack_64_in_32, unpack_64_in_64}},
 };
 
-/* Sorts n words from number i on, whose keys differ in bits that are left alone, into `to`. */
+/* Sorts n words from number i on, whose keys differ in omitted bits, into `to`. */
 static void settle(const packing *p, int64_t first, int64_t i, int64_t n) {
   const uint64_t *keys = (const uint64_t *)p->s->keys + first, *words = (uint64_t *)p->words + i;
   uint64_t *to = (uint64_t *)p->to + i, differing = 0;
@@ -103,7 +103,7 @@ static void unpack_wide(const packing *p, int64_t first, int64_t i, int64_t last
   }
 }
 
-/* What is at the places, in place of them. */
+/* Replaces the positions by their elements. */
 static void take_wide(const packing *p, int64_t first, int64_t i, int64_t last) {
   const uint64_t *keys = p->s->keys;
   const int64_t *index = p->s->index;
@@ -147,7 +147,7 @@ static int choose_bits(packing *p, const struct kind *kind, int *status) {
   return 8;
 }
 
-/* Bytes and pairs of them are sooner sorted by digits where there are many. */
+/* Many bytes and pairs of them are sorted faster by digits. */
 static int can_pack(const sorting *s) {
   const int64_t most = s->n_bytes == 1 ? FEW_BYTES : s->n_bytes == 2 ? 1 << 16 : UINT32_MAX;
   return s->m <= most && sorting_by_vectors_of(8);

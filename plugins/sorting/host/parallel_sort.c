@@ -44,7 +44,7 @@ static int sort_few(const part *p) {
   return CUPLUG_OK;
 }
 
-/* The keys that are divided last are in the caches of the thread that goes on with them. */
+/* The keys that are divided last are in the caches of the thread that continues with them. */
 static int sort_part(const part *p) {
   if (p->n < LONG || p->is_done || p->s->n_bytes == 1) {
     const int status = p->is_done ? CUPLUG_OK : sort_few(p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorting keys by vectors, for one kind of them: included by quicksort.c, which says what vectors
- * there are.
+/* Sorting keys by vectors, for one kind of them: included by quicksort.c, which defines the
+ * vectors.
  *
  *   KEY, VECTOR, LANES, NAMED(name)       a key, so many of them at once, this kind's names
  *   LOAD(p), STORE(p, v)                  a whole vector

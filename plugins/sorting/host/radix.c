@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of keys, and how they are sorted where there are no vectors, or with an index where keys
- * and places do not make one word: a radix sort by bytes, from the last one on. Short lines are
- * sorted by insertion, each by one thread; long ones by all threads: each counts the digits of a
- * chunk, then moves the chunk's keys behind those of the chunks before it. */
+/* Lines of keys, and their sort if there are no vectors, or with an index if keys and positions do
+ * not fit in one word: a radix sort by bytes, from the last one on. Short lines are sorted by
+ * insertion, each by one thread; long ones by all threads: each counts the digits of a chunk, then
+ * moves the chunk's keys after those of earlier chunks. */
 #include "sorting/host/radix.h"
 
 #include "vectors.h"
@@ -115,8 +115,8 @@ static int place_digits(int64_t *counts, int64_t n) {
   return 0;
 }
 
-/* Where passes read and write what goes with keys: places are read from nowhere at first, so that
- * the last pass can write them to where they belong. */
+/* The buffers for the values of keys: positions are not read initially, so that the last pass can
+ * write them to the output. */
 typedef struct turns {
   int64_t *index, *spare;
   const int64_t *from;
@@ -210,7 +210,7 @@ typedef struct pass {
   turns turn;
   int64_t n, chunk;
   int shift;
-  int64_t (*places)[256]; /* of each chunk: how often each digit is there, then where they go */
+  int64_t (*places)[256]; /* for each chunk: the count of each digit, then its position */
 } pass;
 
 #define PASSES_OF(K, name)                                             \
@@ -255,7 +255,7 @@ static cuplug_body *const BY_LINES[] = {sort_lines_bytes, sort_lines_halves, sor
 static cuplug_body *const COUNTS[] = {count_bytes, count_halves, count_narrow, count_wide};
 static cuplug_body *const MOVES[] = {move_bytes, move_halves, move_narrow, move_wide};
 
-/* Returns whether all keys have the same digit: they stay where they are. */
+/* Returns whether all keys have the same digit: they are not moved. */
 static int place_chunks(pass *p, int64_t n_chunks) {
   int64_t at = 0;
   for (int d = 0; d < 256; d++) {

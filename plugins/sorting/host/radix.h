@@ -13,8 +13,8 @@ ORDER_OF_WIDTH(uint16_t, 16)
  * one width; `depth`: how many bad divisions there may be, some twice the logarithm. */
 typedef struct sorting_by_vectors {
   void (*sort)(void *keys, int64_t n, int depth);
-  /* Moves lesser keys before the others, where there are 512 or more. Returns how many are lesser,
-   * at least one; with *is_done these are equal. */
+  /* Moves smaller keys before the others, if there are 512 or more. Returns the number of smaller
+   * ones, at least one; with *is_done these are equal. */
   int64_t (*split)(void *keys, int64_t n, int depth, int *is_done);
   int64_t most; /* keys that `sort` takes: there is no `split` where this is less than any number */
 } sorting_by_vectors;
@@ -22,7 +22,7 @@ typedef struct sorting_by_vectors {
 /* For keys of so many bytes, or NULL where this CPU has no vectors for it. */
 const sorting_by_vectors *sorting_by_vectors_of(int64_t n_bytes);
 
-/* What goes with keys: nothing, their places in their lines, or what the caller gives. */
+/* The values of keys: none, their positions in their lines, or the caller's. */
 typedef enum sorting_index { SORTING_ALONE, SORTING_PLACES, SORTING_GIVEN } sorting_index;
 
 /* n_lines of m keys each, one after the other, of `width` bytes: of n_bytes, but of 4 or more where
@@ -40,8 +40,8 @@ typedef struct sorting {
 void sorting_read(const order *o, const void *x, int64_t step, int64_t n, int64_t width,
                   void *keys);
 
-/* Takes workspaces for the keys of lines, and, if asked to, for an index. What is wanted, keys or
- * places, lies in `home` instead, unless it is NULL. */
+/* Allocates workspaces for the keys of lines, and, if requested, for an index. The required output,
+ * keys or positions, is in `home` instead, unless it is NULL. */
 int sorting_begin(sorting *s, const cuplug_call *call, int64_t n_bytes, int64_t n_lines, int64_t m,
                   sorting_index index, void *home);
 
@@ -51,7 +51,8 @@ int sorting_load(sorting *s, const cuplug_tensor *x, const elements_axis *axis, 
 /* Sorts each line; equal keys stay in their order. */
 int sorting_run(sorting *s);
 
-/* The same with an index by vectors of keys and places: *is_done tells whether that could be. */
+/* The same with an index by vectors of keys and positions: *is_done reports whether it was
+ * possible. */
 int sorting_run_packed(sorting *s, int *is_done);
 
 /* The same without an index, by vectors; bytes are counted where there are many, or no vectors.
@@ -63,7 +64,7 @@ int sorting_run_by_vectors(const sorting *s, const order *o);
 void sorting_restore(const order *o, const void *x, int64_t step, int64_t n, void *out,
                      int64_t n_out);
 
-/* Whether n elements have a zero with a sign, or a NaN. */
+/* Returns whether n elements have a zero with a sign, or a NaN. */
 int sorting_has_unequal(const order *o, const void *x, int64_t n);
 
 /* Sorts bytes in place: counts how often each is there. */

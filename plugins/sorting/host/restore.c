@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signs of zeros and payloads of NaNs, which keys leave out: zeros are equal, and so are NaNs, so
- * that they come in the order in which the elements have them. */
+/* Signs of zeros and payloads of NaNs, which keys omit: zeros are equal, and so are NaNs, so that
+ * they are output in the order of the elements. */
 #include "sorting/host/radix.h"
 
 #include "vectors.h"
 
-/* Where the first of n elements in order is whose key is no less. */
+/* The first of n sorted elements whose key is not smaller. */
 #define RESTORE_OF(T, K, width)                                                                    \
   static int64_t bound_##width(const order *o, const T *out, int64_t step, int64_t n, K key) {     \
     int64_t low = 0, high = n;                                                                     \

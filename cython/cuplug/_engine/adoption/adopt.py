@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of libraries that know nothing of cuplug as operators, by their C prototypes."""
+"""Operators from functions of libraries that were not written for cuplug, by their C prototypes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Identity = tuple[int, int, int, int]  # of a file: device, inode, size, time in 
 
 
 class Opened(NamedTuple):
-    """What a path was when a library was last loaded from there."""
+    """The state of a path when a library was last loaded from it."""
 
     name: str  # for the dynamic linker
     identity: Identity | None  # None: the dynamic linker found it
@@ -47,12 +47,12 @@ class Opened(NamedTuple):
 loaded: dict[str, Opened] = {}  # by path
 _gradients: dict[Operator, dict[str, Operator | CallbackType]] = {}
 _locks: dict[str, ThreadLock] = {}  # by path
-# The library's path, names in it, and who calls these; alive for ever.
+# The library's path, names in it, and the callers of these; kept until the process exits.
 _functions: list[tuple[str, list[str], AdoptedCall]] = []
 
 
 def read_trusted(library: str) -> dict[str, Any]:
-    """Read the description next to a library, which no other user may write."""
+    """Read the description next to a library. No other user may be able to write it."""
     path = description_path_of(library)
     try:
         if os.path.lexists(path):
@@ -68,31 +68,31 @@ def adopt(
 ) -> SimpleNamespace:
     """Make operators of functions in a shared library that was not written for cuplug.
 
-    The library is loaded at once and stays loaded. Nothing can tell whether a prototype is that of
-    the function: a wrong one reads or overwrites memory, or ends the process.
+    The library is loaded at once and stays loaded. cuplug cannot check that a prototype matches the
+    function: a wrong one reads or overwrites memory, or ends the process.
 
     Parameters
     ----------
     path : str or path
-        The library. A name without a folder, "libm.so.6", is the dynamic linker's to find; a file
-        of the current directory is "./libm.so.6".
+        The library. The dynamic linker searches for a name without a folder, "libm.so.6"; a file of
+        the current directory is "./libm.so.6".
     description : mapping, optional
-        Without one it is read from the file beside the library, lib<name>.cuplug.toml. It has
+        If omitted, it is read from the file lib<name>.cuplug.toml next to the library. It has
         `prototypes`, C declarations, and for each operator a mapping by the operator's name:
 
         - `signature`: as in a plugin; each array has one dtype.
-        - `arguments`: what the function is given, in its order: names of arrays, scalars and
+        - `arguments`: the arguments of the function, in order: names of arrays, scalars and
           dimensions, `stream`, integers by `+ - * // %`, `min`, `max`, `size(x)`, constants,
-          `status`, an integer by address that is judged as `returns` says, and scratch.
-        - `function`: its name, the operator's without.
-        - `place`: "host" (without) or "cuda", where arrays must be.
-        - `returns`: of an integer: "zero" (without) is success; "one" is; "nonzero" and
-          "nonnegative" are; "cuda", a cudaError_t;
-          "errno", a negative errno, or -1 with errno set; "ignored". Or the name of an output
-          without dimensions, which is what the function returns. A function may also return void.
-        - `scratch`: memory that it works in, "work: float64[3 * n]".
-        - `order`: "c" (without) or "fortran", for matrices by columns.
-        - `lock`: "none" (without) or "library", for one thread at a time.
+          `status`, an integer by address that is judged by `returns`, and scratch.
+        - `function`: its name; the default is the operator's name.
+        - `place`: "host" (default) or "cuda", the required place of arrays.
+        - `returns`: for an integer: "zero" (default), "one", "nonzero" or "nonnegative" is
+          success; "cuda", a cudaError_t; "errno", a negative errno, or -1 with errno set;
+          "ignored". Or the name of an output without dimensions, which is the value that the
+          function returns. A function may also return void.
+        - `scratch`: memory that it uses as workspace, "work: float64[3 * n]".
+        - `order`: "c" (default) or "fortran", for column-major matrices.
+        - `lock`: "none" (default) or "library", for one thread at a time.
         - `gradient`: the operator of the description that computes its gradient; `linear`: arrays
           in which it is linear.
         - `doc`: one line.
@@ -109,6 +109,13 @@ def adopt(
     PluginError
         Another user may write the library or its description; the library cannot be loaded, or does
         not have a function; or cffi is not installed.
+
+    Examples
+    --------
+    >>> prototypes = {"prototypes": "double cbrt(double x);"}
+    >>> cbrt = {"signature": "cbrt(x: float64) -> y: float64[]", "arguments": "x", "returns": "y"}
+    >>> cuplug.adopt("libm.so.6", prototypes | {"cbrt": cbrt}).cbrt(27.0)
+    array(3.)
     """
     place = absolute("adopt", path)
     if not os.path.dirname(os.fsdecode(path)):
@@ -161,14 +168,14 @@ def adopted_sibling(op: Operator, name: str) -> Operator | None:
 
 
 def _wanted(name: str, items: Items) -> list[str]:
-    """Return the names of the library's functions that calls need."""
+    """Return the names of the library's functions that calls require."""
     own = {"function": name, **dict(items)}
     return [own[x] for x in ("function", "destroy", "free") if x in own]
 
 
 @cache
 def _check(name: str, items: Items) -> None:
-    """See what can be seen of a description before the library's code is run."""
+    """Check the parts of a description that can be checked before the library's code runs."""
     Arguments(name, dict(items))
 
 
@@ -206,9 +213,9 @@ def _define_callback(path: str, declared: Declared, name: str, items: Items) -> 
 
 
 def resolve(path: str) -> Opened:
-    """Return what the dynamic linker is to be given for a path.
+    """Return the name that the dynamic linker receives for a path.
 
-    It compares names before it looks at files, so a file that was replaced gets a longer name.
+    It compares names before files, so a file that was replaced gets a longer name.
     """
     if os.sep not in path:
         return Opened(path, None)
@@ -253,7 +260,7 @@ def _open(
 
 @cache
 def _dlopen(prototypes: Prototypes, name: str | None, handle: int = 0) -> Any:
-    """Load a library; it is never closed, as functions of it are in use."""
+    """Load a library. It is never closed, because its functions are in use."""
     ffi = prototypes.ffi
     return ffi.dlopen(ffi.cast("void *", handle) if handle else name)
 
@@ -270,7 +277,7 @@ def _find(prototypes: Prototypes, library: Any, function: str, name: str) -> Any
     """Find a function of a library.
 
     Functions of the C library, such as `free`, are looked up in the whole process: LD_PRELOAD may
-    replace them, and memory must go back to the allocator that it came from.
+    replace them, and memory must return to its own allocator.
     """
     try:
         found = getattr(library, function)
@@ -283,7 +290,7 @@ def _find(prototypes: Prototypes, library: Any, function: str, name: str) -> Any
 
 
 def reload_adopted(paths: Collection[str] | None) -> tuple[set[str], list[Exception]]:
-    """Let operators of adopted libraries run the code that lies at these paths, or all, now.
+    """Reload the code of operators of adopted libraries at these paths, or all.
 
     It returns what `reload_files` returns.
     """
@@ -293,13 +300,13 @@ def reload_adopted(paths: Collection[str] | None) -> tuple[set[str], list[Except
 def reload_files(
     known: Collection[str], paths: Collection[str] | None, rebind: Callable[[str, Opened], bool]
 ) -> tuple[set[str], list[Exception]]:
-    """Call `rebind` for those of the known files that are among the paths, or for all.
+    """Call `rebind` for the known files that are among the paths, or for all.
 
     Returns
     -------
     tuple
-        The paths of the files that had changed, and a list of exceptions: for functions that the
-        new file lacks, or of a file that is refused, the old code goes on.
+        The paths of the files that had changed, and a list of exceptions. Functions that the new
+        file lacks, or of a file that is rejected, keep the old code.
     """
     changed: set[str] = set()
     errors: list[Exception] = []
@@ -315,7 +322,7 @@ def reload_files(
 
 
 def _rebind(path: str, opened: Opened) -> bool:
-    """Let all functions of a library be those of a file, or none; return whether any was not."""
+    """Rebind all functions of a library, or none; return whether any had changed."""
     own = [(names, x) for place, names, x in _functions if place == path]
     stale = [(names, x) for names, x in own if x.library != opened.name]
     found = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of plugins that callers hold."""
+"""Objects of plugins that callers own."""
 
 import sys
 
@@ -24,7 +24,7 @@ from cuplug._engine.base.status cimport raise_error
 
 from cuplug._engine.base.public import public
 
-cdef object token = object()  # without which no object is made
+cdef object token = object()  # required to make an object
 
 
 @cython.final
@@ -33,16 +33,16 @@ cdef class Handle:
 
     It is an argument of operators of the same plugin, in calls that run on the device where it was
     made. It is closed by `close`, at the end of a `with` block, or when nothing refers to it any
-    more. One that is open when the process ends is not closed.
+    more. A handle that is open when the process ends is not closed.
 
     Attributes
     ----------
     tag : str
-        What kind of object it is: "plan" of a `handle[plan]`.
+        The kind of the object: "plan" for a `handle[plan]`.
     plugin : str
         The name of the plugin.
     device : str
-        Where it was made: "cpu" or "cuda:0".
+        The device where it was made: "cpu" or "cuda:0".
     closed : bool
         True after `close`.
 
@@ -58,17 +58,17 @@ cdef class Handle:
 
     @property
     def tag(self):
-        """What kind of object it is."""
+        """The kind of the object."""
         return cuplug_handle_tag(self.handle).decode()
 
     @property
     def plugin(self):
-        """The name of its plugin."""
+        """The name of the plugin."""
         return cuplug_operator_plugin(cuplug_handle_operator(self.handle)).decode()
 
     @property
     def device(self):
-        """Where it was made."""
+        """The device where it was made."""
         cdef cuplug_device device = cuplug_handle_device(self.handle)
         return f"cuda:{device.id}" if device.type == CUPLUG_CUDA else "cpu"
 
@@ -78,14 +78,14 @@ cdef class Handle:
         return cuplug_handle_is_closed(self.handle) != 0
 
     def close(self):
-        """Close it; a second time does nothing.
+        """Close it. Later calls do nothing.
 
-        While calls on other threads use it, the last of them closes it at its end.
+        If calls on other threads use it, the last of them closes it when it ends.
 
         Raises
         ------
         Error
-            What the plugin reports. The handle is closed all the same.
+            If the plugin reports an error. The handle is closed all the same.
         """
         cdef cuplug_error error
         cdef int status

@@ -6,7 +6,7 @@ from cuplug._engine.base.core cimport cuplug_argument, cuplug_tensor
 from cuplug._engine.interop.reading cimport reading
 
 
-# Any Python object as an argument. What is no argument becomes CUPLUG_ARGUMENT_OTHER.
+# Any Python object as an argument. Unsupported objects become CUPLUG_ARGUMENT_OTHER.
 cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1
 # n of them, the arguments of a call from number `at` on.
 cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r, uint32_t at) except -1

@@ -105,9 +105,8 @@ cdef extern from *:
     }
     """
     int PLAIN_NDIM "CUPLUG_PLAIN_NDIM"
-    # Reads an array of NumPy's as most are: in C order, of one to PLAIN_NDIM dimensions, for whose
-    # sizes there is room, and of a dtype of its own in native byte order. Returns its ndim; 0: it
-    # is none.
+    # Reads a typical NumPy array: in C order, of one to PLAIN_NDIM dimensions that fit, and of its
+    # own dtype in native byte order. Returns its ndim; 0 for other objects.
     int cuplug_read_plain(
         PyObject *obj, const cuplug_dtype *dtypes, int n_dtypes, cuplug_argument *a, int64_t *room,
         const int64_t *last_room
@@ -142,7 +141,7 @@ cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r, uint32
 
 
 cdef int read_keyword(PyObject *obj, reading *r, uint32_t at) except -1:
-    """Read one argument: most that are given by name are no arrays."""
+    """Read one argument: most keyword arguments are not arrays."""
     if PyArray_CheckExact(obj):
         return read_arguments(&obj, 1, r, at)
     r.objects[at] = obj
@@ -176,7 +175,7 @@ cdef int read_other(PyObject *obj, reading *r, cuplug_argument *a) except -1:
 
 
 cdef int read_list(PyObject *obj, reading *r, cuplug_argument *a) except -1:
-    """A list with items that are no lists. Behind its arguments are their objects."""
+    """A list with items that are not lists. Its arguments are followed by their objects."""
     cdef tuple items = tuple(<object>obj)  # which nobody else changes
     if not PyTuple_CheckExact(<object>obj):
         keep(r, items)
@@ -255,7 +254,7 @@ cdef int read_by_protocol(
         return read_spec(<object>obj, r, a)
     if kind.tvm_place and read_tvm(obj, a, kind):
         return 0
-    if not kind.tensor_place:  # of PyTorch's own tensors all that is asked is C++
+    if not kind.tensor_place:  # the queries of PyTorch's own tensors are all C++
         arbitrary_code_ran(r)
     if kind.protocol == EXCHANGE:
         return read_exchange(obj, r, a, kind)
@@ -294,7 +293,7 @@ cdef int read_spec(object spec, reading *r, cuplug_argument *a) except -1:
 
 
 cdef inline size_t alignment(const cuplug_tensor *x) noexcept:
-    """Of an element, in bytes: that of its real part for complex dtypes."""
+    """The alignment of an element, in bytes: that of its real part for complex dtypes."""
     cdef size_t n_bytes = x.dtype.bits >> (4 if x.dtype.code == DLPACK_COMPLEX else 3)
     return n_bytes if n_bytes and not n_bytes & (n_bytes - 1) else 1
 

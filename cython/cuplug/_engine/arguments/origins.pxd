@@ -8,8 +8,8 @@ from cuplug._engine.interop.reading cimport reading
 cdef enum:
     MAX_ORIGINS = 64  # more are kept with the reading
 
-# Tells a bound frame which calls have written what it reads: cuplug's arrays among the first n
-# arguments, and of the n_given outputs behind them those that it writes in part.
+# Tells a bound frame the origins of its inputs: cuplug's arrays among the first n arguments, and of
+# the n_given outputs after them those that it writes in part.
 cdef int set_origins(
     reading *r, cuplug_frame *frame, uint32_t n, uint32_t n_given, uint64_t *few
 ) except -1

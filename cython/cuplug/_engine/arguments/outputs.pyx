@@ -91,7 +91,7 @@ cdef object empty_in_order(reading *r, cuplug_frame *frame, uint32_t k):
 
 
 cdef object allocate_named(reading *r, cuplug_frame *frame, uint32_t k, bint is_own):
-    """Where there is no memory, says for which output. Apart: a `try` costs time in small calls."""
+    """Name the output if memory runs out. Separate, because a `try` slows small calls."""
     cdef cuplug_tensor *x = &frame.tensors[k]
     try:
         return empty_cuplug_array(r, frame, x) if is_own else empty_numpy(x, True)
@@ -107,7 +107,7 @@ cdef object place_of(const cuplug_frame *frame, uint32_t i):
 
 
 cdef object empty_via_dlpack(reading *r, int protocol, cuplug_tensor *x):
-    """By PyTorch, CuPy and the like. Where they run short, cuplug gives back what it keeps."""
+    """By PyTorch, CuPy and the like. If they run short, cuplug releases its caches."""
     cdef int32_t device = x.device.id
     if x.device.type != CUPLUG_CUDA:
         return empty_exchange(<object>r.first, r.first_kind, x)
@@ -128,8 +128,8 @@ cdef inline object empty_on_gpu(reading *r, int protocol, cuplug_tensor *x):
 
 
 cdef object empty_cuplug_array(reading *r, const cuplug_frame *frame, cuplug_tensor *x):
-    """Refused in a capture, but by our own graphs, which keep it: others may launch theirs when the
-    memory is somebody else's."""
+    """Rejected in a capture, except by cuplug's graphs, which keep it: others may launch theirs
+    when the memory belongs to another array."""
     cdef void *stream = r.given_stream
     if stream == NULL and is_on_gpu(x):
         stream = work_stream(x.device.id)
@@ -144,7 +144,7 @@ cdef object shape_of(const cuplug_tensor *x):
 
 
 cdef object empty_cupy(object like, cuplug_tensor *x):
-    """By CuPy's pool of the array's GPU, which is made current where it is not."""
+    """By CuPy's pool of the array's GPU, which is made current if necessary."""
     cupy = sys.modules["cupy"]
     descr = descr_of_dtype(x.dtype)
     result = None
@@ -205,7 +205,7 @@ cdef int copy_arguments(reading *r, cuplug_frame *frame) except -1:
 
 
 cdef int copy_argument(reading *r, const cuplug_frame *frame, uint32_t k) except -1:
-    """Nothing is done for an array of a library that we know no way to copy with."""
+    """Does nothing for an array of a library without a known way to copy."""
     cdef int64_t shape[64]
     cdef PyObject *obj = NULL
     cdef cuplug_argument *a = argument_of(r, frame, k, &obj)
@@ -222,7 +222,7 @@ cdef int copy_argument(reading *r, const cuplug_frame *frame, uint32_t k) except
 
 
 cdef int copy_items(reading *r, const cuplug_frame *frame) except -1:
-    """Copy what needs it of lists that are apart from the frame's tensors, and only read."""
+    """Copy arrays of lists as required if they are apart from the frame and only read."""
     cdef uint32_t i, k
     cdef uint64_t address
     cdef cuplug_argument *a
@@ -297,7 +297,7 @@ cdef int count_further_write(
 cdef cuplug_argument *argument_of(
     reading *r, const cuplug_frame *frame, uint32_t k, PyObject **obj
 ) noexcept:
-    """The argument that gave input tensor k, and its object: an item where it is a list."""
+    """The argument for input tensor k, and its object: an item if it is a list."""
     cdef uint32_t i = frame.parameter[k], item = 0
     cdef cuplug_argument *items
     if r.args[i].kind != CUPLUG_ARGUMENT_LIST:
@@ -344,7 +344,7 @@ cdef int take_copy(reading *r, cuplug_argument *a, object copy) except -1:
 
 
 cdef object copy_array(object x, tuple wanted):
-    """A copy by the array's own library; None where we know no way."""
+    """A copy by the array's own library; None if no way is known."""
     library = type(x).__module__.partition(".")[0]
     if library == "cupy":
         cupy = sys.modules[library]

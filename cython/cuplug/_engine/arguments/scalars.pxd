@@ -7,7 +7,7 @@ from cuplug._engine.interop.reading cimport reading
 
 # Python's own scalars and None: returns 1 when `obj` was one of exactly these types.
 cdef int read_exact_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1
-# Those of NumPy's types.
+# NumPy's types.
 cdef int read_numpy_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1
 # Whatever else can be a number or a string; else CUPLUG_ARGUMENT_OTHER.
 cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1

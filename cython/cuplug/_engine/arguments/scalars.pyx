@@ -85,7 +85,7 @@ cdef int read_int(object x, cuplug_argument *a) except -1:
 
 
 cdef double as_float(object x):
-    """Of an integer beyond 64 bits; infinite where it is beyond floats, too."""
+    """For an integer beyond 64 bits; infinite if it is also beyond floats."""
     try:
         return float(x)
     except OverflowError:
@@ -170,7 +170,7 @@ cdef inline bint is_integer(PyObject *obj) noexcept:
 
 
 cdef bint is_extension_float(object x):
-    """bfloat16 and the like, which NumPy knows as opaque scalars."""
+    """bfloat16 and the like, which are opaque scalars for NumPy."""
     return not isinstance(x, (numpy.flexible, numpy.character, numpy.object_)) and hasattr(
         type(x), "__float__"
     ) and type(x).__module__.partition(".")[0] == "ml_dtypes"

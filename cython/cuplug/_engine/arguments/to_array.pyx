@@ -39,8 +39,7 @@ _import_array()
 
 
 def to_array(x, dtype, device, copy):
-    """Make an Array; `asarray` in `cuplug.array_api` says how, but for arrays on a GPU, whose
-    `dtype` it converts.
+    """Make an Array, like `asarray`; arrays on a GPU are also converted to `dtype`.
     """
     cdef reading r
     cdef const array_kind *kind
@@ -125,7 +124,7 @@ cdef Array to_other_gpu(Array x, cuplug_device place):
 
 
 cdef bint is_odd(PyArrayObject *host) noexcept:
-    """Whether no view of a NumPy array can be an Array."""
+    """Return whether no view of a NumPy array can be an Array."""
     cdef int wanted = NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE, k
     cdef Py_ssize_t item_bytes = PyArray_ITEMSIZE(host)
     for k in range(PyArray_NDIM(host) if item_bytes else 0):
@@ -135,9 +134,9 @@ cdef bint is_odd(PyArrayObject *host) noexcept:
 
 
 cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object device):
-    """An array of cuplug's or on a GPU, where it is to be; None for what NumPy reads.
+    """An array of cuplug or on a GPU, on the requested device; None for objects that NumPy reads.
 
-    A NumPy array of its memory, of dtypes that NumPy does not know.
+    A NumPy array of its memory, for dtypes that NumPy does not have.
     """
     cdef cuplug_argument a
     cdef cuplug_device place

@@ -10,12 +10,12 @@ cdef class Arithmetic(Buffer):
 # The module that computes with arrays, imported when something is computed.
 cdef object functions()
 cdef object stock(str name)  # a stock operator
-# Writes a float or an int to the only element, on the host, of the dtypes that most have and where
-# it fits; False: it does not.
+# Writes a float or an int to the only element, on the host, for the most frequent dtypes and values
+# that fit; False: nothing was done.
 cdef bint wrote_number(const cuplug_tensor *x, object value) except -1
-# What changes its first argument, an array, by a number, or by an array in other memory.
+# Changes the first argument, an array, by a number, or by an array in other memory.
 cdef object changing(str name)
 cdef bint is_number(object x) noexcept
-cdef object as_float(object value)  # of a number; itself where it is too large
-# Whether two arrays are on one device, in memory of their own.
+cdef object as_float(object value)  # of a number; itself if it is too large
+# True if two arrays are on one device, in separate memory.
 cdef bint is_apart(Buffer x, Buffer y) noexcept

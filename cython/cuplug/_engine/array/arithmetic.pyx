@@ -87,7 +87,7 @@ cdef object as_float(object value):
     try:
         return float(value)
     except OverflowError:
-        return value  # which is refused
+        return value  # which is rejected
 
 
 cdef bint wrote_number(const cuplug_tensor *x, object value) except -1:

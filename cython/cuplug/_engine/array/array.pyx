@@ -45,10 +45,10 @@ from cuplug._engine.base.public import public
 
 @cython.final
 cdef class Array(Methods):
-    """An array on the host or in GPU memory, there on the legacy default stream.
+    """An array on the host or in GPU memory, where it is ordered with the legacy default stream.
 
-    Made by `cuplug.asarray`, `cuplug.empty` and the like, and by operators that take such arrays.
-    Functions, operators and indexing are those of the Python array API standard, in
+    It is made by `cuplug.asarray`, `cuplug.empty` and similar functions, and by operators that take
+    such arrays. It has the functions, operators and indexing of the Python array API standard, in
     `cuplug.array_api`; `x[1:, 0]` is a view. Other libraries read it through DLPack and
     `__cuda_array_interface__`, on the host through `__array_interface__` and the buffer protocol.
 
@@ -93,9 +93,9 @@ cdef class Array(Methods):
         Parameters
         ----------
         out : numpy.ndarray, optional
-            Where to, of the same shape and dtype; without it, a new one.
+            The destination, of the same shape and dtype; a new array if omitted.
         stream : as in calls of operators, optional
-            Without it, the legacy default stream, which calls on such arrays are ordered with.
+            The default is the legacy default stream, with which calls on such arrays are ordered.
 
         Returns
         -------
@@ -104,18 +104,18 @@ cdef class Array(Methods):
         return to_numpy(self if has_no_gaps(&self.tensor) else self.in_order(), out, stream)
 
     def get(self, *, out=None, stream=None):
-        """Copy to a NumPy array: what CuPy and PyCUDA call `numpy`."""
+        """Copy to a NumPy array: the method `numpy` by the name that CuPy and PyCUDA use."""
         return self.numpy(out=out, stream=stream)
 
     def set(self, values, *, stream=None):
-        """Copy an array of the host, of the same shape, into this one, as elements of its dtype.
+        """Copy an array of the host, of the same shape, into this one, converted to its dtype.
 
         Parameters
         ----------
         values : array_like
-            What numpy.asarray takes.
+            Anything that numpy.asarray accepts.
         stream : as in calls of operators, optional
-            The copy is made after its work.
+            The copy is made after the work on it.
         """
         host = host_values("set: values", values, self.dtype)
         if host.shape != self.shape:
@@ -132,7 +132,7 @@ cdef class Array(Methods):
         return functions().copied(functions().broadcast_to(self, shape))
 
     def to_device(self, device, /, *, stream=None):
-        """Return it on a device, "cpu" or "cuda:1": itself, where it is there."""
+        """Return the array on a device, "cpu" or "cuda:1": itself if it is on that device."""
         return functions().asarray(self, device=device)
 
     def __getitem__(self, key):
@@ -187,7 +187,7 @@ cdef class Array(Methods):
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         check_request(self, flags)
         seen = self.__array__()
-        Py_DECREF(None)  # of Cython's, which NumPy writes over
+        Py_DECREF(None)  # Cython's reference, which NumPy overwrites
         PyObject_GetBuffer(seen, buffer, flags)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
@@ -219,7 +219,7 @@ cdef class Array(Methods):
         return functions().namespace(api_version)
 
     cdef Array in_order(self):
-        """Itself, or a copy on a GPU whose elements follow each other."""
+        """Return the array itself, or for a strided array on a GPU a contiguous copy."""
         cdef bint needs_copy = is_on_gpu(&self.tensor) and not is_contiguous(&self.tensor)
         if needs_copy and self.tensor.dtype.code == OPAQUE:
             raise ValueError("cuplug.Array: got strided structures on a GPU, expected whole ones")
@@ -230,7 +230,7 @@ public(Array)
 
 
 cdef str device_text(tuple place):
-    """A device of DLPack's as Device writes it, where it has a name there."""
+    """Return the name of a DLPack device as `Device` writes it, if it has one."""
     if place[0] == CUPLUG_CPU:
         return "cpu"
     return f"cuda:{place[1]}" if place[0] == CUPLUG_CUDA else f"DLPack's device {place}"
@@ -273,7 +273,7 @@ cdef int write(Array x, object value) except -1:
 
 
 cdef Array field_of(Array x, str name):
-    """The view of a field of structures."""
+    """Return the view of a field of structures."""
     if name not in x.dtype.fields:
         raise KeyError(f"cuplug.Array: got the field {name!r}, expected one of {x.dtype.names}")
     field, offset = x.dtype.fields[name][:2]
@@ -299,7 +299,7 @@ cdef int wait_for_work(const cuplug_tensor *x) except -1:
 cdef Array empty_like_tensor(cuplug_tensor *x):
     cdef Array result
     if is_on_gpu(x):
-        x.device.type = CUPLUG_CUDA  # also where another one's memory is managed
+        x.device.type = CUPLUG_CUDA  # also for managed memory of another library
     result = without_memory(x, descr_of_dtype(x.dtype))
     if not is_on_gpu(x):
         allocate_on_host(result, False)
@@ -323,7 +323,7 @@ cdef uint64_t n_bytes_of(const cuplug_tensor *x) noexcept:
 
 
 cdef int allocate_on_host(Array x, bint is_cleared) except -1:
-    """Pages that the system clears are not kept for others."""
+    """Do not cache pages that the system clears."""
     cdef bint large = is_large(&x.tensor)
     cdef uint64_t n_bytes = n_bytes_of(&x.tensor)
     cdef const PyDataMemAllocator *allocator = allocator_for(large and not is_cleared)
@@ -332,7 +332,7 @@ cdef int allocate_on_host(Array x, bint is_cleared) except -1:
     else:
         x.tensor.data = allocator.malloc(allocator.ctx, max(n_bytes, 1))
     if x.tensor.data == NULL:
-        empty_array(&x.tensor, large)  # NumPy says how much there is not
+        empty_array(&x.tensor, large)  # NumPy reports the size that failed
         raise MemoryError()
     x.allocator = allocator
     return 0
@@ -343,7 +343,7 @@ cdef Array share_memory(const cuplug_tensor *x, object owner, object dtype=None)
     cdef int k
     result.owner = owner
     if type(owner) is Array and (<Array>owner).owner is not None:
-        result.owner = (<Array>owner).owner  # views of views are no chain, which would end deep
+        result.owner = (<Array>owner).owner  # no chain of views, to be freed recursively
     result.tensor.data = <char *>x.data + x.byte_offset
     if not is_contiguous(x):
         result.tensor.strides = result.tensor.shape + x.ndim
@@ -370,7 +370,7 @@ cdef Array without_memory(const cuplug_tensor *x, object dtype):
 
 
 cdef Array view(Array x, tuple shape, tuple strides, int64_t offset, object dtype):
-    """An array's memory from a byte on, as elements of a dtype, which strides count."""
+    """Return an array's memory from a byte on, as elements of a dtype with strides in elements."""
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef int64_t steps[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor seen = x.tensor
@@ -392,7 +392,7 @@ cdef Array view(Array x, tuple shape, tuple strides, int64_t offset, object dtyp
 
 
 def may_meet(Array x not None, *others):
-    """Say whether an array may share memory with one of others."""
+    """Return whether an array may share memory with one of several others."""
     for other in others:
         if may_overlap(&x.tensor, &(<Array?>other).tensor):
             return True

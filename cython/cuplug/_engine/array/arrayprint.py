@@ -14,14 +14,14 @@ EDGE = 3  # elements at each end of a dimension that is too long to be shown
 
 
 def shown(x: Any) -> str:
-    """Return an array's text: its values, of a large one those at the ends, and where it is."""
+    """Return an array's text: its values, for a large one those at the ends, and its device."""
     head = f"{type(x).__name__}("
     dtype = name_of_descr(x.dtype) if _is_packed(x.dtype) else x.dtype
     return f"{head}{_text(x, ', ', head)}, dtype={dtype}, device='{x.device}')"
 
 
 def format_values(x: Any) -> str:
-    """Return the values alone, as NumPy prints them."""
+    """Return only the values, as NumPy prints them."""
     return _text(x, " ", "") if x.ndim or _is_packed(x.dtype) else str(x.numpy())
 
 

@@ -19,17 +19,17 @@ cdef class Buffer(DeviceMemory):
     cdef object __weakref__
 
 
-# The origin of what an array's memory holds: see cuplug_check_origin.
+# The origin of the contents of an array's memory: see cuplug_check_origin.
 cdef uint64_t *origin_of(Buffer x) noexcept
 # Raises the fault of the call that wrote an array of a GPU, or of one before, every time.
 cdef int check_origin(Buffer x) except -1
 cdef int64_t n_elements(const cuplug_tensor *x) noexcept
 cdef bint is_contiguous(const cuplug_tensor *x) noexcept nogil
-# What the array interfaces of NumPy and CUDA tell alike.
+# The common fields of the array interfaces of NumPy and CUDA.
 cdef dict interface_of(Buffer x)
 cdef bint is_on_gpu(const cuplug_tensor *x) noexcept
 cdef bint are_on_one_device(const cuplug_tensor *x, const cuplug_tensor *y) noexcept
 # Refuses a buffer that would be read wrongly: without a shape, or of a dtype without a format.
 cdef int check_request(Buffer x, int flags) except -1
-# Whether a key is an array of integers on the device of x.
+# True if a key is an array of integers on the device of x.
 cdef bint are_positions(Buffer x, object key) noexcept

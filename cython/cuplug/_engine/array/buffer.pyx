@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an array is in memory, and what other libraries read of it."""
+"""The memory of an array, and the protocols by which other libraries read it."""
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND
 from cpython.mem cimport PyMem_RawFree
@@ -72,7 +72,7 @@ cdef class Buffer(DeviceMemory):
 
     @property
     def device(self):
-        """Where it is."""
+        """The device of the array."""
         return Device(self.tensor.device.id) if is_on_gpu(&self.tensor) else HOST
 
     @property

@@ -60,7 +60,7 @@ cdef bint is_small_copy(const cuplug_tensor *x, bint is_plain) noexcept:
 
 
 cdef bint is_across(const cuplug_tensor *x) noexcept:
-    """Whether elements that lie side by side are apart in C order: operators would copy twice."""
+    """Return whether adjacent elements are apart in C order: operators would copy twice."""
     cdef int k, last = x.ndim - 1
     if x.strides == NULL or last < 1 or x.strides[last] == 1:
         return False
@@ -71,7 +71,7 @@ cdef bint is_across(const cuplug_tensor *x) noexcept:
 
 
 cdef object host_values(str name, object x, object descr):
-    """What NumPy makes of numbers, or of an array of the host."""
+    """The result of NumPy for numbers, or for an array of the host."""
     is_array = isinstance(x, (numpy.ndarray, numpy.generic))
     if is_array and type(x) is not numpy.ndarray and isinstance(x, numpy.ma.MaskedArray):
         seen = "a masked array, whose mask would be lost"
@@ -99,7 +99,7 @@ cdef bint is_floating(object descr):
 
 
 cdef object whole_numbers(object x, object descr):
-    """Floats as integers, as `astype`: cut off to zero, NaN is 0, what is too large the limit."""
+    """Floats as integers, as `astype`: truncated, NaN is 0, values beyond the range its limits."""
     limits = numpy.iinfo(descr)
     whole = numpy.trunc(x.astype("float32") if x.dtype.itemsize < 4 else x)
     is_above, is_below = whole >= float(limits.max), whole <= float(limits.min)
@@ -109,7 +109,7 @@ cdef object whole_numbers(object x, object descr):
 
 
 cdef bint has_only_dlpack(object x):
-    """Whether an array says where it is by no protocol that `numpy.asarray` asks for."""
+    """Return whether an array has no protocol that `numpy.asarray` uses."""
     cls = type(x)
     if not hasattr(cls, "__dlpack__") or PyObject_CheckBuffer(x):
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked first of keys with arrays: whether operators take them as they are."""
+"""The first checks of keys with arrays: whether operators take them unchanged."""
 
 from cpython.tuple cimport PyTuple_GET_SIZE
 
@@ -12,7 +12,7 @@ from cuplug._engine.base.dlpack cimport DLPACK_BOOL, DLPACK_INT
 
 
 def is_mask_of(Array x not None, key):
-    """Say whether a key is an array of bools, one for each element."""
+    """Return whether a key is an array of bools, one for each element."""
     if type(key) is not Array:
         return False
     cdef const cuplug_tensor *k = &(<Array>key).tensor
@@ -56,7 +56,7 @@ cpdef bint are_along_first(Array x, tuple keys) noexcept:
 
 
 def put_at(Array x not None, key, value):
-    """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
+    """Write to the selection of a key with arrays; a repeated element keeps one of its values."""
     cdef tuple keys = key if type(key) is tuple else (key,)
     values = values_for(x, keys, value)
     if values is None:
@@ -84,7 +84,7 @@ cdef Array values_for(Array x, tuple keys, object value):
 
 
 cdef bint is_for(Array x, tuple keys, Array values) except -1:
-    """Whether values in C order, one for each element or for all, have the array's dtype."""
+    """Return whether values in C order, one for each element or for all, have the array's dtype."""
     cdef const cuplug_tensor *own = &x.tensor
     cdef const cuplug_tensor *v = &values.tensor
     cdef const cuplug_tensor *k = &(<Array>keys[0]).tensor

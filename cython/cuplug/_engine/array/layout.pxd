@@ -7,12 +7,12 @@ from cuplug._engine.base.core cimport cuplug_tensor
 # The strides of C order, in elements.
 cdef void contiguous_strides(int ndim, const int64_t *shape, int64_t *strides) noexcept
 cdef bint same_shape(const cuplug_tensor *x, const cuplug_tensor *y) noexcept
-# Whether the spans of two arrays meet, each from its first byte to its last one.
+# True if the spans of two arrays overlap, each from its first byte to its last one.
 cdef bint may_overlap(const cuplug_tensor *x, const cuplug_tensor *y) noexcept
-# Whether elements share memory, as those of arrays that are broadcast do.
+# True if elements share memory, like those of arrays that are broadcast.
 cdef bint repeats_elements(const cuplug_tensor *x) noexcept
-# What a key of integers, slices, None and ... selects: fills shape and strides, which have room for
-# 64 numbers each, and points `to` to them. False for a key of something else.
+# The selection of a key of integers, slices, None and ...: fills shape and strides, which have room
+# for 64 numbers each, and points `to` to them. False for other keys.
 cdef bint select(
     object key, const cuplug_tensor *x, int64_t *shape, int64_t *strides, cuplug_tensor *to
 ) except -1

@@ -16,7 +16,7 @@ import numpy
 cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object x, void *error) except? -1
 
-# What an item of a key is.
+# The kind of an item of a key.
 cdef enum:
     OTHER
     NUMBER
@@ -42,7 +42,7 @@ cdef bint same_shape(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
 
 
 cdef void find_span(const cuplug_tensor *x, uintptr_t *low, uintptr_t *high) noexcept:
-    """From the first byte to behind the last; equal ones for an empty array."""
+    """From the first byte to after the last; equal ones for an empty array."""
     cdef int64_t own[CUPLUG_MAX_NDIM]
     cdef const int64_t *strides = x.strides
     cdef int64_t reach, n_bytes = cuplug_element_bytes(x)
@@ -71,7 +71,7 @@ cdef bint may_overlap(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
 
 
 cdef bint repeats_elements(const cuplug_tensor *x) noexcept:
-    """Whether a dimension's stride does not pass all that the narrower ones reach."""
+    """Return whether a dimension's stride does not exceed the extent of the narrower ones."""
     cdef int64_t reach, step, other
     cdef int k, j
     for k in range(x.ndim if x.strides != NULL else 0):
@@ -90,7 +90,8 @@ cdef bint repeats_elements(const cuplug_tensor *x) noexcept:
     return False
 
 
-# A key on its way: what is made of the dimensions before `at`, and where its first element is.
+# A key in progress: the result for the dimensions before `at`, and the position of its first
+# element.
 ctypedef struct selection:
     const cuplug_tensor *x
     const int64_t *steps
@@ -150,7 +151,7 @@ cdef bint select(
 
 
 cdef int n_not_named(PyObject *const *items, Py_ssize_t n_items, int ndim) except -2:
-    """How many dimensions a key leaves to '...'; -1 where it has arrays."""
+    """The number of dimensions that a key leaves to '...'; -1 if it has arrays."""
     cdef int n_named = 0, n_rests = 0, kind
     cdef Py_ssize_t k
     for k in range(n_items):
@@ -186,7 +187,7 @@ cdef int take_item(selection *s, object item, int n_rest) except -1:
 
 
 cdef int take_whole(selection *s, int n) except -1:
-    """The next n dimensions as they are."""
+    """The next n dimensions, unchanged."""
     cdef int k
     check_room(s, n)
     for k in range(n):

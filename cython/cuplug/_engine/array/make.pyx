@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New arrays, whose elements come from nowhere, from the host, or from a pointer."""
+"""New arrays: uninitialized, of host values, or of a pointer."""
 
 from collections.abc import Iterable
 from operator import index
@@ -33,18 +33,18 @@ cdef extern from "Python.h":
 
 @public
 def empty(shape, dtype=None, device=None):
-    """Make an array with uninitialised elements.
+    """Make an array with uninitialized elements.
 
     Parameters
     ----------
     shape : int or tuple of int
     dtype : str or numpy.dtype, optional
-        float64 without. Array API names; `bfloat16` and `float8_e4m3fn` need the package ml_dtypes.
-        Structured ones are for kernels: no operator takes them.
-        The elements have the byte order of the machine, whatever that of `dtype` is.
+        The default is float64. Array API names; `bfloat16` and `float8_e4m3fn` need the package
+        ml_dtypes. Structured dtypes are for kernels: no operator takes them. The elements have the
+        byte order of the machine, also if that of `dtype` differs.
     device : str, int or Device, optional
-        "cpu", "cuda", "cuda:1", a GPU's number, or a device object. Without it that of
-        `cuplug.Device` or CUPLUG_DEVICE, else the first GPU, and the host where there is none.
+        "cpu", "cuda", "cuda:1", a GPU's number, or a device object. The default is the device of
+        `cuplug.Device` or CUPLUG_DEVICE, otherwise the first GPU, and the host if there is none.
 
     Returns
     -------
@@ -53,9 +53,14 @@ def empty(shape, dtype=None, device=None):
     Raises
     ------
     ValueError, TypeError
-        A negative size, an unknown dtype or device.
+        If a size is negative, or the dtype or device is unknown.
     MemoryError, CudaError
-        The device's memory ran out; there is no such GPU.
+        If the device's memory is exhausted, or the GPU does not exist.
+
+    Examples
+    --------
+    >>> cuplug.empty((2, 3), "float32", device="cpu").shape
+    (2, 3)
     """
     return new_array("empty", shape, dtype, device)
 
@@ -70,7 +75,7 @@ cdef Array new_array(str function, object shape, object dtype, object device):
 
 @public
 def from_pointer(pointer, shape, dtype, device="cuda", owner=None):
-    """Make an array of memory that somebody else has, without a copy.
+    """Wrap existing memory in an array without a copy.
 
     Parameters
     ----------
@@ -79,12 +84,18 @@ def from_pointer(pointer, shape, dtype, device="cuda", owner=None):
     shape, dtype, device
         As for `empty`; the elements are in C order.
     owner : object, optional
-        What is kept as long as the array lives, so that the memory does.
+        An object that the array keeps alive, so that the memory stays valid.
 
     Returns
     -------
     Array
-        Nothing is checked of the memory: a wrong address ends the process.
+        The memory is not checked: a wrong address ends the process.
+
+    Examples
+    --------
+    >>> x = numpy.arange(3.0)
+    >>> cuplug.from_pointer(x.ctypes.data, x.shape, x.dtype, "cpu", owner=x).numpy()
+    array([0., 1., 2.])
     """
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor x
@@ -99,7 +110,7 @@ def from_pointer(pointer, shape, dtype, device="cuda", owner=None):
 
 
 cdef Array of_structures(Array x, object descr):
-    """With the fields that are meant, where the elements are structures."""
+    """Return the dtype with the fields that the caller requested, for structures."""
     if x.tensor.dtype.code == OPAQUE:
         x.dtype = descr
     return x
@@ -117,7 +128,7 @@ cdef object describe(
         raise TypeError(f"{function}: dtype: got {dtype}, which no operator takes")
     cdef double n_bits = x.dtype.bits * x.dtype.lanes
     for k in range(x.ndim):
-        n_bits *= sizes[k] if sizes[k] else 1  # NumPy refuses what is as large without a 0, too
+        n_bits *= sizes[k] if sizes[k] else 1  # NumPy also rejects what is too large without a 0
     if n_bits >= 2.0**66:
         seen = parse_shape(function, shape)
         raise ValueError(f"{function}: shape: got {seen}, expected less than 2^63 bytes")
@@ -125,7 +136,7 @@ cdef object describe(
 
 
 cdef int read_shape(str function, object shape, int64_t *sizes) except -1:
-    """Set the sizes that a caller means. Returns their number."""
+    """Set the sizes that a caller requests. Returns their number."""
     cdef Py_ssize_t k, n
     cdef int64_t bits = 0
     cdef tuple lengths
@@ -145,7 +156,7 @@ cdef int read_shape(str function, object shape, int64_t *sizes) except -1:
 
 
 cdef inline int64_t size_of(object length) noexcept:
-    """A size that is a plain number; -1: `parse_shape` says what it is."""
+    """Return a size that is a plain number; -1 if `parse_shape` must report it."""
     cdef int overflow = 0
     return PyLong_AsLongLongAndOverflow(length, &overflow) if type(length) is int else -1
 
@@ -193,7 +204,7 @@ cdef Array from_numpy(object host, cuplug_device place, bint is_copied):
 
 
 cdef object source_of(object host):
-    """The Array whose memory an array of NumPy's shows, which may show another one; else itself."""
+    """Return the Array whose memory a NumPy array shares; otherwise the array."""
     source = host.base
     if type(source) is memoryview:
         source = source.obj

@@ -14,29 +14,29 @@ from cuplug._engine import provider
 
 
 cdef class Methods(Arithmetic):
-    """What is asked of arrays by a dot: all is computed by `cuplug.array_api`."""
+    """Attributes and methods of arrays: `cuplug.array_api` computes all of them."""
 
     @property
     def __array_priority__(self):
-        """Above NumPy's: dask and others ask the first array for what joins all.
+        """Above NumPy's: dask and others query the first array for the function that joins all.
 
-        Dask asks before it joins blocks or divides sums, and then knows cuplug's arrays.
+        Dask queries it before it joins blocks or divides sums, and then registers cuplug's arrays.
         """
         if "dask.array" in sys.modules:
-            with suppress(ImportError):  # of a dask that is older than what the module needs
+            with suppress(ImportError):  # a dask that is older than the module requires
                 provider("dask types")
         return 100.0
 
     # ---- Values ------------------------------------------------------------------------------
 
     def item(self):
-        """Return the only element as a number of Python's."""
+        """Return the only element as a number of Python."""
         if self.size != 1:
             raise ValueError(f"cuplug.Array: item: got shape {self.shape}, expected one element")
         return self.numpy().item()
 
     def tolist(self):
-        """Return the elements as numbers of Python's, in lists of lists."""
+        """Return the elements as numbers of Python, in lists of lists."""
         return self.numpy().tolist()
 
     def tobytes(self):
@@ -54,7 +54,7 @@ cdef class Methods(Arithmetic):
         self[...] = value
 
     def astype(self, dtype, copy=True, *, casting="unsafe"):
-        """Return the elements in a dtype; itself, where it has that and `copy` is false.
+        """Return the elements in a dtype; the array itself if it has it and `copy` is false.
 
         Conversions that `casting`, as of `numpy.can_cast`, rules out raise TypeError.
         """
@@ -79,7 +79,7 @@ cdef class Methods(Arithmetic):
 
     @property
     def base(self):
-        """What owns the memory: another array, or an object of another library; else None."""
+        """The owner of the memory: another array, or an object of another library; else None."""
         return (<Buffer>self).owner
 
     @property
@@ -228,11 +228,11 @@ cdef class Methods(Arithmetic):
         return into(out, standard().std(x, axis=axis, correction=ddof, keepdims=keepdims))
 
     def max(self, axis=None, out=None, keepdims=False):
-        """Return the greatest element."""
+        """Return the maximum."""
         return into(out, standard().max(self, axis=axis, keepdims=keepdims))
 
     def min(self, axis=None, out=None, keepdims=False):
-        """Return the least element."""
+        """Return the minimum."""
         return into(out, standard().min(self, axis=axis, keepdims=keepdims))
 
     def any(self, axis=None, out=None, keepdims=False):
@@ -244,15 +244,15 @@ cdef class Methods(Arithmetic):
         return into(out, standard().all(self, axis=axis, keepdims=keepdims))
 
     def argmax(self, axis=None, out=None, keepdims=False):
-        """Return the position of the first greatest element."""
+        """Return the index of the first maximum."""
         return into(out, standard().argmax(self, axis=axis, keepdims=keepdims))
 
     def argmin(self, axis=None, out=None, keepdims=False):
-        """Return the position of the first least element."""
+        """Return the index of the first minimum."""
         return into(out, standard().argmin(self, axis=axis, keepdims=keepdims))
 
     def ptp(self, axis=None, out=None, keepdims=False):
-        """Return the distance between the greatest and the least element."""
+        """Return the difference between the maximum and the minimum."""
         return into(out, standard().ptp(self, axis, keepdims=keepdims))
 
     def dot(self, other):
@@ -276,15 +276,15 @@ cdef class Methods(Arithmetic):
         return into(out, as_out(standard().cumulative_prod(whole, axis=axis, dtype=dtype), out))
 
     def sort(self, axis=-1, kind=None, *, descending=False, stable=True):
-        """Put the elements in order, in place; NaN is larger than all numbers.
+        """Sort the elements in place; NaN is larger than all numbers.
 
-        All kinds of NumPy's give the order of the stable one.
+        All kinds of NumPy give the order of the stable one.
         """
         check_kind("sort", kind)
         functions().assign(self, standard().sort(self, axis=axis, descending=descending))
 
     def argsort(self, axis=-1, kind=None, *, descending=False, stable=True):
-        """Return the positions of the elements in order, of equal ones the first one first."""
+        """Return the indices that sort the elements stably."""
         check_kind("argsort", kind)
         whole, along = (self.ravel(), 0) if axis is None or self.ndim == 0 else (self, axis)
         return standard().argsort(whole, axis=along, descending=descending)
@@ -313,7 +313,7 @@ cdef object standard():
 
 
 cdef bint is_reversed(object x, str function, object order) except -1:
-    """Whether an order is Fortran's: for "A" and "K", if the elements lie so."""
+    """Return whether an order is Fortran's: for "A" and "K", if the elements are in it."""
     if order is None:
         return False
     order = order.upper() if isinstance(order, str) else order
@@ -340,7 +340,7 @@ cdef int check_kind(str function, object kind) except -1:
 
 
 cdef object one_or_several(tuple given):
-    """Numbers, or the sequence of them in place of the first."""
+    """Numbers, or the sequence of them as the first one."""
     return given[0] if len(given) == 1 and isinstance(given[0], Iterable) else given
 
 

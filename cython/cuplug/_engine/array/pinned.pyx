@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in memory that the host and GPUs see: pinned and managed."""
+"""Arrays in memory that the host and GPUs can access: pinned and managed."""
 
 from math import prod
 
@@ -21,7 +21,7 @@ from cuplug._engine.base.public import public
 
 
 cdef class SharedMemory:
-    """Memory of CUDA's that the host may touch."""
+    """CUDA memory that the host may access."""
 
     cdef void *data
     cdef int32_t gpu
@@ -46,20 +46,24 @@ cdef class SharedMemory:
 
 @public
 def empty_pinned(shape, dtype="float64", device=None):
-    """Make a NumPy array in pinned memory, which GPUs copy from and to without a detour.
+    """Make a NumPy array in pinned memory, from and to which GPUs copy directly.
 
     Parameters
     ----------
     shape : int or tuple of int
     dtype : str or numpy.dtype
-        Structured ones, too.
+        Structured dtypes are also accepted.
     device : str, int or Device, optional
-        The GPU whose context allocates it, cuda:0 without; all of them see it.
+        The GPU whose context allocates it, cuda:0 by default; all GPUs can access it.
 
     Returns
     -------
     numpy.ndarray
-        Uninitialised. Its memory is freed with the last array that has a part of it.
+        Uninitialized. Its memory is freed with the last array that shares it.
+
+    Examples
+    --------
+    >>> x = cuplug.empty_pinned((1 << 20,), "float32", device="cuda")
     """
     descr = to_descr("empty_pinned", dtype)
     if descr.hasobject:
@@ -74,17 +78,21 @@ def empty_pinned(shape, dtype="float64", device=None):
 
 @public
 def empty_managed(shape, dtype="float64", device=None):
-    """Make an array in managed memory, which moves to the host or the GPU that uses it.
+    """Make an array in managed memory, which is transferred to the host or the GPU that uses it.
 
     Parameters
     ----------
     shape, dtype, device
-        As for `empty`; the GPU is cuda:0 without.
+        As for `empty`; the default is cuda:0.
 
     Returns
     -------
     Array
         On a GPU; `numpy.asarray` of it is a view, made after the work on the array.
+
+    Examples
+    --------
+    >>> x = cuplug.empty_managed(3, "float32", "cuda:0")
     """
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor x

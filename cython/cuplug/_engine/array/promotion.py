@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dtypes: as callers name them, and which one values that are put together have."""
+"""Dtypes from callers, and the common dtype of combined values."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ DEFAULTS = {
     "integral": "int64",
     "indexing": "int64",
 }
-NUMBERS = (bool, int, float, complex)  # Python's, as they are widened
+NUMBERS = (bool, int, float, complex)  # Python's, in the order of promotion
 _WIDTHS = ("bool", "int", "float", "complex")
 
 
 @cache
 def name_of(dtype: Any) -> str:
-    """Return a dtype's name, which NumPy puts together each time that it is asked for."""
+    """Return a dtype's name, which NumPy builds at each access."""
     name = name_of_descr(dtype)
     if dtype.names and name not in DTYPES:
         raise TypeError(f"got structures of dtype {dtype}, expected numbers")
@@ -50,7 +50,7 @@ def to_dtype(dtype: Any, name: str = "cuplug.array_api") -> Any:
     if isinstance(dtype, type) and dtype in NUMBERS:
         return _of_python(dtype)
     try:
-        if dtype is not None:  # NumPy takes it for float64
+        if dtype is not None:  # NumPy interprets it as float64
             return np.dtype(dtype).newbyteorder("=")
     except (TypeError, ValueError):
         pass
@@ -70,7 +70,7 @@ def promoted(a: Any, b: Any) -> Any:
     Raises
     ------
     TypeError
-        There is none, as of float16 and bfloat16.
+        If there is none, as for float16 and bfloat16.
     """
     if a == b:
         return a
@@ -108,5 +108,5 @@ def widened(dtype: Any, number: type) -> Any:
 
 
 def is_typed_number(x: Any) -> bool:
-    """Say whether a number has a dtype: NumPy's, and arrays of NumPy's without dimensions."""
+    """Return whether a number has a dtype: NumPy's, and NumPy arrays without dimensions."""
     return isinstance(x, np.generic) or (isinstance(x, np.ndarray) and not x.ndim)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Textures: arrays on a GPU that kernels read by texture functions, and write by surface
-functions."""
+"""Textures: arrays on a GPU for texture and surface functions of kernels."""
 
 cimport cython
 from libc.stdint cimport int32_t
@@ -36,11 +35,11 @@ FILTERS = {"nearest": 0, "linear": 1}
 cdef class Texture:
     """Texture(values, *, channels=False, filter="nearest", address="clamp", normalized=False, \
 floats=False, device=None)\n--\n
-    An array on a GPU whose neighbours lie together, for kernels: read by `tex1D`, `tex2D` and
-    `tex3D`, interpolated where that is asked for, and written by `surf2Dwrite` and the like.
+    An array on a GPU in a layout for 2D and 3D locality. Kernels read it with `tex1D`, `tex2D`
+    and `tex3D`, interpolated if requested, and write it with `surf2Dwrite` and similar functions.
 
-    A kernel takes it for a `cudaTextureObject_t`, and `texture.surface` for a
-    `cudaSurfaceObject_t`. It must live until the kernel is done; freeing it waits for that.
+    A kernel receives it as a `cudaTextureObject_t`, and `texture.surface` as a
+    `cudaSurfaceObject_t`. It must exist until the kernel is done; freeing it waits for the kernel.
 
     Parameters
     ----------
@@ -48,18 +47,18 @@ floats=False, device=None)\n--\n
         An array of one to three dimensions, of the host or a GPU, which is copied: int8 to uint32,
         float16 or float32. The last dimension is x, the one before it y.
     channels : bool
-        Whether there is one more dimension, of 1, 2 or 4 numbers of each texel, `float4`.
+        If True, there is one more dimension, of 1, 2 or 4 numbers of each texel, `float4`.
     filter : str
         "nearest", or "linear": between texels, of floats or with `floats`.
     address : str
-        What lies beyond the edges: "clamp", "border" (zeros), or with `normalized` "wrap" and
+        The values beyond the edges: "clamp", "border" (zeros), or with `normalized` "wrap" and
         "mirror".
     normalized : bool
-        Whether coordinates are from 0 to 1; without, a texel i is at i + 0.5.
+        If True, coordinates are from 0 to 1; otherwise a texel i is at i + 0.5.
     floats : bool
-        Whether integers of 8 and 16 bits are read as floats from 0 to 1, or -1 to 1.
+        If True, integers of 8 and 16 bits are read as floats from 0 to 1, or -1 to 1.
     device : str, int or Device, optional
-        A GPU; that of `values` or the first one without.
+        A GPU; the default is that of `values`, or the first one.
 
     Attributes
     ----------
@@ -71,7 +70,11 @@ floats=False, device=None)\n--\n
     Raises
     ------
     TypeError, ValueError
-        A dtype, a shape or a mode that textures do not have.
+        If textures do not support the dtype, shape or mode.
+
+    Examples
+    --------
+    >>> image = cuplug.Texture(numpy.ones((4, 8), "float32"), filter="linear", device="cuda")
     """
 
     cdef cuplug_texture texture
@@ -142,7 +145,7 @@ public(Texture)
 
 
 cdef Array on_gpu(object values, object device):
-    """The values in memory of a GPU, in C order."""
+    """Return the values in memory of a GPU, in C order."""
     if device is None and not hasattr(values, "__cuda_array_interface__"):
         device = "cuda"
     if device is not None:

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ground: the core as Cython sees it, its errors and dtypes, the flags of compilers. Knows no
-array and no operator.
+"""The lowest room: the core's declarations for Cython, its errors and dtypes, and compiler flags.
+It uses no array and no operator.
 """

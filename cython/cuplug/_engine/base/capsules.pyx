@@ -52,7 +52,7 @@ cdef void drop_owner(void *owner) noexcept with gil:
 
 
 cdef void delete_versioned(dlpack_versioned_tensor *managed) noexcept nogil:
-    if Py_IsInitialized():  # other libraries may let go after the interpreter has ended
+    if Py_IsInitialized():  # other libraries may release it after the interpreter has ended
         drop_owner(managed.context)
     PyMem_RawFree(managed)
 
@@ -89,7 +89,7 @@ cdef void drop_unversioned(object capsule) noexcept:
 
 
 cdef class HostArray:
-    """A NumPy array, of any dtype: NumPy's own export knows no bfloat16, and no float8."""
+    """A NumPy array, of any dtype: NumPy's own export has no bfloat16 and no float8."""
 
     def __dlpack_device__(self):
         return CUPLUG_CPU, 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dtype is: the one table of dtypes, which everything else reads."""
+"""The table of dtypes, which everything else reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cuplug._engine.base.strings import dtype_ids
 # The C types of elements in memory that are not <name>_t, by DLPack's codes and bytes. Elements of
 # other dtypes are stored as unsigned integers.
 _STORED = {(2, 4): "float", (2, 8): "double"}
-# The types of CUDA C++ that differ from those of C, and the headers of CUDA that declare them.
+# The types of CUDA C++ that differ from those of C, and their CUDA headers.
 _CUDA = {
     "bool": ("bool", ""),
     "float8_e4m3fn": ("__nv_fp8_e4m3", "cuda_fp8.h"),
@@ -74,12 +74,12 @@ class Dtype:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it is a float that is computed with as float32."""
+        """True if it is a float that is computed as float32."""
         return self.kind == "float" and self.n_bytes < 4
 
     @property
     def is_half(self) -> bool:
-        """Whether it is a float of 16 bits."""
+        """True if it is a float of 16 bits."""
         return self.is_narrow and self.n_bytes == 2
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables of the environment, which count for nothing in a process with raised privileges.
 
-Who starts such a process sets them, and is not who it runs as. The core reads them in the same way,
-by secure_getenv.
+The user that starts such a process sets them, and differs from the user that it runs as. The core
+also reads them by secure_getenv.
 """
 
 import os
@@ -14,12 +14,12 @@ cdef extern from "<sys/auxv.h>" nogil:
 
 privileged = getauxval(AT_SECURE) != 0
 
-# What programs that are run then get, and where they are looked for.
+# The variables and the search path of programs that are run.
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def variable(name, default=""):
-    """Return the value of a variable; the default where it is unset or does not count."""
+    """Return the value of a variable; the default if it is unset or ignored."""
     return default if privileged else os.environ.get(name, default)
 
 

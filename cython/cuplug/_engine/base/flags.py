@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from cuplug._engine.base import environment
 from cuplug._engine.base.public import public
 
-# What `cuplug build` compiles and links with; the Makefile has the same for the stock plugins.
+# The flags with which `cuplug build` compiles and links; the Makefile has the same for the stock
+# plugins.
 OPTIMIZED = ("-O3",)
 HIDDEN = ("-fPIC", "-fvisibility=hidden")
 C_FLAGS = ("-std=c11", "-D_GNU_SOURCE", *HIDDEN, "-Wall", "-Wextra")
@@ -24,7 +25,12 @@ PACKAGE = os.path.abspath(f"{__file__}/../../..")
 
 @public
 def get_include() -> str:
-    """Return the directory that holds `cuplug/plugin.h` and `cuplug/host.h`."""
+    """Return the directory that contains `cuplug/plugin.h` and `cuplug/host.h`.
+
+    Examples
+    --------
+    >>> flags = ["-I" + cuplug.get_include()]
+    """
     return os.path.join(PACKAGE, "include")
 
 
@@ -35,13 +41,23 @@ def lib_directory() -> str:
 
 @public
 def get_pkg_config_path() -> str:
-    """Return the directory of `cuplug.pc`, for PKG_CONFIG_PATH."""
+    """Return the directory of `cuplug.pc`, for PKG_CONFIG_PATH.
+
+    Examples
+    --------
+    >>> variables = {"PKG_CONFIG_PATH": cuplug.get_pkg_config_path()}
+    """
     return os.path.join(PACKAGE, "lib", "pkgconfig")
 
 
 @public
 def get_cmake_path() -> str:
-    """Return the directory of `cuplug-config.cmake`, for cuplug_DIR."""
+    """Return the directory of `cuplug-config.cmake`, for cuplug_DIR.
+
+    Examples
+    --------
+    >>> option = "-Dcuplug_DIR=" + cuplug.get_cmake_path()
+    """
     return os.path.join(PACKAGE, "lib", "cmake", "cuplug")
 
 
@@ -53,7 +69,7 @@ def plugin_flags(nvcc: bool = False) -> list[str]:
     return ["-shared", *host, f"-I{get_include()}"]
 
 
-# 90 for 9.0, "90a" for code of that architecture alone, "100f" for that of a family.
+# 90 for 9.0, "90a" for code of only that architecture, "100f" for its family.
 Architecture = int | str
 
 
@@ -63,9 +79,9 @@ def number_of(architecture: Architecture) -> int:
 
 
 def compiler(architectures: Sequence[Architecture], cxx: bool) -> list[str]:
-    """Return the command, without files, that compiles what is not for nvcc.
+    """Return the command, without files, that compiles files that are not for nvcc.
 
-    The table there is told for which architectures, 90 for 9.0, nvcc compiles the rest.
+    The table there receives the architectures, 90 for 9.0, for which nvcc compiles the rest.
     """
     listed = ",".join(f"{x}0" for x in dict.fromkeys(map(number_of, architectures)))
     side = f"-DCUPLUG_ARCHITECTURES={listed}" if listed else "-DCUPLUG_HOST_ONLY"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that are no plugins, loaded: those that were adopted, and code that was compiled."""
+"""Loaded libraries that are not plugins: adopted ones, and compiled code."""
 
 import os
 

@@ -42,7 +42,7 @@ cdef cuplug_dtype builtin_dtypes[N_BUILTIN]
 cdef int user_type_nums[N_USER]
 cdef cuplug_dtype user_dtypes[N_USER]
 cdef int n_user_dtypes = 0
-cdef dict descrs = {}  # by type id; those of one lane in the table, too, without references
+cdef dict descrs = {}  # by type id; those of one lane also in the table, without references
 cdef PyObject *descr_table[N_CODES][17]  # by code and bytes
 cdef dict named = {}  # by the core's names: to make one takes longer
 cdef cython.pymutex lock
@@ -146,7 +146,7 @@ cdef cuplug_dtype dtype_in_memory(object descr) except *:
 
 
 cdef object pair_of(object descr):
-    """The dtype of packed pairs that a structure stands for; None for other structures."""
+    """The dtype of packed pairs that a structure represents; None for other structures."""
     names = descr.names
     if names is None or len(names) != 1 or descr.itemsize != 1:
         return None
@@ -155,7 +155,7 @@ cdef object pair_of(object descr):
 
 
 def name_of_descr(descr):
-    """Return the name of a NumPy dtype, that of its pairs for a structure of packed pairs."""
+    """Return the name of a NumPy dtype; for a structure of packed pairs, that of the pairs."""
     packed = pair_of(descr)
     return descr.name if packed is None else packed.name
 
@@ -238,7 +238,7 @@ cdef object to_descr(str function, object dtype):
         if dtype in DTYPES:
             return named.setdefault(dtype, numpy_dtype(dtype))
     try:
-        if dtype is not None:  # NumPy takes it for float64
+        if dtype is not None:  # NumPy interprets it as float64
             return numpy.dtype(dtype)
     except (TypeError, ValueError):
         pass

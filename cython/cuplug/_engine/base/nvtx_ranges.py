@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of NVTX, by which profilers show what runs when; off unless CUPLUG_NVTX says so."""
+"""Ranges of NVTX, by which profilers show the time of each step; enabled by CUPLUG_NVTX."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cuplug._engine.base import environment
 
 
 def _open() -> Any:
-    """Return the package `nvtx`; None where no ranges are wanted."""
+    """Return the package `nvtx`; None if ranges are off."""
     if environment.variable("CUPLUG_NVTX", "0") in ("", "0"):
         return None
     from importlib import import_module

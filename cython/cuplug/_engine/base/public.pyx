@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public names: what pickles, messages and help say in place of the modules where things are."""
+"""Public names, which pickles, messages and help show instead of the private modules."""
 
 from functools import partial
 
@@ -9,11 +9,11 @@ cdef extern from "Python.h":
         const char *tp_name
         unsigned long tp_flags
 
-cdef list static_names = []  # for ever, as the types are
+cdef list static_names = []  # never freed, like the types
 
 
 def public(x):
-    """Make a function or a class one of `cuplug`, where it is found by its name."""
+    """Make a function or a class a member of `cuplug`, by its name."""
     if isinstance(x, type) and not (<AnyType *>x).tp_flags & Py_TPFLAGS_HEAPTYPE:
         static_names.append(f"cuplug.{x.__name__}".encode())
         (<AnyType *>x).tp_name = <const char *><bytes>static_names[-1]

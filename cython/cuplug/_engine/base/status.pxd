@@ -10,7 +10,7 @@ cdef int raise_error(const cuplug_error *error) except -1 with gil
 cdef int raise_later(object exception, cuplug_error *error) noexcept
 # Raises the exception that `raise_later` has kept on this thread. Always returns -1.
 cdef int raise_pending() except -1
-# Whether `raise_later` has kept an exception on this thread; for callers that are not Python, which
+# True if `raise_later` has stored an exception on this thread; for callers other than Python, which
 # drop it.
 cdef bint has_raised() noexcept nogil
 cdef void drop_raised() noexcept with gil

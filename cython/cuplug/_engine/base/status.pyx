@@ -28,7 +28,7 @@ cdef extern from *:
     char *pending_text()
 
 cdef enum:
-    MAX_TEXT_BYTES = 3800  # leaves room for what the core prefixes and appends
+    MAX_TEXT_BYTES = 3800  # leaves room for the text that the core adds
 
 
 cdef bint has_raised() noexcept nogil:
@@ -72,7 +72,7 @@ cdef int raise_pending() except -1:
 
 cdef int raise_error(const core.cuplug_error *error) except -1 with gil:
     # The record of a callback that failed in a call from another library, such as XLA, may never
-    # come here: its exception is not that of this record.
+    # come here: its exception belongs to another record.
     if pending_exception() != NULL:
         if strlen(pending_text()) and strstr(error.message, pending_text()) != NULL:
             return raise_pending()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the core says of itself: its version, the names of its statuses and dtypes."""
+"""The core's version, and the names of its statuses and dtypes."""
 
 cimport cuplug._engine.base.core as core
 

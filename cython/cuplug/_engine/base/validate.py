@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What callers give to functions that are no operators: paths, texts, sequences of them."""
+"""Arguments of functions that are not operators: paths, texts, sequences of them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def check_text(function: str, argument: str, text: object) -> str:
     Raises
     ------
     TypeError
-        It is no str.
+        If it is not a str.
     ValueError
-        It has a zero character, where C's strings end, or UTF-8 cannot encode it.
+        If it has a zero character, which ends C strings, or UTF-8 cannot encode it.
     """
     where = f"{function}: {argument}"
     if not isinstance(text, str):
@@ -39,12 +39,12 @@ def check_strings(
 
 
 def as_str_tuple(function: str, argument: str, values: object) -> tuple[str, ...]:
-    """Return a sequence of texts, which one str alone is not meant to be.
+    """Return a sequence of texts, which a single str is not.
 
     Raises
     ------
     TypeError, ValueError
-        It is something else, or one of them is no text.
+        If it is something else, or an item is not a text.
     """
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         seen = type(values).__name__
@@ -63,9 +63,9 @@ def absolute(function: str, path: object, argument: str = "path") -> str:
     Raises
     ------
     TypeError
-        It is no path.
+        If it is not a path.
     ValueError
-        It has a zero character, or one that names of files cannot have.
+        If it has a zero character, or one that is invalid in file names.
     """
     where = f"{function}: {argument}"
     if not isinstance(path, (str, bytes, os.PathLike)):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators as Python callables, and one call of theirs. Knows no search path."""
+"""Operators as Python callables, and their calls. It uses no search path."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators without a plugin, made of entries in this process."""
+"""Operators without a plugin, from entries in this process."""
 
 from libc.stdint cimport uint32_t
 

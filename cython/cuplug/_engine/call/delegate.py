@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls on what stands for arrays in a library's program: that library's module takes them."""
+"""Calls on symbolic arrays in a library's program, which that library's module handles."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["hand_on"]
 
 
 def hand_on(library: str, operator: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return what `cuplug.<library>` makes of a call; NotImplemented where it does not take it."""
+    """Return the result of `cuplug.<library>` for a call, or NotImplemented."""
     # An argument may only look like one of that library, or come from one that has no module.
     if library not in sys.modules or library not in PROVIDERS:
         return NotImplemented
     try:
         module: Any = provider(library)
-    except ImportError:  # the library is older than what the module needs
+    except ImportError:  # the library is older than the module requires
         return NotImplemented
     if not operator.returns or library == "dask":  # whose tasks call the operator itself
         return module.hand_on(operator, args, keywords)
@@ -29,7 +29,7 @@ def hand_on(library: str, operator: Any, args: tuple[Any, ...], keywords: dict[s
 
 
 def _without(result: Any, left_out: list[int]) -> Any:
-    """Return the outputs of a call, None for those that were not asked for."""
+    """Return the outputs of a call, None for those that were not requested."""
     outputs = result if isinstance(result, tuple) else (result,)
     kept = [None if k in left_out else x for k, x in enumerate(outputs)]
     if not isinstance(result, tuple):

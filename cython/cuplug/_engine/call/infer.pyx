@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call would give, without a call."""
+"""The outputs of a call, computed without the call."""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
 

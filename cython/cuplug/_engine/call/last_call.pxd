@@ -4,7 +4,7 @@ from cuplug._engine.base.core_call cimport cuplug_frame
 
 # CUPLUG_VERBOSE: each run is printed.
 cdef bint is_verbose
-# Keep what `last_call` tells of this thread.
+# Store the record of `last_call` for this thread.
 cdef void note_last(const cuplug_frame *frame) noexcept nogil
-# The same, and prints it if that is wanted.
+# The same, and print it if requested.
 cdef int note_run(const cuplug_frame *frame) except -1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the last call of a thread did."""
+"""A record of the last call of a thread."""
 
 import os
 import sys
@@ -34,22 +34,28 @@ is_verbose = environment.variable("CUPLUG_VERBOSE", "0") not in ("", "0")
 
 
 LastCall = public(namedtuple("LastCall", "operator device staged path"))
-LastCall.__doc__ = """What this thread's last call did.
+LastCall.__doc__ = """A record of this thread's last call.
 
-The operator's name; where it ran, "cpu", "cuda:0" or `"cuda:*"`; whether arrays of the host went
-through the GPU; the plugin's file.
+The operator's name; its device, "cpu", "cuda:0" or `"cuda:*"`; True if arrays of the host were
+offloaded to the GPU; the plugin's file.
 """
 
 
 @public
 def last_call():
-    """Say what this thread's last call did.
+    """Describe this thread's last call.
 
     Returns
     -------
     LastCall or None
-        Operator, device ("cpu", "cuda:0" or `"cuda:*"`), whether host arrays were staged through
-        the GPU, and the plugin's file. None before the first call.
+        Operator, device ("cpu", "cuda:0" or `"cuda:*"`), True if host arrays were offloaded to the
+        GPU, and the plugin's file. None before the first call.
+
+    Examples
+    --------
+    >>> y = cuplug.ops.relu(numpy.ones(3, "float32"), device="cpu")
+    >>> cuplug.last_call().device
+    'cpu'
     """
     cdef const cuplug_operator *op = <cuplug_operator *>cuplug_last.op
     if op == NULL:

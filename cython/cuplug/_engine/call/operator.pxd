@@ -12,7 +12,7 @@ cdef class Operator(Described):
     cdef tuple names  # of the parameters of all rows, interned
     cdef bytes positions  # of each name among the arguments
     cdef tuple rows  # of each overload, where a place has other names in others; else None
-    cdef object made  # a PublicCall; of a plugin's, a function: what it is pickled as
+    cdef object made  # a PublicCall; of a plugin's, a function: its pickled form
     cdef object __weakref__
 
 

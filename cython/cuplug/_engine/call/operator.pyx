@@ -45,7 +45,7 @@ from cuplug._engine.call.delegate import hand_on
 from cuplug._engine.signature.signature_attribute import CallSignature
 
 cdef enum:
-    RETURNED = 252  # in place of a position
+    RETURNED = 252  # replaces a position
     STREAM = 253
     OUT = 254
     DEVICE = 255
@@ -63,20 +63,20 @@ cdef str stream_name = sys.intern("stream")
 cdef class Operator(Described):
     """One operator of a plugin, called as a function on arrays.
 
-    Called with the arguments of its signature, by position or keyword, and
+    The arguments are those of its signature, by position or keyword, and
 
     out : array, or tuple of arrays, optional
-        Where to put the outputs instead of into new arrays.
+        The arrays for the outputs, instead of new arrays.
     return_<name> : bool, optional
-        Also compute the optional output of that name, which is None otherwise.
+        If True, also compute the optional output of that name, which is None otherwise.
     device : str, int or Device, optional
-        Where arrays of the host are to be worked on: "cpu", "cuda", "cuda:1", or in parts on all
-        GPUs, `"cuda:*"`.
+        The device for arrays of the host: "cpu", "cuda", "cuda:1", or in parts on all GPUs,
+        `"cuda:*"`.
     stream : object with __cuda_stream__, stream of PyTorch or CuPy, or int, optional
-        Where to put the work on arrays of a GPU, instead of the current stream of their library.
+        The stream for the work on arrays of a GPU, instead of the current stream of their library.
         It is ordered after that stream, and that stream after it.
 
-    Outputs are arrays of the kind of the first array argument, on its device.
+    Outputs are arrays of the type of the first array argument, on its device.
 
     Attributes
     ----------
@@ -85,11 +85,17 @@ cdef class Operator(Described):
     signatures : tuple of str
         One for each overload.
     doc : str
-        What the plugin says about it.
+        The plugin's documentation of it.
     properties : tuple of dict
-        What else it says, of each overload.
+        Its properties in the plugin, for each overload.
     returns : dict of str to int
-        The number of each optional output, by the keyword that asks for it.
+        The number of each optional output, by the keyword that requests it.
+
+    Examples
+    --------
+    >>> gather = cuplug.ops.gather
+    >>> gather.signatures[0]
+    'gather(source: T[m, *row], index: I[*n], ...) -> T[*n, *row] where T: any, I: integer'
     """
 
     def __call__(self, *args, **keywords):
@@ -115,23 +121,23 @@ cdef class Operator(Described):
     __signature__ = CallSignature()
 
     def infer(self, *args, **keywords):
-        """Say what a call would give: nothing is loaded or run.
+        """Return the shapes and dtypes of a call's outputs, without loading or running anything.
 
         Parameters
         ----------
         *args, **keywords
-            As in a call; an `ArraySpec` may stand for any array.
+            As in a call; an `ArraySpec` may replace any array.
 
         Returns
         -------
         Inferred
-            The number of the row that takes the arguments, and an `ArraySpec` for each output,
-            optional ones included, with -1 for a size that only the run finds.
+            The number of the overload that takes the arguments, and an `ArraySpec` for each output,
+            including optional ones, with -1 for a size that is known after the run.
 
         Raises
         ------
         TypeError, ValueError
-            As a call that refuses its arguments.
+            As for a call that rejects its arguments.
         """
         cdef tuple names = tuple(keywords), values = tuple(keywords.values())
         cdef PyObject *out = NULL
@@ -158,7 +164,7 @@ cdef class Operator(Described):
         Raises
         ------
         PluginError
-            The file cannot be loaded, or lacks an entry point.
+            If the file cannot be loaded, or lacks an entry point.
         """
         cdef cuplug_error error
         cdef int status
@@ -181,7 +187,7 @@ cdef class Operator(Described):
         return (<Operator>other).op == self.op if isinstance(other, Operator) else NotImplemented
 
     def __hash__(self):
-        return hash((self.plugin, self.name))  # stays the same when it is reloaded
+        return hash((self.plugin, self.name))  # unchanged when it is reloaded
 
 
 public(Operator)
@@ -207,18 +213,18 @@ cdef int take_operator(Operator self, cuplug_operator *op) except -1:
 
 
 cdef list all_living():
-    """Iterating over the values would fail if another thread made an operator meanwhile."""
+    """Iterating over the values would fail if another thread creates an operator meanwhile."""
     return [op for reference in live_operators.valuerefs() if (op := reference()) is not None]
 
 
 def reload_operators(set paths):
-    """Let the operators of these files run the code that lies there now.
+    """Reload the code of the operators of these files.
 
     Returns
     -------
     tuple
-        The paths of the files that had changed, and a list of exceptions: for the operators of a
-        file that is broken, the old code goes on.
+        The paths of the files that had changed, and a list of exceptions. The operators of a broken
+        file keep the old code.
     """
     cdef cuplug_operator *fresh = NULL
     cdef cuplug_error error
@@ -279,7 +285,7 @@ cdef object call_operator(
 cdef object delegate_call(
     Operator self, reading *r, PyObject *const *args, uint32_t n, PyObject *keywords
 ):
-    """The result of a call by the library that one of its arrays is of, or NotImplemented."""
+    """The result of a call by the library of one of its arrays, or NotImplemented."""
     names = () if keywords == NULL else <tuple>keywords
     given = [<object>args[k] for k in range(n + len(names))]
     positional, named = tuple(given[:n]), dict(zip(names, given[n:]))
@@ -329,7 +335,7 @@ cdef int read_keywords(
 cdef int read_named(
     Operator self, reading *r, uint32_t n, list names, PyObject *name, PyObject *value
 ) except -1:
-    """Behind those by position, in the order of the call: overloads differ in theirs."""
+    """After the positional ones, in the order of the call: overloads differ in theirs."""
     n += <uint32_t>len(names)
     check_number(self, n + 1)
     names.append(<object>name)
@@ -337,7 +343,7 @@ cdef int read_named(
 
 
 cdef inline int position_of(Operator self, PyObject *name) except -1:
-    """Names in calls are interned as ours are; others are compared."""
+    """Names in calls are interned like these; others are compared."""
     cdef Py_ssize_t k
     cdef PyObject *names = <PyObject *>self.names  # without references
     if name == <PyObject *>out_name:

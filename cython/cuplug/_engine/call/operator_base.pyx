@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator says of itself."""
+"""The description of an operator."""
 
 import os
 from types import ModuleType
@@ -74,30 +74,30 @@ cdef class Described:
 
     @property
     def sides(self):
-        """Where it can run: a tuple of "cpu" and "cuda"."""
+        """The devices with an entry: a tuple of "cpu" and "cuda"."""
         return ("cpu",) * has_entry(self.op, CUPLUG_CPU) + ("cuda",) * has_entry(
             self.op, CUPLUG_CUDA
         )
 
     @property
     def doc(self):
-        """What the plugin says about it, one line for each different one among the overloads."""
+        """The plugin's documentation, one line for each different one among the overloads."""
         rows = range(cuplug_operator_n_rows(self.op))
         lines = [to_str(cuplug_row_doc(cuplug_operator_row(self.op, k))) for k in rows]
         return "\n".join(dict.fromkeys([line for line in lines if line]))
 
     @property
     def properties(self):
-        """What the plugin says of each overload besides: {"gradient": "relu_backward"}.
+        """The other properties of each overload in the plugin: {"gradient": "relu_backward"}.
 
-        None for what has no value, as "deterministic". docs/abi.md lists what a plugin may say.
+        None for a property without a value, as "deterministic". docs/abi.md lists the properties.
         """
         rows = range(cuplug_operator_n_rows(self.op))
         return tuple([properties_of(cuplug_operator_row(self.op, k)) for k in rows])
 
     @property
     def returns(self):
-        """The numbers of the optional outputs, by the keywords that ask for them: return_<name>."""
+        """The numbers of the optional outputs, by the keywords that request them: return_<name>."""
         cdef const cuplug_signature *s
         cdef int k
         found = {}

@@ -12,16 +12,21 @@ from cuplug._engine.base.public import public
 
 @public
 def named_outputs(operator: str, names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    """Return the outputs of an operator as a named tuple, as which they are pickled.
+    """Return the outputs of an operator as a named tuple, the form in which they are pickled.
 
     Parameters
     ----------
     operator : str
-        Its name.
+        The operator's name.
     names : tuple of str
-        Those of the outputs.
+        The names of the outputs.
     values : tuple
         The outputs.
+
+    Examples
+    --------
+    >>> cuplug.named_outputs("minmax", ("low", "high"), (1, 2))
+    minmax(low=1, high=2)
     """
     made = outputs_class(operator, names)
     return tuple(values) if made is None else made(*values)
@@ -34,7 +39,7 @@ def all_outputs(operator: Any) -> dict[str, bool]:
 
 @cache
 def outputs_class(operator: str, names: tuple[str, ...]) -> Any:
-    """Return the named tuple of an operator; None where Python does not take the names."""
+    """Return the named tuple of an operator; None if Python does not accept the names."""
 
     def reduce(self: tuple) -> tuple:
         return named_outputs, (operator, names, tuple(self))

@@ -5,8 +5,8 @@ from cuplug._engine.base.core cimport cuplug_operator
 from cuplug._engine.interop.reading cimport reading
 
 
-# The names of all parameters, interned; where each first stands, as bytes; and where overloads
-# differ in what they call a place, the names of each, else None.
+# The names of all parameters, interned; the first position of each, as bytes; and if overloads use
+# different names for a position, the names of each, else None.
 cdef tuple names_of(const cuplug_operator *op)
 # Of arguments of which the last were given by name: puts them in the order of the first overload
 # that takes them so, which becomes r.row. Returns how many there are, absent ones included.

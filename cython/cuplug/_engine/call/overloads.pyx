@@ -48,7 +48,7 @@ cdef tuple names_of(const cuplug_operator *op):
 
 
 cdef bint are_alike(list rows):
-    """Whether each place has one name in all overloads."""
+    """Return whether each position has one name in all overloads."""
     longest = max(rows, key=len)
     return all([row == longest[: len(row)] for row in rows])
 

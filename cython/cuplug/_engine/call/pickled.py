@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators of files are pickled as: how they are found again, or why they are not."""
+"""The pickled form of operators of files: they are found again, or the reason is reported."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["OperatorFunction", "PickledOperator"]
 class PickledOperator:
     """An operator that could not be unpickled: its plugin is missing, or is another build.
 
-    Unpickling gives the operator itself if the process has its code. If not, it gives this object
-    instead of an error, which would end not the task but the process that unpickles, as a worker of
-    a cluster. Each use searches again, and raises what is wrong.
+    Unpickling returns the operator itself if the process has its code. Otherwise it returns this
+    object instead of an error, which would end not the task but the process that unpickles, such as
+    a cluster's worker. Each use searches again, and raises the error.
 
     Parameters
     ----------
     find : callable
-        `cuplug.find`, or what else returns the operator.
+        `cuplug.find`, or another function that returns the operator.
     arguments : tuple
         Its arguments, the operator's name first.
     member : str, optional
@@ -57,9 +57,9 @@ class PickledOperator:
         Raises
         ------
         PluginError
-            The file is another build, or is rejected; both versions and digests are in the message.
+            If the file is another build, or is rejected; the message has both versions and digests.
         NotFoundError
-            There is no such plugin; also a PluginError.
+            If there is no such plugin; the exception is also a PluginError.
         """
         try:
             found = self.find(*self.arguments)
@@ -104,7 +104,7 @@ class PickledOperator:
 class OperatorFunction:
     """An operator as a function of a library, which may have been unpickled without its plugin.
 
-    Derived classes take an operator in `_take`, which is put off to the first use if it is missing.
+    Derived classes receive an operator in `_take`, at the first use if it is missing.
     """
 
     operator: Operator

@@ -11,7 +11,7 @@ from cuplug._engine.interop.reading cimport reading
 cdef object run_operator(
     cuplug_operator *op, reading *r, uint32_t n, PyObject *out, PyObject *device
 )
-# What is done to arguments once all are read, and n_given outputs behind them.
+# The processing of arguments once all are read, and of n_given outputs after them.
 cdef int reread_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given) except -1
 # An argument `return_<name>`.
 cdef int note_returned(reading *r, object operator, object keyword, object value) except -1

@@ -39,10 +39,10 @@ from cuplug._engine.interop.torch_writes cimport count_write
 from cuplug._engine.call.output_tuples import outputs_class
 from cuplug.errors import PluginError
 
-# What the core's calls back need: reports of progress, requests for workspaces, and for the memory
+# The data of the core's callbacks: reports of progress, requests for workspaces, and for the memory
 # of outputs of unknown size.
 ctypedef struct deferred_outputs:
-    watched watched  # first: the reports see this alone
+    watched watched  # first: the only field that the reports use
     torch_scratch scratch
     reading *r
     PyObject *outputs  # a list, borrowed
@@ -189,7 +189,7 @@ cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
 
 
 cdef object as_returned(list result, const cuplug_frame *frame):
-    """None for no outputs, one output alone, several as a tuple: a named one if they have names."""
+    """None, the single output, or a tuple of several: a named one if they have names."""
     cdef const cuplug_signature *s = frame.signature
     cdef uint32_t k
     for k in range(len(result)):
@@ -237,7 +237,7 @@ cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
 
 
 cdef uint32_t read_outputs(reading *r, uint32_t n, PyObject *out) except? 0xFFFFFFFF:
-    """Read the outputs given as arguments behind the first n. Returns their number."""
+    """Read the outputs given as arguments after the first n. Returns their number."""
     cdef uint32_t n_given
     if not PyTuple_Check(<object>out):
         read_arguments(&out, 1, r, n)
@@ -284,7 +284,7 @@ cdef list several_outputs(
     if frame.signature.optional_outputs | r.returned:
         leave_out(r, frame, n_outputs, n, out)
     result = [None] * n_outputs
-    for k in range(n_outputs):  # they may say where the others are to be
+    for k in range(n_outputs):  # they may determine the device of the others
         if is_given(r, n + k, out):
             result[k] = one_output(r, frame, k, n, out)
     for k in range(n_outputs):
@@ -296,7 +296,7 @@ cdef list several_outputs(
 
 
 cdef int note_returned(reading *r, object operator, object keyword, object value) except -1:
-    """Note an argument `return_<name>`, which asks for an optional output."""
+    """Store an argument `return_<name>`, which requests an optional output."""
     if value is not True and value is not False:
         raise TypeError(f"{operator.name}: {keyword}: got {value!r}, expected True or False")
     if value:
@@ -307,7 +307,7 @@ cdef int note_returned(reading *r, object operator, object keyword, object value
 cdef int leave_out(
     reading *r, cuplug_frame *frame, uint32_t n_outputs, uint32_t n, const PyObject *out
 ) except -1:
-    """Leave out the optional outputs that are neither given nor asked for."""
+    """Omit the optional outputs that are neither given nor requested."""
     cdef uint64_t optional = frame.signature.optional_outputs
     cdef uint32_t k
     if r.returned & ~optional:

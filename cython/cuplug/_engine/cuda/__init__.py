@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs: which one is meant, their memory, their streams, cuplug's own arrays there. Knows no
-operator.
-"""
+"""The GPUs: their choice, memory and streams, and cuplug's arrays on them. It uses no operator."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs of this machine, and waiting for them."""
+"""The GPUs of this machine, and functions that wait for them."""
 
 from libc.stdint cimport int32_t, uint64_t
 
@@ -21,7 +21,12 @@ from cuplug.errors import CudaError
 def devices():
     """Return the GPUs, as a list of `Device`; an empty one if none can be used.
 
-    `cuplug doctor` explains why none can.
+    `cuplug doctor` explains why no GPU can be used.
+
+    Examples
+    --------
+    >>> cuplug.devices()  # doctest: +SKIP
+    [cuplug.Device("cuda:0"), cuplug.Device("cuda:1")]
     """
     try:
         return usable_devices()
@@ -31,17 +36,22 @@ def devices():
 
 @public
 def is_available():
-    """Return whether there is a GPU that can be used; False also if its driver is broken."""
+    """Return whether there is a GPU that can be used; False also if its driver is broken.
+
+    Examples
+    --------
+    >>> device = "cuda" if cuplug.is_available() else "cpu"
+    """
     return len(devices()) > 0
 
 
 def usable_devices():
-    """Return the GPUs, one at least.
+    """Return the GPUs; there is at least one.
 
     Raises
     ------
     CudaError
-        There is none to use, and why: no driver, no GPU, a driver that is too old.
+        If no GPU can be used, with the reason: no driver, no GPU, a driver that is too old.
     """
     cdef cuplug_error error
     cdef int32_t n = 0, version = 0
@@ -54,7 +64,7 @@ def usable_devices():
 
 
 def driver_version():
-    """Return the CUDA version that the driver supports, x 1000; 0 where there is no driver."""
+    """Return the CUDA version that the driver supports, x 1000; 0 if there is no driver."""
     cdef int32_t version = 0
     with nogil:
         cuplug_n_devices(NULL, &version, NULL)
@@ -63,12 +73,16 @@ def driver_version():
 
 @public
 def synchronize(device=None):
-    """Wait for all work on a GPU, and raise the faults of calls that were not raised before.
+    """Wait for all work on a GPU, and raise faults of earlier calls that were not yet raised.
 
     Parameters
     ----------
     device : str, int or Device, optional
-        A GPU; without it, all that this process used through cuplug.
+        A GPU; the default is all GPUs that this process used through cuplug.
+
+    Examples
+    --------
+    >>> cuplug.synchronize("cuda:0")
     """
     cdef uint64_t wanted = cuplug_used_gpus()
     cdef cuplug_error error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams and events of one's own."""
+"""Streams and events that the caller creates."""
 
 from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t
 
@@ -27,23 +27,22 @@ from cuplug._engine.base.public import public
 
 cdef class Stream:
     """Stream(device=None, *, non_blocking=False, priority=0)\n--\n
-    A stream of a GPU: work that is done in order, beside that of other streams.
+    A stream of a GPU: its work runs in order, concurrently with that of other streams.
 
-    In `with stream:` the calls and launches on cuplug's arrays go to it, and new arrays are of it.
-    Everything that takes `stream=` takes it, those of other libraries too, by `__cuda_stream__`.
+    In `with stream:`, calls and launches on cuplug's arrays use it, and new arrays belong to it.
+    All functions with `stream=`, also those of other libraries, take it by `__cuda_stream__`.
 
-    Work on it is ordered with that on the legacy default stream, where cuplug's arrays are
-    otherwise, as CUDA does it: each waits for what was put on the other before. Two such streams
-    run side by side; `wait` orders them.
+    CUDA orders its work with the legacy default stream, which cuplug's arrays use otherwise: each
+    waits for earlier work on the other. Two such streams run concurrently; `wait` orders them.
 
     Parameters
     ----------
     device : str, int or Device, optional
-        A GPU; cuda:0 without.
+        A GPU; the default is cuda:0.
     non_blocking : bool
-        Not ordered with the legacy default stream: that is left to you.
+        If True, it is not ordered with the legacy default stream: the ordering is up to you.
     priority : int
-        Lower numbers go first; 0 is the usual one, and the lowest priority.
+        Lower numbers go first; the default, 0, is the lowest priority.
 
     Attributes
     ----------
@@ -51,6 +50,12 @@ cdef class Stream:
         The GPU's number.
     handle : int
         The CUstream.
+
+    Examples
+    --------
+    >>> with cuplug.Stream("cuda") as stream:
+    ...     y = cuplug.ops.relu(x)
+    >>> stream.synchronize()
     """
 
     def __init__(self, device=None, *, non_blocking=False, priority=0):
@@ -96,7 +101,7 @@ cdef class Stream:
         return is_done(self.device, self.stream, NULL)
 
     def synchronize(self):
-        """Wait for its work, and raise what asynchronous calls found."""
+        """Wait for its work, and raise the errors of asynchronous calls."""
         cdef cuplug_error error
         cdef int status
         with nogil:
@@ -105,18 +110,18 @@ cdef class Stream:
             raise_error(&error)
 
     def record(self, Event event=None):
-        """Record an event, or a new one, behind the work that is on the stream; return it."""
+        """Record an event, or a new one, after the work that is on the stream; return it."""
         cdef Event recorded = Event(self.device) if event is None else event
         recorded.record(self)
         return recorded
 
     def wait(self, other):
-        """Have later work on this stream wait.
+        """Make later work on this stream wait.
 
         Parameters
         ----------
         other : Event, or stream as in calls of operators
-            What was recorded, or what is on the stream now.
+            A recorded event, or a stream, whose current work is waited for.
         """
         cdef cuplug_error error
         if not isinstance(other, Event):
@@ -130,14 +135,19 @@ public(Stream)
 
 @public
 def stream(stream=None, device=None):
-    """Return a stream for a `with` block: a new one, or that of another library.
+    """Return a stream for a `with` block: a new one, or the stream of another library.
 
     Parameters
     ----------
     stream : object with __cuda_stream__, stream of PyTorch or CuPy, or int, optional
-        Kept, and used as it is.
+        The stream to wrap. It is used as it is, and kept alive.
     device : str, int or Device, optional
-        The GPU, of a new stream or a default one; cuda:0 without.
+        The GPU of a new stream or of a default stream; cuda:0 by default.
+
+    Examples
+    --------
+    >>> with cuplug.stream(device="cuda"):
+    ...     y = cuplug.ops.relu(x)
     """
     cdef Stream wrapped
     cdef cuplug_error error
@@ -157,14 +167,19 @@ def stream(stream=None, device=None):
 
 cdef class Event:
     """Event(device=None, *, timing=True)\n--\n
-    A point in the work on a stream: to wait for it, and to measure time between two.
+    A point in the work on a stream: wait for it, or measure the time between two.
 
     Parameters
     ----------
     device : str, int or Device, optional
-        A GPU; cuda:0 without.
+        A GPU; the default is cuda:0.
     timing : bool
-        Without it, it tells no time, which is faster.
+        If False, it does not measure time, which is faster.
+
+    Examples
+    --------
+    >>> begin, end = cuplug.Event("cuda"), cuplug.Event("cuda")
+    >>> begin.record()
     """
 
     def __init__(self, device=None, *, timing=True):
@@ -192,8 +207,8 @@ cdef class Event:
         return <size_t>self.event
 
     def record(self, stream=None):
-        """Stand behind the work that is now on a stream; without one on that of the `with` block
-        around, else on the legacy default stream. Returns the event."""
+        """Record the work that is now on a stream. The default is the stream of the enclosing
+        `with` block, otherwise the legacy default stream. Returns the event."""
         cdef cuplug_error error
         cdef void *on = parse_stream("Event", stream)
         if stream is None:
@@ -209,7 +224,7 @@ cdef class Event:
         return is_done(self.device, NULL, self.event)
 
     def synchronize(self):
-        """Wait for the work before it, and raise what asynchronous calls found."""
+        """Wait for the work before it, and raise the errors of asynchronous calls."""
         cdef cuplug_error error
         cdef int status
         with nogil:
@@ -220,7 +235,7 @@ cdef class Event:
     def elapsed_time(self, Event end not None):
         """Return the milliseconds from this event to a later one.
 
-        Both have been recorded, and `end` was waited for.
+        Both must be recorded, and `end` must be complete.
         """
         cdef cuplug_error error
         cdef float milliseconds = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the array libraries of this process keep of a GPU's memory."""
+"""The GPU memory that the array libraries of this process hold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def free_caches(device: int) -> str:
-    """Have the libraries give back what they keep unused, and say what they hold then.
+    """Make the libraries release unused memory, and return the amounts that they then hold.
 
     Returns
     -------

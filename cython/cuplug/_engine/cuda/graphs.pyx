@@ -20,22 +20,29 @@ from cuplug._engine.base.public import public
 
 cdef class Graph:
     """Graph(device=None)\n--\n
-    A CUDA graph: `with graph: y = relu(x, ...)` captures what the block puts on cuplug's arrays.
+    A CUDA graph: `with graph: y = relu(x, ...)` captures the work of the block on cuplug's arrays.
 
     Nothing of it runs in the block. `graph.launch()` runs all of it, any number of times, on the
-    same arrays, with what they hold then. New outputs of the block are kept by the graph; keep the
-    inputs alive yourself. Calls on arrays of the host, and copies from it, are no part of a graph:
+    same arrays with their current contents. The graph keeps new outputs of the block; keep the
+    inputs alive yourself. Calls on arrays of the host, and copies from it, are not part of a graph:
     they run at once.
 
     Parameters
     ----------
     device : str, int or Device, optional
-        A GPU; cuda:0 without.
+        A GPU; the default is cuda:0.
 
     Attributes
     ----------
     stream : Stream
-        What is captured: for `stream=` of what asks for one.
+        The captured stream: pass it to functions that require `stream=`.
+
+    Examples
+    --------
+    >>> graph = cuplug.Graph("cuda")
+    >>> with graph:
+    ...     y = cuplug.ops.relu(x)
+    >>> graph.launch()
     """
 
     cdef void *graph
@@ -46,7 +53,7 @@ cdef class Graph:
 
     def __init__(self, device=None):
         self.device = parse_gpu("Graph", 0 if device is None else device).id
-        # Work on the legacy default stream goes on while this one is captured.
+        # Work on the legacy default stream continues while this one is captured.
         self.stream = Stream(self.device, non_blocking=True)
 
     def __dealloc__(self):
@@ -77,13 +84,13 @@ cdef class Graph:
             raise_error(&error)
 
     def launch(self, stream=None):
-        """Run what was captured.
+        """Run the captured work.
 
         Parameters
         ----------
         stream : as in calls of operators, optional
-            Where; without it that of the `with` block around, else the legacy default stream,
-            which work on cuplug's arrays is ordered with.
+            The stream to run on. The default is the stream of the enclosing `with` block, otherwise
+            the legacy default stream, with which work on cuplug's arrays is ordered.
         """
         cdef cuplug_error error
         cdef void *on = parse_stream("Graph", stream)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of GPUs: what owns it; what cuplug holds, and gives back."""
+"""Memory of GPUs: its owners; how much cuplug holds, and releases."""
 
 from collections import namedtuple
 
@@ -45,16 +45,17 @@ MemoryInfo = public(
         "total_bytes free_bytes reserved_bytes used_bytes most_used_bytes pinned_bytes",
     )
 )
-MemoryInfo.__doc__ = """What cuplug holds of one GPU, in bytes.
+MemoryInfo.__doc__ = """The memory of one GPU that cuplug holds, in bytes.
 
-The GPU's memory and what of it is free for any process; what cuplug's pool has reserved, what of
-that is in use, and the most that was; pinned memory of the host for copies to and from this GPU.
+The GPU's total and free memory, for all processes; the memory that cuplug's pool has reserved, the
+part of it in use, and the peak of that part; pinned memory of the host for copies to and from this
+GPU.
 """
 
 
 @public
 def memory_info(device="cuda"):
-    """Return what cuplug holds of a GPU.
+    """Return the memory of a GPU that cuplug holds.
 
     Parameters
     ----------
@@ -69,7 +70,13 @@ def memory_info(device="cuda"):
     Raises
     ------
     CudaError
-        There is no GPU to use, and why.
+        If no GPU can be used, with the reason.
+
+    Examples
+    --------
+    >>> info = cuplug.memory_info("cuda")
+    >>> info.used_bytes <= info.reserved_bytes
+    True
     """
     cdef cuplug_device gpu = parse_gpu("memory_info", device)
     cdef cuplug_memory_info info
@@ -88,20 +95,25 @@ def memory_info(device="cuda"):
 
 @public
 def trim(device=None):
-    """Give memory back that is held for later use: of GPUs, pinned, and of large NumPy outputs.
+    """Release memory that is cached for later use: of GPUs, pinned, and of large NumPy outputs.
 
-    Waits for the legacy default stream of each GPU. Arrays that live keep their memory, and what
-    work on other streams still has to free is given back by a later call.
+    Waits for the legacy default stream of each GPU. Existing arrays keep their memory, and memory
+    that work on other streams has not yet freed is released by a later call.
 
     Parameters
     ----------
     device : str, int or Device, optional
-        A GPU; without it, all that this process used through cuplug, and the host.
+        A GPU; the default is all GPUs that this process used through cuplug, and the host.
 
     Returns
     -------
     int
-        The bytes that were given back.
+        The number of released bytes.
+
+    Examples
+    --------
+    >>> cuplug.trim() >= 0
+    True
     """
     cdef uint64_t wanted = cuplug_used_gpus(), freed = 0, total = 0
     cdef cuplug_error error

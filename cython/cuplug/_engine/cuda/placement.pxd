@@ -8,11 +8,11 @@ from cuplug._engine.base.core cimport cuplug_device
 cdef cuplug_device parse_device(str function, object device) except *
 # The same, or "cuda:*".
 cdef cuplug_device parse_places(str function, object device) except *
-# As parse_device, where a GPU is wanted. Errors of all name the function.
+# As parse_device, for a GPU. All errors name the function.
 cdef cuplug_device parse_gpu(str function, object device) except *
-# Where host arrays run unless a call says it; type 0: not set.
-# False as long as neither the environment nor a context manager has named a device.
+# The device of host arrays' calls unless a call names one; type 0: not set.
+# False until the environment or a context manager names a device.
 cdef bint has_default
 cdef int default_device(cuplug_device *device) except -1
-# Where new arrays are made: there, else on the first GPU, on the host where there is none.
+# The device of new arrays: that one, else the first GPU, or the host if there is none.
 cdef cuplug_device where_arrays_go() except *

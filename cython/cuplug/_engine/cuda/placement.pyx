@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a call is to run, the argument `device`, the context manager, the environment; and where an
-array is.
-"""
+"""The device of a call, by the argument `device`, the context manager or the environment."""
 
 import os
 from contextvars import ContextVar
@@ -29,8 +27,8 @@ cdef enum:
     MAX_GPUS = 64  # as in the core: a bit for each
 
 cdef bint has_default = False
-# Of the `with` blocks around: the innermost one's device, as its type and number, and what was
-# chosen around it. One object may be entered by several threads and tasks at once.
+# The device of the innermost enclosing `with` block, as its type and number, and the one chosen
+# outside it. One object may be entered by several threads and tasks at once.
 cdef object chosen = ContextVar("cuplug_device", default=None)
 cdef cuplug_device from_environment
 
@@ -38,7 +36,7 @@ cdef cuplug_device from_environment
 cdef cuplug_device make_device(int device_type, object number) except *:
     cdef cuplug_device device
     if not 0 <= number < MAX_GPUS:
-        is_long = number.bit_length() > 128  # which Python may not write
+        is_long = number.bit_length() > 128  # Python may reject writing it
         seen = "a number beyond 128 bits" if is_long else f"number {number}"
         raise ValueError(f"device: got {seen}, expected that of a GPU, from 0")
     device.type = device_type
@@ -129,7 +127,7 @@ cdef cuplug_device where_arrays_go() except *:
 
 
 def read_environment():
-    """Take CUPLUG_DEVICE as the default; done once, at import."""
+    """Set the default from CUPLUG_DEVICE; done once, at import."""
     global from_environment, has_default
     name = environment.variable("CUPLUG_DEVICE")
     if not name:
@@ -143,16 +141,16 @@ def read_environment():
 
 cdef class Device:
     """Device(device)\n--\n
-    A GPU, or the host: where an array is, and where host arrays run in a `with` block.
+    A GPU, or the host: the device of an array, or of host arrays' calls in a `with` block.
 
-    Arrays on a GPU run where they are in any case. It is equal to its name, "cuda:1" or "cpu", and
-    taken wherever a device is.
+    Arrays on a GPU always run on that GPU. The object is equal to its name, "cuda:1" or "cpu", and
+    accepted everywhere a device is.
 
     Parameters
     ----------
     device : str, int or Device
-        "cpu", "cuda", "cuda:1", a GPU's number, or a device object of PyTorch or CuPy; `"cuda:*"`:
-        each call is cut along its loop dimensions, and goes through all GPUs.
+        "cpu", "cuda", "cuda:1", a GPU's number, or a device object of PyTorch or CuPy. With
+        `"cuda:*"`, each call is split along its loop dimensions and runs on all GPUs.
 
     Attributes
     ----------
@@ -161,15 +159,15 @@ cdef class Device:
     index : int or None
         The GPU's number; None for the host, and for all GPUs.
     name : str
-        Of a GPU, as all that follow: the host has none of them.
+        The name of the GPU. The host has neither this nor the following attributes.
     compute_capability : int
         Times 10: 90 for 9.0.
     memory_bytes, driver_version : int
         The bytes of its memory; the CUDA version of the driver, x 1000.
     attributes : dict
-        All that the driver reports, by the names of CUDA's documentation:
-        `attributes["MULTIPROCESSOR_COUNT"]` is CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT. Those that
-        the driver does not know yet are not there.
+        All attributes that the driver reports, by the names of CUDA's documentation:
+        `attributes["MULTIPROCESSOR_COUNT"]` is CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT. It has no
+        attributes that the driver does not know yet.
 
     Examples
     --------
@@ -257,7 +255,7 @@ cdef class Device:
 
 
 cdef cuplug_device_info info_of(Device device, str what) except *:
-    """What the driver reports of a GPU."""
+    """Return the attributes that the driver reports of a GPU."""
     cdef cuplug_device_info info
     cdef cuplug_error error
     if device.place.type != CUPLUG_CUDA or device.place.id == CUPLUG_ALL_GPUS:

@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t
 
 
-# The handle of what the caller names as a stream; NULL for None.
+# The handle of a stream from the caller; NULL for None.
 cdef void *parse_stream(str function, object stream) except? NULL
 # Raises where `stream` is captured in a CUDA graph: `function` cannot take part in one.
 cdef int refuse_capture(str function, void *stream, str wanted) except -1
@@ -11,17 +11,17 @@ cdef int order_streams(int32_t device, void *waiting, void *stream) except -1
 # Where the work on arrays of our own and of libraries without streams goes, of the `with` blocks
 # around; NULL: to the legacy default stream.
 cdef void *work_stream(int32_t device) except? NULL
-# Whether there has been such a block; calls ask nothing else before.
+# True once there was such a block; calls test nothing else before.
 cdef bint has_blocks
-# Where such memory is allocated and filled: the same, but for a graph that is captured, of which
-# that is no part.
+# The stream on which such memory is allocated and filled: the same, except for a captured graph,
+# which does not include this work.
 cdef void *memory_stream(int32_t device) except? NULL
-# What keeps the stream of `memory_stream`; None for the legacy default stream.
+# The owner of the stream of `memory_stream`; None for the legacy default stream.
 cdef object stream_owner(int32_t device)
-# Whether the block is a `cuplug.Graph`, which is captured; it keeps `memory`, what it will work on.
+# True if the block is a captured `cuplug.Graph`; it keeps `memory`, on which it will work.
 cdef bint in_graph(int32_t device) except -1
 cdef int hold(int32_t device, object memory) except -1
-# Makes a stream that of the work on its GPU, until `leave_block`. `held`: what a graph keeps, or
-# None.
+# Makes a stream the current one of its GPU, until `leave_block`. `held`: the objects that a graph
+# keeps, or None.
 cdef int enter_block(int32_t device, void *stream, object owner, list held) except -1
 cdef int leave_block() except -1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams that callers name: their handles, their order, whether they are captured, and which one
-work goes to inside of `with` blocks.
+"""Streams from callers: their handles, their order, their capture, and the current stream in `with`
+blocks.
 """
 
 from contextvars import ContextVar
@@ -12,11 +12,11 @@ from cuplug._engine.base.status cimport raise_error
 
 
 cdef enum:
-    LEGACY = 1  # the legacy default stream's handle; NULL stands for no stream here
+    LEGACY = 1  # the legacy default stream's handle; NULL means no stream here
 
 
 has_blocks = False
-# The innermost block's (GPU, handle, owner, what a graph keeps or None), and the one around it.
+# The innermost block's (GPU, handle, owner, objects of a graph or None), and the enclosing one.
 cdef object chosen = ContextVar("cuplug_stream", default=None)
 
 
@@ -45,7 +45,7 @@ cdef object handle_of(object stream):
         if version != 0:
             raise ValueError(f"got version {version}, expected 0")
         return handle
-    # CuPy's, or a named tuple of a `ptr` alone, which programs pass to CuPy's launches. Other
+    # CuPy's, or a named tuple with only a `ptr`, which programs pass to CuPy's launches. Other
     # objects of CuPy, such as events, also have a `ptr`.
     if hasattr(stream, "begin_capture") or getattr(stream, "_fields", None) == ("ptr",):
         return getattr(stream, "ptr", stream)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long transfers: Ctrl-C ends them, and a bar shows how far they are."""
+"""Long transfers: Ctrl-C ends them, and a bar shows their progress."""
 
 from contextvars import ContextVar
 
@@ -11,8 +11,8 @@ from cuplug._engine.base.status cimport raise_error, raise_later
 
 from cuplug._engine.base.public import public
 
-# Of the `with` blocks around: the innermost one's bars, and what was shown around it. One object
-# may be entered by several threads and tasks at once.
+# The bars of the innermost enclosing `with` block, and those outside it. One object may be entered
+# by several threads and tasks at once.
 cdef object shown = ContextVar("cuplug_progress", default=None)
 
 
@@ -51,10 +51,15 @@ cdef int copy_watched(
 
 @public
 class progress:
-    """Show on stderr how far long transfers are: `with cuplug.progress(): ...`.
+    """Show the progress of long transfers on stderr: `with cuplug.progress(): ...`.
 
-    Calls that take NumPy arrays through a GPU, `asarray` and `Array.numpy` get a bar each
-    when they take longer than 0.1 s. It holds for calls of this thread, or asynchronous task.
+    Offloaded calls on NumPy arrays, `asarray` and `Array.numpy` each get a bar if they take
+    longer than 0.1 s. It applies to calls of this thread, or asynchronous task.
+
+    Examples
+    --------
+    >>> with cuplug.progress():
+    ...     y = cuplug.ops.relu(numpy.ones(1 << 20, "float32"))
     """
 
     def __enter__(self):

@@ -36,9 +36,9 @@ cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *n_bytes) except NULL
 
 cdef enum:
-    ROOM = 64  # for the operators of one file, at first
+    ROOM = 64  # for the operators of one file, initially
 
-cdef dict wrapped = {}  # operators of plugins, by the addresses of what the core knows of them
+cdef dict wrapped = {}  # operators of plugins, by the addresses of their records in the core
 
 
 @public
@@ -50,9 +50,9 @@ def find(name, version=None, digest=None):
     name : str
         "operator", or "plugin.operator".
     version : str, optional
-        What the plugin's version must be.
+        The required version of the plugin.
     digest : str, optional
-        What the SHA-256 of the plugin's file must be, as 64 digits: no other code is taken.
+        The required SHA-256 of the plugin's file, as 64 digits: no other code is accepted.
 
     Returns
     -------
@@ -61,9 +61,15 @@ def find(name, version=None, digest=None):
     Raises
     ------
     NotFoundError
-        There is none; the message lists the directories looked in, and near names.
+        If there is none; the message lists the searched directories and suggestions.
     PluginError
-        It is of another version, or of another file.
+        If it is of another version, or of another file.
+
+    Examples
+    --------
+    >>> gather = cuplug.find("gather.gather")
+    >>> gather(numpy.array([1, 2, 3]), numpy.array([2, 0]))
+    array([3, 1])
     """
     found = find_any(name)
     if version is not None or digest is not None:
@@ -87,7 +93,7 @@ cdef object find_in_plugins(object name, bint is_stock):
 
 
 cdef Operator operator_of(cuplug_operator *op):
-    """The same for each look-up: to make one takes longer than a call."""
+    """Return the same object for each look-up: creating one takes longer than a call."""
     cdef Operator found = wrapped.get(<size_t>op)
     if found is None:
         found = wrapped.setdefault(<size_t>op, wrap_operator(op, pickled))
@@ -97,12 +103,12 @@ cdef Operator operator_of(cuplug_operator *op):
 
 
 def forget_operators():
-    """Keep none alive that nobody holds."""
+    """Do not keep operators alive that are not in use."""
     wrapped.clear()
 
 
 cdef cuplug_operator *find_in_use(object name) except? NULL:
-    """By far the most look-ups: without what letting go of the GIL takes, as no file is read."""
+    """By far the most frequent look-up. It reads no file, so it keeps the GIL."""
     cdef Py_ssize_t n_bytes = 0
     cdef const char *text
     if type(name) is not str or not PyUnicode_IS_ASCII(name):
@@ -129,7 +135,7 @@ cdef object find_any(object name):
 
 cdef int look_up(const char *name, cuplug_operator **op, cuplug_error *error) except -1 nogil:
     cdef int status = 0
-    if not packages_are_read:  # to look through them takes longer than all else here
+    if not packages_are_read:  # searching them takes longer than everything else here
         status = cuplug_find_early(name, op, error)
     if not status and op[0] == NULL:
         with gil:
@@ -141,7 +147,7 @@ cdef int look_up(const char *name, cuplug_operator **op, cuplug_error *error) ex
 def operator_or_attribute(module, str name not None):
     """Return an attribute of a module that has operators, as the module's `__getattribute__`.
 
-    Python would make an exception before it asks the module's `__getattr__`, which takes longer
+    Python would create an exception before it calls the module's `__getattr__`, which takes longer
     than a call.
     """
     cdef PyObject *own = NULL
@@ -158,7 +164,7 @@ def operator_or_attribute(module, str name not None):
 
 
 def find_stock(name):
-    """Find "plugin.operator" among the plugins that come with cuplug, whatever else is called so.
+    """Find "plugin.operator" among the stock plugins, also if others have the same name.
 
     Parameters
     ----------
@@ -172,7 +178,7 @@ def find_stock(name):
 
 
 def pickled(Operator op):
-    """Return what an operator of a plugin is pickled as: its name, and what tells its code."""
+    """Return the pickled form of an operator of a plugin: its name, and its code's identity."""
     return PickledOperator, (find, (f"{op.plugin}.{op.name}", op.version, digest_of(op)))
 
 
@@ -213,7 +219,7 @@ cdef bytes encode_name(object name):
 
 @public
 def load(path):
-    """Register the plugin in one file, ahead of the search path, whatever the file is called.
+    """Register the plugin in one file, ahead of the search path, also under another file name.
 
     Its code is loaded at the first call of one of its operators.
 
@@ -229,7 +235,11 @@ def load(path):
     Raises
     ------
     PluginError
-        The file is no plugin, or is refused.
+        If the file is not a plugin, or is rejected.
+
+    Examples
+    --------
+    >>> half = cuplug.load("plugins/libhalf.so").half  # doctest: +SKIP
     """
     encoded = os.fsencode(absolute("load", path))
     try:
@@ -266,13 +276,18 @@ cdef tuple load_operators(bytes path, uint32_t room):
 
 @public
 def plugins():
-    """List the libraries in the directories of the search path; runs none of their code.
+    """List the libraries in the directories of the search path. None of their code runs.
 
     Returns
     -------
     list of PluginFile
-        In search order: the first of a name is the one that is used. Adopted libraries come after
-        plugins, then modules of tvm-ffi.
+        In search order: the first of a name is used. Adopted libraries come after plugins, then
+        modules of tvm-ffi.
+
+    Examples
+    --------
+    >>> [file.name for file in cuplug.plugins() if file.name == "gather"]
+    ['gather']
     """
     from cuplug._engine.lookup.adopted_libraries import list_adopted
     from cuplug._engine.lookup.tvm_modules import list_modules

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is on the search path: its directories, and the plugins in them."""
+"""The directories of the search path, and the plugins in them."""
 
 import os
 
@@ -30,7 +30,12 @@ def search_path():
 
     Returns
     -------
-    list of Directory
+    In search order; a state and a reason describe those that are skipped.
+
+    Examples
+    --------
+    >>> [directory.path for directory in cuplug.search_path() if directory.state == "ok"]
+    [...]
     """
     return list_places(False)
 
@@ -100,7 +105,7 @@ cdef object describe_file(const core.cuplug_file *x):
 
 
 cdef int read_packages() except -1:
-    """Put the directories that installed packages name on the search path, once."""
+    """Add the directories that installed packages name to the search path, once."""
     global packages_are_read
     cdef core.cuplug_error error
     if packages_are_read:

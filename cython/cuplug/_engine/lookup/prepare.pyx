@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators made ready ahead of their first call."""
+"""Operators prepared ahead of their first call."""
 
 from collections.abc import Iterable
 
@@ -25,25 +25,29 @@ from cuplug._engine.lookup.find import find
 
 @public
 def prepare(operators, device=None):
-    """Do ahead what the first call of operators does.
+    """Do ahead of time the work of the first call of operators.
 
-    Their code is loaded, and their states are made. With a GPU, CUDA is started, the context and
-    the memory pool are made, it is checked that there is code for the GPU, and the driver loads
-    their plugin's kernels. Kernels that are compiled at run time are left to the first call.
+    Their code is loaded, and their states are created. With a GPU, CUDA is started, the context
+    and the memory pool are created, the code for the GPU is checked, and the driver loads their
+    plugin's kernels. Kernels that are compiled at run time are compiled at the first call.
 
     Parameters
     ----------
     operators : Operator, str, or sequence of them
-        Names are those that `cuplug.find` takes.
+        Operators, or names as for `cuplug.find`.
     device : str, int or Device, optional
-        Where they will run.
+        The device on which they will run.
 
     Raises
     ------
     NotFoundError, PluginError, CudaError
-        As their first call would.
+        As at the first call.
     ValueError
-        An operator has no entry for a GPU.
+        If an operator has no entry for a GPU.
+
+    Examples
+    --------
+    >>> cuplug.prepare(["gather", "relu"], device="cpu")
     """
     cdef cuplug_device place
     cdef int32_t n = 0

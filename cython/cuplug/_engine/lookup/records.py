@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What listings say about plugins and directories."""
+"""Records of plugins and directories in listings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Directory", "Plugin", "PluginFile"]
 class PluginFile(NamedTuple):
     """A library on the search path, from its symbol table; its code was not run."""
 
-    name: str  # "" where it could not be read
+    name: str  # "" if it could not be read
     version: str
     path: str
     state: str  # "ok", "shadowed", "duplicate", "rejected" or "changed"
@@ -37,7 +37,7 @@ class PluginFile(NamedTuple):
 
 @public
 class Directory(NamedTuple):
-    """A place on the search path."""
+    """A directory of the search path."""
 
     path: str
     origin: str
@@ -47,14 +47,14 @@ class Directory(NamedTuple):
 
 @public
 class Plugin:
-    """A plugin given to `cuplug.load`; its operators are attributes.
+    """A plugin that was passed to `cuplug.load`; its operators are attributes.
 
     Attributes
     ----------
     name, version, path : str
     operators : tuple of Operator
     functions : tuple
-        Of a tvm-ffi module without a description: its functions, which have no signatures.
+        The functions of a tvm-ffi module without a description; they have no signatures.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Plugin:
     def _take(
         self, operators: tuple[Operator, ...], functions: tuple[ModuleFunction, ...] = ()
     ) -> None:
-        """Have these operators from now on."""
+        """Replace the operators by these."""
         first = operators[0] if operators else functions[0]
         self.name: str = first.plugin
         self.version: str = first.version

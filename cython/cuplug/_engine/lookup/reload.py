@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New code for operators whose files were built anew: `cuplug.reload`."""
+"""New code for operators whose files were built again: `cuplug.reload`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _one_at_a_time = threading.RLock()
 
 @public
 def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
-    """Load files anew that were replaced since their code was loaded.
+    """Reload files that were replaced since their code was loaded.
 
-    Every Operator of such a file runs the new code from then on, whatever name it was imported
-    under. The old code stays in the process: results live on, and calls on other threads come to
-    their end. Typed-memoryview functions run the new code if its signature is the one that they
+    Every Operator of such a file then runs the new code, under any name that it was imported
+    as. The old code stays in the process: results remain valid, and calls on other threads
+    finish. Typed-memoryview functions run the new code if its signature is the one that they
     were compiled for, and raise PluginError otherwise. Operators of adopted libraries and of
-    tvm-ffi modules keep their descriptions. C programs go on with the old code.
+    tvm-ffi modules keep their descriptions. C programs keep the old code.
 
     Parameters
     ----------
     what : Operator or Plugin, optional
-        The one whose file is meant; without it, all that this process knows.
+        The one whose file is reloaded; the default is all files that this process uses.
 
     Returns
     -------
@@ -39,10 +39,15 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
     Raises
     ------
     PluginError
-        A new file is broken or is refused; its operators go on with the old code. The same for one
-        that was written over in place: replace files by renaming, as `cuplug build` does.
+        If a new file is broken or rejected, or if a file was overwritten in place; its operators
+        keep the old code. Replace files by renaming, as `cuplug build` does.
     NotFoundError
-        A new file lacks an operator, which goes on with the old code.
+        If a new file lacks an operator, which keeps the old code.
+
+    Examples
+    --------
+    >>> cuplug.reload()
+    ()
     """
     forget_operators()
     if what is None:
@@ -71,7 +76,7 @@ def _reload_others(paths: set[str] | None, errors: list[Exception]) -> set[str]:
     from cuplug._engine.adoption.adopt import reload_adopted
 
     parts = [reload_adopted(paths)]
-    if modules := sys.modules.get("cuplug._engine.modules.module"):  # no part of most processes
+    if modules := sys.modules.get("cuplug._engine.modules.module"):  # not used by most processes
         parts.append(modules.reload_modules(paths))
     errors += [error for _, refused in parts for error in refused]
     return {path for changed, _ in parts for path in changed}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays without elements: what is asked, and said, of shapes and dtypes alone."""
+"""Arrays without elements: only shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,23 @@ class ArraySpec:
     Parameters
     ----------
     dtype : str, or dtype of NumPy, PyTorch or JAX
-        Kept as the name that signatures have: "float32".
+        Stored as the name that signatures have: "float32".
     shape : sequence of int
-        A size of -1 in what `infer` returns is known only after the run.
+        Sizes. -1 in a result of `infer` is known after the run.
 
     Raises
     ------
     TypeError
-        Operators take no arrays of such a dtype.
+        If operators take no arrays of such a dtype.
+
+    Examples
+    --------
+    >>> x, index = cuplug.ArraySpec("float32", (1000, 3)), cuplug.ArraySpec("int64", (10,))
+    >>> cuplug.ops.gather.infer(x, index).outputs[0].shape
+    (10, 3)
     """
 
-    __slots__ = ("dtype", "shape")  # no dataclass: every process would wait for that module
+    __slots__ = ("dtype", "shape")  # no dataclass: every process would load that module
 
     def __init__(self, dtype: Any, shape: Iterable[Any]) -> None:
         is_structure = getattr(dtype, "names", None) is not None
@@ -63,7 +69,7 @@ class ArraySpec:
 
 @public
 class Inferred(NamedTuple):
-    """What a call would give: by `Operator.infer`."""
+    """The result of `Operator.infer`."""
 
     row: int  # of `signatures` and `properties`
     outputs: tuple[ArraySpec, ...]

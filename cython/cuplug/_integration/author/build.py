@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the source of a plugin to its library: `cuplug.build` and `cuplug build`."""
+"""Builds a plugin's library from its source: `cuplug.build` and `cuplug build`."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
     from cuplug._integration.author.check import Finding
 
-# Without a GPU to ask: code for 8.x and 9.0, and PTX for all that is newer.
+# If no GPU is available: code for 8.x and 9.0, and PTX for newer ones.
 USUAL_ARCHITECTURES = (80, 90)
-# Of GCC alone: static variables of templates are not shared by all plugins of a process.
+# GCC only: static variables of templates are not shared by all plugins of a process.
 NO_UNIQUE = "-fno-gnu-unique"
 ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 
 
 @dataclass
 class Built:
-    """A library, and what was seen on the way."""
+    """A library, and the findings of its build."""
 
     path: str
-    architectures: tuple[Architecture, ...]  # none: the host side alone
+    architectures: tuple[Architecture, ...]  # empty: only host entries
     log: str  # warnings of the compilers
     findings: list[Finding] = field(default_factory=list)
 
@@ -59,23 +59,27 @@ def build(
     path : str or os.PathLike
         A .cu, .c or .cpp file, or a folder with several.
     output : str or os.PathLike, optional
-        The library, or the folder to put it in; without it, lib<name>.so beside the source.
+        The library, or the folder for it; the default is lib<name>.so next to the source.
     arch : str
-        GPU architectures: "native", "all", or numbers as in "80,90". "90a" is code that runs on 9.0
-        alone, "100f" on its family alone. Without nvcc the host entries alone are built.
+        GPU architectures: "native", "all", or numbers as in "80,90". Code for "90a" runs only on
+        9.0, code for "100f" only on its family. Without nvcc, only the host entries are built.
     options : sequence of str
         More options for the compilers.
 
     Returns
     -------
     str
-        The path of the library. An earlier one is replaced in one step, and only by one in which
-        `cuplug check` finds no error.
+        The path of the library. An earlier one is replaced in one step, and only if `cuplug check`
+        finds no error.
 
     Raises
     ------
     BuildError
-        With the messages of the compiler.
+        If the plugin cannot be built, with the messages of the compiler.
+
+    Examples
+    --------
+    >>> path = cuplug.build("half.c", "plugins/")  # doctest: +SKIP
     """
     import warnings
 
@@ -112,13 +116,13 @@ def build_library(
         fresh = os.path.join(directory, os.path.basename(library))
         log = _compile(source, nvcc, architectures, given, fresh)
         findings = _check(source, fresh, folder)
-        os.chmod(fresh, os.stat(fresh).st_mode & ~0o022)  # a plugin that others write is refused
+        os.chmod(fresh, os.stat(fresh).st_mode & ~0o022)  # it is rejected if others can write it
         os.replace(fresh, library)
     return Built(library, architectures, log, findings)
 
 
 def library_path(source: Source, output: str | os.PathLike[str] | None = None) -> str:
-    """Return where the library of a source goes."""
+    """Return the path of the library of a source."""
     if output is None:
         return source.output
     path = absolute("build", output, "output")
@@ -130,7 +134,7 @@ def library_path(source: Source, output: str | os.PathLike[str] | None = None) -
 
 
 def choose_architectures(arch: str, nvcc: str) -> tuple[Architecture, ...]:
-    """Return the architectures that are meant, 90 for 9.0 or "90a", in ascending order."""
+    """Return the requested architectures, 90 for 9.0 or "90a", in ascending order."""
     if arch == "native":
         from cuplug._engine.cuda.devices import devices
 
@@ -161,7 +165,7 @@ def _compile(
     files = list(_files_to_compile(source, nvcc))
     cxx = any(not file.endswith(".c") for file in files)
     linker = flags.nvcc_linker(nvcc) if nvcc else flags.linker(cxx)
-    if len(files) == 1:  # one step takes less time than two
+    if len(files) == 1:  # one step is faster than two
         compiler = _compiler(files[0], nvcc, architectures, options)
         link = linker[linker.index("-shared") :]
         return _output_of([*compiler, *link, files[0], *options, "-o", library], library)
@@ -186,7 +190,7 @@ def _files_to_compile(source: Source, nvcc: str | None) -> Iterator[str]:
 
 
 def _refuse_without_host_part(source: Source) -> None:
-    """CUDA that a C++ compiler cannot read gets one sentence instead of its errors."""
+    """Replace a C++ compiler's errors about CUDA code by one message."""
     for file in _files_to_compile(source, None):
         if not file.endswith(CUDA_SUFFIX):
             continue
@@ -201,7 +205,8 @@ def _refuse_without_host_part(source: Source) -> None:
 
 
 def _refuse_other_name(source: Source, library: str) -> None:
-    """Refuse before the compilers run what `cuplug check` would refuse: a file of another name."""
+    """Reject a file of another name before the compilers run, as `cuplug check` would
+    afterwards."""
     tables = find_tables(source.files)
     names = [name for found in tables.values() for name in found]
     file = os.path.basename(library)
@@ -215,7 +220,7 @@ def _refuse_other_name(source: Source, library: str) -> None:
 
 
 def _refuse_several_tables(source: Source) -> None:
-    """Say what the linker means by a symbol that is defined twice."""
+    """Explain the linker's message about a symbol that is defined twice."""
     tables = [os.path.basename(file) for file in find_tables(source.files)]
     if len(tables) > 1:
         raise BuildError(
@@ -281,7 +286,7 @@ def _run(command: list[str], directory: str) -> subprocess.CompletedProcess[str]
 
 
 def _check(source: Source, library: str, folder: str) -> list[Finding]:
-    """Check a library; return what is to be said of it, raise what keeps it from being used."""
+    """Check a library; return warnings, raise errors."""
     from cuplug._integration.author import check
 
     found = check.check_file(library, folder)

@@ -96,7 +96,7 @@ def _read(path: str, elf: ELFFile, whole: bool, origin: str) -> SharedLibrary:
             "with -shared"
         )
     if elf["e_type"] != "ET_DYN":
-        raise ElfError(f"this is {elf['e_type']}, a shared library (ET_DYN) is expected")
+        raise ElfError(f"got {elf['e_type']}, expected a shared library (ET_DYN)")
     library = SharedLibrary(path, origin, machine=elf["e_machine"])
     notes = []
     for segment in elf.iter_segments():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `cuplug`: what is installed, where, and what is wrong with it."""
+"""The command `cuplug`: installed plugins, their directories, and problems."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ set_option = click.option(
 
 
 class Commands(click.Group):
-    """Commands that say in one sentence what is refused."""
+    """Commands that report rejected input in one sentence."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Turn what is refused into one sentence and exit status 1."""
+        """Turn an error into one sentence and exit status 1."""
         try:
             return super().invoke(context)
         except BrokenPipeError:
@@ -77,14 +77,16 @@ for command in (adopt, bind, stubs):
 
 
 @main.command("list")
-@click.option("--all", "everything", is_flag=True, help="Libraries without a table, too.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also list libraries without a symbol table."
+)
 @click.option(
     "--locked",
     is_flag=False,
     flag_value="cuplug.lock",
     type=click.Path(),
     metavar="[FILE]",
-    help="Compare with what `cuplug lock` wrote to FILE, or cuplug.lock.",
+    help="Compare with FILE, or cuplug.lock, as `cuplug lock` wrote it.",
 )
 @json_option
 def list_command(everything: bool, locked: str | None, as_json: bool) -> None:
@@ -109,7 +111,7 @@ def list_command(everything: bool, locked: str | None, as_json: bool) -> None:
 )
 @json_option
 def lock(operators: tuple[str, ...], output: str, as_json: bool) -> None:
-    """Write down digests of the plugins of OPERATORS, or of all, and of what they link.
+    """Write digests of the plugins of OPERATORS, or of all, and of the libraries they link.
 
     `cuplug list --locked` compares later; as CUPLUG_ALLOW_LIST, the file keeps other plugins out.
     """
@@ -209,7 +211,7 @@ def help_command(context: click.Context, topic: str | None) -> None:
 @click.argument("what", type=click.Choice(["show", "clear", "path"]), default="show")
 @json_option
 def cache_command(what: str, as_json: bool) -> None:
-    """Show what was compiled at run time and is kept, clear it, or print its directory."""
+    """Show the cache of code compiled at run time, clear it, or print its directory."""
     from cuplug._integration.commands import report
 
     report.show_cache(what, as_json)
@@ -225,14 +227,14 @@ def cache_command(what: str, as_json: bool) -> None:
     type=click.Choice(["setuptools", "scikit-build-core"]),
     default="setuptools",
     show_default=True,
-    help="What builds the package.",
+    help="The build backend of the package.",
 )
 @click.option(
     "--language",
     type=click.Choice(["cuda", "c"]),
     default="cuda",
     show_default=True,
-    help="CUDA and C++, or C for the CPU alone.",
+    help="CUDA and C++, or C for only the CPU.",
 )
 def new(name: str, operator: str | None, package: bool, back_end: str, language: str) -> None:
     """Write the folder NAME with a plugin, ready to build and to edit, and a test.
@@ -261,7 +263,7 @@ def new(name: str, operator: str | None, package: bool, back_end: str, language:
     "--arch",
     default="native",
     envvar="CUPLUG_ARCH",
-    help='"native", "all", or numbers: "80,90"; without, those of $CUPLUG_ARCH.',
+    help='"native", "all", or numbers: "80,90"; default: $CUPLUG_ARCH.',
 )
 @click.option("--watch", is_flag=True, help="Build again when a source changes.")
 def build(
@@ -269,7 +271,7 @@ def build(
 ) -> None:
     """Compile SOURCE, a .cu, .c or .cpp file or a folder of them, to lib<plugin>.so.
 
-    OPTIONS after -- are given to the compilers.
+    OPTIONS after -- are passed to the compilers.
     """
     from cuplug._integration.author.sources import BuildError
     from cuplug._integration.commands import authoring
@@ -306,8 +308,8 @@ def test(
 ) -> None:
     """Run property tests, derived from the signatures, on a plugin or an operator.
 
-    It runs the plugin's code, in processes of its own. --set k=3, or a range as in --set k=0..8,
-    says what k is to be in all calls. A fixture makes indices, addresses and handles.
+    It runs the plugin's code, in separate processes. --set k=3, or a range as in --set k=0..8,
+    sets k in all calls. A fixture makes indices, addresses and handles.
     """
     from cuplug._integration.commands import authoring, output, overrides, property_runner
 
@@ -325,7 +327,7 @@ def test(
 
 @main.command()
 @click.argument("what", metavar="FILE.so|FOLDER|OPERATOR")
-@click.option("--dtype", help="Of the arrays that may have it; else float32 where allowed.")
+@click.option("--dtype", help="The dtype of arrays that may have it; default: float32 if allowed.")
 @click.option(
     "--shape", "shapes", multiple=True, metavar="NAME=SIZES", help="Of an array: x=1024,1024."
 )
@@ -340,7 +342,7 @@ def bench(
     picture: str | None,
     as_json: bool,
 ) -> None:
-    """Measure the bandwidth of an operator over sizes, beside that of a copy.
+    """Measure the bandwidth of an operator over sizes, compared with a copy.
 
     It runs the plugin's code. Of a plugin that is the operator of its name, or its first one.
     """

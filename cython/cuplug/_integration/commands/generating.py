@@ -49,10 +49,14 @@ def adopt(header: str, functions: tuple[str, ...], folders: tuple[str, ...], as_
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option(
-    "-o", "directory", default=".", type=click.Path(file_okay=False), help="Where to write."
+    "-o",
+    "directory",
+    default=".",
+    type=click.Path(file_okay=False),
+    help="The directory for the output.",
 )
-@click.option("--name", help="The module's name; <plugin>_typed without it.")
-@click.option("--only", multiple=True, help="An operator; may be given again. All without it.")
+@click.option("--name", help="The module's name; default: <plugin>_typed.")
+@click.option("--only", multiple=True, help="An operator; may be repeated. Default: all.")
 @json_option
 def bind(file: str, directory: str, name: str | None, only: tuple[str, ...], as_json: bool) -> None:
     """Write typed functions for Cython code from the table of a plugin FILE.
@@ -67,9 +71,13 @@ def bind(file: str, directory: str, name: str | None, only: tuple[str, ...], as_
 @click.command()
 @click.argument("files", metavar="FILE.so|FOLDER...", nargs=-1, required=True)
 @click.option(
-    "-o", "directory", default=".", type=click.Path(file_okay=False), help="Where to write."
+    "-o",
+    "directory",
+    default=".",
+    type=click.Path(file_okay=False),
+    help="The directory for the output.",
 )
-@click.option("--name", help="The module's name; that of the first plugin without it.")
+@click.option("--name", help="The module's name; default: that of the first plugin.")
 @json_option
 def stubs(files: tuple[str, ...], directory: str, name: str | None, as_json: bool) -> None:
     """Write type stubs, NAME.pyi, for a module that has the operators of plugins."""

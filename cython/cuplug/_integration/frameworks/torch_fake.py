@@ -117,7 +117,7 @@ def _device(operator: str, given: dict[str, Any], on_host: set[str]) -> torch.de
     for name, other in places:
         if other != device:
             raise ValueError(
-                f"{operator}: {name}: it is on {other} but {first} is on {device}; "
+                f"{operator}: {name}: got a tensor on {other}, expected {device} (as {first}); "
                 "move one to the other"
             )
     return device

@@ -52,7 +52,7 @@ class _NoPlan(NamedTuple):
 
 
 class _Plans:
-    """Those of an overload's rows, each found when it is first wanted."""
+    """The gradients of an overload's rows, each found at the first use."""
 
     def __init__(self, entry: Entry, register: Callable[..., Registered]) -> None:
         self._entry, self._register = entry, register
@@ -384,7 +384,7 @@ def _tangent(x: Any, tangent: Any) -> Any:
 def _along_transposed(
     plan: _Plan, args: list[Any], results: Sequence[Any], moving: dict[int, Any]
 ) -> Any:
-    """The gradient is linear in those of the results: its gradient by them is what is wanted."""
+    """The gradient is linear in the results' gradients: return its gradient by them."""
     with torch.enable_grad():
         grads = [torch.zeros_like(x, requires_grad=x.is_floating_point()) for x in results]
         given = {name: x for name, x in _given(plan, args, results) if x is not None}

@@ -35,40 +35,46 @@ def elementwise(
     doc: str = "",
     options: Sequence[str] = (),
 ) -> Operator:
-    """Make an element-wise operator of an expression in C, for the CPU and the GPU.
+    """Make an element-wise operator from an expression in C, for the CPU and the GPU.
 
-    It is compiled at the first call with each combination of dtypes, and kept on disk.
+    It is compiled at the first call with each combination of dtypes, and cached on disk.
 
     Parameters
     ----------
     signature : str
-        "leaky_relu(x: T, slope: T) -> T": each parameter is an array or a number, arrays
-        broadcast. Or with brackets, for arrays alone: "axpy(a: T, x: T[...], y: T[...]) -> T[...]";
+        "leaky_relu(x: T, slope: T) -> T": each parameter is an array or a number, and arrays
+        broadcast. Or with brackets, for arrays only: "axpy(a: T, x: T[...], y: T[...]) -> T[...]";
         inputs of other dimensions, "w: T[k]", are read at any index, "w[0]". Without arrays:
         "arange(n: int) -> float32[n]".
     expression : str
-        The value of the one output, "x > 0 ? x : slope * x". Where outputs have names, or arrays
+        The value of the single output, "x > 0 ? x : slope * x". If outputs have names, or arrays
         are changed in place: statements that assign them, "y = 2 * x; z = y + 1". The variable `i`
-        is the number of the element in C order, `n` how many there are. Names of dimensions, and
-        `size(x)` and `size(x, -1)`, are sizes.
+        is the number of the element in C order, `n` is the number of elements. Names of dimensions,
+        and `size(x)` and `size(x, -1)`, are sizes.
     preamble : str, optional
         Functions that the expression uses: "__device__ T half(T x) { return x / 2; }".
     doc : str, optional
-        One line.
+        The documentation, one line.
     options : sequence of str, optional
         More options for NVRTC.
 
     Returns
     -------
     Operator
-        The same for the same texts.
+        The same object for the same source.
 
     Raises
     ------
     ValueError
-        The signature is wrong.
+        If the signature is wrong.
     CompileError
-        At a call: the expression does not compile.
+        At a call, if the expression does not compile.
+
+    Examples
+    --------
+    >>> leaky_relu = cuplug.elementwise("leaky_relu(x: T, slope: T) -> T", "x > 0 ? x : slope * x")
+    >>> leaky_relu(numpy.array([-2.0, 3.0]), 0.1)
+    array([-0.2,  3. ])
     """
     given = as_str_tuple("elementwise", "options", options)
     check_strings(
@@ -115,7 +121,7 @@ def _read(row: str, expression: str, preamble: str) -> Elementwise:
 
 
 def _sizes(scope: Scope, names: Names, expression: str) -> dict[str, Term]:
-    """Return the sizes that an expression uses, as it writes them: "n", "size(x, 0)"."""
+    """Return the sizes in an expression, as it spells them: "n", "size(x, 0)"."""
     inputs = [x for x in scope.signature.parameters if not x.has_default]
     texts = [
         name
@@ -129,7 +135,7 @@ def _sizes(scope: Scope, names: Names, expression: str) -> dict[str, Term]:
 
 
 def _uses_loop_sizes(op: Elementwise, signature: signatures.Signature) -> bool:
-    """Say whether the expression depends on sizes along loop dimensions, which may be cut."""
+    """Return whether the expression depends on sizes along loop dimensions, which may be split."""
     steps = [step for size in op.sizes.values() for step in size.steps]
     numbers = {at for kind, at, _ in steps if kind in (SIZE_STEP, COUNT)}
     return any(("loop", 0) in x.dims for k, x in enumerate(signature.arrays) if k in numbers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole operators from source: a kernel for the GPU, a function for the CPU."""
+"""Operators from source: a kernel for the GPU, a function for the CPU."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from cuplug._source.expressions.kernel_arguments import Target, check_arguments
 from cuplug._source.expressions.plan import Plan, check_returned, cuda_text, host_call, host_text
 
 BLOCK = 256
-SHARED = ("-D", "-I", "-U")  # options that every compiler has
+SHARED = ("-D", "-I", "-U")  # accepted by every compiler
 Sizes = str | int | tuple[str | int, ...] | None
 
 
@@ -50,9 +50,9 @@ def operator(
     doc: str = "",
     options: Sequence[str] = (),
 ) -> Operator:
-    """Make an operator of a kernel in CUDA C++, a function in C, or both.
+    """Make an operator from a kernel in CUDA C++, a function in C, or both.
 
-    They are compiled at the first call with each combination of dtypes, and kept on disk. Type
+    They are compiled at the first call with each combination of dtypes, and cached on disk. Type
     variables of the signature are types in the source.
 
     Parameters
@@ -60,22 +60,22 @@ def operator(
     signature : str
         As in a plugin: "gather(x: T[n], index: int64[m]) -> y: T[m] where T: any".
     arguments : str
-        What the kernel and the function are given, in their order: "x, index, y, n, m, fault".
-        Names are arrays (pointers), scalars, dimensions (64 bits, or what the kernel declares),
-        `fault` (for `cuplug_fault_index`), `call` (of the function alone, for `cuplug_parallel` and
-        `cuplug_fail`); numbers are worked out by + - * // %, min, max, size(x).
+        The arguments of the kernel and of the function, in order: "x, index, y, n, m, fault". Names
+        are arrays (pointers), scalars, dimensions (64 bits, or the type that the kernel declares),
+        `fault` (for `cuplug_fault_index`), `call` (only in the function, for `cuplug_parallel` and
+        `cuplug_fail`); numbers are computed by + - * // %, min, max, size(x).
     cuda, host : str
         The sources.
     kernel, function : str, optional
-        Their names, "scale<T>" for a template; the operator's name without.
+        Their names, "scale<T>" for a template; the default is the operator's name.
     threads : str or int
-        How many threads, "n * m", in blocks of `block`. Or
+        The number of threads, "n * m", in blocks of `block`. Or
     grid, block : str, int or tuple
-        How many blocks, and threads in each: ("(n + 31) // 32", "m"), (32, 8).
+        The number of blocks, and of threads in each: ("(n + 31) // 32", "m"), (32, 8).
     shared : str or int, optional
-        Bytes of shared memory of a block.
+        The bytes of shared memory of a block.
     doc : str, optional
-        One line.
+        The documentation, one line.
     options : sequence of str, optional
         More options for the compilers: `-l`, `-L` and `-Wl,` for the host's linker; `-D`, `-I` and
         `-U` for both compilers; others for NVRTC if `cuda` is given, else for the host's compiler.
@@ -83,14 +83,25 @@ def operator(
     Returns
     -------
     Operator
-        The same for the same texts.
+        The same object for the same source.
 
     Raises
     ------
     ValueError
-        The signature, the arguments or the grid are wrong.
+        If the signature, the arguments or the grid are wrong.
     CompileError
-        At a call: a source does not compile, or is not there for the side that is to run.
+        At a call, if a source does not compile, or is missing for the device of the call.
+
+    Examples
+    --------
+    >>> twice = cuplug.operator(
+    ...     "twice(x: float32[n]) -> y: float32[n]",
+    ...     arguments="x, y, n",
+    ...     host="int twice(const float *x, float *y, int64_t n)"
+    ...     "{ for (int64_t i = 0; i < n; i++) y[i] = 2 * x[i]; return 0; }",
+    ... )
+    >>> twice(numpy.ones(2, "float32"))
+    array([2., 2.], dtype=float32)
     """
     check_strings(
         "operator",
@@ -149,7 +160,7 @@ def _operator(
 
 
 def _check(plan: Plan) -> None:
-    """See that every formula can be worked out, before any call."""
+    """Check that every formula can be evaluated, before any call."""
     for what, texts in (("grid", plan.grid), ("block", plan.block), ("shared", (plan.shared,))):
         if len(texts) > 3:
             raise ValueError(f"{plan.name}: {what}: got {len(texts)} sizes, expected at most 3")
@@ -164,7 +175,7 @@ def _check(plan: Plan) -> None:
 
 
 def _check_loops(plan: Plan, told: Sequence[formula.Term]) -> None:
-    """See that a function knows how many rows it is called for: it is called once for all."""
+    """Check that a function knows the number of its rows: it is called once for all."""
     looped = [x for x in plan.scope.signature.arrays if formula.n_behind_loops(x) is not None]
     is_written = any(x.kind in ("inout", "output") for x in looped)
     if is_written and not formula.counts_loops(told, plan.scope):

@@ -22,9 +22,9 @@ from cuplug._source.expressions.expression import never_waits, read_names, unkno
 from cuplug._source.expressions.reduction_code import Reduction as Code
 from cuplug._source.expressions.reduction_loops import cuda_code, host_code
 
-OWN = ("a", "b", "n")  # what expressions call the values put together, and their number
+OWN = ("a", "b", "n")  # names in expressions: the combined values, and their number
 FIELD_BYTES = 16  # room for any
-SHORT = 32  # elements of rows that the host walks side by side
+SHORT = 32  # elements of rows that the host processes together
 
 
 @public
@@ -42,50 +42,58 @@ def reduction(
     doc: str = "",
     options: Sequence[str] = (),
 ) -> Operator:
-    """Make a reduction of expressions in C, for the CPU and the GPU.
+    """Make a reduction from expressions in C, for the CPU and the GPU.
 
     Parameters
     ----------
     signature : str
-        "norm(x: T) -> T", or with brackets. Several arrays broadcast; parameters with defaults and
-        those of dtypes beside arrays in brackets are numbers. Several outputs have names:
-        "minmax(x: T) -> (low: T, high: T)".
+        "norm(x: T) -> T", or with brackets. Several arrays broadcast. Parameters with defaults are
+        numbers, as are parameters of a plain dtype next to arrays in brackets. Several outputs have
+        names: "minmax(x: T) -> (low: T, high: T)".
     reduce : str
-        Two values put together: "a + b". It must be associative and commutative; the order is the
-        same each time. Or
+        The combination of two values: "a + b". It must be associative and commutative; the order is
+        the same each time. Or
     choose : str
-        Whether `b` is to be taken instead of `a`: "b > a", not where both are as good. One element
-        is chosen, the first of those that are; `a` is its value in `post`, `i` its number.
+        Whether `b` replaces `a`: "b > a", false if both are equally good. One element is chosen,
+        the first of the best; `a` is its value in `post`, `i` its number.
     map : str, optional
-        What is made of each element first: "x * x". The first array's element without. The
-        variable `i` is the element's number in C order among those that are reduced.
+        Applied to each element first: "x * x". The default is the first array's element. The
+        variable `i` is the element's number in C order among the reduced elements.
     post : str, optional
-        What is made of the value in the end: "sqrt(a)", or "a / n" with the number of elements.
+        Applied to the result: "sqrt(a)", or "a / n" with the number of elements.
     identity : str, optional
-        The value of nothing: "0". Without, reducing nothing is an error.
+        The result for no elements: "0". If omitted, an empty reduction raises ValueError.
     accumulate : str, optional
-        The dtype of `a` and `b`. Without: float32 for float16 and bfloat16, 64 bits for bool and
-        integers, else that of the output. Or several named values, "value: T, index: int64", which
-        is also what several outputs are put together in. Texts then assign them, "value = x;
-        index = i", or choose: "b.value > a.value ? b : a".
+        The dtype of `a` and `b`. The default is float32 for float16 and bfloat16, 64 bits for bool
+        and integers, otherwise that of the output. Or several named values, "value: T, index:
+        int64", which several outputs also are combined in. Expressions then assign them, "value =
+        x; index = i", or choose: "b.value > a.value ? b : a".
     stop : str, optional
-        When nothing put to `a` changes it: the rest is then not read on the CPU. Known of "a || b"
-        and "a && b".
+        True if no further value changes `a`: the CPU then does not read the rest. It is derived for
+        "a || b" and "a && b".
     preamble, doc, options
         As for `elementwise`.
 
     Returns
     -------
     Operator
-        Called with arrays, `axis` (a number, several, or None for all) and `keepdims`.
+        Takes arrays, `axis` (a number, several, or None for all) and `keepdims`.
 
     Raises
     ------
     ValueError
-        The signature is wrong, or an expression has a name that there is not; at a call: `axis`
-        is wrong.
+        If the signature is wrong, or an expression has an unknown name; at a call, if `axis` is
+        wrong.
     CompileError
-        At a call: an expression does not compile.
+        At a call, if an expression does not compile.
+
+    Examples
+    --------
+    >>> norm = cuplug.reduction(
+    ...     "norm(x: T) -> T", map="x * x", reduce="a + b", identity="0", post="sqrt(a)"
+    ... )
+    >>> norm(numpy.array([3.0, 4.0]))
+    array(5.)
     """
     given = as_str_tuple("reduction", "options", options)
     optional = {"map": map, "post": post, "identity": identity, "accumulate": accumulate}
@@ -145,7 +153,7 @@ def code_of_reduction(signature: str, texts: Sequence[Any]) -> tuple[str, Code]:
 
 
 def with_defaults(op: Code, map: str | None, post: str | None) -> Code:
-    """Return it with the texts that were not given: the first array, and what was put together."""
+    """Return it with the default texts: the first array, and the combined values."""
     first, fields = op.names.arrays[0].name, () if op.choose else op.fields
     mapped = "; ".join([f"{field} = {first}" for field in fields]) or first
     made_of = "; ".join([f"{x.name} = a.{x.name}" for x in op.outputs]) if fields else "a"
@@ -153,7 +161,7 @@ def with_defaults(op: Code, map: str | None, post: str | None) -> Code:
 
 
 def check_names(op: Code, signature: str) -> None:
-    """See that each name stands for one thing, and that there is something to reduce."""
+    """Check that each name has one meaning, and that there is something to reduce."""
     names, operator = op.names, op.names.operator
     if any(x.kind == "inout" for x in names.outputs) or not op.inputs or not op.outputs:
         raise ValueError(f"{operator}: got {signature!r}, expected arrays and outputs")
@@ -177,7 +185,7 @@ def check_names(op: Code, signature: str) -> None:
 
 
 def _check_texts(op: Code) -> None:
-    """See that the texts use names that there are; a preamble may make any."""
+    """Check that the texts use known names; a preamble may define any."""
     if op.preamble:
         return
     names = [*op.names.words, *OWN, "i", *op.fields, *DTYPES]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scans from expressions: running sums, and all that is put together on the way."""
+"""Scans from expressions: running sums and similar operations."""
 
 from __future__ import annotations
 
@@ -33,38 +33,43 @@ def scan(
     doc: str = "",
     options: Sequence[str] = (),
 ) -> Operator:
-    """Make a scan of expressions in C, for the CPU and the GPU: outputs have the inputs' shape.
+    """Make a scan from expressions in C, for the CPU and the GPU: outputs have the inputs' shape.
 
     Parameters
     ----------
     signature : str
-        "running(x: T) -> T"; all else that `reduction` takes.
+        "running(x: T) -> T", with the same options as for `reduction`.
     reduce : str
-        Two values put together: "a + b", where `a` is of elements before those of `b`. It must be
-        associative.
+        The combination of two values: "a + b", where `a` precedes `b`. It must be associative.
     map, accumulate : str, optional
         As for `reduction`. The variable `i` is the number of the element along the axis.
     post : str, optional
-        What is made of each value: "a / n" with the number of elements that went into it.
+        Applied to each value: "a / n" with the number of elements that it combines.
     identity : str, optional
-        What stands before the first element: required with `exclusive`.
+        The value before the first element: required with `exclusive`.
     exclusive : bool
-        Whether an output is of the elements before it alone, and not of its own, too.
+        If True, an output combines only the elements before it, without its own.
     preamble, doc, options
         As for `elementwise`.
 
     Returns
     -------
     Operator
-        Called with arrays and `axis`, a number; without, it is the last.
+        Takes arrays and `axis`, a number; the default is the last axis.
 
     Raises
     ------
     ValueError
-        The signature is wrong, or an expression has a name that there is not; at a call: `axis`
-        is wrong.
+        If the signature is wrong, or an expression has an unknown name; at a call, if `axis` is
+        wrong.
     CompileError
-        At a call: an expression does not compile.
+        At a call, if an expression does not compile.
+
+    Examples
+    --------
+    >>> running = cuplug.scan("running(x: T) -> T", reduce="a + b")
+    >>> running(numpy.array([1, 2, 3]))
+    array([1, 3, 6])
     """
     given = as_str_tuple("scan", "options", options)
     check_strings(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decorator: a Python function of arrays as one operator."""
+"""The decorator that compiles a Python function of arrays into one operator."""
 
 from __future__ import annotations
 
@@ -26,12 +26,17 @@ _NUMBERS = (int, float, complex)
 @public
 @called_at_once
 class Fused(FusedCall):
-    """What `fuse` returns: the function, traced once for each set of dtypes and compiled.
+    """The result of `fuse`: the function, traced once for each set of dtypes and compiled.
 
     Attributes
     ----------
     function : callable
-        As it was written.
+        The original function.
+
+    Examples
+    --------
+    >>> cuplug.fuse(lambda x: 2 * x)(numpy.ones(2))
+    array([2., 2.])
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -52,7 +57,7 @@ class Fused(FusedCall):
         return name if name.isidentifier() and name not in KEYWORDS else "fused"
 
     def call_anew(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Compute it for arguments of other dtypes than in the calls that are known."""
+        """Call it with other dtypes than in the known calls."""
         given = args
         options = {x: keywords.pop(x) for x in self._options if x in keywords} if keywords else {}
         if keywords or len(args) != self._n or self._has_names:
@@ -62,7 +67,7 @@ class Fused(FusedCall):
                 raise TypeError(f"fuse: {self._name}: {error}") from None
             bound.apply_defaults()
             args = tuple(bound.arguments.values())
-        if Symbol in map(type, args):  # in a function that is traced, of which it becomes a part
+        if Symbol in map(type, args):  # in a function that is traced, which includes it
             if options:
                 seen = ", ".join(options)
                 raise TypeError(
@@ -79,7 +84,7 @@ class Fused(FusedCall):
         return found
 
     def _key(self, x: Any) -> Any:
-        """Return what an argument is compiled for: a dtype, a type, or a value that stays."""
+        """Return what an argument is compiled for: a dtype, a type, or a constant."""
         if type(x) is int and not -(1 << 63) <= x < 1 << 63:  # which no parameter holds
             return "constant", x
         if type(x) in _NUMBERS:
@@ -100,7 +105,7 @@ class Fused(FusedCall):
             raise RecursionError(f"fuse: {self._name}: it calls itself without end") from None
 
     def _apply(self, args: Sequence[Any]) -> Any:
-        """Call the function as it was written."""
+        """Call the original function."""
         given = iter(args)
         positional, named = [], {}
         for name, parameter in self._signature.parameters.items():
@@ -129,7 +134,7 @@ class Fused(FusedCall):
         return dtype
 
     def __get__(self, instance: Any, owner: type | None = None) -> Fused:
-        """Return it as a method: of an object, whose attributes are constants in what is traced."""
+        """Return it as a method of an object, whose attributes are constants in the trace."""
         return self if instance is None else Fused(self.function.__get__(instance, owner))
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -143,13 +148,13 @@ class Fused(FusedCall):
         return fuse, (PublicCall(pickle.loads, cloudpickle.dumps(self.function)),)
 
     def __copy__(self) -> Fused:
-        return self  # as functions are; so objects that hold one are copied without cloudpickle
+        return self  # like functions, so objects that hold one can be copied without cloudpickle
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Fused:
         return self
 
     def _is_global(self) -> bool:
-        """Say whether other processes can import it: those of a cluster have another `__main__`."""
+        """Return whether other processes can import it: workers have another `__main__`."""
         name = str(getattr(self.function, "__module__", "__main__"))
         found: Any = sys.modules.get(name) if name != "__main__" else None
         for part in str(getattr(self.function, "__qualname__", "?")).split("."):
@@ -168,7 +173,7 @@ class Fused(FusedCall):
 def _signature(function: Any) -> inspect.Signature:
     try:
         return inspect.signature(function)
-    except (TypeError, ValueError):  # no function at all, or one that says nothing of itself
+    except (TypeError, ValueError):  # not a function, or one without a signature
         wanted = "a Python function of arrays"
         raise TypeError(f"fuse: function: got {function!r}, expected {wanted}") from None
 
@@ -177,32 +182,41 @@ def _signature(function: Any) -> inspect.Signature:
 def fuse(function: Callable[..., Any]) -> Fused:
     """Turn a Python function of arrays into one operator: `@cuplug.fuse`.
 
-    It is called once for each set of dtypes, with symbols that record what is done with them, and
-    becomes one `elementwise` operator, or a `reduction`, with the compiled code kept on disk.
-    dtypes of results are those of NumPy. Where reduced values are used element by element again,
-    as in a softmax, it becomes one function of rows if all reductions are along the last axis,
-    with `keepdims`; otherwise there is one operator for each reduction and one for what follows.
+    It is called once for each set of dtypes, with symbols that record the operations on them, and
+    compiled into one `elementwise` operator, or a `reduction`; the compiled code is cached on disk.
+    dtypes of results follow NumPy. If reduced values are used element by element again, as in a
+    softmax, it becomes one function of rows if all reductions are along the last axis, with
+    `keepdims`; otherwise there is one operator for each reduction and one for the code after it.
 
-    It also decorates methods. What `object.method` gives is traced anew, with the attributes that
-    the object has then as constants; keep it where it is called often. Functions that no module
-    has, as lambdas and those of the main program, are pickled whole, by the package cloudpickle.
+    It also decorates methods. Each access to `object.method` traces it again, with the object's
+    current attributes as constants; keep the result if you call it often. Functions that cannot be
+    imported, such as lambdas and functions of the main program, are pickled whole, by the package
+    cloudpickle.
 
     Parameters
     ----------
     function : callable
-        Of arrays of one library and of numbers, by Python's operators and the functions of
-        `cuplug.array_api`, NumPy or `x.__array_namespace__()`: those of single elements, `where`,
-        `clip`, `astype`, and reductions. Arguments that are bool, str or None stay as they are,
-        and may decide an `if`. It returns an array, or a tuple or list of them.
+        A function of arrays of one library and of numbers, with Python's operators and the
+        functions of `cuplug.array_api`, NumPy or `x.__array_namespace__()`: functions of single
+        elements, `where`, `clip`, `astype`, and reductions. Arguments that are bool, str or None
+        are constants, and may decide an `if`. It returns an array, or a tuple or list of arrays.
 
     Returns
     -------
     Fused
-        Called like the function, and with `out`, `device` and `stream` as operators are.
+        Called like the function, and with `out`, `device` and `stream` like operators.
 
     Raises
     ------
     TypeError
-        At a call: the function does with an array what no element-wise operator can.
+        At a call, if the function does with an array what no element-wise operator can.
+
+    Examples
+    --------
+    >>> @cuplug.fuse
+    ... def scaled(x, y):
+    ...     return 2 * x + y
+    >>> scaled(numpy.array([1.0, 2.0]), 1.0)
+    array([3., 5.])
     """
     return Fused(function)

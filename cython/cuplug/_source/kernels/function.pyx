@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that were compiled at run time: their code and what it takes on a GPU."""
+"""Kernels that were compiled at run time: their code and their resources on a GPU."""
 
 cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
@@ -29,7 +29,7 @@ from collections import namedtuple
 from cuplug._engine.base.public import public
 
 cdef enum:
-    MOST_KERNELS = 4096  # that are listed
+    MOST_KERNELS = 4096  # in a list
 
 KernelAttributes = public(
     namedtuple(
@@ -37,16 +37,16 @@ KernelAttributes = public(
         "max_threads registers shared_bytes local_bytes constant_bytes max_dynamic_shared_bytes",
     )
 )
-KernelAttributes.__doc__ = """What a kernel takes on a GPU.
+KernelAttributes.__doc__ = """The resources of a kernel on a GPU.
 
-Threads of a block at most; registers and bytes of local memory of a thread; bytes of shared memory
-that a block declares, and that a launch may add; bytes of constant memory.
+The maximum number of threads of a block; registers and bytes of local memory of a thread; bytes of
+shared memory that a block declares, and that a launch may add; bytes of constant memory.
 """
 
 
 @cython.final
 cdef class Image:
-    """Machine code, loaded into the driver when it is first needed, and kept for ever."""
+    """Machine code, loaded into the driver at the first use, and kept until the process exits."""
 
     def __init__(self, code, name):
         self.code = code
@@ -59,7 +59,7 @@ cdef class Image:
         return self.image
 
     def list_kernels(self):
-        """Return the symbols of the kernels, as the driver knows them."""
+        """Return the symbols of the kernels that the driver lists."""
         cdef cuplug_error error
         cdef const char *names[MOST_KERNELS]
         cdef uint32_t n = MOST_KERNELS
@@ -106,7 +106,7 @@ cdef int load_image(bytes code, bytes name, cuplug_image **image) except -1:
 
 
 cdef class Function:
-    """What a compiled kernel is, apart from its launches."""
+    """A compiled kernel, without its launches."""
 
     def __cinit__(self, *given, **keywords):
         cdef Image image
@@ -145,7 +145,7 @@ cdef class Function:
         return self.kernel
 
     cdef cuplug_kernel *find(self, int32_t device) except NULL:
-        """Compare with the sizes that the driver knows; without types take those."""
+        """Compare with the sizes that the driver reports; without types, use these sizes."""
         cdef uint64_t[MAX_PARAMETERS] sizes
         cdef cuplug_error error
         cdef cuplug_kernel *kernel = NULL
@@ -174,7 +174,7 @@ cdef class Function:
 
     @property
     def signature(self):
-        """The kernel as C declares it; None where its types are not known."""
+        """The kernel's declaration in C; None if its types are not known."""
         from cuplug._source.compilers import kernel_types
 
         if self.types is None:
@@ -185,7 +185,7 @@ cdef class Function:
         return f"<kernel {self.signature or self.name}>"
 
     def attributes(self, device=None):
-        """Return what the kernel takes on a GPU, as a record."""
+        """Return the kernel's resources on a GPU, as a record."""
         cdef cuplug_error error
         cdef cuplug_kernel_info info
         cdef int32_t number = self.number(device)
@@ -197,7 +197,7 @@ cdef class Function:
         )
 
     def max_active_blocks(self, n_threads, shared=0, device=None):
-        """Return how many blocks of so many threads one multiprocessor holds at once."""
+        """Return the number of blocks of this size that one multiprocessor runs at once."""
         cdef cuplug_error error
         cdef int32_t n = 0
         cdef uint32_t threads = size_of(self.name, "n_threads", n_threads)
@@ -223,7 +223,7 @@ cdef class Function:
         return n_threads, n_blocks
 
     def function(self, device=None):
-        """Return the CUfunction on a GPU as an int, for other libraries; it is kept for ever."""
+        """Return the CUfunction on a GPU as an int; it is valid until the process exits."""
         cdef cuplug_error error
         cdef void *function = NULL
         cdef int32_t number = self.number(device)

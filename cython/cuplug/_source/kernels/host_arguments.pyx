@@ -15,7 +15,7 @@ import numpy
 
 from cuplug._engine.base.public import public
 cdef enum:
-    MOST_WORK = 10_000  # for strided arrays; beyond it they count as sharing memory
+    MOST_WORK = 10_000  # for strided arrays; above it, they count as sharing memory
 
 
 cdef class Staged:
@@ -42,7 +42,7 @@ cdef class Staged:
 
 @public
 class In(Staged):
-    """An array of the host whose elements a kernel reads: `kernel[grid, block](cuplug.In(x))`.
+    """An array of the host that a kernel reads: `kernel[grid, block](cuplug.In(x))`.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ class In(Staged):
 
 @public
 class Out(Staged):
-    """An array of the host that a kernel writes: elements that it leaves out are undefined.
+    """An array of the host that a kernel writes; elements that it does not write are undefined.
 
     The launch returns when the array has been written.
 
     Parameters
     ----------
     array : numpy.ndarray
-        Writeable; strided ones too.
+        Writeable; it may have strides.
     """
 
 
@@ -72,7 +72,7 @@ class InOut(Staged):
     Parameters
     ----------
     array : numpy.ndarray
-        Writeable; strided ones too.
+        Writeable; it may have strides.
     """
 
 
@@ -96,7 +96,7 @@ cdef int check_array(str where, array, bint is_written) except -1:
 
 
 cdef bint shares_elements(array):
-    """Whether a dimension's stride does not pass all that the narrower ones reach."""
+    """Return whether a dimension's stride does not exceed the extent of the narrower ones."""
     steps = sorted([(abs(step), n) for step, n in zip(array.strides, array.shape) if n != 1])
     reach = array.itemsize
     for step, n in steps if array.size else ():

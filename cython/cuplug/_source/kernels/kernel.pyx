@@ -13,18 +13,18 @@ from cuplug._source.compilers import kernel_types
 from cuplug._source.kernels.launch import Launch
 
 cdef enum:
-    N_KEPT = 256  # launches of a kernel that are kept
+    N_KEPT = 256  # launches that a kernel caches
 
 
 @cython.final
 cdef class Kernel(Function):
     """A compiled kernel: `kernel[grid, block](...)` launches it, as `<<<grid, block>>>` does.
 
-    `kernel[grid, block, shared, stream]` adds bytes of dynamic shared memory and a stream. What
-    the brackets return may be kept and called many times: its grid has been checked.
+    `kernel[grid, block, shared, stream]` adds bytes of dynamic shared memory and a stream. You can
+    keep the result and call it many times: its grid has been checked.
 
     Arguments are arrays on a GPU, `cuplug.In`, `Out` and `InOut` around NumPy arrays, numbers,
-    NumPy scalars and arrays as structs; addresses as ints, or None, for pointers.
+    NumPy scalars and arrays as structs. For pointers, they are also addresses as ints, or None.
 
     Attributes
     ----------
@@ -33,7 +33,15 @@ cdef class Kernel(Function):
     symbol : str
         Its name in the machine code.
     types : tuple of int or None
-        The numbers of kernel_types.py; None where the compiler was not asked.
+        The numbers of kernel_types.py; None if the compiler reported none.
+
+    Examples
+    --------
+    >>> source = "__global__ void add(float *x, float a, int n)"
+    >>> source += "{ int i = blockIdx.x * 256 + threadIdx.x; if (i < n) x[i] += a; }"
+    >>> add = cuplug.compile(source, device="cuda")["add"]
+    >>> x = cuplug.asarray(numpy.ones(1000, "float32"), device="cuda")
+    >>> add[4, 256](x, 2.5, 1000)
     """
 
     def __cinit__(self, *arguments, **keywords):
@@ -42,8 +50,8 @@ cdef class Kernel(Function):
     def prepare(self, signature):
         """Return the kernel with declared types, `kernel.prepare("float *, int64")`.
 
-        Only kernels that the compiler was not asked about need it. Sizes are compared with the
-        compiled kernel's at the first launch.
+        It is required only for kernels of which the compiler reported no types. Sizes are compared
+        with the compiled kernel's at the first launch.
 
         Parameters
         ----------
@@ -75,7 +83,7 @@ cdef class Kernel(Function):
         self, grid, block, shared=0, stream=None, *, cooperative=False, cluster=None,
         overlapping=False
     ):
-        """Return what `kernel[grid, block, shared, stream]` does, for launches of other kinds.
+        """Return the launch `kernel[grid, block, shared, stream]`, with more kinds of launches.
 
         Parameters
         ----------
@@ -84,35 +92,38 @@ cdef class Kernel(Function):
             Bytes of dynamic shared memory of a block.
         stream : as in calls of operators, optional
         cooperative : bool
-            All blocks run at once, so that `grid.sync()` of cooperative groups may be used.
+            If True, all blocks run at once, so that `grid.sync()` of cooperative groups may be
+            used.
         cluster : int or tuple of int, optional
-            Blocks of a cluster, which share their shared memory. From compute capability 9.0 on.
+            The blocks of a cluster, which share their shared memory. Compute capability 9.0 or
+            later.
         overlapping : bool
-            It may begin while the kernel ahead of it on the stream still runs: it waits for that
-            one's memory with `cudaGridDependencySynchronize()` (a programmatic dependent launch).
-            From compute capability 9.0 on.
+            If True, it may start while the previous kernel on the stream still runs: it waits for
+            that kernel's memory with `cudaGridDependencySynchronize()` (a programmatic dependent
+            launch). Compute capability 9.0 or later.
         """
         return Launch(self, (grid, block, shared, stream), cluster, cooperative, overlapping)
 
     def tune(self, threads, *arguments, blocks=(64, 128, 256, 512, 1024), shared=0, device=None):
         """Return a launch with the block size that is fastest for these arguments.
 
-        It is measured once, by launching the kernel some 50 times for each size, and remembered in
-        the cache on disk for this code, GPU and number of threads. What the kernel changes is
-        changed by each launch.
+        It is measured once, by launching the kernel about 50 times for each size, and cached on
+        disk for this code, GPU and number of threads. Each launch changes the arrays that the
+        kernel changes.
 
         Parameters
         ----------
         threads : int or callable
-            Threads in all, in one dimension; or a function of the block size that returns the grid.
+            The total number of threads, in one dimension; or a function of the block size that
+            returns the grid.
         *arguments
-            What the kernel is launched with.
+            The arguments of the launch.
         blocks : sequence of int
-            Sizes to try; those that the kernel or the GPU does not allow are left out.
+            Sizes to try; sizes that the kernel or the GPU does not allow are skipped.
         shared : int
-            Bytes of dynamic shared memory of a block.
+            The bytes of dynamic shared memory of a block.
         device : str, int or Device, optional
-            The GPU where the arguments are; that of the module without.
+            The GPU of the arguments; the default is the GPU of the module.
         """
         from cuplug._source.kernels.tuning import tune
 
@@ -120,7 +131,7 @@ cdef class Kernel(Function):
         return tune(self, self.image.code, number, threads, arguments, blocks, shared)
 
     def __call__(self, *arguments, **keywords):
-        """Refuse a call without a grid."""
+        """Reject a call without a grid."""
         raise TypeError(
             f"{self.name}: got a call without a grid, expected {self.name}[grid, block](...)"
         )

@@ -35,35 +35,36 @@ def compile(
 ) -> Module:
     """Compile CUDA C++ at run time.
 
-    What was compiled before is taken from memory or from the cache on disk. The same source with
-    the same options, names and headers gives the same module, and so the same variables.
+    Code that was compiled before is taken from memory or from the cache on disk. The same source
+    with the same options, names and headers gives the same module, and so the same variables.
 
     Parameters
     ----------
     source : str, or mapping or sequence of str
-        Kernels that are no templates and lie in no namespace are found in it. Several sources, by
-        their names or without, are compiled each for itself, and linked: what one declares
-        `extern`, another has. They are optimised as a whole (LTO).
+        The code. It may contain several sources, by name or without names: each is compiled on its
+        own, and they are linked, so one may declare `extern` what another defines, and optimized as
+        a whole (LTO). Kernels in it that are not templates and not in a namespace are found by
+        name.
     options : sequence of str
-        The compiler's: "-DN=4", "-I/usr/include/mine", "--use_fast_math". `-lineinfo` is always
-        given.
+        Options for the compiler: "-DN=4", "-I/usr/include/mine", "--use_fast_math". `-lineinfo` is
+        always added.
     names : sequence of str
         Other kernels, "scale<4>", "mine::add", and variables, "&mine::table".
     name : str
-        Of the source, for messages and profilers.
+        The name of the source, for messages and profilers.
     headers : mapping of str to str
-        Texts by the names under which the source includes them.
+        Headers, by the names under which the source includes them.
     device : str, int or Device, optional
-        The GPU to compile for, and where kernels without arrays run; cuda:0 without.
+        The GPU to compile for, and to run kernels without arrays on; the default is cuda:0.
     architecture : str or int, optional
-        90, "90", "90a" instead of that of the device: then nothing needs a GPU before a launch.
+        90, "90", "90a" instead of the device's: then no GPU is required before a launch.
         "compute_90" for PTX, which the driver compiles for the GPU.
     compiler : str
         "nvrtc", or "nvcc" of the CUDA toolkit, which takes longer: for sources that include the C++
-        standard library or have functions of the host, too.
+        standard library or also contain functions of the host.
     link : sequence of bytes, str or path
-        What was compiled elsewhere and belongs to it: LTO IR, PTX, cubins and fatbins of
-        relocatable code, objects of nvcc and libraries of these.
+        Compiled code to link with: LTO IR, PTX, cubins and fatbins of relocatable code, objects of
+        nvcc and libraries of these.
 
     Returns
     -------
@@ -72,9 +73,15 @@ def compile(
     Raises
     ------
     CompileError
-        The source is refused: the message shows the lines. Or there is no compiler.
+        If the source is rejected, with its lines, or if there is no compiler.
     CudaError
-        There is no GPU and no architecture was named.
+        If there is no GPU and no architecture was named.
+
+    Examples
+    --------
+    >>> module = cuplug.compile("__global__ void fill(float *x) { *x = 1; }", device="cuda")
+    >>> x = cuplug.empty(1, "float32", device="cuda")
+    >>> module["fill"][1, 1](x)
     """
     number = gpu_number("compile", 0 if device is None else device)
     names, options = (
@@ -112,7 +119,7 @@ def compile(
 def _compile(
     sources: dict[str, str], parts: dict[str, bytes], *asked: Any
 ) -> tuple[jit.Binary, Callable[[], str]]:
-    """Return the code, and what makes PTX of it."""
+    """Return the code, and a function that makes PTX of it."""
     if len(sources) == 1 and not parts:
         ((name, source),) = sources.items()
         asked = *asked[:3], name, *asked[4:]
@@ -125,7 +132,7 @@ def _compile(
 
 
 def _sources_of(source: object, name: str) -> dict[str, str]:
-    """Return the texts by their names."""
+    """Return the texts by name."""
     if isinstance(source, Mapping):
         named = dict(source)
     elif isinstance(source, Sequence) and not isinstance(source, (str, bytes)):
@@ -141,7 +148,7 @@ def _sources_of(source: object, name: str) -> dict[str, str]:
 
 
 def _parts_of(link: object) -> dict[str, bytes]:
-    """Return compiled code by what it is called in messages."""
+    """Return compiled code by its name in messages."""
     if isinstance(link, (str, bytes)) or not isinstance(link, Sequence):
         seen = type(link).__name__
         raise TypeError(f"compile: link: got {seen}, expected a sequence of bytes or paths")
@@ -166,32 +173,37 @@ def load_image(
 ) -> Module:
     """Load kernels that were compiled elsewhere: PTX, a cubin or a fatbin.
 
-    The same bytes give the same module, and so the same variables. The driver takes them at the
+    The same bytes give the same module, and so the same variables. The driver loads them at the
     first use: it compiles PTX for the GPU.
 
     Parameters
     ----------
     image : bytes, str or path
-        What the file has, or its path; a str is PTX, or a path where it is none.
+        The contents of the file, or its path; a str is PTX, or a path if it is not PTX.
     names : mapping of str to str, optional
-        Names that are to be used -> symbols: {"scale": "_Z5scalePfi"}. Symbols are names, too;
-        those of a fatbin, which is compressed, are not listed.
+        Names to use -> symbols: {"scale": "_Z5scalePfi"}. Symbols are also names; those of a
+        fatbin, which is compressed, are not listed.
     name : str, optional
-        For messages; that of the file without.
+        A name for messages; the default is that of the file.
     device : str, int or Device, optional
-        Where kernels without arrays run; cuda:0 without.
+        The GPU for kernels without arrays; the default is cuda:0.
 
     Returns
     -------
     Module
-        Of its kernels no types are known: `module["scale"].prepare("float *, int")` declares them.
+        The types of its kernels are unknown: `module["scale"].prepare("float *, int")` declares
+        them.
 
     Raises
     ------
     ValueError
-        It is something else.
+        If it is not PTX, a cubin or a fatbin.
     OSError
-        The file cannot be read.
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> scale = cuplug.load_image("scale.cubin")["scale"]  # doctest: +SKIP
     """
     number = gpu_number("load_image", 0 if device is None else device)
     if not isinstance(names, Mapping | None):
@@ -213,7 +225,7 @@ def load_image(
 
 
 def _read(where: str, image: object) -> tuple[bytes, str]:
-    """Return the code, and what it is called in messages."""
+    """Return the code, and its name in messages."""
     name = "<image>"
     if isinstance(image, (bytes, bytearray, memoryview)):
         code = bytes(image)

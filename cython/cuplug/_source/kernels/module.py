@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules: compiled code, whose kernels and variables are found by their names."""
+"""Modules: compiled code, whose kernels and variables are found by name."""
 
 from __future__ import annotations
 
@@ -27,16 +27,21 @@ if TYPE_CHECKING:
 class Module:
     """Compiled CUDA code: `module["scale<4>"]` is a kernel.
 
-    Made by `cuplug.compile` and `cuplug.load_image`. It is pickled by what it was made of.
+    It is made by `cuplug.compile` and `cuplug.load_image`. Its pickled form is its source.
 
     Attributes
     ----------
     name : str
-        Of the source.
+        The name of the source.
     image : bytes
-        The machine code; or PTX, where that was asked for or the GPU is newer than NVRTC.
+        The machine code; or PTX, if requested or if the GPU is newer than NVRTC.
     log : str
-        The compiler's warnings, when it ran in this process.
+        The compiler's warnings, if it ran in this process.
+
+    Examples
+    --------
+    >>> module = cuplug.compile("__global__ void fill(float *x) { *x = 1; }", device="cuda")
+    >>> fill = module["fill"]
     """
 
     def __init__(self, *parts: Any, **keywords: Any) -> None:
@@ -64,7 +69,7 @@ class Module:
         self._loaded = Image(binary.image, name)
         self._kernels: dict[str, Kernel] = {}
 
-    if not TYPE_CHECKING:  # which is to find such names
+    if not TYPE_CHECKING:  # which must find such names
 
         def __getattr__(self, name: str) -> NoReturn:
             elsewhere = 'a kernel is module["f"], a variable module.global_("x")'
@@ -75,12 +80,12 @@ class Module:
 
     @cached_property
     def ptx(self) -> str:
-        """The code as PTX, NVIDIA's portable assembly; compiled anew for the same architecture.
+        """The code as PTX, NVIDIA's portable assembly; compiled again for the same architecture.
 
         Raises
         ------
         ValueError
-            Of machine code that was loaded: it has none.
+            If the module was loaded from machine code, which has none.
         """
         return self._make_ptx()
 
@@ -106,7 +111,7 @@ class Module:
         return kernel
 
     def _check_symbol(self, name: str) -> None:
-        """Raise unless the code has a kernel that the compiler was not asked about."""
+        """Raise unless the code has a kernel that the compiler did not report."""
         found = symbols.kernels_in(self.image)
         if name in found:
             return
@@ -140,21 +145,21 @@ class Module:
         Parameters
         ----------
         name : str
-            As in the source, or `&` before an expression that stands in `names=`.
+            As in the source, or `&` before an expression of `names=`.
         dtype : str or numpy.dtype
-            How its bytes are to be read.
+            The dtype of its bytes.
         shape : int or tuple of int, optional
-            All of it, in one dimension, without.
+            The default is all of it, in one dimension.
         device : str, int or Device, optional
 
         Raises
         ------
         NotFoundError
-            There is none, or the compiler has left it out as nothing uses it: name it in `names=`.
+            If there is none, or the compiler removed it because it is unused: name it in `names=`.
         TypeError
-            The dtype is of Python objects, or byte-swapped.
+            If the dtype is of Python objects, or byte-swapped.
         ValueError
-            The dtype and shape have another number of bytes.
+            If the dtype and shape have another number of bytes.
         """
         if not isinstance(name, str):
             raise TypeError(f"global_: name: got {type(name).__name__}, expected a str")

@@ -108,7 +108,7 @@ def unique(
     *,
     equal_nan: bool = True,
 ) -> Any:
-    """Return the elements that differ, in order; optionally where, which and how many they are.
+    """Return the unique elements, sorted; optionally their positions, inverse indices and counts.
 
     All NaN are one element, unless `equal_nan` is false; to find them waits for a GPU. With `axis`,
     the parts along a dimension that differ, in the order of their elements.
@@ -154,14 +154,14 @@ def _unique_parts(x: Array, wanted: Any, axis: int) -> Any:
 
 
 def union1d(x1: Array, x2: Array, /) -> Array:
-    """Return the elements of two arrays that differ, in order."""
+    """Return the unique elements of two arrays, sorted."""
     return unique_values(concat([x1, x2], axis=None))
 
 
 def intersect1d(
     x1: Array, x2: Array, /, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
-    """Return the elements that are in both arrays, in order; optionally where they are in each."""
+    """Return the elements that are in both arrays, sorted; optionally their index in each."""
     dtype = result_type(checked("intersect1d", "x1", x1), checked("intersect1d", "x2", x2))
     first, second = (astype(reshape(x, (-1,)), dtype, copy=False) for x in (x1, x2))
     if not return_indices:
@@ -174,9 +174,9 @@ def intersect1d(
 
 
 def setdiff1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
-    """Return the elements of one array that are not in another, in order.
+    """Return the elements of one array that are not in another, sorted.
 
-    With `assume_unique`, in the order and as often as they are in the array.
+    With `assume_unique`, they keep the array's order, with repetitions.
     """
     own = reshape(x1, (-1,)) if assume_unique else unique_values(x1)
     return own[isin(own, x2, invert=True)]
@@ -186,13 +186,13 @@ def setdiff1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
 
 
 def partition(x: Array, kth: Any, /, axis: int | None = -1) -> Array:
-    """Return the elements with those of rank `kth` in their place: all are put in order."""
+    """Return the elements with those of rank `kth` in their position; all are sorted."""
     x, along = _ranked("partition", x, kth, axis)
     return sort(x, axis=along)
 
 
 def argpartition(x: Array, kth: Any, /, axis: int | None = -1) -> Array:
-    """Return the positions of `partition`: of all in order."""
+    """Return the indices of `partition`; all are sorted."""
     x, along = _ranked("argpartition", x, kth, axis)
     return argsort(x, axis=along)
 

@@ -52,7 +52,7 @@ def average(
 
 
 def ptp(x: Array, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the distance between the greatest and the least element."""
+    """Return the difference between the maximum and the minimum."""
     return max(x, axis=axis, keepdims=keepdims) - min(x, axis=axis, keepdims=keepdims)
 
 
@@ -76,17 +76,17 @@ def cov(
     y : Array, optional
         More variables.
     rowvar : bool, default True
-        Whether rows are variables; else columns are.
+        If True, rows are variables; otherwise columns are.
     bias : bool, default False
-        Whether sums are divided by n; else by n - 1.
+        If True, sums are divided by n; otherwise by n - 1.
     ddof : int, optional
-        Sums are divided by n - ddof, whatever `bias` is.
+        Sums are divided by n - ddof, and `bias` has no effect.
     fweights : array_like, shape (n,), optional
-        Integers: how often each observation counts.
+        Integers: the number of times that each observation counts.
     aweights : array_like, shape (n,), optional
-        How much each observation weighs.
+        The weight of each observation.
     dtype : str or numpy.dtype, optional
-        By default float64 or complex128.
+        The default is float64 or complex128.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def _variables(name: str, x: Any, rowvar: bool) -> Array:
 def corrcoef(
     x: Array, /, y: Array | None = None, rowvar: bool = True, *, dtype: Any = None
 ) -> Array:
-    """Return the matrix of Pearson's correlation coefficients; arguments are those of `cov`."""
+    """Return the matrix of Pearson's correlation coefficients; parameters are as in `cov`."""
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return c / c

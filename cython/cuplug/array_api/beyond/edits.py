@@ -31,7 +31,7 @@ def _line(name: str, x: Any, axis: int | None) -> tuple[Array, int]:
 
 
 def _positions(name: str, obj: Any, n: int) -> Any:
-    """Return a slice, or positions and masks as an array of NumPy's."""
+    """Return a slice, or positions and masks as a NumPy array."""
     if isinstance(obj, slice):
         return np.arange(*obj.indices(n))
     found = on_the_host(f"{name}: obj", obj, "real numbers")
@@ -243,7 +243,7 @@ class vectorize:
 
 
 def apply_along_axis(func1d: Any, axis: int, x: Array, /, *args: Any, **keywords: Any) -> Array:
-    """Return what a function gives for each line along a dimension, called once for each."""
+    """Return the results of a function for each line along a dimension, called once for each."""
     along = axis_of("apply_along_axis", axis, checked("apply_along_axis", "x", x).ndim)
     lines = moveaxis(x, along, -1)
     loop = lines.shape[:-1]

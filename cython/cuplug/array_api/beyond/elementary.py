@@ -210,7 +210,7 @@ def lexsort(keys: Any, /, axis: int = -1) -> Array:
 
 
 def setxor1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
-    """Return the elements that are in one of two arrays alone, in order."""
+    """Return the elements that are in exactly one of two arrays, sorted."""
     own = [reshape(x, (-1,)) if assume_unique else unique(x) for x in (x1, x2)]
     both = sort(concat(own))
     if not both.size:

@@ -47,11 +47,11 @@ def bincount(x: Array, /, weights: Any = None, minlength: int = 0) -> Array:
     Parameters
     ----------
     x : Array, shape (n,)
-        Integers of at least 0.
+        Nonnegative integers.
     weights : array_like, shape (n,), optional
-        With them, float64 sums are returned.
+        If given, the result is float64 sums of them.
     minlength : int, default 0
-        How many numbers are counted at least.
+        The minimum number of counters.
     """
     if checked("bincount", "x", x).ndim != 1:
         raise ValueError(f"bincount: x: got {x.ndim} dimensions, expected 1")
@@ -73,7 +73,7 @@ def bincount(x: Array, /, weights: Any = None, minlength: int = 0) -> Array:
 
 
 def _limits(name: str, x: Array, limits: Any) -> tuple[float, float]:
-    """Return the least and the greatest element, or the limits that are given."""
+    """Return the minimum and the maximum, or the given limits."""
     if limits is None:
         low, high = (min(x).item(), max(x).item()) if x.size else (0, 1)
     else:
@@ -115,11 +115,11 @@ def histogram(
     bins : int or array_like
         A number of equal bins, or ascending edges. The last bin includes its upper edge.
     range : tuple of two floats, optional
-        Limits of equal bins, by default of the elements.
+        Limits of equal bins; the default is the range of the elements.
     density : bool, default False
-        Whether counts are divided by their sum and the widths of the bins.
+        If True, counts are divided by their sum and the widths of the bins.
     weights : array_like, optional
-        Of the shape of `x`: what each element counts.
+        The weight of each element, of the shape of `x`.
 
     Returns
     -------

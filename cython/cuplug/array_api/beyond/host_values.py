@@ -14,7 +14,7 @@ _KINDS = {"integers": "iu", "real numbers": "biuf", "numbers": "biufc"}
 
 
 def on_the_host(what: str, value: Any, wanted: str) -> np.ndarray[Any, Any]:
-    """Return an argument as an array of NumPy's, of `wanted`: integers or real numbers."""
+    """Return an argument as a NumPy array of `wanted`: integers or real numbers."""
     given: Any = value.numpy() if isinstance(value, Array) else value
     try:
         found = np.asarray("" if isinstance(given, np.ma.MaskedArray) else given)

@@ -118,14 +118,14 @@ def nanstd(
 def nanmax(
     x: Array, /, axis: Any = None, out: Array | None = None, keepdims: bool = False
 ) -> Array:
-    """Return the greatest element that is not NaN; NaN if all are."""
+    """Return the maximum of the elements that are not NaN; NaN if all are."""
     return into_out(_extreme("nanmax", max, -math.inf, x, axis, keepdims), out)
 
 
 def nanmin(
     x: Array, /, axis: Any = None, out: Array | None = None, keepdims: bool = False
 ) -> Array:
-    """Return the least element that is not NaN; NaN if all are."""
+    """Return the minimum of the elements that are not NaN; NaN if all are."""
     return into_out(_extreme("nanmin", min, math.inf, x, axis, keepdims), out)
 
 
@@ -139,14 +139,14 @@ def _extreme(name: str, of: Any, rest: float, x: Any, axis: Any, keepdims: bool)
 def nanargmax(
     x: Array, /, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
 ) -> Array:
-    """Return the position of the greatest element that is not NaN; waits for a GPU."""
+    """Return the index of the maximum of the elements that are not NaN; waits for a GPU."""
     return into_out(_place("nanargmax", argmax, -math.inf, x, axis, keepdims), out)
 
 
 def nanargmin(
     x: Array, /, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
 ) -> Array:
-    """Return the position of the least element that is not NaN; waits for a GPU."""
+    """Return the index of the minimum of the elements that are not NaN; waits for a GPU."""
     return into_out(_place("nanargmin", argmin, math.inf, x, axis, keepdims), out)
 
 
@@ -179,7 +179,7 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> Array:
-    """Return an array with numbers in place of NaN and infinities, by default 0 and the limits.
+    """Replace NaN and infinities by numbers, by default 0 and the limits of the dtype.
 
     With `copy=False` the array itself is changed, and returned.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of NumPy that make arrays, called with `like=` one of cuplug's: these are next to it.
+"""NumPy's functions that create arrays, called with a cuplug array as `like=`.
 
-`near` is its device. The other parameters are those of NumPy's functions.
+The results are on the device of `near`. The other parameters are as in NumPy's functions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def array(
     ndmin: int = 0,
     ndmax: int = 0,
 ) -> Array:
-    """Return a new array of the elements of an object, of at least `ndmin` dimensions."""
+    """Return a new array of the elements of an object, with at least `ndmin` dimensions."""
     is_lent = not isinstance(object, (list, tuple, bool, int, float, complex))
     x = conversion.asarray(object, dtype, near, copy=None if copy else copy)
     flag = {"C": "c_contiguous", "F": "f_contiguous"}.get(_checked(order))
@@ -59,7 +59,7 @@ def asarray(
     device: Any = None,
     copy: Any = None,
 ) -> Array:
-    """Return an object's elements as an array, and an array as it is."""
+    """Return an object's elements as an array; an array is returned unchanged."""
     return array(near if device is None else device, a, dtype, copy=copy, order=order)
 
 
@@ -67,12 +67,12 @@ asanyarray = asarray
 
 
 def ascontiguousarray(near: Any, a: Any, dtype: Any = None) -> Array:
-    """Return elements in C order, of one dimension at least."""
+    """Return elements in C order, with at least one dimension."""
     return array(near, a, dtype, copy=None, order="C", ndmin=1)
 
 
 def asfortranarray(near: Any, a: Any, dtype: Any = None) -> Array:
-    """Return elements in Fortran's order, of one dimension at least."""
+    """Return elements in Fortran order, with at least one dimension."""
     return array(near, a, dtype, copy=None, order="F", ndmin=1)
 
 

@@ -190,10 +190,10 @@ _OF_INTEGERS |= {"outer", "tensordot", "trace", "vecdot"}
 
 
 def call_numpy(array: Array, function: Any, types: Any, args: Any, keywords: Any) -> Any:
-    """Return what a function of NumPy's gives for cuplug's arrays, as one of these.
+    """Return the result of a NumPy function for cuplug's arrays, as one of these.
 
-    `array` is one of them, or that of `like=`. Functions that `cuplug.array_api` does not have
-    raise TypeError, on the host as on a GPU.
+    `array` is one of them, or the value of `like=`. Functions that are not in `cuplug.array_api`
+    raise TypeError, on the host and on a GPU.
     """
     if not all(issubclass(x, (Array, np.ndarray)) for x in types):
         return NotImplemented
@@ -254,7 +254,7 @@ def _full_name(function: Any) -> str:
 
 @cache
 def _own(function: Any) -> Any:
-    """Return what computes a function of NumPy's; None: there is nothing, or methods do."""
+    """Return the function that replaces one of NumPy's; None if there is none, or a method."""
     full = _full_name(function)
     if full in _ADAPTED:
         return _ADAPTED[full]
@@ -271,19 +271,19 @@ def _own(function: Any) -> Any:
         return None
     own = getattr(space, name)
     if "beyond" in standard._HOMES.get(name, "") and space is standard:
-        return own  # of NumPy's parameters
+        return own  # with NumPy's parameters
     return lambda *args, **keywords: _bound(own, function, args, keywords)
 
 
 def _bound(own: Any, function: Any, args: Any, keywords: Any) -> Any:
-    """Call a function of the standard, which takes most parameters by name alone."""
+    """Call a function of the standard, which takes most parameters by name only."""
     n = sum(
         x.kind in (x.POSITIONAL_ONLY, x.VAR_POSITIONAL)
         for x in inspect.signature(own).parameters.values()
     )
     try:
         given = inspect.signature(function).bind(*args, **keywords)
-    except ValueError:  # NumPy says nothing of its parameters
+    except ValueError:  # NumPy does not describe its parameters
         return own(*args, **keywords)
     names = [*given.arguments]
     if (

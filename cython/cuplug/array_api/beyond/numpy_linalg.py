@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of `numpy.linalg` whose parameters are not those of the standard, or that it lacks."""
+"""Functions of `numpy.linalg` that the standard lacks, or with other parameters than in it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def multi_dot(arrays: Any, *, out: Array | None = None) -> Array:
 
     @cache
     def best(i: int, j: int) -> tuple[int, int]:
-        """Return the cost of the product of matrices i to j, and where it is parted."""
+        """Return the cost of the product of matrices i to j, and the index at which it is split."""
         if i == j:
             return 0, i
         cut = ((best(i, k)[0] + best(k + 1, j)[0], k) for k in range(i, j))
@@ -123,12 +123,12 @@ def tensorsolve(a: Array, b: Array, axes: Any = None) -> Array:
 
 
 def eigh(a: Array, UPLO: str = "L") -> Any:
-    """Return eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    """Return eigenvalues and eigenvectors of Hermitian matrices, from one triangle."""
     return linalg.eigh(_lower("eigh", a, UPLO))
 
 
 def eigvalsh(a: Array, UPLO: str = "L") -> Array:
-    """Return eigenvalues of Hermitian matrices, of which one triangle is read."""
+    """Return eigenvalues of Hermitian matrices, from one triangle."""
     return linalg.eigvalsh(_lower("eigvalsh", a, UPLO))
 
 
@@ -150,7 +150,7 @@ def matrix_rank(A: Array, tol: Any = None, *, rtol: Any = None) -> Any:
 
 
 def cond(x: Array, p: Any = None) -> Array:
-    """Return condition numbers: a norm of the matrix times that of its inverse."""
+    """Return condition numbers: a norm of the matrix times the norm of its inverse."""
     linalg.matrices("cond", "x", x)
     if not x.shape[-1] or not x.shape[-2]:
         raise np.linalg.LinAlgError(f"linalg.cond: x: got shape {x.shape}, expected elements")
@@ -173,7 +173,7 @@ def cond(x: Array, p: Any = None) -> Array:
 
 
 def lstsq(a: Array, b: Array, rcond: Any = None) -> tuple[Array, Array, Any, Array]:
-    """Return x of the least `norm(a @ x - b)`, its squares, and the rank and spectrum of a."""
+    """Return the x of minimum `norm(a @ x - b)`, its squares, and the rank and spectrum of a."""
     dtype = result_type(checked("lstsq", "a", a), checked("lstsq", "b", b))
     a, b = (astype(each, dtype, copy=False) for each in (a, b))
     if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:

@@ -24,15 +24,15 @@ _NUMPY_ALONE: dict[str, tuple[str, ...]] = {"rint": ("int", "uint"), "reciprocal
 _NUMPY_ALONE |= dict.fromkeys(("ceil", "floor", "trunc"), ("bool",))
 _NUMPY_ALONE |= {"conjugate": ("bool",), "copysign": ("bool",), "signbit": ("bool",)}
 _OF_REDUCTIONS = {"axis", "dtype", "keepdims", "out"}
-# What compares has no complex numbers, in NumPy's functions beyond ours as in these.
+# Comparisons do not support complex numbers, like those in `beyond`.
 _ORDERED = {"fmax", "fmin", "greater", "greater_equal", "less", "less_equal", "maximum", "minimum"}
 
 
 def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> Any:
-    """Return what a ufunc of NumPy's gives, of arrays and numbers alone where the arrays are.
+    """Return the result of a NumPy ufunc; for arrays and numbers only, on the arrays' device.
 
-    What cuplug does not have NumPy computes in host memory. The results are NumPy's arrays if one
-    of the arguments is.
+    NumPy computes functions that cuplug does not have in host memory. The results are NumPy arrays
+    if one of the arguments is.
     """
     given = keywords.get("out") or ()
     is_ours = all(
@@ -63,7 +63,7 @@ def _chosen(found: Any, out: Any, is_ours: bool) -> Any:
 
 
 def _own(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> Any:
-    """Return what functions of cuplug's give; None: there is none for such arguments."""
+    """Return the results of cuplug's functions; None if there is none for such arguments."""
     name = function.__name__
     if method == "reduce" and name in _REDUCED and keywords.keys() <= _OF_REDUCTIONS:
         known = {"axis": 0} | keywords | {"out": keywords.get("out", (None,))[0]}
@@ -87,7 +87,7 @@ def _own(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> 
 
 
 def _as_narrow_floats(function: Any, inputs: Any) -> Any:
-    """Return bools and narrow integers as the floats, narrower than float64, of NumPy's ufunc."""
+    """Return bools and narrow integers as floats, narrower than float64, of NumPy's ufunc."""
     if not all(isinstance(x, Array) and x.dtype.itemsize < 4 for x in inputs):
         return inputs
     if any(kind_of(x.dtype) not in ("bool", "int", "uint") for x in inputs):

@@ -114,18 +114,18 @@ def einsum(
     Parameters
     ----------
     subscripts : str
-        Letters for the dimensions of each operand, "..." for those that broadcast; and after "->"
-        those of the result. Without it the letters that occur once, in order.
+        Letters for the dimensions of each operand, "..." for dimensions that broadcast; and after
+        "->" those of the result. If "->" is omitted, the letters that occur once, in order.
     *operands : array_like
-        One of them is an array. If nothing is summed, a result of one operand is a view. In place
-        of subscripts, a list of numbers or `...` may follow each operand, and one for the result.
+        At least one is an array. If nothing is summed, the result of one operand is a view.
+        Instead of subscripts, a list of numbers or `...` may follow each operand and the last one.
     out : Array, optional
     dtype : optional
-        What is computed with, and the dtype of the result.
+        The dtype of the computation and of the result.
     casting : default "safe"
-        What conversions to `dtype` are allowed, as NumPy names them.
+        The allowed conversions to `dtype`, by NumPy's names.
     optimize : default "greedy"
-        How `numpy.einsum_path` orders three operands or more.
+        The order of three or more operands, by `numpy.einsum_path`.
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists(subscripts, *operands)
@@ -216,7 +216,7 @@ def _read(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
 
 
 def _once(term: str, x: Array) -> tuple[str, Array]:
-    """Return an operand each of whose letters is there once: diagonals, of those that are twice."""
+    """Return an operand in which each letter occurs once: the diagonal of repeated letters."""
     while len({*term}) < len(term):
         twice = next(c for c in term if term.count(c) > 1)
         first, second = term.index(twice), term.rindex(twice)

@@ -35,7 +35,7 @@ _METHODS = ("linear", "midpoint", "averaged_inverted_cdf", *_DISCRETE, *_PLACES)
 
 
 class _Lines:
-    """The elements along dimensions in order, which becomes the first dimension."""
+    """The sorted elements along dimensions, which become the first dimension."""
 
     def __init__(self, name: str, x: Any, axis: Any, ignores_nan: bool, keeps: bool) -> None:
         kind = kind_of(checked(name, "x", x).dtype)
@@ -86,7 +86,7 @@ def _probabilities(name: str, q: Any, whole: float) -> Any:
 
 
 def _dtype(x: Any, q: Any, lines: _Lines) -> Any:
-    """Return the dtype of quantiles between elements: Python's numbers leave that of x."""
+    """Return the dtype of interpolated quantiles: Python's numbers keep that of x."""
     own = lines.ordered.dtype
     if isinstance(q, (int, float)) and not isinstance(q, np.generic):
         return own
@@ -158,7 +158,7 @@ def quantile(
     Parameters
     ----------
     x : Array
-        Real. Between elements, integers and bools are computed in float64.
+        Real. Interpolation between integers and bools is in float64.
     q : array_like
         Probabilities from 0 to 1, which are read on the host.
     axis : int or tuple of int, optional

@@ -46,17 +46,17 @@ def _raised(ndim: int, x: Array) -> Array:
 
 
 def atleast_1d(*arrays: Any) -> Any:
-    """Return views of at least one dimension."""
+    """Return views with at least one dimension."""
     return _at_least(1, arrays)
 
 
 def atleast_2d(*arrays: Any) -> Any:
-    """Return views of at least two dimensions."""
+    """Return views with at least two dimensions."""
     return _at_least(2, arrays)
 
 
 def atleast_3d(*arrays: Any) -> Any:
-    """Return views of at least three dimensions; the third one is the last."""
+    """Return views with at least three dimensions; the third one is the last."""
     return _at_least(3, arrays)
 
 

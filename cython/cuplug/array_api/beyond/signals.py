@@ -33,8 +33,8 @@ def convolve(a: Array, v: Array, /, mode: str = "full") -> Array:
     ----------
     a, v : Array, shape (n,) and (m,)
     mode : str, default "full"
-        "full": n + m - 1 elements; "same": the middle of these, as many as the longer vector has;
-        "valid": where the vectors overlap whole.
+        "full": n + m - 1 elements; "same": the middle of these, with the size of the longer vector;
+        "valid": the elements for which the vectors overlap completely.
     """
     return _convolved("convolve", a, v, mode)
 
@@ -89,13 +89,13 @@ def interp(
     ----------
     x : Array
     xp : array_like, shape (n,)
-        Where the function is known, in ascending order.
+        The coordinates of known values, in ascending order.
     fp : array_like, shape (n,)
-        Its values there, real or complex.
+        The known values, real or complex.
     left, right : float, optional
-        Its values outside, by default the first and the last of `fp`.
+        The values outside; the default is the first and the last of `fp`.
     period : float, optional
-        Of a periodic function, which has no outside.
+        The period of a periodic function; `left` and `right` are then unused.
     """
     device = checked("interp", "x", x).device
     places, values = (asarray(each, device=device) for each in (xp, fp))
@@ -143,11 +143,11 @@ def gradient(x: Array, /, *varargs: Any, axis: Any = None, edge_order: int = 1) 
     ----------
     x : Array
     *varargs : float or array_like
-        Distances of elements, or their coordinates: for all axes, or one for each.
+        Distances of elements, or their coordinates: one for all axes, or one for each.
     axis : int or tuple of int, optional
-        By default all, for which a list is returned if there are several.
+        The default is all; for several axes, the result is a list.
     edge_order : {1, 2}, default 1
-        Of the differences at the ends.
+        The order of the differences at the ends.
     """
     checked("gradient", "x", x)
     axes = axes_of("gradient", axis, x.ndim)
