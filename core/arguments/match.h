@@ -49,8 +49,7 @@ static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable)
   return cuplug_dtype_id(cuplug__dtype_number(m->s->variables[variable].dtypes));
 }
 
-/* Fits argument i, or item m->item of list i, to its parameter, and appends its tensor to the
- * frame. */
+/* Fits argument i, or item m->item of list i, to its parameter, and appends its tensor. */
 int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a);
 
 /* Records that argument i does not fit, when there is a record to fill. Returns `status`. */

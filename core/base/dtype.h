@@ -19,8 +19,7 @@ static inline cuplug_dtype cuplug__dtype_of(uint32_t id) {
 uint64_t cuplug__dtype_bit(uint32_t id);
 /* The bits of the dtypes that an ABI version has: `any`, for a plugin that was compiled for it. */
 uint64_t cuplug__dtypes_of_abi(uint32_t abi_version);
-/* The bits of a dtype, or of a group of them (any, integer, floating, complex); 0 for an unknown
- * name. */
+/* The bits of a dtype, or of a group (any, integer, floating, complex); 0 for an unknown name. */
 uint64_t cuplug__dtype_bits(const char *name);
 /* The number of the only dtype in `bits`. */
 uint32_t cuplug__dtype_number(uint64_t bits);

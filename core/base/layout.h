@@ -52,8 +52,7 @@ static inline int cuplug__is_contiguous(const cuplug_tensor *x) {
   return !x->strides || cuplug__has_contiguous_strides(x);
 }
 
-/* 1 if its sizes can be read. The caller's fields may be wrong. All other functions here assume
- * that this check has passed. */
+/* 1 if its sizes can be read: callers may pass wrong fields. All other functions assume this. */
 static inline int cuplug__has_sizes(const cuplug_tensor *x) {
   return (uint32_t)x->ndim <= CUPLUG_MAX_NDIM && (x->shape || !x->ndim);
 }

@@ -18,8 +18,7 @@ int cuplug__calls_begin(const cuplug__names *names, int32_t device, void *stream
                         const uint64_t *origins, uint32_t n_origins, cuplug_fault **fault,
                         uint64_t *origin, cuplug_error *error);
 
-/* Raises the first fault of a call of this thread that was not raised before. Reads one word if
- * there is none. */
+/* Raises the first fault of this thread that was not raised before. Without one, reads a word. */
 int cuplug__calls_check(cuplug_error *error);
 /* The same for the calls of all threads. */
 int cuplug__calls_check_all(cuplug_error *error);

@@ -94,8 +94,7 @@ int cuplug__channel_acquire(int32_t device, cuplug__channel **channel, cuplug_er
   return *channel ? CUPLUG_OK : create_channel(device, channel, error);
 }
 
-/* A call that failed midway leaves work on the stream; the channel must be idle before its next
- * use. */
+/* A call that failed midway leaves work on the stream; an acquired channel must be idle. */
 void cuplug__channel_release(cuplug__channel *channel) {
   int32_t device = channel->device;
   int code = cuplug__driver.cuStreamSynchronize(channel->stream);

@@ -94,8 +94,7 @@ int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_erro
 
 /* ---- Second streams -------------------------------------------------------------------------- */
 
-/* The pool has the same number of streams as calls have used one at the same time. They are never
- * destroyed. */
+/* The pool has as many streams as calls have used at the same time. They are never destroyed. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cuplug__second *idle[CUPLUG__MAX_GPUS]; /* under the lock */

@@ -10,8 +10,7 @@
 /* Handles up to this one name a default stream of whichever GPU is current. */
 #define CUPLUG__LAST_DEFAULT_STREAM 2
 
-/* Waits for a stream, or orders two; `device` has been entered. Does nothing if exactly one is
- * captured. */
+/* Waits for a stream, or orders two, unless exactly one is captured. The device was entered. */
 int cuplug__stream_synchronize(void *stream, cuplug_error *error);
 int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_error *error);
 /* ---- Streams under capture ------------------------------------------------------------------- */

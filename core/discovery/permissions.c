@@ -42,8 +42,7 @@ static int has_access_list(int fd) {
          (errno != ENODATA && errno != ENOTSUP);
 }
 
-/* 1 if a group has the user's name and no other members, as systems with umask 002 create for each
- * user. */
+/* 1 if a group has the user's name and no other members, as systems with umask 002 create. */
 static int is_private(gid_t group) {
   char names[2][1024];
   struct passwd user, *own = NULL;

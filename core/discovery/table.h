@@ -16,8 +16,7 @@ typedef struct cuplug__state_key {
   int is_exclusive;
 } cuplug__state_key;
 
-/* An overload. The strings are parts of `text` and live as long as the overload; "" for an absent
- * field. */
+/* An overload. The strings are parts of `text`, which it owns; "" for an absent field. */
 struct cuplug_row {
   const char *signature; /* begins with the operator's name */
   const char *doc;

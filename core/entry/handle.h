@@ -16,8 +16,7 @@ typedef struct cuplug__used {
  * plugin's pointers until then; one that the run makes gets its memory. An error took nothing. */
 int cuplug__handles_begin(cuplug__run *run, cuplug__used *used);
 
-/* Called after a run that returned `status`. Returns it, or the error of the handle that was to be
- * created. */
+/* Called after a run that returned `status`. Returns it, or the error of a handle not created. */
 int cuplug__handles_end(cuplug__run *run, cuplug__used *used, int status);
 
 #endif

@@ -138,8 +138,7 @@ static int make(const cuplug__states *states, const cuplug_call *call, cuplug_er
 
 /* ---- One for all calls ----------------------------------------------------------------------- */
 
-/* Waits until no other thread creates it. 1: it exists; 0: this thread creates it; -1: this thread
- * is already creating it. */
+/* Waits for other threads that create it. 1: it exists; 0: this thread creates it; -1: already. */
 static int begin(cuplug__state_slot *slot, uint32_t era) {
   const struct timespec pause = {.tv_nsec = 50000};
   for (;; nanosleep(&pause, NULL)) {

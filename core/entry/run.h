@@ -42,8 +42,7 @@ static inline int cuplug__is_written(const cuplug__run *run, uint32_t k) {
   return k >= f->n_inputs || f->signature->parameters[f->parameter[k]].is_inout;
 }
 
-/* Puts the operator's name before the message when something outside of the entry has failed.
- * Returns `status`. */
+/* Puts the operator's name before the message of a failure outside the entry. Returns `status`. */
 static inline int cuplug__prefix_operator_name(const cuplug__run *run, int status) {
   if (status) cuplug__prefix(run->error, "%s: ", run->frame->op->name);
   return status;

@@ -31,8 +31,7 @@ int64_t cuplug__loop_chunks(const cuplug__loop *loop);
 /* Runs all of it on the calling thread. Returns CUPLUG_OK, or the result of a chunk. */
 int cuplug__loop_alone(const cuplug__loop *loop);
 
-/* Threads may join from now on. Chunks of one share are taken in their order. NULL: there are too
- * many jobs, or chunks. */
+/* Threads may join now. Chunks of one share are taken in their order. NULL: too many jobs. */
 cuplug__job *cuplug__job_open(const cuplug__loop *loop, int n_shares);
 /* Takes part, waits for the threads that have joined, and returns as loop_alone does. `number` is
  * the thread's. */

@@ -57,8 +57,7 @@ static __attribute__((noinline)) void move_any(char *restrict to, int64_t to_ste
       break;                          \
     return 1;
 
-/* Writes an element many times, by the instruction for it, which stores whole lines. Returns how
- * many were written. */
+/* Writes an element many times by the instruction that stores whole lines. Returns how many. */
 static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t bytes) {
 #ifdef __x86_64__
   if (bytes > 8 || bytes & (bytes - 1) || n * bytes < LONG_BYTES) return 0;

@@ -7,8 +7,7 @@
 
 #define CUPLUG__LINE 64 /* bytes */
 
-/* Copies n elements of `bytes` bytes to other memory. Steps are in bytes; a from_step of 0 repeats
- * one element. */
+/* Copies n elements of `bytes` bytes. Steps are in bytes; a from_step of 0 repeats one element. */
 void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n,
                   int64_t bytes);
 

@@ -6,8 +6,7 @@
 
 #include <cuplug/host.h>
 
-/* Blocks of contiguous bytes at strides. Dimensions of size 1 are omitted, and contiguous ones are
- * merged. */
+/* Blocks of contiguous bytes at strides, without dimensions of size 1 or that could be merged. */
 typedef struct cuplug__view {
   char *data;
   uint64_t block_bytes;

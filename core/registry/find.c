@@ -78,8 +78,7 @@ static int take_file(int directory, const char *path, const cuplug__trust *trust
   return status;
 }
 
-/* Finds the plugin lib<name>.so: the first that is accepted. *plugin stays NULL if there is
- * none. */
+/* Finds the first accepted plugin lib<name>.so. *plugin stays NULL if there is none. */
 static int find_plugin(finder *f, cuplug__plugin **plugin, cuplug_error *error) {
   char file_name[CUPLUG_MAX_NAME + sizeof("lib.so")];
   snprintf(file_name, sizeof(file_name), "lib%s.so", f->name);

@@ -200,8 +200,7 @@ static uint32_t rank_of(const cuplug_argument *a) {
   return N_KINDS + (ndim < 0 || ndim > MAX_RANK ? MAX_RANK : (uint32_t)ndim);
 }
 
-/* The sets that an overload must be in, by their first words. Returns their number; 0 if there is
- * none. */
+/* The sets that an overload must be in, by their first words. Returns their number. */
 static uint32_t choose_sets(const cuplug__row_sets *sets, const cuplug_argument *args,
                             uint32_t n_args, const uint64_t *chosen[]) {
   const uint64_t *words = sets->words;

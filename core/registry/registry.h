@@ -47,8 +47,7 @@ void cuplug__registry_keep(cuplug_operator *op, uint64_t moment);
 
 /* The plugin with the greatest rank that has this name or, unless `op` is NULL, that operator. */
 cuplug__plugin *cuplug__registry_first_ranked(const char *name, const char *op);
-/* All of them, by descending rank; NULL follows the last. The caller frees the array. NULL: no
- * memory. */
+/* All of them, by descending rank, then NULL. The caller frees the array. NULL: no memory. */
 cuplug__plugin **cuplug__registry_ranked(void);
 
 /* ---- Changes --------------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clauses of `where`, except bounds: conditions, parsed and tied to the arguments;
- * guarantees. */
+/* The clauses of `where`, except bounds: conditions and guarantees. */
 #ifndef CUPLUG_CORE_SIGNATURE_CONDITIONS_H
 #define CUPLUG_CORE_SIGNATURE_CONDITIONS_H
 

@@ -148,8 +148,7 @@ static int allocate_slots(pipeline *p) {
                                  &p->block, run->error);
 }
 
-/* Arrays that all slices read are transferred once, on the first channel; the others wait for
- * it. */
+/* Arrays that all slices read are transferred once, on the first channel; others wait for it. */
 static int send_shared(pipeline *p) {
   const cuplug__run *run = p->staged->run;
   cuplug__channel *channel = p->channels[0];

@@ -48,9 +48,13 @@ def test_numbers_are_worked_out_by_the_core(library):
             numbers(library, a=text)(5, k)
     with pytest.raises(ValueError, match="Numbers: .*k"):
         numbers(library)(1, -1)
-    with pytest.raises(ValueError, match="^Numbers: arguments: an integer of at most 64"):
+    with pytest.raises(
+        ValueError, match="^Numbers: arguments: .*expected an integer of at most 64"
+    ):
         numbers(library, a="9" * 20)
-    with pytest.raises(ValueError, match="^Numbers: arguments: a dimension that the array has is"):
+    with pytest.raises(
+        ValueError, match="^Numbers: arguments: .*expected a dimension that the array has"
+    ):
         numbers(library, a="size(y, 7)")
 
 

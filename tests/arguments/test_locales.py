@@ -64,4 +64,4 @@ def test_numbers_and_names_do_not_depend_on_the_locale(folder):
     assert element.startswith("f: x: got 0.125 at (0,), expected 0.25 < x")
     assert "got the float 1.5, " in number
     assert "got the complex number 1.5-0.5j, " in complex_number
-    assert name.startswith("signature: ':' and a type are expected at byte 3")
+    assert name.startswith("signature: byte 3: got")

@@ -46,7 +46,7 @@ def test_gpus_that_code_for_some_excludes():
 
 def test_symbols_of_one_copy_are_left_to_gcc(tmp_path, monkeypatch):
     commands = []
-    monkeypatch.setattr(build, "_output_of", lambda command: commands.append(command) or "")
+    monkeypatch.setattr(build, "_output_of", lambda command, made: commands.append(command) or "")
     for name, compiler in (("half.c", ""), ("half.cpp", ""), ("half.cpp", "clang++")):
         monkeypatch.setenv("CXX", compiler)
         (tmp_path / name).write_text(HALF)

@@ -20,7 +20,7 @@ def as_numpy(x) -> np.ndarray:
 
 def test_formulas_are_of_integers():
     for scalar in ("s: float", "s: complex", "s: T", "s: str", "s: int[]"):
-        with pytest.raises(ValueError, match="^f: arguments: s: numbers are worked out of integ"):
+        with pytest.raises(ValueError, match="^f: arguments: s: expected integers in arithmetic"):
             cuplug.operator(
                 f"f(x: T[n], {scalar}) -> y: T[n] where T: int8 | float32",
                 arguments="y, n * s",

@@ -110,7 +110,7 @@ def byteswapped(x: Array, inplace: bool) -> Array:
 def within(name: str, places: Array, n: int, mode: Any) -> Array:
     """Return positions of n elements; those that are out of range as `mode` says.
 
-    With "raise" they stay as they are, and whoever uses them raises IndexError.
+    With "raise" they are unchanged, and their use raises IndexError.
     """
     mode = mode.lower() if isinstance(mode, str) else mode
     if mode not in ("raise", "wrap", "clip"):

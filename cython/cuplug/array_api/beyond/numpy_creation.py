@@ -164,7 +164,7 @@ def tri(near: Any, N: int, M: int | None = None, k: int = 0, dtype: Any = float)
 def fromfunction(
     near: Any, function: Any, shape: Any, *, dtype: Any = float, **keywords: Any
 ) -> Any:
-    """Return what a function gives for the positions of all elements of a shape."""
+    """Return the result of a function for the indices of all elements of a shape."""
     return function(*standard.indices(shape, dtype, device=near), **keywords)
 
 

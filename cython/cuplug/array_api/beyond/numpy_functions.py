@@ -331,7 +331,7 @@ def _new_like(function: Any, args: Any, keywords: Any) -> Array:
 
 
 def _bound_like(function: Any, x: Any, *args: Any, **keywords: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the array and the other arguments by name, of functions without a signature, too."""
+    """Return the array and the other arguments by name, also of functions without a signature."""
     values = ("fill_value",) if function.__name__ == "full_like" else ()
     names = (*values, "dtype", "order", "subok", "shape")
     given = dict(zip(names, args, strict=False)) | keywords

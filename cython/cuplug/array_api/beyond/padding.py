@@ -39,8 +39,8 @@ def pad(x: Array, /, pad_width: Any, mode: Any = "constant", **options: Any) -> 
     pad_width : int, pair of int, sequence of pairs, or dict of these by axis
         How many elements before and after, for each dimension.
     mode : str or callable, default "constant"
-        What they are, as in `numpy.pad`: all its modes. A function changes each line in place. Its
-        arguments are the line, the pair of widths, the axis and the options as a dict.
+        The values of the new elements, as in `numpy.pad`: all its modes. A function changes each
+        line in place. Its arguments are the line, the pair of widths, the axis and the options.
     **options
         Of the mode "constant", `constant_values`; of "linear_ramp", `end_values`; of "maximum",
         "mean", "median" and "minimum", `stat_length`. These are numbers, or as `pad_width`. Of
@@ -98,7 +98,7 @@ def _by_function(x: Array, widths: Any, change: Any, options: Any) -> Array:
 
 
 def _sides(x: Array, axis: int, pair: Any, mode: str, options: Any) -> Any:
-    """Return what is before and after the elements along a dimension."""
+    """Return the new elements before and after others along a dimension."""
     n = x.shape[axis]
     shapes = [(*x.shape[:axis], width, *x.shape[axis + 1 :]) for width in pair]
     if mode in ("constant", "empty"):

@@ -193,7 +193,7 @@ def by_pairs(subscripts: str, operands: list[Array], optimize: Any) -> Array:
 
 
 def _read(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
-    """Return the letters of operands and of the result; "..." as letters that nobody writes."""
+    """Return the letters of operands and of the result; "..." as letters that are not used."""
     given, arrow, result = subscripts.replace(" ", "").partition("->")
     terms = given.split(",")
     if len(terms) != len(ndims):
