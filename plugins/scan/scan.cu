@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of scan.c. Adjacent lines are scanned by blocks of 32,
- * columns.cu, or, if they are short and many, by a thread each; other long ones by all of the GPU,
- * single_pass.cu, and others by a block each, block_per_line.cu. */
+ * columns.cu, or, if they are short and many, by a thread each. Other lines are scanned by all of
+ * the GPU if they are long, single_pass.cu, by a warp each if they are short, warp_per_line.cu, or
+ * else by a block each, block_per_line.cu. */
 #include "scan/values.cuh"
 
 namespace {
@@ -12,6 +13,7 @@ constexpr int64_t FEW = 128;      /* lines that do not, with a block for each */
 constexpr int64_t WIDE = 16;      /* lines side by side, of which blocks take 32 */
 constexpr int64_t SHORT = 128;    /* elements of lines by a thread each, if they are MANY */
 constexpr int64_t MANY = 1 << 12;
+constexpr int64_t OF_WARP = 1 << 11; /* elements of lines by a warp each, if they are MANY */
 
 template <typename T, typename Op>
 __global__ void __launch_bounds__(THREADS)
@@ -49,6 +51,8 @@ template <typename T, typename Op> int scan(cuplug::call call, const scan_lines 
     return call.launch<short_kernel<T, Op>>(of_lines, x, out, lines);
   if (lines.in.width >= WIDE) return scan_columns(call, x, out, lines, Op());
   if (lines.n >= LONG && lines.n_lines <= FEW) return scan_long(call, x, out, lines, Op());
+  if (lines.in.width == 1 && (lines.n <= 32 || (lines.n <= OF_WARP && lines.n_lines >= MANY)))
+    return scan_short(call, x, out, lines, Op());
   return scan_each(call, x, out, lines, Op());
 }
 

@@ -77,6 +77,8 @@ template <typename T> using scan_computed_t = typename scan_computed<T>::type;
 SCAN_DTYPES(SCAN_DECLARE, scan_long)
 /* 32 adjacent lines by a block, or by several. */
 SCAN_DTYPES(SCAN_DECLARE, scan_columns)
+/* Each line by a warp or by some of its lanes. */
+SCAN_DTYPES(SCAN_DECLARE, scan_short)
 /* Each line by a block. */
 SCAN_DTYPES(SCAN_DECLARE, scan_each)
 

@@ -131,6 +131,9 @@ def test_short_lines(backend, shape):
 def test_many_lines(backend):
     check(backend, numbers((3000, 9), "float32"), 1, True)
     check(backend, numbers((2, 5, 4500), "float32"), 1, True)
+    for dtype in ("int64", "float16", "float32", "complex128"):
+        if backend.supports(dtype_of(dtype)):
+            check(backend, numbers((4100, 140), dtype), 1, dtype == "float32")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
