@@ -111,7 +111,17 @@ def build_plugin(name: str, cuda: Sequence[str | Path] = (), has_clusters: bool 
 def build_sorting() -> None:
     """Build the plugin `sorting` so, where CUB sorts in it by what stands for that."""
     files = ["sorting", "topk", "unique", "searchsorted", "permutation"]
-    gpu = ["keys", "short", "tiles", "merge", "counting", "radix_select", "unique_small", "restore"]
+    gpu = [
+        "keys",
+        "short",
+        "tiles",
+        "merge",
+        "counting",
+        "radix_select",
+        "few",
+        "unique_small",
+        "restore",
+    ]
     files += [f"gpu/{each}" for each in gpu]
     build_plugin("sorting", [*files, FIXTURES / "emulated_sort"])
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of topk.c. Of long lines few keys are chosen, which are sorted;
- * else all are. */
+/* The specification is at the top of topk.c. Few keys of long lines are chosen, and these are
+ * sorted; else all are. */
 #include "sorting/gpu/radix.cuh"
 
 namespace {
@@ -28,17 +28,21 @@ int topk(cuplug::call call) {
   const order o = order_of(&x, c->scalars[2].i != 0);
   const int64_t n_lines = axis.n_outer * axis.width, n = n_lines * k;
   if (n == 0) return CUPLUG_OK;
+  auto *indices = (int64_t *)c->outputs[1].data;
+  const auto lines_of = [&](int64_t m, const sorting &s) -> sorting_short {
+    return {x.data,  axis,      o,    s.keys, s.indices(), m, k, x.data, c->outputs[0].data,
+            indices, o.n_bytes, false};
+  };
+  const sorting_short all = lines_of(axis.m, {});
+  if (sorting_has_few(all)) return sorting_run_few(call, all);
   const bool is_chosen = sorting_can_choose(axis, k);
   const int64_t m = is_chosen ? k : axis.m;
   const bool is_short = sorting_is_short(n_lines, m);
-  auto *indices = (int64_t *)c->outputs[1].data;
   sorting s = {};
   int status = CUPLUG_OK;
   if (is_chosen || !is_short) status = sorting_begin(call, &s, o.n_bytes, n_lines, m, axis.m);
   if (!status && is_chosen) status = sorting_choose(call, s, x, axis, o);
-  if (!status && is_short)
-    return sorting_run_short(call, {x.data, axis, o, s.keys, s.indices(), m, k, x.data,
-                                    c->outputs[0].data, indices, o.n_bytes, false});
+  if (!status && is_short) return sorting_run_short(call, lines_of(m, s));
   if (!status && !is_chosen) status = sorting_load(call, &s, x, axis, o);
   if (!status) status = sorting_run(call, &s);
   if (status) return status;

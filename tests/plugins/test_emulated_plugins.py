@@ -58,6 +58,7 @@ for dtype, shape, axis in (("int8", (65, 4200), 1), ("bool", (4097, 70), 0),
     same(ops.sort, x, axis=axis)
     same(ops.argsort, x, axis=axis)
 for dtype in ("bool", "float16", "float32", "int64"):  # chosen, by a block for each line
+    same(ops.topk, values(dtype, 3, 700), k=40, axis=1)
     same(ops.topk, values(dtype, 3, 5000), k=70, axis=1)
     same(ops.topk, values(dtype, 9000, 2), k=2200, axis=0)
 for k in (1, 30_000):  # and by several
@@ -129,7 +130,8 @@ for at in (0, 5000, 29_999):  # in one of several parts, after zeros of one sign
 def test_scan(run_plugins):
     """Lines that are long, in tiles: whole and not, side by side, backwards, from anywhere on."""
     run_plugins("""
-build_plugin("scan", ["scan", "single_pass", "columns", "products", FIXTURES / "emulated_scan"])
+files = ["scan", "single_pass", "columns", "warp_per_line", "products"]
+build_plugin("scan", [*files, FIXTURES / "emulated_scan"])
 
 
 same(ops.cumulative_sum, np.array(2.5), axis=0)
@@ -145,7 +147,8 @@ def check(x, axis):
 
 for dtype in ("float16", "float32", "uint64", "complex64"):
     columns = [((300, 40), 0), ((2, 130, 17), 1), ((3, 16), 0), ((130, 4097), 0)]
-    for shape, axis in (((65_541,), 0), ((65_540, 2), 0), ((9, 40), 1), ((3, 5000), 0), *columns):
+    rows = [((9, 40), 1), ((40, 9), 1), ((4097, 33), 1)]
+    for shape, axis in (((65_541,), 0), ((65_540, 2), 0), ((3, 5000), 0), *rows, *columns):
         x = random.integers(0 if dtype[0] == "u" else -1, 2, shape)
         check(np.asarray(x + 1j * (x == 0) if dtype[0] == "c" else x, dtype), axis)
 for dtype in ("float16", "float32", "complex64"):  # small integers, of which most are 1 or -1

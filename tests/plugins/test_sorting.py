@@ -196,6 +196,17 @@ def test_topk_of_many_lines(backend, dtype):
             check_topk(backend, numbers(shape, dtype), k, axis, True)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+def test_topk_of_few(backend, dtype):
+    """Also of lines whose first keys are all read by a few threads, and of equal keys."""
+    for shape, k in [((5, 512), 100), ((3, 1025), 7), ((4, 4096), 64), ((130, 9000), 40)]:
+        x = numbers(shape, dtype)
+        for largest in (True, False):
+            check_topk(backend, x, k, -1, largest)
+            check_topk(backend, np.where(np.arange(shape[1]) % 512 < 60, x, 0), k, -1, largest)
+            check_topk(backend, np.zeros(shape, dtype), k, -1, largest)
+
+
 def test_strided_arrays(backend):
     x = numbers((60, 70), "float64").T[::2, ::-3]
     assert_same(backend(sort, x, 0), np.sort(x, 0))

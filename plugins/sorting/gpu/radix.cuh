@@ -97,6 +97,11 @@ int sorting_run_short(cuplug::call call, const sorting_short &s);
 int sorting_run_tiles(cuplug::call call,
                       const sorting_short &s); /* of many lines, or longer ones */
 
+/* The same for the first few of longer lines, without `keys`: of each line only what may be among
+ * them is sorted. */
+bool sorting_has_few(const sorting_short &s);
+int sorting_run_few(cuplug::call call, const sorting_short &s);
+
 /* Takes the top.m smallest keys of each line of x, equal ones in their order. */
 bool sorting_can_choose(const elements_axis &axis, int64_t k);
 int sorting_choose(cuplug::call call, const sorting &top, const cuplug_tensor &x,
