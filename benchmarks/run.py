@@ -43,6 +43,7 @@ MODULES = {
     "team": 1,
     "kernels": 4,
     "rows_cuda": 6,
+    "cub_cuda": 2,
     "gradients": 3,
     "array_ops": 6,
     "array_functions": 6,
