@@ -2,7 +2,7 @@
 """A plugin of pytest: runs the array API tests of SciPy and others on cuplug's arrays.
 
 OTHER_ARRAYS is the namespace, "cuplug.array_api" by default, or "array_api_strict" to compare.
-Tests in the file NOT_IN_SUITE are left out.
+Tests in the file NOT_IN_SUITE are left out. CUPLUG_DEVICE is the device of the arrays.
 """
 
 import os
@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 NAMESPACE = os.environ.get("OTHER_ARRAYS", "cuplug.array_api")
@@ -72,6 +73,27 @@ def use_in_array_api_compat() -> None:
     tests.is_array_functions[NAMESPACE] = "is_own_array"
 
 
+def compare_on_host() -> None:
+    """Have assertions copy arrays from a GPU; leave out what SciPy computes on the host alone."""
+    array = type(import_module(NAMESPACE).empty(0))
+
+    def on_host(given):
+        return given.numpy() if isinstance(given, array) else given
+
+    def with_copies(function):
+        return lambda *given, **keywords: function(*map(on_host, given), **keywords)
+
+    for name in dir(np.testing):
+        if name.startswith("assert_"):
+            setattr(np.testing, name, with_copies(getattr(np.testing, name)))
+    scipy = import_module("scipy._lib._array_api")
+    scipy._xp_copy_to_numpy = with_copies(scipy._xp_copy_to_numpy)
+    import_module("scipy.conftest").xp_skip_cpu_only_backends.add(NAMESPACE)
+    if find_spec("sklearn"):
+        sklearn = import_module("sklearn.utils._array_api")
+        sklearn._convert_to_numpy = with_copies(sklearn._convert_to_numpy)
+
+
 def pytest_collection_modifyitems(config, items):
     """Leave out what the file lists, by the start of a test's name."""
 
@@ -88,6 +110,8 @@ os.environ["SCIPY_ARRAY_API"] = "1"  # which both read when they are imported
 use_in_scipy()
 if find_spec("sklearn"):
     use_in_sklearn()
+if os.environ.get("CUPLUG_DEVICE", "cpu") != "cpu":
+    compare_on_host()
 if find_spec("array_api_extra"):
     use_in_array_api_extra()
 if Path("src/array_api_compat").is_dir():
