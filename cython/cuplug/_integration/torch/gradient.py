@@ -23,8 +23,8 @@ from cuplug._engine.interop.torch_private import (
 )
 from cuplug._engine.signature.gradient import Gradient, broadcast_inputs, detached_of, linear_names
 from cuplug._integration.frameworks.call import gradient_of
-from cuplug._integration.frameworks.torch_fake import matched
-from cuplug._integration.frameworks.torch_schema import Entry, Registered
+from cuplug._integration.torch.fake import matched
+from cuplug._integration.torch.schema import Entry, Registered
 
 __all__ = ["autograd_kernel", "count_writes"]
 
