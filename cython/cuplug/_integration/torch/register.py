@@ -30,6 +30,7 @@ from cuplug._integration.torch.fake import fake_kernel, matched
 from cuplug._integration.torch.functions import is_available
 from cuplug._integration.torch.gradient import autograd_kernel, count_writes
 from cuplug._integration.torch.schema import Entry, Registered, overloads_of
+from cuplug._integration.torch.sharding import add_strategy
 from cuplug.errors import NotFoundError
 
 __all__ = ["hand_on", "register"]
@@ -141,6 +142,7 @@ def _is_found(operator: Operator) -> bool:
 
 def _implement(name: str, entry: Entry) -> None:
     kernel, recording = _kernel(entry), autograd_kernel(entry, register)
+    add_strategy(entry)  # which `recording` does for those that were made before DTensor's import
     keys = ("CPU", "CUDA") if entry.overload.has_tensor else ("CompositeExplicitAutograd",)
     for key in keys:
         if not _implement_boxed(name, key, entry, kernel):
