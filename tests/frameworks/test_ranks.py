@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators in two processes of torchrun, with PyTorch's DTensor, and of MPI."""
+"""Operators in two processes of torchrun, with PyTorch's DTensor, of MPI and of JAX."""
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -54,3 +55,17 @@ def test_the_program_of_mpi():
     norm = np.sqrt(np.sum(np.arange(1000.0) ** 2))
     found = run([launcher, "-n", "2", sys.executable, ROOT / "examples" / "mpi_norm.py"])
     assert found == [f"rank {k}: {norm:.3f}" for k in (0, 1)]
+
+
+@pytest.mark.xdist_group("ranks")
+def test_an_array_that_jax_shards_over_processes(monkeypatch):
+    pytest.importorskip("jax")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    program = Path(__file__).with_name("jax_rank.py")
+    commands = [[sys.executable, program, str(port), str(rank)] for rank in (0, 1)]
+    ranks = [subprocess.Popen(x, stdout=subprocess.PIPE, text=True) for x in commands]
+    found = [rank.communicate()[0].splitlines() for rank in ranks]  # and what Gloo prints
+    assert all(f"rank {k}: (2, 3) of (2, 6), 51.0" in found[k] for k in (0, 1)), found
