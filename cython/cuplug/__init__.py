@@ -99,7 +99,7 @@ _engine.PROVIDERS |= {
     "array_api": "cuplug.array_api",
     "array methods": "cuplug.array_api.methods",
     "host compiler": "cuplug._source.compilers.host_compiler",
-    "dask types": "cuplug._integration.frameworks.dask_block",
+    "dask types": "cuplug._integration.dask.block",
     **{library: f"cuplug.{library}" for library in ("dask", "jax", "torch", "xarray")},
 }
 

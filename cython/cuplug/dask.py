@@ -14,8 +14,8 @@ from cuplug import ops as _ops
 from cuplug._engine.call.operator import Operator as _Operator
 from cuplug._engine.call.pickled import OperatorFunction as _OperatorFunction
 from cuplug._engine.lookup.attribute import operator_attribute as _operator_attribute
-from cuplug._integration.frameworks.dask_block import Block, Item
-from cuplug._integration.frameworks.dask_call import call_on_blocks as hand_on
+from cuplug._integration.dask.block import Block, Item
+from cuplug._integration.dask.call import call_on_blocks as hand_on
 
 __all__ = ["Block", "Function", "Item", "Plugins", "hand_on"]  # noqa: F822  (Plugins: below)
 
@@ -49,7 +49,7 @@ class Function(_OperatorFunction):
 
 def __getattr__(name: str) -> _Any:
     if name == "Plugins":  # for clusters; requires the package distributed
-        from cuplug._integration.frameworks.dask_plugins import Plugins
+        from cuplug._integration.dask.plugins import Plugins
 
         return Plugins
     return Function(_operator_attribute(__name__, name))

@@ -10,8 +10,8 @@ if _jax.__version_info__ < (0, 10):
 
 from cuplug import ops as _ops
 from cuplug._engine.lookup.attribute import operator_attribute as _operator_attribute
-from cuplug._integration.frameworks.jax_function import Function
-from cuplug._integration.frameworks.jax_function import function_of as _function_of
+from cuplug._integration.jax.function import Function
+from cuplug._integration.jax.function import function_of as _function_of
 
 __all__ = ["Function", "hand_on"]
 

@@ -14,8 +14,8 @@ from cuplug._engine.call.operator import Operator as _Operator
 from cuplug._engine.call.pickled import OperatorFunction as _OperatorFunction
 from cuplug._engine.lookup.attribute import operator_attribute as _operator_attribute
 from cuplug._engine.signature.call_signature import to_inspect as _to_inspect
-from cuplug._integration.frameworks.torch_register import hand_on
-from cuplug._integration.frameworks.torch_register import register as _register
+from cuplug._integration.torch.register import hand_on
+from cuplug._integration.torch.register import register as _register
 
 __all__ = ["Function", "hand_on"]
 

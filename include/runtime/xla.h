@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that XLA calls for operators, all operators by the same ones; for jax.ffi. Not
- * installed. runtime/frameworks/xla.h declares the arguments from XLA.
+ * installed. runtime/jax/xla.h declares the arguments from XLA.
  *
  * The attributes of a call are
  *

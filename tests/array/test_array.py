@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cuplug.Array against NumPy, on the host and on a GPU: views, keys, functions, other libraries."""
 
+import copy
 import io
 import math
 import pickle
@@ -198,13 +199,28 @@ def test_other_libraries_share_the_memory():
     same(pointer, theirs)
 
 
+def test_memory_is_pickled_out_of_band():
+    """As in Ray's and Dask's transfers; `copy.copy` has memory of its own."""
+    x, buffers = xp.zeros((3, 2)), []
+    data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    shared = pickle.loads(data, buffers=buffers)
+    copies = copy.copy(x), copy.deepcopy(x), pickle.loads(data, buffers=[bytes(buffers[0])])
+    shared[0, 0] = 7
+    assert x.data_ptr == shared.data_ptr
+    assert float(x[0, 0]) == 7
+    for one in copies:
+        one += 1
+        assert float(one[0, 0]) == 1
+
+
 def test_values_go_in_and_out(device):
     x = xp.zeros((3, 2), dtype="float32", device=device)
     x.T.set(np.arange(6).reshape(2, 3))
     out = np.empty((3, 2), np.float32)
     assert x.numpy(out=out) is out
     np.testing.assert_array_equal(out, [[0, 3], [1, 4], [2, 5]])
-    same(pickle.loads(pickle.dumps(x)), out)
+    for protocol in (4, 5):
+        same(pickle.loads(pickle.dumps(x, protocol)), out)
     file = io.BytesIO()
     np.save(file, x if device == "cpu" else x.numpy())
     file.seek(0)

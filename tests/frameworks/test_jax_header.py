@@ -7,7 +7,7 @@ from builds import COMPILER, compile_library
 from jax_devices import jax
 from places import ROOT
 
-HEADER = ROOT / "runtime/frameworks/xla.h"
+HEADER = ROOT / "runtime/jax/xla.h"
 # Ours, XLA's, and fields by both names.
 PAIRS = [
     ("extension", "Metadata_Extension", {"metadata": "metadata"}),

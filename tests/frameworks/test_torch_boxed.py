@@ -13,7 +13,7 @@ from places import FIXTURES, ROOT
 
 torch = pytest.importorskip("torch")
 
-from cuplug._integration.frameworks.torch_functions import is_available  # noqa: E402
+from cuplug._integration.torch.functions import is_available  # noqa: E402
 from cuplug.torch import Function, gather, leaky_relu, relu  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
@@ -47,7 +47,7 @@ def test_no_python_runs(device):
         torch.ops.cuplug.leaky_relu.default(x, 0.5)
     finally:
         sys.setprofile(None)
-    assert [name for name in seen if "cuplug/_integration/frameworks" in name] == []
+    assert [name for name in seen if "cuplug/_integration/" in name] == []
 
 
 @on_each_device
@@ -161,7 +161,7 @@ def test_without_them_kernels_are_in_python(run_python):
     code = """if True:
         import torch, cuplug
         from torch import library
-        from cuplug._integration.frameworks import torch_register
+        from cuplug._integration.torch import register as torch_register
         torch_register.is_available = lambda: False
         from cuplug.torch import gather, relu
         x = torch.randn(4, 3, requires_grad=True)

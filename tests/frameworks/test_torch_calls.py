@@ -12,8 +12,8 @@ from places import FIXTURES
 torch = pytest.importorskip("torch")
 import cuplug.torch  # noqa: E402
 from cuplug._engine.signature.signature import parse  # noqa: E402
-from cuplug._integration.frameworks import torch_batched  # noqa: E402
-from cuplug._integration.frameworks.torch_schema import overloads_of  # noqa: E402
+from cuplug._integration.torch import batched as torch_batched  # noqa: E402
+from cuplug._integration.torch.schema import overloads_of  # noqa: E402
 from cuplug.torch import Function, gather, relu, scale  # noqa: E402
 from torch import library  # noqa: E402
 

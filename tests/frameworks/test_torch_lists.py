@@ -7,7 +7,7 @@ from cuplug._engine.signature.signature import parse
 from places import FIXTURES
 
 torch = pytest.importorskip("torch")
-torch_register = pytest.importorskip("cuplug._integration.frameworks.torch_register")
+torch_register = pytest.importorskip("cuplug._integration.torch.register")
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_a_kernel_of_python_counts_one_write(build_plugin, monkeypatch):
 def test_any_number_of_tensors_is_changed():
     """Letters mark the first 26 arguments."""
     parameters = ", ".join(f"inout x{k}: float32[n]" for k in range(60))
-    from cuplug._integration.frameworks.torch_schema import overloads_of
+    from cuplug._integration.torch.schema import overloads_of
 
     (overload,) = overloads_of([parse(f"f({parameters}, inout y: float32[n] = None)")])
     arguments = torch._C.parse_schema(f"cuplug::f{overload.text}").arguments

@@ -14,9 +14,9 @@ from selection import runs_all
 
 torch = pytest.importorskip("torch")
 
-from cuplug._integration.frameworks.torch_fake import matched  # noqa: E402
-from cuplug._integration.frameworks.torch_register import register  # noqa: E402
-from cuplug._integration.frameworks.torch_schema import overloads_of  # noqa: E402
+from cuplug._integration.torch.fake import matched  # noqa: E402
+from cuplug._integration.torch.register import register  # noqa: E402
+from cuplug._integration.torch.schema import overloads_of  # noqa: E402
 from cuplug.torch import Function  # noqa: E402
 from torch import library  # noqa: E402
 

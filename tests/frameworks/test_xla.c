@@ -8,7 +8,7 @@
 
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
-#include "frameworks/xla.h"
+#include "jax/xla.h"
 
 #include <runtime/xla.h>
 

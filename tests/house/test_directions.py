@@ -32,7 +32,6 @@ WINGS = read_wings()
 # Modules at the top of the package: what everybody imports, and where they stand among the rooms.
 TOP = {"errors": "base", "_memoryviews": "lookup", "ops": "lookup", "testing": "author"}
 TOP |= {"setuptools": "author"}
-TOP |= {"torch": "frameworks", "jax": "frameworks", "dask": "frameworks"}
 TOP |= {"xarray": "frameworks", "tvm_ffi": "frameworks"}
 TOP |= {"__init__": "author"}  # which the commands use, as users do
 TOP |= {wing.folder: wing.rooms[0] for wing in WINGS}

@@ -58,8 +58,7 @@ def test_pytorch_names_are_listed():
 
 def test_jax_names_are_listed():
     listed = ast.get_docstring(ast.parse(JAX.read_text()))
-    frameworks = PACKAGE / "_integration/frameworks"
-    users = [frameworks / f"jax_{name}.py" for name in ("call", "gradient")]
+    users = [PACKAGE / f"_integration/jax/{name}.py" for name in ("call", "gradient")]
     code = "\n".join(path.read_text() for path in users)
     used = set(re.findall(r"(?<![\w.])((?:ad|batching|dispatch|mlir|xla)\.\w+)", code))
     assert used == set(re.findall(r"`((?:ad|batching|dispatch|mlir|xla)\.\w+)`", listed))

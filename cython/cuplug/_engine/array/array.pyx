@@ -156,8 +156,9 @@ cdef class Array(Methods):
             raise TypeError("iteration over an array without dimensions")
         return _rows(self)
 
-    def __reduce__(self):
-        return functions().asarray, (self.numpy(), None, str(self.device))
+    def __reduce_ex__(self, protocol):  # from 5 on, memory of the host can be transferred itself
+        host = self.__array__() if protocol > 4 and not is_on_gpu(&self.tensor) else self.numpy()
+        return functions().asarray, (host, None, str(self.device))
 
     def __repr__(self):
         return shown(self)
@@ -269,7 +270,6 @@ cdef int write(Array x, object value) except -1:
     if is_direct and wrote_number(&x.tensor, value):
         return 0
     (changing("assign") if is_direct else functions().assign)(x, value)
-    return 0
 
 
 cdef Array field_of(Array x, str name):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators inside of the libraries of others, made from signatures alone.
+"""What operators inside other libraries share: calls without elements, and batches of calls.
 
-Each module serves one library, and imports it; `import cuplug` imports none of them. Nothing here
-knows an operator.
+Modules for one library that need no room of their own are here, too. Nothing here knows an
+operator.
 """

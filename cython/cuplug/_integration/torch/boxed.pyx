@@ -30,7 +30,7 @@ from cuplug._engine.call.operator cimport Operator
 from cuplug._engine.call.last_call cimport is_verbose, note_last
 from cuplug._engine.cuda.placement cimport has_default
 from cuplug._engine.interop.torch_scratch cimport free_scratch, lend_scratch, torch_scratch
-from cuplug._integration.frameworks.torch_functions cimport (
+from cuplug._integration.torch.functions cimport (
     boxed,
     cuda,
     cuda_stream,
@@ -359,7 +359,7 @@ cdef void *library_of(str key):
     cdef void *library = NULL
     cdef bytes key_text = key.encode()
     if key not in libraries:
-        if torch.init_of_library(b"cuplug", key_text, b"torch_boxed.pyx", 1, &library):
+        if torch.init_of_library(b"cuplug", key_text, b"boxed.pyx", 1, &library):
             return NULL
         libraries[key] = <size_t>library
     return <void *><size_t>libraries[key]

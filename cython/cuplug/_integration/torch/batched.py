@@ -11,8 +11,8 @@ import torch
 from cuplug._engine.signature.spec import ArraySpec
 from cuplug._integration.frameworks.batching import join_batch
 from cuplug._integration.frameworks.call import Call
-from cuplug._integration.frameworks.torch_fake import matched
-from cuplug._integration.frameworks.torch_schema import Entry
+from cuplug._integration.torch.fake import matched
+from cuplug._integration.torch.schema import Entry
 
 __all__ = ["batched_rule"]
 

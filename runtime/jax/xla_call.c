@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls from XLA programs: operands and results become the arguments and outputs of one call. */
 #include "base/core.h"
-#include "frameworks/xla_plan.h"
+#include "jax/xla_plan.h"
 
 #include <runtime/xla.h>
 #include <string.h>

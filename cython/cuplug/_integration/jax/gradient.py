@@ -19,8 +19,8 @@ from jax.extend.core import Primitive
 from cuplug._engine.interop.jax_private import ad, batching, mlir, xla
 from cuplug._engine.signature.gradient import Gradient, linear_names
 from cuplug._integration.frameworks.call import gradient_of
-from cuplug._integration.frameworks.jax_arguments import ABSENT, TracedCall, rows_of
-from cuplug._integration.frameworks.jax_call import bind, call_p, like, match, read
+from cuplug._integration.jax.arguments import ABSENT, TracedCall, rows_of
+from cuplug._integration.jax.call import bind, call_p, like, match, read
 
 __all__: list[str] = []  # importing it lets JAX know the rules
 

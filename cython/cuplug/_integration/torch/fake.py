@@ -13,7 +13,7 @@ from cuplug._engine.signature.signature import Parameter
 from cuplug._engine.signature.spec import ArraySpec
 from cuplug._integration.frameworks.batching import LOOP
 from cuplug._integration.frameworks.call import Call, Symbols, match
-from cuplug._integration.frameworks.torch_schema import Entry, Registered
+from cuplug._integration.torch.schema import Entry, Registered
 
 __all__ = ["fake_kernel", "matched"]
 

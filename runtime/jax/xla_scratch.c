@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "frameworks/xla_scratch.h"
+#include "jax/xla_scratch.h"
 
 #include "base/core.h"
 

@@ -24,8 +24,8 @@ from dask.highlevelgraph import HighLevelGraph
 from cuplug._engine.base.numpy_dtypes import numpy_dtype
 from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.evaluate import ARRAYS, LOOP
+from cuplug._integration.dask.block import Block, Item, gpu_of, only_block, sent
 from cuplug._integration.frameworks.call import Call
-from cuplug._integration.frameworks.dask_block import Block, Item, gpu_of, only_block, sent
 from cuplug._source.expressions.chunked import N_ELEMENTS, Chunked, chunked
 
 __all__ = ["call_in_chunks"]

@@ -26,9 +26,9 @@ from cuplug._engine.signature.evaluate import ARRAYS, LOOP
 from cuplug._engine.signature.parallel_dims import CUT
 from cuplug._engine.signature.signature import Parameter, Signature, refuse_handles, signatures_of
 from cuplug._engine.signature.spec import ArraySpec
+from cuplug._integration.dask.block import Block, Item, Place
+from cuplug._integration.dask.chunked import call_in_chunks
 from cuplug._integration.frameworks.call import Call, Label, Symbols, Unknown, match
-from cuplug._integration.frameworks.dask_block import Block, Item, Place
-from cuplug._integration.frameworks.dask_chunked import call_in_chunks
 
 __all__ = ["call_on_blocks"]
 

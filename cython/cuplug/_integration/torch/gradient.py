@@ -23,8 +23,9 @@ from cuplug._engine.interop.torch_private import (
 )
 from cuplug._engine.signature.gradient import Gradient, broadcast_inputs, detached_of, linear_names
 from cuplug._integration.frameworks.call import gradient_of
-from cuplug._integration.frameworks.torch_fake import matched
-from cuplug._integration.frameworks.torch_schema import Entry, Registered
+from cuplug._integration.torch.fake import matched
+from cuplug._integration.torch.schema import Entry, Registered
+from cuplug._integration.torch.sharding import add_strategy
 
 __all__ = ["autograd_kernel", "count_writes"]
 
@@ -103,6 +104,7 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
     has_lists, mutated = entry.overload.has_lists, entry.overload.mutated
 
     def kernel(*args: Any) -> Any:
+        add_strategy(entry)
         if not _is_recorded(args):
             return _below(entry, args)
         _check_leaves(entry, args)
@@ -192,9 +194,8 @@ def _below(entry: Entry, args: Sequence[Any]) -> Any:
 
 def _flatten(args: Sequence[Any]) -> tuple[tuple[int, ...], list[Any]]:
     """Return the lengths of lists, -1 for what is none, and all items, which autograd follows."""
-    lists = [isinstance(x, (list, tuple)) for x in args]
-    lengths = tuple(len(x) if is_list else -1 for x, is_list in zip(args, lists, strict=True))
-    items = [x if is_list else [x] for x, is_list in zip(args, lists, strict=True)]
+    lengths = tuple(len(x) if isinstance(x, (list, tuple)) else -1 for x in args)
+    items = [[x] if n < 0 else x for x, n in zip(args, lengths, strict=True)]
     return lengths, [item for part in items for item in part]
 
 

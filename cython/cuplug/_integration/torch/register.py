@@ -25,11 +25,12 @@ from cuplug._engine.interop.torch_private import (
 from cuplug._engine.lookup.find import find
 from cuplug._engine.signature.call_signature import are_alike, by_name
 from cuplug._engine.signature.signature import refuse_handles, signatures_of
-from cuplug._integration.frameworks.torch_batched import batched_rule
-from cuplug._integration.frameworks.torch_fake import fake_kernel, matched
-from cuplug._integration.frameworks.torch_functions import is_available
-from cuplug._integration.frameworks.torch_gradient import autograd_kernel, count_writes
-from cuplug._integration.frameworks.torch_schema import Entry, Registered, overloads_of
+from cuplug._integration.torch.batched import batched_rule
+from cuplug._integration.torch.fake import fake_kernel, matched
+from cuplug._integration.torch.functions import is_available
+from cuplug._integration.torch.gradient import autograd_kernel, count_writes
+from cuplug._integration.torch.schema import Entry, Registered, overloads_of
+from cuplug._integration.torch.sharding import add_strategy
 from cuplug.errors import NotFoundError
 
 __all__ = ["hand_on", "register"]
@@ -141,6 +142,7 @@ def _is_found(operator: Operator) -> bool:
 
 def _implement(name: str, entry: Entry) -> None:
     kernel, recording = _kernel(entry), autograd_kernel(entry, register)
+    add_strategy(entry)  # which `recording` does for those that were made before DTensor's import
     keys = ("CPU", "CUDA") if entry.overload.has_tensor else ("CompositeExplicitAutograd",)
     for key in keys:
         if not _implement_boxed(name, key, entry, kernel):
@@ -166,7 +168,7 @@ def _implement_boxed(name: str, key: str, entry: Entry, kernel: Callable[..., An
         return False
     if not are_alike(entry.whole.operator.signatures):  # arguments must be given by name
         return False
-    from cuplug._integration.frameworks.torch_boxed import implement
+    from cuplug._integration.torch.boxed import implement
 
     optional = [x.is_optional for x in entry.overload.arguments]
     kinds, n_outputs = "".join(map(str, types)), entry.overload.n_outputs

@@ -21,7 +21,7 @@ from cuplug._engine.call.operator import Operator
 from cuplug._engine.signature.evaluate import names_in_sizes
 from cuplug._engine.signature.gradient import results_of
 from cuplug._engine.signature.signature import Parameter, Signature, parse, signatures_of
-from cuplug._integration.frameworks.jax_handler import address_of
+from cuplug._integration.jax.handler import address_of
 
 __all__ = ["ABSENT", "TracedCall", "keyword_at", "read_call", "read_values", "rows_of", "texts_of"]
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes -> arguments. They come from our own tracing, or from a stored program, so they are
  * checked. */
-#include "frameworks/xla_plan.h"
+#include "jax/xla_plan.h"
 
 #include "base/core.h"
 

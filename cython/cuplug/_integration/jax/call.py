@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls as a primitive of JAX: traced, compiled, batched; jax_gradient.py has their derivatives.
+"""Calls as a primitive of JAX: traced, compiled, batched; gradient.py has their derivatives.
 
 `call_p` is what programs have. It is compiled as `run_p`, the custom call itself, which is cut
 along independent dimensions where arrays are spread over several devices.
@@ -24,11 +24,11 @@ from cuplug._engine.interop.jax_private import batching, dispatch, mlir, xla
 from cuplug._engine.lookup.find import find
 from cuplug._engine.signature.call_signature import are_alike, by_name
 from cuplug._engine.signature.spec import ArraySpec
-from cuplug._integration.frameworks import jax_handler
 from cuplug._integration.frameworks.batching import join_batch, operand_places
 from cuplug._integration.frameworks.call import Call, Label, Symbols, Unknown
 from cuplug._integration.frameworks.call import match as match_call
-from cuplug._integration.frameworks.jax_arguments import (
+from cuplug._integration.jax import handler
+from cuplug._integration.jax.arguments import (
     ABSENT,
     TracedCall,
     keyword_at,
@@ -46,8 +46,8 @@ run_p = Primitive("cuplug_run")
 _Labels = list[Label | None]  # of the dimensions of an array; None: not cut
 TARGET, WAITING = "cuplug", "cuplug_waiting"  # as XLA knows the handlers
 
-for name, handlers in ((TARGET, jax_handler.CUDA), (WAITING, jax_handler.CUDA_WAITING)):
-    jax.ffi.register_ffi_target(name, jax_handler.CPU, platform="cpu")
+for name, handlers in ((TARGET, handler.CUDA), (WAITING, handler.CUDA_WAITING)):
+    jax.ffi.register_ffi_target(name, handler.CPU, platform="cpu")
     jax.ffi.register_ffi_target(name, handlers, platform="CUDA")
 
 
@@ -215,7 +215,7 @@ def _compiled(*operands: Any, call: TracedCall, is_spread: bool) -> list[Any]:
     """What a call is in a program: its operands broadcast, and the run itself, cut if need be."""
     avals = [jax.typeof(x) for x in operands]
     matched = match(call, avals)
-    if not jax_handler.takes_strides(call.operator, matched.row):
+    if not handler.takes_strides(call.operator, matched.row):
         operands = tuple(_broadcast_loop(call, matched.row, operands))
     run = partial(run_p.bind, call=call)
     if not is_spread:
@@ -272,9 +272,9 @@ def _known_as(call: TracedCall) -> dict[str, Any]:
     """Say how the handler finds an operator: by name, or, made in this process, by its address."""
     name = f"{call.operator.plugin}.{call.operator.name}"
     with contextlib.suppress(NotFoundError):
-        if jax_handler.address_of(find(name)) == call.address:
+        if handler.address_of(find(name)) == call.address:
             return {"operator": name}
-    return {"address": numpy.int64(call.address), "process": numpy.int64(jax_handler.PROCESS)}
+    return {"address": numpy.int64(call.address), "process": numpy.int64(handler.PROCESS)}
 
 
 # ---- Arrays on several devices: each works on what it has ----------------------------------------

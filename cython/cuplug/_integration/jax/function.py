@@ -13,9 +13,9 @@ from cuplug._engine.call.output_tuples import outputs_class
 from cuplug._engine.call.pickled import OperatorFunction
 from cuplug._engine.signature.call_signature import to_inspect
 from cuplug._engine.signature.signature import parse, refuse_handles
-from cuplug._integration.frameworks import jax_gradient  # noqa: F401  (its rules)
-from cuplug._integration.frameworks.jax_arguments import TracedCall, rows_of, texts_of
-from cuplug._integration.frameworks.jax_call import bind, read
+from cuplug._integration.jax import gradient  # noqa: F401  (its rules)
+from cuplug._integration.jax.arguments import TracedCall, rows_of, texts_of
+from cuplug._integration.jax.call import bind, read
 
 __all__ = ["Function", "function_of"]
 

@@ -3,8 +3,8 @@
 #ifndef CUPLUG_RUNTIME_FRAMEWORKS_XLA_PLAN_H
 #define CUPLUG_RUNTIME_FRAMEWORKS_XLA_PLAN_H
 
-#include "frameworks/xla.h"
-#include "frameworks/xla_scratch.h"
+#include "jax/xla.h"
+#include "jax/xla_scratch.h"
 
 #include <internal/frame.h>
 
