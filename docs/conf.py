@@ -75,10 +75,10 @@ BORROWED = {
 }
 PAGE_OF = {ROOT / file: page for page, file in BORROWED.items()}
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")
-PICTURE = re.compile(
-    r'<picture>\s*<source[^>]*srcset="(?P<dark>[^"]+)">\s*'
-    r'<img alt="(?P<alt>[^"]*)" src="(?P<light>[^"]+)">\s*</picture>'
-)
+PICTURE = re.compile(r"!\[(?P<alt>[^\]]+)\]\((?P<path>[^)]*pictures/[\w-]+\.svg)\)")
+SCHEME = "@media (prefers-color-scheme: dark)"
+SCHEMES = {"light": "@media not all", "dark": "@media all"}
+PICTURES = ROOT / "build" / "site-pictures"
 EMPTY_HEADING = re.compile(r"<th( [^>]*)><p></p></th>")
 TOGETHER = re.compile(r"^:(?:ivar|vartype) [^:]*(?=:)")
 THEMED = "```{{image}} {path}\n:alt: {alt}\n:class: only-{theme}\n```\n"
@@ -95,17 +95,23 @@ def link(found: re.Match[str], folder: Path, page: Path) -> str:
     return f"[{found['text']}]({os.path.relpath(target, page)}{found['anchor'] or ''})"
 
 
-def show(found: re.Match[str]) -> str:
-    """Return a picture in both themes, of which a reader may choose one."""
-    themes = ("light", "dark")
-    return "".join(THEMED.format(path=found[t], alt=found["alt"], theme=t) for t in themes)
+def show(found: re.Match[str], folder: Path, page: Path) -> str:
+    """Return a picture once in each scheme, as the reader may choose another than the system's."""
+    file, blocks = folder / found["path"], []
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for theme, query in SCHEMES.items():
+        drawn = PICTURES / f"{file.stem}-{theme}.svg"
+        drawn.write_text(file.read_text().replace(SCHEME, query))
+        path = os.path.relpath(drawn, page)
+        blocks.append(THEMED.format(path=path, alt=found["alt"], theme=theme))
+    return "".join(blocks)
 
 
 def read_page(app: object, name: str, source: list[str]) -> None:
     """Take what GitHub would show as this site shows it."""
     page = (HERE / name).parent
     file = ROOT / BORROWED[name] if name in BORROWED else HERE / f"{name}.md"
-    text = PICTURE.sub(show, file.read_text())
+    text = PICTURE.sub(lambda found: show(found, file.parent, page), file.read_text())
     source[0] = LINK.sub(lambda found: link(found, file.parent, page), text)
 
 
