@@ -83,7 +83,8 @@ def main(table: Path, output: Path | None) -> None:
     if output is None:
         report = json.loads(table.read_text())
         table.with_suffix(".md").write_text(render(report))
-        write_quotes(ROOT / "README.md", report)
+        for document in ("README.md", "docs/index.md"):
+            write_quotes(ROOT / document, report)
 
 
 if __name__ == "__main__":

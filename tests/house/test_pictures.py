@@ -84,8 +84,9 @@ def test_a_table_without_the_rows_gives_no_picture(tmp_path):
     assert not (tmp_path / "calls.svg").exists()
 
 
-def test_the_readme_quotes_the_committed_table():
-    assert render_quotes(REPORT) in (ROOT / "README.md").read_text(), "make pictures"
+@pytest.mark.parametrize("document", ["README.md", "docs/index.md"])
+def test_documents_quote_the_committed_table(document):
+    assert render_quotes(REPORT) in (ROOT / document).read_text(), "make pictures"
     assert all(quote.cells(REPORT) for quote in QUOTES)
 
 

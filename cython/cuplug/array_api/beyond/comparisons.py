@@ -62,7 +62,7 @@ def isin(
 def isclose(
     a: Any, b: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Array:
-    """Return whether |a - b| <= atol + rtol |b|, or both are equal; NaN, with `equal_nan`.
+    """Return whether `|a - b| <= atol + rtol |b|`, or both are equal; NaN, with `equal_nan`.
 
     Examples
     --------

@@ -162,7 +162,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
 
 class Grid:
-    """What `mgrid` and `ogrid` are: numbers along each dimension, written as slices.
+    """Return numbers along each dimension, written as slices between brackets.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class Grid:
 
 
 class Joined:
-    """What `r_` and `c_` are: arrays, numbers and slices between brackets are joined.
+    """Join the arrays, numbers and slices between brackets.
 
     Examples
     --------
