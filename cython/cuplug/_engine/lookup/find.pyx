@@ -281,8 +281,8 @@ def plugins():
     Returns
     -------
     list of PluginFile
-        Notebooks show it as a table. In search order: the first of a name is used. Adopted libraries come after plugins, then
-        modules of tvm-ffi.
+        Notebooks show it as a table. In search order: the first of a name is used. Adopted
+        libraries come after plugins, then modules of tvm-ffi.
 
     Examples
     --------
