@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from drawing import (
-    DARK,
-    LIGHT,
-    Theme,
     bars,
     dots,
     legend,
@@ -57,18 +54,18 @@ def medians(comparison: dict[str, Any], names: Iterable[str] = ()) -> dict[str, 
     return {n: results[n]["median"] for n in names or comparison["order"] if n in results}
 
 
-def calls(table: Table, theme: Theme) -> Figure:
+def calls(table: Table) -> Figure:
     """One call with three arrays: on the host, and a launch relative to that from C."""
     host = table.one("calls", "3 arrays of")
     launch = table.one("calls_cuda", "3 GPU arrays of")
-    figure, (left, right) = new_figure(theme, 2, 3.6)
+    figure, (left, right) = new_figure(2, 3.6)
     shown = [name for name in host["order"] if name not in ("empty loop",)]
-    bars(left, medians(host, shown), theme, 3)
-    title(left, "Call with 3 small host arrays, microseconds", theme)
+    bars(left, medians(host, shown), 3)
+    title(left, "Call with 3 small host arrays, microseconds")
     floor = medians(launch)[launch["reference"]]
-    bars(right, {name: value / floor for name, value in medians(launch).items()}, theme)
-    title(right, "Launch on 3 GPU arrays; from C = 1\n", theme)
-    line_of(right, 1.10, "target 1.10", theme)
+    bars(right, {name: value / floor for name, value in medians(launch).items()})
+    title(right, "Launch on 3 GPU arrays; from C = 1\n")
+    line_of(right, 1.10, "target 1.10")
     return figure
 
 
@@ -81,17 +78,17 @@ def by_size(comparisons: list[dict[str, Any]]) -> dict[str, dict[float, float]]:
     return curves
 
 
-def transfers(table: Table, theme: Theme) -> Figure:
+def transfers(table: Table) -> Figure:
     """Rates of copies to and from the device and of relu through it, by size."""
     titles = {"to device": "NumPy to device, GB/s", "to host": "Device to NumPy, GB/s"}
     titles["relu"] = "relu, NumPy to NumPy, GB/s both ways"
     found = {name: table.all("transfer_sizes", f"{name},") for name in titles}
-    figure, panels = new_figure(theme, 3)
+    figure, panels = new_figure(3)
     for panel, (name, text) in zip(panels, titles.items(), strict=True):
-        lines(panel, by_size(found[name]), theme, SIZE_TICKS)
+        lines(panel, by_size(found[name]), SIZE_TICKS)
         log_y(panel)
-        title(panel, text, theme, "bytes of the array")
-    legend(panels[0], theme)
+        title(panel, text, "bytes of the array")
+    legend(panels[0])
     return figure
 
 
@@ -104,73 +101,73 @@ def by_threads(comparison: dict[str, Any]) -> dict[str, dict[float, float]]:
     return curves
 
 
-def host_threads(table: Table, theme: Theme) -> Figure:
+def host_threads(table: Table) -> Figure:
     """Host operators by number of threads."""
     found = {name: table.one("host_threads", name) for name in ("relu", "leaky_relu", "gather")}
-    figure, panels = new_figure(theme, 3)
+    figure, panels = new_figure(3)
     for panel, (name, comparison) in zip(panels, found.items(), strict=True):
         curves = by_threads(comparison)
         ticks = {x: f"{x}" for x in sorted({x for points in curves.values() for x in points})}
-        lines(panel, curves, theme, ticks)
+        lines(panel, curves, ticks)
         panel.set_ylim(bottom=0)
-        title(panel, f"{name}, milliseconds", theme, "threads")
-    legend(max(panels, key=lambda panel: len(panel.lines)), theme)
+        title(panel, f"{name}, milliseconds", "threads")
+    legend(max(panels, key=lambda panel: len(panel.lines)))
     return figure
 
 
-def small_inputs(table: Table, theme: Theme) -> Figure:
+def small_inputs(table: Table) -> Figure:
     """relu on the host and calls from many threads: what small work costs."""
     sizes = table.all("host_sizes", "relu,")
     callers = by_threads(table.one("call_threads", "calls from"))
-    figure, (left, right) = new_figure(theme, 2)
+    figure, (left, right) = new_figure(2)
     curves: dict[str, dict[float, float]] = {}
     for comparison in sizes:
         for name, median in medians(comparison).items():
             curves.setdefault(name, {})[comparison["settings"]["elements"]] = median
     ticks = {16: "16", 256: "256", 4 * KIB: "4 Ki", 64 * KIB: "64 Ki", MIB: "1 Mi"}
-    lines(left, curves, theme, ticks)
+    lines(left, curves, ticks)
     log_y(left)
-    title(left, "relu on the host, microseconds", theme, "elements")
+    title(left, "relu on the host, microseconds", "elements")
     rates = {w: {x: 1 / us for x, us in points.items()} for w, points in callers.items()}
-    lines(right, rates, theme, {x: f"{x}" for x in (1, 2, 4, 8, 16)})
+    lines(right, rates, {x: f"{x}" for x in (1, 2, 4, 8, 16)})
     log_y(right, 2)
-    title(right, "Calls that do nothing, millions a second", theme, "calling threads")
-    legend(left, theme), legend(right, theme)
+    title(right, "Calls that do nothing, millions a second", "calling threads")
+    legend(left), legend(right)
     return figure
 
 
-def kernels(table: Table, theme: Theme) -> Figure:
+def kernels(table: Table) -> Figure:
     """Kernels on device arrays, relative to a device copy of as many bytes."""
     found = [c for c in table.all("kernels", "") if c["reference"] == "device copy"]
     if not found:
         raise Absent("the table has no kernels beside a device copy")
-    figure, panels = new_figure(theme, len(found), 2.4)
+    figure, panels = new_figure(len(found), 2.4)
     for panel, comparison in zip(panels, found, strict=True):
         values = medians(comparison)
         copy = values.pop("device copy")
-        bars(panel, {name: copy / value for name, value in values.items()}, theme)
+        bars(panel, {name: copy / value for name, value in values.items()})
         text = f"{comparison['title']},\nspeed of a device copy = 1"
-        title(panel, text, theme)
-        line_of(panel, 1, "", theme)
+        title(panel, text)
+        line_of(panel, 1, "")
     return figure
 
 
-def first_use(table: Table, theme: Theme) -> Figure:
+def first_use(table: Table) -> Figure:
     """Imports, and first calls beside those from C."""
     imports: dict[str, float] = {}
     for comparison in table.all("first_use", "import"):
         for name, ms in medians(comparison).items():
             imports.setdefault(name, ms)
     first = {c["title"]: c for c in table.all("first_use", "first call")}
-    figure, (left, right) = new_figure(theme, 2, 2.6)
-    bars(left, imports, theme, 0)
-    title(left, "Import in a fresh process, milliseconds", theme)
+    figure, (left, right) = new_figure(2, 2.6)
+    bars(left, imports, 0)
+    title(left, "Import in a fresh process, milliseconds")
     values = {}
     for text, comparison in first.items():
         side = text.rpartition(", ")[2]
         values |= {f"{n} ({side})": us / 1e3 for n, us in medians(comparison).items()}
-    bars(right, values, theme)
-    title(right, "First call of an operator in a process, milliseconds", theme)
+    bars(right, values)
+    title(right, "First call of an operator in a process, milliseconds")
     return figure
 
 
@@ -207,70 +204,70 @@ COPY = "device copy"
 SPEED, TIME = "speed of a device copy = 1", "time of the best peer = 1"
 
 
-def reductions(table: Table, theme: Theme) -> Figure:
+def reductions(table: Table) -> Figure:
     """Reductions and scans on device arrays, relative to a device copy of as many bytes."""
     found = table.all("reductions_cuda", "")
     sums = [c for c in found if c["title"].startswith("sum")]
     groups = (sums, [c for c in found if c not in sums])
-    figure, panels = new_figure(theme, 2, 6)
+    figure, panels = new_figure(2, 6)
     for panel, group in zip(panels, groups, strict=True):
-        dots(panel, {c["title"]: beside(COPY, c) for c in group}, theme, 1 / 16, 2)
-        title(panel, "Reductions on the GPU", theme, SPEED)
-    legend_below(panels[0], theme)
+        dots(panel, {c["title"]: beside(COPY, c) for c in group}, 1 / 16, 2)
+        title(panel, "Reductions on the GPU", SPEED)
+    legend_below(panels[0])
     return figure
 
 
-def rows(table: Table, theme: Theme) -> Figure:
+def rows(table: Table) -> Figure:
     """Stock operators of rows, each dot a length of rows, relative to a device copy."""
-    figure, panels = new_figure(theme, 2, 3.2)
+    figure, panels = new_figure(2, 3.2)
     for panel, dtype in zip(panels, ("bfloat16", "float32"), strict=True):
         found: dict[str, dict[str, list[float]]] = {}
         for c in (c for c in table.all("rows_cuda", "") if c["title"].endswith(dtype)):
             ratios = found.setdefault(c["title"].split(",")[0], {})
             for who, ratio in beside(COPY, c).items():
                 ratios.setdefault(who, []).extend(ratio)
-        dots(panel, found, theme, 1 / 16, 2)
-        title(panel, f"Rows of {dtype} on an H200, each dot a length", theme, SPEED)
-    legend_below(panels[0], theme)
+        dots(panel, found, 1 / 16, 2)
+        title(panel, f"Rows of {dtype} on an H200, each dot a length", SPEED)
+    legend_below(panels[0])
     return figure
 
 
-def host_functions(table: Table, theme: Theme) -> Figure:
+def host_functions(table: Table) -> Figure:
     """Reductions and expressions on the CPU, beside the fastest of the peers."""
-    figure, panels = new_figure(theme, 2, 5)
+    figure, panels = new_figure(2, 5)
     texts = {
         "reductions_host": "Reductions on the CPU, each dot a shape and axis",
         "expressions_host": "Expressions on the CPU",
     }
     for panel, (module, text) in zip(panels, texts.items(), strict=True):
-        dots(panel, behind_best(table.all(module, "")), theme, 1 / 64, 4)
-        title(panel, text, theme, TIME)
+        dots(panel, behind_best(table.all(module, "")), 1 / 64, 4)
+        title(panel, text, TIME)
     return figure
 
 
-def expressions(table: Table, theme: Theme) -> Figure:
+def expressions(table: Table) -> Figure:
     """Element-wise operators on device arrays of any layout, relative to a device copy."""
-    figure, panels = new_figure(theme, 2, 4)
+    figure, panels = new_figure(2, 4)
     for panel, module in zip(panels, ("layouts_cuda", "expressions"), strict=True):
         found = table.all(module, "")
-        dots(panel, {c["title"]: beside(COPY, c) for c in found}, theme, 1 / 16, 2)
-        title(panel, "Element-wise and moves on the GPU", theme, SPEED)
-    legend_below(panels[0], theme)
+        dots(panel, {c["title"]: beside(COPY, c) for c in found}, 1 / 16, 2)
+        title(panel, "Element-wise and moves on the GPU", SPEED)
+    legend_below(panels[0])
     return figure
 
 
-def arrays(table: Table, theme: Theme) -> Figure:
+def arrays(table: Table) -> Figure:
     """Stock operators of arrays, beside the fastest of the peers."""
     found = table.all("array_ops", "")
-    figure, panels = new_figure(theme, 2, 4)
+    figure, panels = new_figure(2, 4)
     for panel, side in zip(panels, ("CPU", "GPU"), strict=True):
         here = [c for c in found if c["title"].endswith(side)]
-        dots(panel, behind_best(here), theme, 1 / 64, 4)
-        title(panel, f"Arrays on the {side}, each dot a size", theme, TIME)
+        dots(panel, behind_best(here), 1 / 64, 4)
+        title(panel, f"Arrays on the {side}, each dot a size", TIME)
     return figure
 
 
-FIGURES: dict[str, Callable[[Table, Theme], Figure]] = {
+FIGURES: dict[str, Callable[[Table], Figure]] = {
     "calls": calls,
     "transfers": transfers,
     "host-threads": host_threads,
@@ -286,10 +283,9 @@ FIGURES: dict[str, Callable[[Table, Theme], Figure]] = {
 
 
 def draw_all(table: Table) -> Iterator[tuple[str, Figure | Absent]]:
-    """Yield each figure in both themes under its file name, or why it cannot be drawn."""
+    """Yield each figure under its file name, or why it cannot be drawn."""
     for name, draw in FIGURES.items():
-        for suffix, theme in (("", LIGHT), ("-dark", DARK)):
-            try:
-                yield f"{name}{suffix}", draw(table, theme)
-            except Absent as reason:
-                yield f"{name}{suffix}", reason
+        try:
+            yield name, draw(table)
+        except Absent as reason:
+            yield name, reason

@@ -6,7 +6,6 @@ Where the time of a call changes with the machine and its load, the number of in
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -21,6 +20,7 @@ from typing import Any
 import click
 import machine
 from run import HERE, ROOT, environment, module_path, use_staged_package
+from storage import write_data
 from table import render_machine, rows
 
 N_CALLS = 1000
@@ -125,8 +125,7 @@ def main(output: Path) -> None:
     report = {"machine": machine.describe(ROOT), "cases": count()}
     output.mkdir(parents=True, exist_ok=True)
     base = output / f"instructions-{platform.machine().replace('_', '-')}"
-    base.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-    base.with_suffix(".md").write_text(render(report))
+    base.with_suffix(".md").write_text(render(write_data(base.with_suffix(".json"), report)))
     click.echo(base.with_suffix(".md").read_text())
 
 

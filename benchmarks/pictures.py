@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the whole and the committed table as SVG files; writes what the documents say of it."""
+"""Draws the whole and the committed table as SVG files; writes what the documents quote of it."""
 
 from __future__ import annotations
 
@@ -47,17 +47,18 @@ def stamp(table: Path) -> str:
 
 
 def draw(table: Path, directory: Path) -> list[Path]:
-    """Draw what the table has, in both themes; the same table gives the same bytes."""
+    """Draw what the table has; the same table gives the same bytes."""
     import matplotlib
+    from drawing import with_dark_scheme
     from figures import Absent, Table, draw_all
-    from scheme import draw_scheme
+    from scheme import whole
 
     directory.mkdir(parents=True, exist_ok=True)
     metadata = {"Date": None, "Creator": None, "Description": stamp(table)}
     written = []
     with matplotlib.rc_context(SETTINGS):
         figures = draw_all(Table(report_of(table)))
-        for name, figure in (*draw_scheme(), *figures):
+        for name, figure in (("whole", whole()), *figures):
             path = directory / f"{name}.svg"
             if isinstance(figure, Absent):
                 path.unlink(missing_ok=True)
@@ -65,7 +66,7 @@ def draw(table: Path, directory: Path) -> list[Path]:
                 continue
             figure.savefig(path, metadata=metadata)
             text = "\n".join(line.rstrip() for line in path.read_text().splitlines())
-            path.write_text(text + "\n")
+            path.write_text(with_dark_scheme(text) + "\n")
             written.append(path)
     return written
 
@@ -82,7 +83,8 @@ def main(table: Path, output: Path | None) -> None:
     if output is None:
         report = json.loads(table.read_text())
         table.with_suffix(".md").write_text(render(report))
-        write_quotes(ROOT / "README.md", report)
+        for document in ("README.md", "docs/index.md"):
+            write_quotes(ROOT / document, report)
 
 
 if __name__ == "__main__":

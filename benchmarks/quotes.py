@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures that the README quotes, taken from a table."""
+"""The figures that the README and the site's first page quote, taken from a table."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ QUOTES = [
 
 
 def render_quotes(report: dict[str, Any]) -> str:
-    """Return the README's table."""
+    """Return the documents' table."""
     lines = [cells for quote in QUOTES if (cells := quote.cells(report))]
     return "\n".join(rows(["Benchmark", "cuplug", "Other libraries"], lines)) + "\n"
 

@@ -17,6 +17,7 @@ from typing import Any
 import click
 import machine
 from module import TIME
+from storage import write_data
 from table import render, summary
 
 HERE = Path(__file__).resolve().parent
@@ -136,12 +137,11 @@ def data_path(facts: dict[str, Any], output: Path) -> Path:
 
 
 def write(report: dict[str, Any], output: Path) -> list[Path]:
-    """Write the raw data and the table; return both paths."""
+    """Write the data and the table; return both paths."""
     output.mkdir(parents=True, exist_ok=True)
     data = data_path(report["machine"], output)
     text = data.with_suffix(".md")
-    data.write_text(json.dumps(report, indent=1) + "\n")
-    text.write_text(render(report))
+    text.write_text(render(write_data(data, report)))
     return [data, text]
 
 

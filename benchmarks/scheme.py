@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from drawing import DARK, LIGHT, Theme
+from drawing import LIGHT
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
@@ -70,21 +69,21 @@ CPU = Box(39, 0.5, 10.5, 8, "CPU", ("host entry",))
 GPU = Box(52.5, 0.5, 10.5, 8, "GPU", ("CUDA entry",))
 
 
-def _draw(panel: Axes, box: Box, theme: Theme) -> None:
-    edge = theme.ours if box.is_ours else theme.grid
+def _draw(panel: Axes, box: Box) -> None:
+    edge = LIGHT.ours if box.is_ours else LIGHT.grid
     shape = FancyBboxPatch(
         (box.x, box.y),
         box.width,
         box.height,
         boxstyle="round,pad=0,rounding_size=1.2",
-        facecolor=theme.background,
+        facecolor=LIGHT.background,
         edgecolor=edge,
         linewidth=2.2 if box.is_ours else 1.4,
     )
     panel.add_patch(shape)
     step = box.height / (len(box.lines) + 1)
     for k, text in enumerate((box.heading, *box.lines)):
-        colour = theme.text if k or not box.is_ours else theme.ours
+        colour = LIGHT.text if k or not box.is_ours else LIGHT.ours
         weight, size = ("normal", 9) if k else ("bold", 11)
         place = box.x + box.width / 2, box.y + box.height - (k + 0.5) * step
         style = {"color": colour, "fontsize": size, "fontweight": weight}
@@ -95,36 +94,29 @@ def _arrow(
     panel: Axes,
     start: tuple[float, float],
     end: tuple[float, float],
-    theme: Theme,
     label: str = "",
 ) -> None:
-    style = {"arrowstyle": "-|>", "mutation_scale": 12, "color": theme.peers[0], "linewidth": 1.4}
+    style = {"arrowstyle": "-|>", "mutation_scale": 12, "color": LIGHT.peers[0], "linewidth": 1.4}
     panel.add_patch(FancyArrowPatch(start, end, shrinkA=2, shrinkB=2, **style))
     middle = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
     for k, line in enumerate(label.split("\n") if label else ()):
         place = middle[0], middle[1] + 1.2 + 2.6 * (label.count("\n") - k)
-        panel.text(*place, line, ha="center", va="bottom", color=theme.text, fontsize=8)
+        panel.text(*place, line, ha="center", va="bottom", color=LIGHT.text, fontsize=8)
 
 
-def whole(theme: Theme) -> Figure:
+def whole() -> Figure:
     """Draw it."""
-    figure = Figure(figsize=(10, 4.7), facecolor=theme.background, layout="constrained")
+    figure = Figure(figsize=(10, 4.7), facecolor=LIGHT.background, layout="constrained")
     panel = figure.subplots()
     panel.set(xlim=(-1, 101), ylim=(0, 46))
     panel.axis("off")
     for box in (FILES, SOURCE, RUNTIME, CORE, PYTHON, CYTHON, PROGRAM, CPU, GPU):
-        _draw(panel, box, theme)
-    _arrow(panel, FILES.right, (CORE.x, FILES.right[1]), theme, "search path\nLD_LIBRARY_…")
-    _arrow(panel, SOURCE.below, RUNTIME.above(), theme)
-    _arrow(panel, RUNTIME.right, (CORE.x, CORE.y + 3), theme)
+        _draw(panel, box)
+    _arrow(panel, FILES.right, (CORE.x, FILES.right[1]), "search path\nLD_LIBRARY_…")
+    _arrow(panel, SOURCE.below, RUNTIME.above())
+    _arrow(panel, RUNTIME.right, (CORE.x, CORE.y + 3))
     for box in (PYTHON, CYTHON, PROGRAM):
-        _arrow(panel, box.left, (CORE.x + CORE.width, box.left[1]), theme)
+        _arrow(panel, box.left, (CORE.x + CORE.width, box.left[1]))
     for box in (CPU, GPU):
-        _arrow(panel, (box.above()[0], CORE.y), box.above(), theme)
+        _arrow(panel, (box.above()[0], CORE.y), box.above())
     return figure
-
-
-def draw_scheme() -> Iterator[tuple[str, Figure]]:
-    """Yield it in both themes under its file name."""
-    yield "whole", whole(LIGHT)
-    yield "whole-dark", whole(DARK)

@@ -92,10 +92,10 @@ def count(report: Data) -> str:
 
 
 def render_targets(report: Data) -> str:
-    """Return all targets as one table: those missed, those not measured, those reached."""
-    turn = [False, None, True]
+    """Return the targets that are missed as one table, and then those not measured."""
+    failed = [pair for pair in judged(report) if not pair[1]["reached"]]
     body = []
-    for data, target in sorted(judged(report), key=lambda pair: turn.index(pair[1]["reached"])):
+    for data, target in sorted(failed, key=lambda pair: pair[1]["reached"] is None):
         unit, result = data["unit"], data["results"].get(target["contender"])
         seen, limit = result["median"] if result else None, target["limit"]
         ratio = f"{seen / limit:.3f}" if seen and limit else ""

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import cuplug
+from cuplug import array_api
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -18,6 +19,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "sphinx_design",
     "hawkmoth",
 ]
 exclude_patterns = ["pictures", "_templates"]
@@ -75,12 +77,14 @@ BORROWED = {
 }
 PAGE_OF = {ROOT / file: page for page, file in BORROWED.items()}
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")
-PICTURE = re.compile(
-    r'<picture>\s*<source[^>]*srcset="(?P<dark>[^"]+)">\s*'
-    r'<img alt="(?P<alt>[^"]*)" src="(?P<light>[^"]+)">\s*</picture>'
-)
+PICTURE = re.compile(r"!\[(?P<alt>[^\]]+)\]\((?P<path>[^)]*pictures/[\w-]+\.svg)\)")
+SCHEME = "@media (prefers-color-scheme: dark)"
+SCHEMES = {"light": "@media not all", "dark": "@media all"}
+PICTURES = ROOT / "build" / "site-pictures"
+FUNCTIONS = re.compile(r"<!-- functions of ([\w. ]+) -->")
 EMPTY_HEADING = re.compile(r"<th( [^>]*)><p></p></th>")
 TOGETHER = re.compile(r"^:(?:ivar|vartype) [^:]*(?=:)")
+NO_SEARCH = "---\nnosearch: true\n---\n\n"  # of pages with tables of figures
 THEMED = "```{{image}} {path}\n:alt: {alt}\n:class: only-{theme}\n```\n"
 
 
@@ -95,18 +99,38 @@ def link(found: re.Match[str], folder: Path, page: Path) -> str:
     return f"[{found['text']}]({os.path.relpath(target, page)}{found['anchor'] or ''})"
 
 
-def show(found: re.Match[str]) -> str:
-    """Return a picture in both themes, of which a reader may choose one."""
-    themes = ("light", "dark")
-    return "".join(THEMED.format(path=found[t], alt=found["alt"], theme=t) for t in themes)
+def show(found: re.Match[str], folder: Path, page: Path) -> str:
+    """Return a picture once in each scheme, as the reader may choose another than the system's."""
+    file, blocks = folder / found["path"], []
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for theme, query in SCHEMES.items():
+        drawn = PICTURES / f"{file.stem}-{theme}.svg"
+        drawn.write_text(file.read_text().replace(SCHEME, query))
+        path = os.path.relpath(drawn, page)
+        blocks.append(THEMED.format(path=path, alt=found["alt"], theme=theme))
+    return "".join(blocks)
+
+
+def list_functions(found: re.Match[str]) -> str:
+    """Return the entries of modules of `cuplug.array_api`: autodoc finds no members of it."""
+    names = " ".join(array_api._MODULES[module] for module in found[1].split()).split()
+    lines = []
+    for name in sorted(names):
+        x = getattr(array_api, name)
+        kind = "class" if isinstance(x, type) else "function" if callable(x) else "data"
+        lines.append(f".. auto{kind}:: cuplug.array_api.{name}")
+        lines += ["   :no-value:"] if kind == "data" else []
+    return "\n".join(["```{eval-rst}", *lines, "```"])
 
 
 def read_page(app: object, name: str, source: list[str]) -> None:
     """Take what GitHub would show as this site shows it."""
     page = (HERE / name).parent
     file = ROOT / BORROWED[name] if name in BORROWED else HERE / f"{name}.md"
-    text = PICTURE.sub(show, file.read_text())
-    source[0] = LINK.sub(lambda found: link(found, file.parent, page), text)
+    text = PICTURE.sub(lambda found: show(found, file.parent, page), file.read_text())
+    text = FUNCTIONS.sub(list_functions, text)
+    text = LINK.sub(lambda found: link(found, file.parent, page), text)
+    source[0] = f"{NO_SEARCH}{text}" if RESULTS in BORROWED.get(name, "") else text
 
 
 def read_comment(app: object, lines: list[str], transform: object, options: object) -> None:

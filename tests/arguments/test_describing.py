@@ -117,6 +117,17 @@ def test_html_of_operators_and_plugins(ops):
     assert ops._repr_html_().count("<p>") == len(ops.operators)
 
 
+def test_html_of_arrays_and_lists_of_plugins():
+    html = cuplug.asarray(np.ones((2, 3), "float32"), device="cpu")._repr_html_()
+    assert "shape (2, 3), float32, on cpu, 24 bytes" in html
+    assert "<pre>[[1. 1. 1.]\n [1. 1. 1.]]</pre>" in html
+    plugins = cuplug.plugins()
+    html = plugins._repr_html_()
+    assert html.count("<tr>") == len(plugins) + 1
+    assert f"<td>{plugins[0].path}</td>" in html
+    assert type(pickle.loads(pickle.dumps(plugins))) is list
+
+
 def test_completions(ops):
     complete = rlcompleter.Completer({"cuplug": cuplug, "ops": ops}).complete
     assert complete("cuplug.ops.gath", 0).startswith("cuplug.ops.gather")

@@ -153,6 +153,19 @@ USE += "print(np.asarray(half(x, np.zeros(2, 'f4'))))"
 
 
 @pytest.mark.slow
+def test_the_complete_package_of_the_examples(tmp_path, installed):
+    pytest.importorskip("Cython")
+    package = tmp_path / "package"
+    shutil.copytree(ROOT / "examples" / "package", package)
+    site = unpack(build("wheel", package, installed), tmp_path)
+    names = {file.name.partition(".")[0] for file in (site / "blending").iterdir()}
+    assert {"__init__", "libblend", "blend_typed", "operators", "rows"} <= names
+    variables = {"LD_LIBRARY_CUPLUG_PATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    run(command, package, [site], **variables)
+
+
+@pytest.mark.slow
 def test_extensions_may_use_typed_functions_and_files_from_anywhere(beside_cython, installed):
     """An absolute path among `depends`, as cythonize adds those of NumPy, is in no archive."""
     site = unpack(build("wheel", beside_cython, installed), beside_cython)

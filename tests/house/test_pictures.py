@@ -19,7 +19,7 @@ from table import render
 
 REPORT = json.loads(pictures.TABLE.read_text())
 TABLES = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
-SHOWN = re.compile(r'(?:src|srcset)="([^"]*pictures/[\w-]+\.svg)"')
+SHOWN = re.compile(r"!\[[^]]+\]\(([^)]*pictures/[\w-]+\.svg)\)")
 PROFILE = """\
 desc: Trigger: Client Request: three calls
 ob=(1) /lib/x86_64-linux-gnu/libc.so.6
@@ -66,18 +66,27 @@ def test_what_can_be_drawn_is_drawn_and_twice_alike(tmp_path):
     assert {path.name for path in drawn} == committed, "make pictures"
 
 
+@pytest.mark.parametrize("path", sorted(pictures.PICTURES.glob("*.svg")), ids=lambda p: p.name)
+def test_a_picture_has_a_dark_color_for_each_light_one(path):
+    style, drawn = path.read_text().split("</style>", 1)
+    used = set(re.findall(r"((?:fill|stroke): #\w{6})", drawn))
+    assert len(used) > 3
+    assert used == set(re.findall(r'\[style\*="([^"]*)"\]', style))
+
+
 def test_a_table_without_the_rows_gives_no_picture(tmp_path):
     pytest.importorskip("matplotlib")
     empty = tmp_path / "empty.json"
     empty.write_text(json.dumps({"machine": REPORT["machine"], "benchmarks": {}}))
     (tmp_path / "calls.svg").write_text("of an older table")
     drawn = {path.stem for path in pictures.draw(empty, tmp_path)}
-    assert drawn == {"whole", "whole-dark"}  # which is of no table
+    assert drawn == {"whole"}  # which is of no table
     assert not (tmp_path / "calls.svg").exists()
 
 
-def test_the_readme_quotes_the_committed_table():
-    assert render_quotes(REPORT) in (ROOT / "README.md").read_text(), "make pictures"
+@pytest.mark.parametrize("document", ["README.md", "docs/index.md"])
+def test_documents_quote_the_committed_table(document):
+    assert render_quotes(REPORT) in (ROOT / document).read_text(), "make pictures"
     assert all(quote.cells(REPORT) for quote in QUOTES)
 
 

@@ -31,6 +31,12 @@ def test_each_public_name_has_its_entry(name):
     assert re.search(rf"^\.\. auto{kind}:: cuplug\.{name}$", PYTHON, re.M)
 
 
+def test_each_module_of_the_array_api_has_its_entry():
+    text = (DOCS / "reference" / "array-api.md").read_text()
+    listed = " ".join(re.findall("<!-- functions of (.*) -->", text)).split()
+    assert sorted(listed) == sorted(cuplug.array_api._MODULES)
+
+
 def test_each_public_header_has_its_entry():
     text = (DOCS / "reference" / "c.md").read_text() + (DOCS / "reference" / "cpp.md").read_text()
     headers = {path.name for path in (ROOT / "include" / "cuplug").iterdir()}

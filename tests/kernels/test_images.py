@@ -120,6 +120,7 @@ def test_kernels_are_no_attributes(module, name):
     ):
         getattr(module, name)
     assert copy.copy(module)["add"].name == "add"
+    assert "<li><code>add</code></li>" in module._repr_html_()
 
 
 def test_kernels_that_a_macro_makes_are_there():

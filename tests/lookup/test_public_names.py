@@ -13,6 +13,7 @@ import cuplug
 import cuplug.testing
 import numpy as np
 import pytest
+from cuplug import array_api as xp
 from cuplug import errors
 from cuplug._source.kernels.module_globals import Global
 from places import FIXTURES, ROOT
@@ -308,6 +309,32 @@ def test_classes_have_signatures(name):
     documented = cls.__doc__.partition("Parameters\n")[2].partition("\n\n")[0]
     assert names == set(re.findall(r"^ {0,4}(\w+) : ", documented, re.M))
     assert "--" not in cls.__doc__.partition("Parameters")[0]
+
+
+def array_functions():
+    """Yield the public functions and methods that work on arrays, by their names."""
+    for room in (xp, xp.fft, xp.linalg):
+        found = {name: getattr(room, name) for name in room.__all__}
+        yield from ((name, x) for name, x in found.items() if inspect.isroutine(x) or is_ours(x))
+    members = inspect.getmembers(cuplug.random.Generator, inspect.isfunction)
+    yield from ((name, x) for name, x in members if not name.startswith("_"))
+
+
+def is_ours(x):
+    return type(x).__name__ == "ArrayFunction"
+
+
+def test_examples_of_array_functions_work():
+    """Each has one: without a GPU and with one, as they print no devices."""
+    finder = doctest.DocTestFinder(recurse=False)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    names = {"cuplug": cuplug, "numpy": np, "xp": xp}
+    found = list(array_functions())
+    assert len(found) > 300
+    for name, function in found:
+        [example] = finder.find(function, name, module=False, globs=dict(names))
+        assert example.examples, name
+        assert runner.run(example).failed == 0, name
 
 
 def test_examples_of_docstrings_work():

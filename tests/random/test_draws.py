@@ -210,7 +210,7 @@ def test_the_same_bits_of_the_code_for_gpus(run_emulated, emulated_cuda):
     test_draws.orders_on_both_sides((1000, 1100), test_draws.TWINS)
     import cuplug.random.generator, numpy as np
     from test_random import draw
-    cuplug.random.generator.stock = cuplug.find
+    cuplug.random.generator.stock = cuplug.random.distributions.stock = cuplug.find
     for host, gpu in zip(draw("cpu"), draw("cuda"), strict=True):
         np.testing.assert_array_equal(host, gpu)
     """

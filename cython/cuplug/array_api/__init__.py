@@ -52,11 +52,11 @@ _MODULES |= {
     """,
     "beyond.elementary": """
         angle ediff1d fix iscomplex isneginf isposinf isreal lexsort packbits ravel_multi_index
-        real_if_close setxor1d sinc unpackbits unravel_index unwrap vander
+        real_if_close setxor1d sinc unpackbits unravel_index unwrap
     """,
     "beyond.grids": """
-        c_ diag_indices diag_indices_from indices ix_ mgrid ogrid r_ tri tril_indices
-        tril_indices_from triu_indices triu_indices_from
+        c_ diag_indices diag_indices_from geomspace indices ix_ linspace logspace mgrid ogrid r_ tri
+        tril_indices tril_indices_from triu_indices triu_indices_from
     """,
     "beyond.histograms": """
         bincount digitize histogram histogram2d histogram_bin_edges histogramdd
@@ -66,14 +66,14 @@ _MODULES |= {
         nansum nanvar
     """,
     "beyond.padding": "pad",
-    "beyond.polynomials": "poly polyadd polyfit polymul polysub polyval roots",
+    "beyond.polynomials": "poly polyadd polyfit polymul polysub polyval roots vander",
     "beyond.products": "cross dot einsum inner kron outer vdot",
     "beyond.quantiles": """
         median nanmedian nanpercentile nanquantile percentile quantile
     """,
     "beyond.shaping": """
         append array_split atleast_1d atleast_2d atleast_3d column_stack diag diagonal dstack fliplr
-        flipud geomspace hstack identity linspace logspace ravel rot90 split swapaxes trace vstack
+        flipud hstack identity ravel rot90 split swapaxes trace vstack
     """,
     "beyond.signals": "convolve correlate gradient interp trapezoid",
 }

@@ -62,12 +62,14 @@ from cuplug.array_api.beyond.elementary import sinc as sinc
 from cuplug.array_api.beyond.elementary import unpackbits as unpackbits
 from cuplug.array_api.beyond.elementary import unravel_index as unravel_index
 from cuplug.array_api.beyond.elementary import unwrap as unwrap
-from cuplug.array_api.beyond.elementary import vander as vander
 from cuplug.array_api.beyond.grids import c_ as c_
 from cuplug.array_api.beyond.grids import diag_indices as diag_indices
 from cuplug.array_api.beyond.grids import diag_indices_from as diag_indices_from
+from cuplug.array_api.beyond.grids import geomspace as geomspace
 from cuplug.array_api.beyond.grids import indices as indices
 from cuplug.array_api.beyond.grids import ix_ as ix_
+from cuplug.array_api.beyond.grids import linspace as linspace
+from cuplug.array_api.beyond.grids import logspace as logspace
 from cuplug.array_api.beyond.grids import mgrid as mgrid
 from cuplug.array_api.beyond.grids import ogrid as ogrid
 from cuplug.array_api.beyond.grids import r_ as r_
@@ -102,6 +104,7 @@ from cuplug.array_api.beyond.polynomials import polymul as polymul
 from cuplug.array_api.beyond.polynomials import polysub as polysub
 from cuplug.array_api.beyond.polynomials import polyval as polyval
 from cuplug.array_api.beyond.polynomials import roots as roots
+from cuplug.array_api.beyond.polynomials import vander as vander
 from cuplug.array_api.beyond.products import cross as cross
 from cuplug.array_api.beyond.products import dot as dot
 from cuplug.array_api.beyond.products import einsum as einsum
@@ -126,11 +129,8 @@ from cuplug.array_api.beyond.shaping import diagonal as diagonal
 from cuplug.array_api.beyond.shaping import dstack as dstack
 from cuplug.array_api.beyond.shaping import fliplr as fliplr
 from cuplug.array_api.beyond.shaping import flipud as flipud
-from cuplug.array_api.beyond.shaping import geomspace as geomspace
 from cuplug.array_api.beyond.shaping import hstack as hstack
 from cuplug.array_api.beyond.shaping import identity as identity
-from cuplug.array_api.beyond.shaping import linspace as linspace
-from cuplug.array_api.beyond.shaping import logspace as logspace
 from cuplug.array_api.beyond.shaping import ravel as ravel
 from cuplug.array_api.beyond.shaping import rot90 as rot90
 from cuplug.array_api.beyond.shaping import split as split

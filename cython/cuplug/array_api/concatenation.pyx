@@ -14,7 +14,7 @@ from cuplug._engine.array.promotion import name_of
 from cuplug.array_api.dtypes import checked, integer, result_type, sequence
 from cuplug.array_api.filled import copied
 from cuplug.array_api.functions import stock
-from cuplug.array_api.views import axis_of, expand_dims, part_along, reshape, shape_of
+from cuplug.array_api.views import axis_of, expand_dims, reshape, shape_of
 
 cdef enum:
     MOST = 4  # parts that one operator joins
@@ -23,7 +23,13 @@ cdef enum:
 
 
 def concat(arrays, /, *, axis=0):
-    """Join arrays along an existing dimension; with None, join all elements."""
+    """Join arrays along an existing dimension; with None, join all elements.
+
+    Examples
+    --------
+    >>> print(xp.concat([xp.asarray([1, 2]), xp.asarray([3])]))
+    [1 2 3]
+    """
     cdef list given = arrays_of("concat", arrays)
     if not given:
         raise ValueError("concat: arrays: got none, expected at least one")
@@ -33,13 +39,26 @@ def concat(arrays, /, *, axis=0):
 
 
 def stack(arrays, /, *, axis=0):
-    """Join arrays along a new dimension."""
+    """Join arrays along a new dimension.
+
+    Examples
+    --------
+    >>> print(xp.stack([xp.asarray([1, 2]), xp.asarray([3, 4])], axis=1))
+    [[1 3]
+     [2 4]]
+    """
     cdef list given = [expand_dims(x, axis=axis) for x in arrays_of("stack", arrays)]
     return concat(given, axis=axis)
 
 
 def roll(x, /, shift, *, axis=None):
-    """Return elements moved along dimensions; what leaves at one end comes in at the other."""
+    """Return elements moved along dimensions; what leaves at one end comes in at the other.
+
+    Examples
+    --------
+    >>> print(xp.roll(xp.asarray([1, 2, 3]), 1))
+    [3 1 2]
+    """
     cdef Array given = x if type(x) is Array else checked("roll", "x", x)
     if axis is None and given.tensor.ndim != 1:
         return reshape(roll(reshape(given, (-1,)), shift, axis=0), given.shape)
@@ -62,7 +81,8 @@ cdef Array rolled(Array x, object shift, object axis):
     by = integer("roll: shift", shift)
     if size:
         at = -by % size
-    return joined([part_along(x, along, at, size), part_along(x, along, 0, at)], along)
+    before = (slice(None),) * along
+    return joined([x[(*before, slice(at, size))], x[(*before, slice(0, at))]], along)
 
 
 cdef void copy_layout(const cuplug_tensor *x, int64_t *shape, int64_t *strides) noexcept:
@@ -209,7 +229,13 @@ cdef int check_fit(const cuplug_tensor *first, Array x, int along) except -1:
 
 
 def tile(x, repetitions, /):
-    """Return an array repeated along each dimension."""
+    """Return an array repeated along each dimension.
+
+    Examples
+    --------
+    >>> print(xp.tile(xp.asarray([1, 2]), (2,)))
+    [1 2 1 2]
+    """
     cdef wide_view to
     cdef Array own = checked("tile", "x", x)
     cdef tuple times = shape_of("tile: repetitions", repetitions)

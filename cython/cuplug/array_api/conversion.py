@@ -113,7 +113,13 @@ def _may_be_out_of_range(x: Any, dtype: Any) -> bool:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """Return an array of another library as an `Array` on its device, without a copy."""
+    """Return an array of another library as an `Array` on its device, without a copy.
+
+    Examples
+    --------
+    >>> print(xp.from_dlpack(numpy.arange(3)))
+    [0 1 2]
+    """
     where = device
     if where is None and hasattr(x, "__dlpack_device__"):
         where = "cpu" if x.__dlpack_device__()[0] in (1, 3) else None

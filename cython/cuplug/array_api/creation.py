@@ -137,7 +137,13 @@ def arange(
     dtype: Any = None,
     device: Any = None,
 ) -> Array:
-    """Return numbers from `start` to before `stop`, at equal distances."""
+    """Return numbers from `start` to before `stop`, at equal distances.
+
+    Examples
+    --------
+    >>> print(xp.arange(2, 10, 3))
+    [2 5 8]
+    """
     start, stop = (0, start) if stop is None else (start, stop)
     start, stop, step = (_bound("arange", x) for x in (start, stop, step))
     given = (start, stop, step)
@@ -203,7 +209,14 @@ def eye(
     dtype: Any = None,
     device: Any = None,
 ) -> Array:
-    """Return a matrix of ones on diagonal k, and zeros."""
+    """Return a matrix of ones on diagonal k, and zeros.
+
+    Examples
+    --------
+    >>> print(xp.eye(2, 3, k=1))
+    [[0. 1. 0.]
+     [0. 0. 1.]]
+    """
     rows = integer("eye: n_rows", n_rows)
     columns = rows if n_cols is None else integer("eye: n_cols", n_cols)
     k = integer("eye: k", k)
@@ -218,12 +231,26 @@ def eye(
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
-    """Return matrices with zeros above diagonal k."""
+    """Return matrices with zeros above diagonal k.
+
+    Examples
+    --------
+    >>> print(xp.tril(xp.asarray([[1, 2], [3, 4]])))
+    [[1 0]
+     [3 4]]
+    """
     return _triangle("tril", x, k)
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
-    """Return matrices with zeros below diagonal k."""
+    """Return matrices with zeros below diagonal k.
+
+    Examples
+    --------
+    >>> print(xp.triu(xp.asarray([[1, 2], [3, 4]])))
+    [[1 2]
+     [0 4]]
+    """
     return _triangle("triu", x, k)
 
 
@@ -263,5 +290,11 @@ class Info:
 
 
 def __array_namespace_info__() -> Info:
-    """Return the capabilities of the library."""
+    """Return the capabilities of the library.
+
+    Examples
+    --------
+    >>> xp.__array_namespace_info__().capabilities()["boolean indexing"]
+    True
+    """
     return Info()

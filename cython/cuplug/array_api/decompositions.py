@@ -14,17 +14,15 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug._source.compilers.libraries import load_cuda_library
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.creation import arange, eye, tril, triu
-from cuplug.array_api.dtypes import astype, checked, result_type
+from cuplug.array_api.creation import arange, tril, triu
+from cuplug.array_api.dtypes import astype, checked
 from cuplug.array_api.elementwise import CALLED, binary, unary
-from cuplug.array_api.filled import zeros
 from cuplug.array_api.functions import stock
-from cuplug.array_api.manipulation import broadcast_shapes
 from cuplug.array_api.products import on_host
 from cuplug.array_api.sorting import where
 from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import prod, sum
-from cuplug.array_api.views import diagonal, expand_dims, matrix_transpose, reshape
+from cuplug.array_api.views import diagonal, matrix_transpose
 
 __all__ = [
     "cholesky",
@@ -33,10 +31,8 @@ __all__ = [
     "eigh",
     "eigvals",
     "eigvalsh",
-    "inv",
     "qr",
     "slogdet",
-    "solve",
     "svd",
     "svdvals",
 ]
@@ -97,7 +93,7 @@ def matrices(name: str, argument: str, x: Any, is_square: bool = False) -> Array
     return found
 
 
-def _by_numpy(x: Array, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+def by_numpy(x: Array, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Return what NumPy gives, where x is: for arrays of the host, and those without elements."""
     found = function(x.numpy(), *args, **keywords)
     many = found if isinstance(found, tuple) else (found,)
@@ -108,11 +104,11 @@ def _by_numpy(x: Array, function: Callable[..., Any], *args: Any, **keywords: An
     return moved if isinstance(found, tuple) else moved[0]
 
 
-def _is_for_numpy(x: Array) -> bool:
+def is_for_numpy(x: Array) -> bool:
     return x.device.type == "cpu" or not x.size
 
 
-def _by_cusolver(name: str, *args: Any, failure: str = "") -> Any:
+def by_cusolver(name: str, *args: Any, failure: str = "") -> Any:
     """Return the outputs of a stock operator; with `failure`, check the last one and drop it."""
     for library in _LIBRARIES:
         load_cuda_library(library, ("13", "12"))
@@ -147,20 +143,32 @@ def cholesky(x: Array, /, *, upper: bool = False) -> Array:
     ------
     numpy.linalg.LinAlgError
         If a matrix is not positive definite.
+
+    Examples
+    --------
+    >>> print(xp.linalg.cholesky(xp.asarray([[4.0, 2.0], [2.0, 2.0]])))
+    [[2. 0.]
+     [1. 1.]]
     """
     x = matrices("cholesky", "x", x, is_square=True)
-    if _is_for_numpy(x):
-        lower = _by_numpy(x, np.linalg.cholesky)
+    if is_for_numpy(x):
+        lower = by_numpy(x, np.linalg.cholesky)
     else:
-        lower = tril(_by_cusolver("cholesky", x, failure="Matrix is not positive definite"))
+        lower = tril(by_cusolver("cholesky", x, failure="Matrix is not positive definite"))
     return _adjoint(lower) if upper else lower
 
 
 def det(x: Array, /) -> Array:
-    """Return the determinants of square matrices."""
+    """Return the determinants of square matrices.
+
+    Examples
+    --------
+    >>> print(xp.linalg.det(xp.asarray([[2.0, 0.0], [1.0, 3.0]])))
+    6.0
+    """
     x = matrices("det", "x", x, is_square=True)
-    if _is_for_numpy(x):
-        found: Array = _by_numpy(x, np.linalg.det)
+    if is_for_numpy(x):
+        found: Array = by_numpy(x, np.linalg.det)
         return found
     sign, value = slogdet(x)
     return binary("multiply", sign, astype(unary("exp", value), x.dtype, copy=False))
@@ -169,12 +177,12 @@ def det(x: Array, /) -> Array:
 def by_numpy_alone(name: str, x: Any) -> Any:
     """Return the result of a NumPy function for square matrices in host memory."""
     x = matrices(name, "x", x, is_square=True)
-    if not _is_for_numpy(x):
+    if not is_for_numpy(x):
         raise TypeError(
             f"linalg.{name}: x: got an array in GPU memory, expected host memory; "
             'use x.to_device("cpu")'
         )
-    return _by_numpy(x, getattr(np.linalg, name))
+    return by_numpy(x, getattr(np.linalg, name))
 
 
 def eig(x: Array, /) -> EigResult:
@@ -195,12 +203,24 @@ def eig(x: Array, /) -> EigResult:
         If eigenvalues of a matrix are not found.
     TypeError
         If `x` is in GPU memory.
+
+    Examples
+    --------
+    >>> values, vectors = xp.linalg.eig(xp.asarray([[2.0, 0.0], [0.0, 3.0]], device="cpu"))
+    >>> print(values)
+    [2.+0.j 3.+0.j]
     """
     return EigResult(*(astype(each, complex_of(each)) for each in by_numpy_alone("eig", x)))
 
 
 def eigvals(x: Array, /) -> Array:
-    """Return the eigenvalues of square matrices in host memory: complex, in no order."""
+    """Return the eigenvalues of square matrices in host memory: complex, in no order.
+
+    Examples
+    --------
+    >>> print(xp.linalg.eigvals(xp.asarray([[2.0, 0.0], [0.0, 3.0]], device="cpu")))
+    [2.+0.j 3.+0.j]
+    """
     values = by_numpy_alone("eigvals", x)
     return astype(values, complex_of(values))
 
@@ -226,40 +246,34 @@ def eigh(x: Array, /) -> EighResult:
     ------
     numpy.linalg.LinAlgError
         If eigenvalues of a matrix are not found.
+
+    Examples
+    --------
+    >>> values, vectors = xp.linalg.eigh(xp.asarray([[3.0, 0.0], [0.0, 2.0]]))
+    >>> print(values)
+    [2. 3.]
     """
     x = matrices("eigh", "x", x, is_square=True)
-    if _is_for_numpy(x):
-        return EighResult(*_by_numpy(x, np.linalg.eigh))
-    values, vectors = _by_cusolver("eigh", x, failure="Eigenvalues did not converge")
+    if is_for_numpy(x):
+        return EighResult(*by_numpy(x, np.linalg.eigh))
+    values, vectors = by_cusolver("eigh", x, failure="Eigenvalues did not converge")
     return EighResult(values, _adjoint(vectors))
 
 
 def eigvalsh(x: Array, /) -> Array:
-    """Return the eigenvalues of Hermitian matrices, in ascending order."""
+    """Return the eigenvalues of Hermitian matrices, in ascending order.
+
+    Examples
+    --------
+    >>> print(xp.linalg.eigvalsh(xp.asarray([[3.0, 0.0], [0.0, 2.0]])))
+    [2. 3.]
+    """
     x = matrices("eigvalsh", "x", x, is_square=True)
     found: Array
-    if _is_for_numpy(x):
-        found = _by_numpy(x, np.linalg.eigvalsh)
+    if is_for_numpy(x):
+        found = by_numpy(x, np.linalg.eigvalsh)
     else:
-        found, _ = _by_cusolver("eigh", x, False, failure="Eigenvalues did not converge")
-    return found
-
-
-def inv(x: Array, /) -> Array:
-    """Return the inverses of square matrices.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a matrix is singular.
-    """
-    x = matrices("inv", "x", x, is_square=True)
-    found: Array
-    if _is_for_numpy(x):
-        found = _by_numpy(x, np.linalg.inv)
-    else:
-        one = eye(x.shape[-1], dtype=x.dtype, device=x.device)
-        found = _by_cusolver("solve", x, one, failure="Singular matrix")
+        found, _ = by_cusolver("eigh", x, False, failure="Eigenvalues did not converge")
     return found
 
 
@@ -274,23 +288,36 @@ def qr(x: Array, /, *, mode: str = "reduced") -> QRResult:
     Returns
     -------
     QRResult
+
+    Examples
+    --------
+    >>> q, r = xp.linalg.qr(xp.asarray([[3.0, 1.0], [4.0, 2.0]]))
+    >>> xp.allclose(q @ r, [[3.0, 1.0], [4.0, 2.0]])
+    True
     """
     if mode not in ("reduced", "complete"):
         raise ValueError(f'linalg.qr: mode: got {mode!r}, expected "reduced" or "complete"')
     x = matrices("qr", "x", x)
-    if _is_for_numpy(x):
-        return QRResult(*_by_numpy(x, np.linalg.qr, mode=mode))
+    if is_for_numpy(x):
+        return QRResult(*by_numpy(x, np.linalg.qr, mode=mode))
     n = x.shape[-2] if mode == "complete" else min(x.shape[-2:])
-    factors, vectors = _by_cusolver("qr", matrix_transpose(x), n)
+    factors, vectors = by_cusolver("qr", matrix_transpose(x), n)
     return QRResult(matrix_transpose(vectors), triu(matrix_transpose(factors)[..., :n, :]))
 
 
 def slogdet(x: Array, /) -> SlogdetResult:
-    """Return the signs of determinants, and the logarithms of their absolute values."""
+    """Return the signs of determinants, and the logarithms of their absolute values.
+
+    Examples
+    --------
+    >>> sign, logarithm = xp.linalg.slogdet(xp.asarray([[0.0, 1.0], [1.0, 0.0]]))
+    >>> print(sign, logarithm)
+    -1.0 0.0
+    """
     x = matrices("slogdet", "x", x, is_square=True)
-    if _is_for_numpy(x):
-        return SlogdetResult(*_by_numpy(x, np.linalg.slogdet))
-    factors, pivots, info = _by_cusolver("lu", x)
+    if is_for_numpy(x):
+        return SlogdetResult(*by_numpy(x, np.linalg.slogdet))
+    factors, pivots, info = by_cusolver("lu", x)
     numbers = diagonal(factors)
     moduli = unary("abs", numbers)
     rows = arange(1, x.shape[-1] + 1, dtype="int64", device=x.device)
@@ -299,48 +326,6 @@ def slogdet(x: Array, /) -> SlogdetResult:
     sign = where(info != 0, 0, where(is_odd, -sign, sign))
     value = sum(unary("log", moduli), axis=-1, dtype=moduli.dtype)
     return SlogdetResult(sign, where(info != 0, -np.inf, value))
-
-
-def solve(x1: Array, x2: Array, /) -> Array:
-    """Return x with `x1 @ x == x2`.
-
-    Parameters
-    ----------
-    x1 : Array, shape (..., n, n)
-    x2 : Array, shape (n,) or (..., n, k)
-
-    Returns
-    -------
-    Array
-        Of the shape of `x2`, with the broadcast shape before the last two dimensions.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a matrix is singular.
-    """
-    dtype = result_type(checked("linalg.solve", "x1", x1), checked("linalg.solve", "x2", x2))
-    left = matrices("solve", "x1", astype(x1, dtype, copy=False), is_square=True)
-    right = astype(x2, dtype, copy=False)
-    is_vector = x2.ndim == 1
-    right = matrices("solve", "x2", expand_dims(right, axis=-1) if is_vector else right)
-    if left.device.type == right.device.type == "cpu":
-        found = on_host(np.linalg.solve(left.numpy(), right.numpy()))
-    else:
-        found = _solve_on_gpu(left, right)
-    return reshape(found, found.shape[:-1]) if is_vector else found
-
-
-def _solve_on_gpu(left: Array, right: Array) -> Array:
-    if left.shape[-1] != right.shape[-2]:
-        raise ValueError(
-            f"linalg.solve: x2: got shape {right.shape}, expected {left.shape[-1]} rows, as x1"
-        )
-    if not left.size or not right.size:
-        loop = broadcast_shapes(left.shape[:-2], right.shape[:-2])
-        return zeros((*loop, *right.shape[-2:]), dtype=left.dtype, device=left.device)
-    lines = matrix_transpose(right)
-    return matrix_transpose(_by_cusolver("solve", left, lines, True, failure="Singular matrix"))
 
 
 def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
@@ -361,26 +346,38 @@ def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
     ------
     numpy.linalg.LinAlgError
         If singular values of a matrix are not found.
+
+    Examples
+    --------
+    >>> u, s, vh = xp.linalg.svd(xp.asarray([[0.0, 2.0], [3.0, 0.0]]))
+    >>> print(s)
+    [3. 2.]
     """
     x = matrices("svd", "x", x)
-    if _is_for_numpy(x):
-        return SVDResult(*_by_numpy(x, np.linalg.svd, full_matrices=full_matrices))
+    if is_for_numpy(x):
+        return SVDResult(*by_numpy(x, np.linalg.svd, full_matrices=full_matrices))
     m, n = x.shape[-2:]
     wide = matrix_transpose(x) if m > n else x
     k = max(m, n) if full_matrices else min(m, n)
-    u, s, vh = _by_cusolver("svd", wide, k, failure="SVD did not converge")
+    u, s, vh = by_cusolver("svd", wide, k, failure="SVD did not converge")
     if m > n:
         return SVDResult(matrix_transpose(vh), s, matrix_transpose(u))
     return SVDResult(u, s, vh)
 
 
 def svdvals(x: Array, /) -> Array:
-    """Return the singular values of matrices, in descending order."""
+    """Return the singular values of matrices, in descending order.
+
+    Examples
+    --------
+    >>> print(xp.linalg.svdvals(xp.asarray([[0.0, 2.0], [3.0, 0.0]])))
+    [3. 2.]
+    """
     x = matrices("svdvals", "x", x)
     found: Array
-    if _is_for_numpy(x):
-        found = _by_numpy(x, np.linalg.svd, compute_uv=False)
+    if is_for_numpy(x):
+        found = by_numpy(x, np.linalg.svd, compute_uv=False)
     else:
         wide = matrix_transpose(x) if x.shape[-2] > x.shape[-1] else x
-        _, found, _ = _by_cusolver("svd", wide, 0, failure="SVD did not converge")
+        _, found, _ = by_cusolver("svd", wide, 0, failure="SVD did not converge")
     return found

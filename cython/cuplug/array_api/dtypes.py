@@ -99,7 +99,13 @@ def _is_python_number(x: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """Return the dtype that arrays, dtypes and numbers are promoted to."""
+    """Return the dtype that arrays, dtypes and numbers are promoted to.
+
+    Examples
+    --------
+    >>> xp.result_type(xp.int32, xp.float32)
+    dtype('float64')
+    """
     numbers = [x for x in arrays_and_dtypes if _is_python_number(x)]
     dtypes = [
         x.dtype if isinstance(x, (Array, np.generic, np.ndarray)) else to_dtype(x)
@@ -117,7 +123,13 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Return whether a dtype, or an array's, is promoted to another one."""
+    """Return whether a dtype, or an array's, is promoted to another one.
+
+    Examples
+    --------
+    >>> xp.can_cast(xp.int32, xp.float32), xp.can_cast(xp.int32, xp.int64)
+    (False, True)
+    """
     dtype, wanted = from_.dtype if isinstance(from_, Array) else to_dtype(from_), to_dtype(to)
     try:
         return bool(promoted(dtype, wanted) == wanted)
@@ -126,7 +138,13 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Return whether a dtype is of a kind, "real floating", or of one of several, or is another."""
+    """Return whether a dtype is of a kind, "real floating", or of one of several, or is another.
+
+    Examples
+    --------
+    >>> xp.isdtype(xp.float32, "real floating")
+    True
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, x) for x in kind)
     if isinstance(kind, str) and kind in KINDS:
@@ -157,7 +175,13 @@ class IntegerInfo(NamedTuple):
 
 
 def finfo(type: Any, /) -> FloatInfo:
-    """Return the limits of a floating dtype, or of an array's."""
+    """Return the limits of a floating dtype, or of an array's.
+
+    Examples
+    --------
+    >>> xp.finfo(xp.float32).bits
+    32
+    """
     import ml_dtypes
 
     dtype = type.dtype if isinstance(type, Array) else to_dtype(type, "finfo")
@@ -171,7 +195,13 @@ def finfo(type: Any, /) -> FloatInfo:
 
 
 def iinfo(type: Any, /) -> IntegerInfo:
-    """Return the limits of an integer dtype, or of an array's."""
+    """Return the limits of an integer dtype, or of an array's.
+
+    Examples
+    --------
+    >>> xp.iinfo(xp.int8).max
+    127
+    """
     dtype = type.dtype if isinstance(type, Array) else to_dtype(type, "iinfo")
     if dtype.kind not in "iu":
         raise ValueError(f"iinfo: type: got {dtype}, expected an integer dtype")
@@ -211,7 +241,13 @@ def _direct_conversion(from_: Any, dtype: Any) -> Any:
 
 @partial(ArrayFunction, convert=_direct_conversion)
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    """Convert elements; values beyond an integer's range become its limits."""
+    """Convert elements; values beyond an integer's range become its limits.
+
+    Examples
+    --------
+    >>> print(xp.astype(xp.asarray([1.7, -1.7, 300.0]), xp.int8))
+    [  1  -1 127]
+    """
     checked("astype", "x", x)
     wanted = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)

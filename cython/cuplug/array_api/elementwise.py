@@ -31,6 +31,7 @@ from cuplug._source.expressions.functions import (
     known_power,
 )
 from cuplug.array_api.dtypes import astype, checked, in_dtype
+from cuplug.array_api.elementwise_docs import docstrings
 from cuplug.array_api.filled import full_like
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.array_api.views import part_of_complex
@@ -44,7 +45,7 @@ _OF_FLOATS = frozenset(
 
 # Functions of the standard.
 PLAIN = [name for name in FUNCTIONS if name not in NOT_PUBLIC]
-_WORDS = {"abs": "the absolute value", "imag": "the imaginary part", "real": "the real part"}
+_DOCSTRINGS = docstrings()
 _PARTS = {"real": 0, "imag": 1}  # of complex numbers, which are views
 
 
@@ -216,7 +217,6 @@ def direct_power(x: Any, exponent: Any = None, in_place: bool = False) -> Operat
 
 
 def _power(x1: Any, x2: Any, /) -> Array:
-    """Return the powers of elements."""
     if isinstance(x1, Array) and is_typed_number(x2):
         x1, x2 = in_common("pow", x1, x2)
     name = known_power(x1.dtype, x2) if isinstance(x1, Array) else None
@@ -295,13 +295,13 @@ def _named(name: str) -> ArrayFunction:
 
     function = one if FUNCTIONS[name].n == 1 else two
     function.__name__ = function.__qualname__ = name
-    where = "each element" if function is one else "elements"
-    function.__doc__ = f"Return {_WORDS.get(name, name)} of {where}."
+    function.__doc__ = _DOCSTRINGS.get(name)
     find = None if name in _PARTS else partial(direct, name)
     return ArrayFunction(function, find, again=FUNCTIONS[name].n == 2)
 
 
 _power.__name__ = _power.__qualname__ = "pow"
+_power.__doc__ = _DOCSTRINGS["pow"]
 _POWERS: dict[str, Any] = {name: _named(name) for name in POWERS.values()}
 CALLED = {name: _named(name) for name in PLAIN} | {
     "pow": ArrayFunction(_power, direct_power, again=True)
@@ -351,6 +351,11 @@ def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
 
     Bounds of another kind, floats for integers, widen the result, as in operators; NumPy's numbers
     also do.
+
+    Examples
+    --------
+    >>> print(xp.clip(xp.asarray([-1, 5, 9]), 0, 6))
+    [0 5 6]
     """
     min, max = bounds_for(checked("clip", "x", x).dtype, min, max)
     rank = _RANKS[kind_of(x.dtype)]

@@ -126,7 +126,7 @@ def _along_several(name: str, x: Array, s: Any, axes: Any, norm: str) -> Array:
 # ---- The functions -------------------------------------------------------------------------------
 
 
-def _one(name: str, what: str) -> Callable[..., Array]:
+def _one(name: str, what: str, example: str) -> Callable[..., Array]:
     by_numpy = getattr(np.fft, name)
 
     def transform(
@@ -153,11 +153,15 @@ def _one(name: str, what: str) -> Callable[..., Array]:
     -------
     Array
         In the precision of x.
+
+    Examples
+    --------
+    >>> {example}
     """
     return transform
 
 
-def _several(name: str, what: str) -> Callable[..., Array]:
+def _several(name: str, what: str, example: str) -> Callable[..., Array]:
     by_numpy = getattr(np.fft, name)
 
     def transform(x: Array, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
@@ -185,20 +189,64 @@ def _several(name: str, what: str) -> Callable[..., Array]:
     -------
     Array
         In the precision of x.
+
+    Examples
+    --------
+    >>> {example}
     """
     return transform
 
 
-fft = _one("fft", "Return the discrete Fourier transform")
-ifft = _one("ifft", "Return the inverse discrete Fourier transform")
-rfft = _one("rfft", "Return the discrete Fourier transform of real numbers, frequencies from 0 up,")
-irfft = _one("irfft", "Return the inverse of `rfft`")
-hfft = _one("hfft", "Return the discrete Fourier transform of a Hermitian signal")
-ihfft = _one("ihfft", "Return the inverse of `hfft`")
-fftn = _several("fftn", "Return the discrete Fourier transform")
-ifftn = _several("ifftn", "Return the inverse discrete Fourier transform")
-rfftn = _several("rfftn", "Return the discrete Fourier transform of real numbers")
-irfftn = _several("irfftn", "Return the inverse of `rfftn`")
+fft = _one(
+    "fft",
+    "Return the discrete Fourier transform",
+    "print(xp.fft.fft(xp.asarray([1.0, 0.0, 0.0, 0.0])))\n    [1.+0.j 1.+0.j 1.+0.j 1.+0.j]",
+)
+ifft = _one(
+    "ifft",
+    "Return the inverse discrete Fourier transform",
+    "print(xp.fft.ifft(xp.asarray([4.0, 0.0, 0.0, 0.0])))\n    [1.+0.j 1.+0.j 1.+0.j 1.+0.j]",
+)
+rfft = _one(
+    "rfft",
+    "Return the discrete Fourier transform of real numbers, frequencies from 0 up,",
+    "print(xp.fft.rfft(xp.asarray([1.0, 1.0, 1.0, 1.0])))\n    [4.+0.j 0.+0.j 0.+0.j]",
+)
+irfft = _one(
+    "irfft",
+    "Return the inverse of `rfft`",
+    "print(xp.fft.irfft(xp.asarray([4.0, 0.0, 0.0])))\n    [1. 1. 1. 1.]",
+)
+hfft = _one(
+    "hfft",
+    "Return the discrete Fourier transform of a Hermitian signal",
+    "print(xp.fft.hfft(xp.asarray([1.0, 1.0, 1.0]), n=4))\n    [4. 0. 0. 0.]",
+)
+ihfft = _one(
+    "ihfft",
+    "Return the inverse of `hfft`",
+    "print(xp.real(xp.fft.ihfft(xp.asarray([4.0, 0.0, 0.0, 0.0]))))\n    [1. 1. 1.]",
+)
+fftn = _several(
+    "fftn",
+    "Return the discrete Fourier transform",
+    "print(xp.fft.fftn(xp.asarray([[1.0, 0.0]])))\n    [[1.+0.j 1.+0.j]]",
+)
+ifftn = _several(
+    "ifftn",
+    "Return the inverse discrete Fourier transform",
+    "print(xp.fft.ifftn(xp.asarray([[2.0, 0.0]])))\n    [[1.+0.j 1.+0.j]]",
+)
+rfftn = _several(
+    "rfftn",
+    "Return the discrete Fourier transform of real numbers",
+    "print(xp.fft.rfftn(xp.asarray([[1.0, 1.0]])))\n    [[2.+0.j 0.+0.j]]",
+)
+irfftn = _several(
+    "irfftn",
+    "Return the inverse of `rfftn`",
+    "print(xp.fft.irfftn(xp.asarray([[2.0, 0.0]])))\n    [[1. 1.]]",
+)
 
 
 def _frequencies(name: str, n: int, d: float, dtype: Any, device: Any) -> Array:
@@ -208,12 +256,24 @@ def _frequencies(name: str, n: int, d: float, dtype: Any, device: Any) -> Array:
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
-    """Return the frequencies of `fft`, for samples at a distance of d."""
+    """Return the frequencies of `fft`, for samples at a distance of d.
+
+    Examples
+    --------
+    >>> print(xp.fft.fftfreq(4, d=0.5))
+    [ 0.   0.5 -1.  -0.5]
+    """
     return _frequencies("fftfreq", n, d, dtype, device)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
-    """Return the frequencies of `rfft`, for samples at a distance of d."""
+    """Return the frequencies of `rfft`, for samples at a distance of d.
+
+    Examples
+    --------
+    >>> print(xp.fft.rfftfreq(4))
+    [0.   0.25 0.5 ]
+    """
     return _frequencies("rfftfreq", n, d, dtype, device)
 
 
@@ -226,10 +286,22 @@ def _shifted(name: str, x: Array, axes: Any, sign: int) -> Array:
 
 
 def fftshift(x: Array, /, *, axes: Any = None) -> Array:
-    """Return frequencies with 0 in the middle."""
+    """Return frequencies with 0 in the middle.
+
+    Examples
+    --------
+    >>> print(xp.fft.fftshift(xp.fft.fftfreq(4)))
+    [-0.5  -0.25  0.    0.25]
+    """
     return _shifted("fftshift", x, axes, 1)
 
 
 def ifftshift(x: Array, /, *, axes: Any = None) -> Array:
-    """Return frequencies with 0 at the start: the inverse of `fftshift`."""
+    """Return frequencies with 0 at the start: the inverse of `fftshift`.
+
+    Examples
+    --------
+    >>> print(xp.fft.ifftshift(xp.asarray([-2, -1, 0, 1])))
+    [ 0  1 -2 -1]
+    """
     return _shifted("ifftshift", x, axes, -1)

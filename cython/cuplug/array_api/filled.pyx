@@ -18,18 +18,38 @@ from cuplug.array_api.dtypes import checked, conversion
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
-    """Return an array of one value."""
+    """Return an array of one value.
+
+    Examples
+    --------
+    >>> print(xp.full((2, 2), 7))
+    [[7 7]
+     [7 7]]
+    """
     dtype = dtype_of(fill_value) if dtype is None else dtype
     return filled("full", shape, fill_value, dtype, device)
 
 
 def ones(shape, *, dtype=None, device=None):
-    """Return an array of ones."""
+    """Return an array of ones.
+
+    Examples
+    --------
+    >>> print(xp.ones(3, dtype=xp.int8))
+    [1 1 1]
+    """
     return filled("ones", shape, 1, dtype, device)
 
 
 def zeros(shape, *, dtype=None, device=None):
-    """Return an array of zeros."""
+    """Return an array of zeros.
+
+    Examples
+    --------
+    >>> print(xp.zeros((2, 2)))
+    [[0. 0.]
+     [0. 0.]]
+    """
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor x
     descr = describe("zeros", shape, "float64" if dtype is None else dtype, sizes, &x)
@@ -38,23 +58,47 @@ def zeros(shape, *, dtype=None, device=None):
 
 
 def empty_like(x, /, *, dtype=None, device=None):
-    """Return an array of the same shape, dtype and device, uninitialised."""
+    """Return an array of the same shape, dtype and device, uninitialised.
+
+    Examples
+    --------
+    >>> xp.empty_like(xp.ones((2, 3)), dtype=xp.int32).shape
+    (2, 3)
+    """
     cdef cuplug_tensor like = tensor_like("empty_like", x, dtype, device)
     return of_structures(empty_like_tensor(&like), descr_like("empty_like", x, dtype))
 
 
 def full_like(x, /, fill_value, *, dtype=None, device=None):
-    """Return an array like another one, of one value."""
+    """Return an array like another one, of one value.
+
+    Examples
+    --------
+    >>> print(xp.full_like(xp.asarray([1.0, 2.0]), 7))
+    [7. 7.]
+    """
     return written(empty_like(x, dtype=dtype, device=device), fill_value)
 
 
 def ones_like(x, /, *, dtype=None, device=None):
-    """Return an array like another one, of ones."""
+    """Return an array like another one, of ones.
+
+    Examples
+    --------
+    >>> print(xp.ones_like(xp.asarray([1.5, 2.5])))
+    [1. 1.]
+    """
     return written(empty_like(x, dtype=dtype, device=device), 1)
 
 
 def zeros_like(x, /, *, dtype=None, device=None):
-    """Return an array like another one, of zeros."""
+    """Return an array like another one, of zeros.
+
+    Examples
+    --------
+    >>> print(xp.zeros_like(xp.asarray([1, 2])))
+    [0 0]
+    """
     cdef cuplug_tensor like = tensor_like("zeros_like", x, dtype, device)
     return cleared(&like, descr_like("zeros_like", x, dtype))
 

@@ -41,7 +41,13 @@ _PLACES = (np.dtype("int64"), np.dtype("int32"))  # of indices that operators ta
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
-    """Return elements along a dimension, by their positions."""
+    """Return elements along a dimension, by their positions.
+
+    Examples
+    --------
+    >>> print(xp.take(xp.asarray([10, 20, 30]), xp.asarray([2, 0])))
+    [30 10]
+    """
     if axis is None and checked("take", "x", x).ndim != 1:
         raise ValueError(
             f"take: axis: got None, expected an int for an array of {x.ndim} dimensions"
@@ -52,7 +58,14 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
-    """Return elements along a dimension, by positions that differ for each of the others."""
+    """Return elements along a dimension, by positions that differ for each of the others.
+
+    Examples
+    --------
+    >>> print(xp.take_along_axis(xp.asarray([[1, 2], [3, 4]]), xp.asarray([[1], [0]]), axis=1))
+    [[2]
+     [3]]
+    """
     along = axis_of("take_along_axis", axis, checked("take_along_axis", "x", x).ndim)
     if kind_of(checked("take_along_axis", "indices", indices).dtype) not in ("int", "uint"):
         raise TypeError(f"take_along_axis: indices: got {indices.dtype}, expected integers")
@@ -73,7 +86,13 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
 
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
-    """Return an array with each element, or each part along a dimension, several times."""
+    """Return an array with each element, or each part along a dimension, several times.
+
+    Examples
+    --------
+    >>> print(xp.repeat(xp.asarray([1, 2]), 2))
+    [1 1 2 2]
+    """
     checked("repeat", "x", x)
     if axis is None and x.ndim != 1:
         return repeat(reshape(x, (-1,)), repeats, axis=0)

@@ -12,23 +12,34 @@ from cuplug._engine.array.array import Array
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import eye
 from cuplug.array_api.decompositions import (
+    by_cusolver,
+    by_numpy,
     cholesky,
     det,
     eig,
     eigh,
     eigvals,
     eigvalsh,
-    inv,
+    is_for_numpy,
     matrices,
     qr,
     slogdet,
-    solve,
     svd,
     svdvals,
 )
-from cuplug.array_api.dtypes import checked, integer
+from cuplug.array_api.dtypes import astype, checked, integer, result_type
 from cuplug.array_api.elementwise import CALLED, binary, unary
-from cuplug.array_api.products import cross, matmul, outer, tensordot, vecdot, vector_norm
+from cuplug.array_api.filled import zeros
+from cuplug.array_api.manipulation import broadcast_shapes
+from cuplug.array_api.products import (
+    cross,
+    matmul,
+    on_host,
+    outer,
+    tensordot,
+    vecdot,
+    vector_norm,
+)
 from cuplug.array_api.sorting import where
 from cuplug.array_api.statistical import count_nonzero, max, min, sum
 from cuplug.array_api.views import (
@@ -36,6 +47,7 @@ from cuplug.array_api.views import (
     diagonal,
     expand_dims,
     matrix_transpose,
+    reshape,
 )
 
 __all__ = [
@@ -67,6 +79,77 @@ __all__ = [
 ]
 
 
+def inv(x: Array, /) -> Array:
+    """Return the inverses of square matrices.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is singular.
+
+    Examples
+    --------
+    >>> print(xp.linalg.inv(xp.asarray([[2.0, 0.0], [0.0, 4.0]])))
+    [[0.5  0.  ]
+     [0.   0.25]]
+    """
+    x = matrices("inv", "x", x, is_square=True)
+    found: Array
+    if is_for_numpy(x):
+        found = by_numpy(x, np.linalg.inv)
+    else:
+        one = eye(x.shape[-1], dtype=x.dtype, device=x.device)
+        found = by_cusolver("solve", x, one, failure="Singular matrix")
+    return found
+
+
+def solve(x1: Array, x2: Array, /) -> Array:
+    """Return x with `x1 @ x == x2`.
+
+    Parameters
+    ----------
+    x1 : Array, shape (..., n, n)
+    x2 : Array, shape (n,) or (..., n, k)
+
+    Returns
+    -------
+    Array
+        Of the shape of `x2`, with the broadcast shape before the last two dimensions.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is singular.
+
+    Examples
+    --------
+    >>> print(xp.linalg.solve(xp.asarray([[2.0, 0.0], [0.0, 4.0]]), xp.asarray([2.0, 8.0])))
+    [1. 2.]
+    """
+    dtype = result_type(checked("linalg.solve", "x1", x1), checked("linalg.solve", "x2", x2))
+    left = matrices("solve", "x1", astype(x1, dtype, copy=False), is_square=True)
+    right = astype(x2, dtype, copy=False)
+    is_vector = x2.ndim == 1
+    right = matrices("solve", "x2", expand_dims(right, axis=-1) if is_vector else right)
+    if left.device.type == right.device.type == "cpu":
+        found = on_host(np.linalg.solve(left.numpy(), right.numpy()))
+    else:
+        found = _solve_on_gpu(left, right)
+    return reshape(found, found.shape[:-1]) if is_vector else found
+
+
+def _solve_on_gpu(left: Array, right: Array) -> Array:
+    if left.shape[-1] != right.shape[-2]:
+        raise ValueError(
+            f"linalg.solve: x2: got shape {right.shape}, expected {left.shape[-1]} rows, as x1"
+        )
+    if not left.size or not right.size:
+        loop = broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        return zeros((*loop, *right.shape[-2:]), dtype=left.dtype, device=left.device)
+    lines = matrix_transpose(right)
+    return matrix_transpose(by_cusolver("solve", left, lines, True, failure="Singular matrix"))
+
+
 def matrix_rank(x: Array, /, *, rtol: Any = None) -> Array:
     """Return the ranks of matrices: how many singular values are above `rtol` times the largest.
 
@@ -79,6 +162,11 @@ def matrix_rank(x: Array, /, *, rtol: Any = None) -> Array:
     Returns
     -------
     Array of int64
+
+    Examples
+    --------
+    >>> print(xp.linalg.matrix_rank(xp.asarray([[1.0, 2.0], [2.0, 4.0]])))
+    1
     """
     values = svdvals(matrices("matrix_rank", "x", x))
     return count_nonzero(_is_large(values, x, rtol), axis=-1)
@@ -108,6 +196,12 @@ def pinv(x: Array, /, *, rtol: Any = None) -> Array:
     Returns
     -------
     Array, shape (..., n, m)
+
+    Examples
+    --------
+    >>> print(xp.linalg.pinv(xp.asarray([[2.0, 0.0], [0.0, 0.0]])))
+    [[0.5 0. ]
+     [0.  0. ]]
     """
     u, s, vh = svd(CALLED["conj"](matrices("pinv", "x", x)), full_matrices=False)
     is_large = _is_large(s, x, rtol)
@@ -137,6 +231,11 @@ def trace(x: Array, /, *, offset: int = 0, dtype: Any = None) -> Array:
     Returns
     -------
     Array
+
+    Examples
+    --------
+    >>> print(xp.linalg.trace(xp.asarray([[1, 2], [3, 4]])))
+    5
     """
     return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
@@ -152,6 +251,12 @@ def matrix_power(x: Array, n: int, /) -> Array:
     Returns
     -------
     Array, shape (..., m, m)
+
+    Examples
+    --------
+    >>> print(xp.linalg.matrix_power(xp.asarray([[1.0, 1.0], [0.0, 1.0]]), 3))
+    [[1. 3.]
+     [0. 1.]]
     """
     _shape_of_matrices("matrix_power", x, is_square=True)
     n = integer("linalg.matrix_power: n", n)
@@ -182,6 +287,11 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: Any = "fro") -> Arr
     -------
     Array
         Real.
+
+    Examples
+    --------
+    >>> print(xp.linalg.matrix_norm(xp.asarray([[3.0, 0.0], [0.0, 4.0]])))
+    5.0
     """
     _shape_of_matrices("matrix_norm", x)
     if ord == "fro":

@@ -26,7 +26,13 @@ def _sequence(name: str, arrays: Any) -> list[Array]:
 
 
 def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
-    """Return a view with some dimensions elsewhere."""
+    """Return a view with some dimensions elsewhere.
+
+    Examples
+    --------
+    >>> xp.moveaxis(xp.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     checked("moveaxis", "x", x)
     from_, to = (axes_of("moveaxis", axes, x.ndim) for axes in (source, destination))
     if len(from_) != len(to):
@@ -38,7 +44,13 @@ def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """Return the shape that shapes are broadcast to."""
+    """Return the shape that shapes are broadcast to.
+
+    Examples
+    --------
+    >>> xp.broadcast_shapes((3, 1), (2,))
+    (3, 2)
+    """
     given = [shape_of("broadcast_shapes: shapes", shape) for shape in shapes]
     ndim = max(map(len, given), default=0)
     result = [1] * ndim
@@ -54,19 +66,41 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 
 def broadcast_arrays(*arrays: Array) -> list[Array]:
-    """Return views of the shape that arrays are broadcast to."""
+    """Return views of the shape that arrays are broadcast to.
+
+    Examples
+    --------
+    >>> [x.shape for x in xp.broadcast_arrays(xp.ones((3, 1)), xp.ones(2))]
+    [(3, 2), (3, 2)]
+    """
     shape = broadcast_shapes(*(checked("broadcast_arrays", "arrays", x).shape for x in arrays))
     return [broadcast_to(x, shape) for x in arrays]
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """Return the parts along a dimension, as views."""
+    """Return the parts along a dimension, as views.
+
+    Examples
+    --------
+    >>> print(*xp.unstack(xp.asarray([[1, 2], [3, 4]])))
+    [1 2] [3 4]
+    """
     checked("unstack", "x", x)
     return tuple(moveaxis(x, axis_of("unstack", axis, x.ndim), 0))
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
-    """Return the coordinates of a grid, of those along each dimension."""
+    """Return the coordinates of a grid, of those along each dimension.
+
+    Examples
+    --------
+    >>> for x in xp.meshgrid(xp.arange(2), xp.arange(2)):
+    ...     print(x)
+    [[0 1]
+     [0 1]]
+    [[0 0]
+     [1 1]]
+    """
     if not isinstance(indexing, str) or indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing: got {indexing!r}, expected 'xy' or 'ij'")
     n = len(_sequence("meshgrid", arrays))

@@ -285,6 +285,11 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     Returns
     -------
     Array
+
+    Examples
+    --------
+    >>> print(xp.linalg.cross(xp.asarray([1, 0, 0]), xp.asarray([0, 1, 0])))
+    [0 0 1]
     """
     checked("linalg.cross", "x1", x1)
     checked("linalg.cross", "x2", x2)
@@ -303,7 +308,14 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
 
 
 def outer(x1: Array, x2: Array, /) -> Array:
-    """Return the products of each element of a vector with each one of another."""
+    """Return the products of each element of a vector with each one of another.
+
+    Examples
+    --------
+    >>> print(xp.linalg.outer(xp.asarray([1, 2]), xp.asarray([1, 10])))
+    [[ 1 10]
+     [ 2 20]]
+    """
     for name, x in (("x1", x1), ("x2", x2)):
         if checked("linalg.outer", name, x).ndim != 1:
             raise ValueError(f"linalg.outer: {name}: got shape {x.shape}, expected one dimension")
@@ -328,6 +340,11 @@ def vector_norm(x: Array, /, *, axis: Any = None, keepdims: bool = False, ord: f
     -------
     Array
         Real.
+
+    Examples
+    --------
+    >>> print(xp.linalg.vector_norm(xp.asarray([3.0, 4.0])))
+    5.0
     """
     kind = kind_of(checked("linalg.vector_norm", "x", x).dtype)
     if kind not in ("float", "complex"):

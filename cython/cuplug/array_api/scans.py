@@ -14,7 +14,7 @@ from cuplug.array_api.dtypes import checked, in_dtype, integer
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.functions import of_all, stock
 from cuplug.array_api.statistical import sum_dtype
-from cuplug.array_api.views import axis_of, part_along
+from cuplug.array_api.views import axis_of
 
 _WIDE = {"int": "int64", "uint": "uint64"}  # for integers of fewer than 32 bits
 
@@ -48,7 +48,13 @@ def _direct(name: str, dtype: Any) -> Operator | None:
 def cumulative_sum(
     x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Return the sums of the elements up to each one; with `include_initial` 0 comes first."""
+    """Return the sums of the elements up to each one; with `include_initial` 0 comes first.
+
+    Examples
+    --------
+    >>> print(xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True))
+    [0 1 3 6]
+    """
     return _scanned("cumulative_sum", x, axis, dtype, include_initial)
 
 
@@ -56,7 +62,13 @@ def cumulative_sum(
 def cumulative_prod(
     x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Return the products of the elements up to each one; with `include_initial` 1 comes first."""
+    """Return the products of the elements up to each one; with `include_initial` 1 comes first.
+
+    Examples
+    --------
+    >>> print(xp.cumulative_prod(xp.asarray([1, 2, 3, 4])))
+    [ 1  2  6 24]
+    """
     return _scanned("cumulative_prod", x, axis, dtype, include_initial)
 
 
@@ -69,15 +81,21 @@ def diff(
     prepend: Array | None = None,
     append: Array | None = None,
 ) -> Array:
-    """Return the n-th differences of adjacent elements; of bools, whether they differ."""
+    """Return the n-th differences of adjacent elements; of bools, whether they differ.
+
+    Examples
+    --------
+    >>> print(xp.diff(xp.asarray([1, 4, 9])))
+    [3 5]
+    """
     along = axis_of("diff", axis, checked("diff", "x", x).ndim)
     n = integer("diff: n", n)
     if n < 0:
         raise ValueError(f"diff: n: got {n}, expected 0 or more")
     if prepend is not None or append is not None:
         x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
-    size = x.shape[along]
+    size, before = x.shape[along], (slice(None),) * along
     for left in range(size - 1, max(size - n, 0) - 1, -1):
-        ahead, behind = part_along(x, along, 1, left + 1), part_along(x, along, 0, left)
+        ahead, behind = x[(*before, slice(1, left + 1))], x[(*before, slice(0, left))]
         x = binary("not_equal" if kind_of(x.dtype) == "bool" else "subtract", ahead, behind)
     return x

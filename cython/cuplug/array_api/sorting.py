@@ -39,7 +39,13 @@ def _direct(condition: Any, *values: Any) -> Operator | None:
 
 @partial(ArrayFunction, find=_direct, again=True)
 def where(condition: Array, x1: Any, x2: Any, /) -> Array:
-    """Return elements of x1 where a condition holds, else of x2."""
+    """Return elements of x1 where a condition holds, else of x2.
+
+    Examples
+    --------
+    >>> print(xp.where(xp.asarray([True, False]), xp.asarray([1, 2]), 0))
+    [1 0]
+    """
     if kind_of(checked("where", "condition", condition).dtype) != "bool":
         raise TypeError(f"where: condition: got {condition.dtype}, expected bool")
     if not isinstance(x1, Array) and not isinstance(x2, Array):
@@ -54,7 +60,13 @@ def where(condition: Array, x1: Any, x2: Any, /) -> Array:
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
-    """Return the positions of elements that are not 0, for each dimension."""
+    """Return the positions of elements that are not 0, for each dimension.
+
+    Examples
+    --------
+    >>> print(*xp.nonzero(xp.asarray([[0, 5], [7, 0]])))
+    [0 1] [1 0]
+    """
     if not checked("nonzero", "x", x).ndim:
         raise ValueError("nonzero: x: got no dimensions, expected at least one")
     return tuple(stock("indexing.nonzero")(x))
@@ -63,7 +75,13 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
 def searchsorted(
     x1: Array, x2: Array, /, *, side: str = "left", sorter: Array | None = None
 ) -> Array:
-    """Return where elements of x2 would be put into x1, which ascends or does so by `sorter`."""
+    """Return where elements of x2 would be put into x1, which ascends or does so by `sorter`.
+
+    Examples
+    --------
+    >>> print(xp.searchsorted(xp.asarray([10, 20, 30]), xp.asarray([20, 25])))
+    [1 2]
+    """
     checked_order("searchsorted", x1, "x1")
     checked_order("searchsorted", x2, "x2")
     if sorter is not None:
@@ -98,13 +116,25 @@ def _place(name: str, x: Array, axis: Any, keepdims: bool) -> Array:
 
 @of_all(partial(_direct_place, "argmax"))
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return the index of the maximum, the first of equal ones; or of the first NaN."""
+    """Return the index of the maximum, the first of equal ones; or of the first NaN.
+
+    Examples
+    --------
+    >>> print(xp.argmax(xp.asarray([3, 7, 7])))
+    1
+    """
     return _place("argmax", x, axis, keepdims)
 
 
 @of_all(partial(_direct_place, "argmin"))
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return the index of the minimum, the first of equal ones; or of the first NaN."""
+    """Return the index of the minimum, the first of equal ones; or of the first NaN.
+
+    Examples
+    --------
+    >>> print(xp.argmin(xp.asarray([[3, 1], [0, 2]]), axis=1))
+    [1 0]
+    """
     return _place("argmin", x, axis, keepdims)
 
 
@@ -117,12 +147,24 @@ def _ordered(name: str, x: Array, axis: int, descending: bool) -> Array:
 
 
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Return the elements sorted along a dimension; NaN is larger than all numbers."""
+    """Return the elements sorted along a dimension; NaN is larger than all numbers.
+
+    Examples
+    --------
+    >>> print(xp.sort(xp.asarray([30, 10, 20]), descending=True))
+    [30 20 10]
+    """
     return _ordered("sort", x, axis, descending)
 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Return the indices that sort the array stably along a dimension."""
+    """Return the indices that sort the array stably along a dimension.
+
+    Examples
+    --------
+    >>> print(xp.argsort(xp.asarray([30, 10, 20])))
+    [1 2 0]
+    """
     return _ordered("argsort", x, axis, descending)
 
 
@@ -150,7 +192,13 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: Array, /) -> UniqueAll:
-    """Return the unique elements, sorted, with their indices, inverse indices and counts."""
+    """Return the unique elements, sorted, with their indices, inverse indices and counts.
+
+    Examples
+    --------
+    >>> print(xp.unique_all(xp.asarray([2, 1, 2])).inverse_indices)
+    [1 0 1]
+    """
     unique = stock("sorting.unique")
     if kind_of(checked("unique_all", "x", x).dtype) != "complex":
         return UniqueAll(*unique(x))
@@ -165,7 +213,14 @@ def unique_all(x: Array, /) -> UniqueAll:
 
 
 def unique_counts(x: Array, /) -> UniqueCounts:
-    """Return the unique elements, sorted, with their counts."""
+    """Return the unique elements, sorted, with their counts.
+
+    Examples
+    --------
+    >>> values, counts = xp.unique_counts(xp.asarray([2, 1, 2]))
+    >>> print(values, counts)
+    [1 2] [1 2]
+    """
     if kind_of(checked("unique_counts", "x", x).dtype) == "complex" or x.device.type == "cuda":
         found = unique_all(x)
         return UniqueCounts(found.values, found.counts)
@@ -178,13 +233,26 @@ def unique_counts(x: Array, /) -> UniqueCounts:
 
 
 def unique_inverse(x: Array, /) -> UniqueInverse:
-    """Return the unique elements, sorted, with the indices that restore the array."""
+    """Return the unique elements, sorted, with the indices that restore the array.
+
+    Examples
+    --------
+    >>> values, inverse = xp.unique_inverse(xp.asarray([2, 1, 2]))
+    >>> print(values[inverse])
+    [2 1 2]
+    """
     found = unique_all(x)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
 def unique_values(x: Array, /) -> Array:
-    """Return the unique elements, sorted."""
+    """Return the unique elements, sorted.
+
+    Examples
+    --------
+    >>> print(xp.unique_values(xp.asarray([2, 1, 2])))
+    [1 2]
+    """
     if kind_of(checked("unique_values", "x", x).dtype) == "complex":
         return unique_all(x).values
     result: Array = stock("sorting.unique_values")(x)

@@ -76,43 +76,85 @@ def _summed(name: str, x: Array, axis: Any, dtype: Any, keepdims: bool) -> Array
 
 @of_all(partial(_direct, "sum"))
 def sum(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Return the sum."""
+    """Return the sum.
+
+    Examples
+    --------
+    >>> print(xp.sum(xp.asarray([[1, 2], [3, 4]]), axis=0))
+    [4 6]
+    """
     return _summed("sum", x, axis, dtype, keepdims)
 
 
 @of_all(partial(_direct, "prod"))
 def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Return the product."""
+    """Return the product.
+
+    Examples
+    --------
+    >>> print(xp.prod(xp.asarray([[1, 2], [3, 4]]), axis=1))
+    [ 2 12]
+    """
     return _summed("prod", x, axis, dtype, keepdims)
 
 
 @of_all(partial(_direct, "max"))
 def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return the maximum; NaN if there is one."""
+    """Return the maximum; NaN if there is one.
+
+    Examples
+    --------
+    >>> print(xp.max(xp.asarray([[3, 7], [5, 1]]), axis=0))
+    [5 7]
+    """
     return _reduce("max", checked_order("max", x), axis, keepdims)
 
 
 @of_all(partial(_direct, "min"))
 def min(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return the minimum; NaN if there is one."""
+    """Return the minimum; NaN if there is one.
+
+    Examples
+    --------
+    >>> print(xp.min(xp.asarray([[3, 7], [5, 1]]), axis=0))
+    [3 1]
+    """
     return _reduce("min", checked_order("min", x), axis, keepdims)
 
 
 @of_all(partial(_direct, "any"))
 def any(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return whether any element is not 0."""
+    """Return whether any element is not 0.
+
+    Examples
+    --------
+    >>> print(xp.any(xp.asarray([[0, 0], [0, 1]]), axis=1))
+    [False  True]
+    """
     return _reduce("any", x, axis, keepdims)
 
 
 @of_all(partial(_direct, "all"))
 def all(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return whether all elements are not 0."""
+    """Return whether all elements are not 0.
+
+    Examples
+    --------
+    >>> print(xp.all(xp.asarray([[1, 1], [0, 1]]), axis=1))
+    [ True False]
+    """
     return _reduce("all", x, axis, keepdims)
 
 
 @of_all(partial(_direct, "count_nonzero"))
 def count_nonzero(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return how many elements are not 0."""
+    """Return how many elements are not 0.
+
+    Examples
+    --------
+    >>> print(xp.count_nonzero(xp.asarray([0, 4, 5])))
+    2
+    """
     return _reduce("count_nonzero", x, axis, keepdims)
 
 
@@ -134,7 +176,13 @@ def _direct_mean(dtype: Any) -> Operator | None:
 
 @of_all(_direct_mean)
 def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return the arithmetic mean; of integers and bools in float64."""
+    """Return the arithmetic mean; of integers and bools in float64.
+
+    Examples
+    --------
+    >>> print(xp.mean(xp.asarray([[1, 2], [3, 4]]), axis=1))
+    [1.5 3.5]
+    """
     x = _floating("mean", x)
     axes = axes_of("mean", axis, x.ndim)
     if not axes:
@@ -221,10 +269,22 @@ def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) 
 
 
 def var(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Return the variance, of n - correction degrees of freedom; real, also of complex numbers."""
+    """Return the variance, of n - correction degrees of freedom; real, also of complex numbers.
+
+    Examples
+    --------
+    >>> print(xp.var(xp.asarray([1.0, 3.0]), correction=1))
+    2.0
+    """
     return _spread(x, axis, correction, keepdims, False)
 
 
 def std(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Return the standard deviation, of n - correction degrees of freedom."""
+    """Return the standard deviation, of n - correction degrees of freedom.
+
+    Examples
+    --------
+    >>> print(xp.std(xp.asarray([1.0, 3.0])))
+    1.0
+    """
     return _spread(x, axis, correction, keepdims, True)

@@ -114,7 +114,13 @@ cdef bint are_plain(tuple numbers) noexcept:
 
 
 def permute_dims(x, /, axes):
-    """Return a view with the dimensions in another order."""
+    """Return a view with the dimensions in another order.
+
+    Examples
+    --------
+    >>> xp.permute_dims(xp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     cdef layout given, to
     cdef Array own = start(&given, "permute_dims", x)
     cdef int k, at, n = given.x.ndim
@@ -130,7 +136,13 @@ def permute_dims(x, /, axes):
 
 
 def matrix_transpose(x, /):
-    """Return a view with the last two dimensions exchanged."""
+    """Return a view with the last two dimensions exchanged.
+
+    Examples
+    --------
+    >>> xp.matrix_transpose(xp.ones((2, 3, 4))).shape
+    (2, 4, 3)
+    """
     cdef layout to
     cdef Array own = start(&to, "matrix_transpose", x)
     cdef int n = to.x.ndim
@@ -150,9 +162,10 @@ def diagonal(x, /, *, offset=0):
     offset : int, default 0
         Above 0 for diagonals above the main one.
 
-    Returns
-    -------
-    Array
+    Examples
+    --------
+    >>> print(xp.linalg.diagonal(xp.asarray([[1, 2], [3, 4]])))
+    [1 4]
     """
     cdef layout to
     cdef Array own = start(&to, "diagonal", x)
@@ -173,7 +186,13 @@ def diagonal(x, /, *, offset=0):
 
 
 def expand_dims(x, /, axis=0):
-    """Return a view with a dimension of size 1 more."""
+    """Return a view with a dimension of size 1 more.
+
+    Examples
+    --------
+    >>> xp.expand_dims(xp.ones((2, 3)), 1).shape
+    (2, 1, 3)
+    """
     cdef layout to
     cdef Array own = start(&to, "expand_dims", x)
     cdef int k, at
@@ -187,7 +206,13 @@ def expand_dims(x, /, axis=0):
 
 
 def squeeze(x, /, axis):
-    """Return a view without dimensions of size 1."""
+    """Return a view without dimensions of size 1.
+
+    Examples
+    --------
+    >>> xp.squeeze(xp.ones((2, 1, 3)), 1).shape
+    (2, 3)
+    """
     cdef layout to
     cdef Array own = start(&to, "squeeze", x)
     cdef int k, n = 0
@@ -204,7 +229,13 @@ def squeeze(x, /, axis):
 
 
 def flip(x, /, *, axis=None):
-    """Return a view with elements along dimensions in reverse."""
+    """Return a view with elements along dimensions in reverse.
+
+    Examples
+    --------
+    >>> print(xp.flip(xp.asarray([1, 2, 3])))
+    [3 2 1]
+    """
     cdef layout to
     cdef Array own = start(&to, "flip", x)
     cdef int64_t n_bytes = cuplug_element_bytes(&to.x)
@@ -253,7 +284,13 @@ def viewed(Array x not None, dtype):
 
 
 def broadcast_to(x, /, shape):
-    """Return a view of another shape, which repeats elements."""
+    """Return a view of another shape, which repeats elements.
+
+    Examples
+    --------
+    >>> print(xp.broadcast_to(xp.asarray(7), (3,)))
+    [7 7 7]
+    """
     cdef layout to
     cdef Array own = start(&to, "broadcast_to", x)
     cdef tuple wanted = shape_of("broadcast_to: shape", shape)
@@ -281,20 +318,14 @@ cdef int64_t length_of(tuple shape, int k) except? -1:
     return length if 0 <= length < 1 << 63 else -1
 
 
-def part_along(Array x not None, int along, int64_t begin, int64_t end):
-    """Return elements `begin` to end - 1 along a dimension, which has so many."""
-    cdef layout to
-    start(&to, "part_along", x)
-    to.shape[along] = end - begin
-    to.x.data = <char *>to.x.data + begin * to.strides[along] * cuplug_element_bytes(&to.x)
-    return share_memory(&to.x, x, x.dtype)
-
-
-# ---- Other shapes --------------------------------------------------------------------------------
-
-
 def reshape(x, /, shape, *, copy=None):
-    """Return the elements in C order in another shape: a view unless that cannot be."""
+    """Return the elements in C order in another shape: a view unless that cannot be.
+
+    Examples
+    --------
+    >>> xp.reshape(xp.arange(6), (2, -1)).shape
+    (2, 3)
+    """
     cdef layout to
     cdef Array source = start(&to, "reshape", x)
     cdef tuple wanted = shape_of("reshape: shape", shape)
@@ -336,9 +367,7 @@ cdef int complete(Array x, tuple wanted, int64_t *shape) except -1:
     if n_open == 1 and fits and known and not size % known:
         shape[at] = size // known
     elif n_open or known != size:
-        raise ValueError(
-            f"reshape: shape: got {wanted}, expected {size} elements as in {x.shape}"
-        )
+        raise ValueError(f"reshape: shape: got {wanted}, expected {size} elements as in {x.shape}")
     return 0
 
 

@@ -25,6 +25,15 @@ def format_values(x: Any) -> str:
     return _text(x, " ", "") if x.ndim or _is_packed(x.dtype) else str(x.numpy())
 
 
+def as_html(x: Any) -> str:
+    """Return the layout and the values, for notebooks."""
+    from html import escape
+
+    facts = f"shape {x.shape}, {x.dtype}, on {x.device}, {x.nbytes:,} bytes"
+    name, values = type(x).__name__, escape(format_values(x))
+    return f"<b>{name}</b> <small>{escape(facts)}</small><pre>{values}</pre>"
+
+
 def _is_packed(dtype: Any) -> bool:
     return name_of_descr(dtype) in (dtype.names or ())
 

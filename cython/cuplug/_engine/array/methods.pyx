@@ -11,6 +11,7 @@ from contextlib import suppress
 from numpy import can_cast
 
 from cuplug._engine import provider
+from cuplug._engine.array.arrayprint import as_html
 
 
 cdef class Methods(Arithmetic):
@@ -26,6 +27,9 @@ cdef class Methods(Arithmetic):
             with suppress(ImportError):  # a dask that is older than the module requires
                 provider("dask types")
         return 100.0
+
+    def _repr_html_(self):
+        return as_html(self)
 
     # ---- Values ------------------------------------------------------------------------------
 

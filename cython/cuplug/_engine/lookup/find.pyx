@@ -28,7 +28,7 @@ from cuplug.errors import NotFoundError, PluginError
 from cuplug._engine.base.validate import absolute
 from cuplug._engine.base.public import public
 from cuplug._engine.call.pickled import PickledOperator
-from cuplug._engine.lookup.records import Plugin
+from cuplug._engine.lookup.records import Listing, Plugin
 from cuplug._engine.lookup.listing import list_plugins
 
 cdef extern from "Python.h":
@@ -281,8 +281,8 @@ def plugins():
     Returns
     -------
     list of PluginFile
-        In search order: the first of a name is used. Adopted libraries come after plugins, then
-        modules of tvm-ffi.
+        Notebooks show it as a table. In search order: the first of a name is used. Adopted
+        libraries come after plugins, then modules of tvm-ffi.
 
     Examples
     --------
@@ -296,4 +296,5 @@ def plugins():
     others = list_adopted(listed)
     others += list_modules(listed + others)
     paths = {record.path for record in others}
-    return [record for record in listed if record.path not in paths] + others
+    own = [record for record in listed if record.path not in paths]
+    return Listing(own + others)

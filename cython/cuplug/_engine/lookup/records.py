@@ -35,6 +35,26 @@ class PluginFile(NamedTuple):
     kind: str = "plugin"
 
 
+class Listing(list[PluginFile]):
+    """The libraries on the search path, which notebooks show as a table."""
+
+    def __reduce__(self) -> tuple[type, tuple[list[PluginFile]]]:
+        return list, (list(self),)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        def row(tag: str, *cells: str) -> str:
+            return f"<tr>{''.join(f'<{tag}>{escape(x)}</{tag}>' for x in cells)}</tr>"
+
+        rows = [row("th", "Name", "Version", "State", "Devices", "Operators", "File")]
+        for x in self:
+            state = f"{x.state}: {x.reason}" if x.reason else x.state
+            own = ", ".join(x.operators), x.path
+            rows.append(row("td", x.name, x.version, state, ", ".join(x.sides), *own))
+        return f"<table>{''.join(rows)}</table>"
+
+
 @public
 class Directory(NamedTuple):
     """A directory of the search path."""

@@ -130,6 +130,12 @@ class Module:
     def __contains__(self, name: object) -> bool:
         return name in self._names
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        kernels = "".join(f"<li><code>{escape(name)}</code></li>" for name in self)
+        return f"<b>{escape(self.name)}</b>: a module with {len(self)} kernels<ul>{kernels}</ul>"
+
     def __repr__(self) -> str:
         return f"<module {self.name}: {', '.join(self) or 'no kernels'}>"
 

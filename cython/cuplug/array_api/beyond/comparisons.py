@@ -39,7 +39,13 @@ from cuplug.array_api.views import axis_of, broadcast_to, reshape
 def isin(
     element: Array, test_elements: Any, /, assume_unique: bool = False, invert: bool = False
 ) -> Array:
-    """Return which elements are among others; with `invert`, which are not."""
+    """Return which elements are among others; with `invert`, which are not.
+
+    Examples
+    --------
+    >>> print(xp.isin(xp.asarray([1, 2, 3]), [2, 5]))
+    [False  True False]
+    """
     x = checked("isin", "element", element)
     others = reshape(asarray(test_elements, device=x.device), (-1,))
     if not others.size:
@@ -56,7 +62,13 @@ def isin(
 def isclose(
     a: Any, b: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Array:
-    """Return whether |a - b| <= atol + rtol |b|, or both are equal; NaN, with `equal_nan`."""
+    """Return whether `|a - b| <= atol + rtol |b|`, or both are equal; NaN, with `equal_nan`.
+
+    Examples
+    --------
+    >>> print(xp.isclose(xp.asarray([1.0, 2.0]), [1.0, 2.1]))
+    [ True False]
+    """
     a, b = together("isclose", a, b)
     if kind_of(b.dtype) in ("bool", "int", "uint"):
         b = astype(b, promoted(b.dtype, np.dtype("float64")))
@@ -72,12 +84,24 @@ def _is_nan(x: Array) -> Array:
 def allclose(
     a: Any, b: Any, /, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> bool:
-    """Return whether all elements are `isclose`; waits for a GPU."""
+    """Return whether all elements are `isclose`; waits for a GPU.
+
+    Examples
+    --------
+    >>> xp.allclose(xp.asarray([1.0, 2.0]), [1.0, 2.0 + 1e-9])
+    True
+    """
     return bool(is_all(isclose(a, b, rtol, atol, equal_nan)))
 
 
 def array_equal(a: Any, b: Any, /, equal_nan: bool = False) -> bool:
-    """Return whether two arrays have one shape and equal elements; waits for a GPU."""
+    """Return whether two arrays have one shape and equal elements; waits for a GPU.
+
+    Examples
+    --------
+    >>> xp.array_equal(xp.asarray([1, 2]), [1, 2])
+    True
+    """
     a, b = together("array_equal", a, b)
     if a.shape != b.shape:
         return False
@@ -86,7 +110,13 @@ def array_equal(a: Any, b: Any, /, equal_nan: bool = False) -> bool:
 
 
 def array_equiv(a: Any, b: Any, /) -> bool:
-    """Return whether two arrays can be broadcast and have equal elements; waits for a GPU."""
+    """Return whether two arrays can be broadcast and have equal elements; waits for a GPU.
+
+    Examples
+    --------
+    >>> xp.array_equiv(xp.asarray([[1, 2], [1, 2]]), [1, 2])
+    True
+    """
     a, b = together("array_equiv", a, b)
     try:
         shape = broadcast_shapes(a.shape, b.shape)
@@ -112,6 +142,11 @@ def unique(
 
     All NaN are one element, unless `equal_nan` is false; to find them waits for a GPU. With `axis`,
     the parts along a dimension that differ, in the order of their elements.
+
+    Examples
+    --------
+    >>> print(*xp.unique(xp.asarray([2, 1, 2]), return_counts=True))
+    [1 2] [1 2]
     """
     if axis is not None and checked("unique", "x", x).ndim != 1:
         return _unique_parts(x, (True, return_index, return_inverse, return_counts), axis)
@@ -154,14 +189,26 @@ def _unique_parts(x: Array, wanted: Any, axis: int) -> Any:
 
 
 def union1d(x1: Array, x2: Array, /) -> Array:
-    """Return the unique elements of two arrays, sorted."""
+    """Return the unique elements of two arrays, sorted.
+
+    Examples
+    --------
+    >>> print(xp.union1d(xp.asarray([1, 2]), xp.asarray([2, 5])))
+    [1 2 5]
+    """
     return unique_values(concat([x1, x2], axis=None))
 
 
 def intersect1d(
     x1: Array, x2: Array, /, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
-    """Return the elements that are in both arrays, sorted; optionally their index in each."""
+    """Return the elements that are in both arrays, sorted; optionally their index in each.
+
+    Examples
+    --------
+    >>> print(xp.intersect1d(xp.asarray([1, 2, 3]), xp.asarray([3, 1, 5])))
+    [1 3]
+    """
     dtype = result_type(checked("intersect1d", "x1", x1), checked("intersect1d", "x2", x2))
     first, second = (astype(reshape(x, (-1,)), dtype, copy=False) for x in (x1, x2))
     if not return_indices:
@@ -177,6 +224,11 @@ def setdiff1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
     """Return the elements of one array that are not in another, sorted.
 
     With `assume_unique`, they keep the array's order, with repetitions.
+
+    Examples
+    --------
+    >>> print(xp.setdiff1d(xp.asarray([1, 2, 3]), xp.asarray([2])))
+    [1 3]
     """
     own = reshape(x1, (-1,)) if assume_unique else unique_values(x1)
     return own[isin(own, x2, invert=True)]
@@ -186,13 +238,25 @@ def setdiff1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
 
 
 def partition(x: Array, kth: Any, /, axis: int | None = -1) -> Array:
-    """Return the elements with those of rank `kth` in their position; all are sorted."""
+    """Return the elements with those of rank `kth` in their position; all are sorted.
+
+    Examples
+    --------
+    >>> print(xp.partition(xp.asarray([30, 10, 20]), 1))
+    [10 20 30]
+    """
     x, along = _ranked("partition", x, kth, axis)
     return sort(x, axis=along)
 
 
 def argpartition(x: Array, kth: Any, /, axis: int | None = -1) -> Array:
-    """Return the indices of `partition`; all are sorted."""
+    """Return the indices of `partition`; all are sorted.
+
+    Examples
+    --------
+    >>> print(xp.argpartition(xp.asarray([30, 10, 20]), 1))
+    [1 2 0]
+    """
     x, along = _ranked("argpartition", x, kth, axis)
     return argsort(x, axis=along)
 
@@ -207,24 +271,50 @@ def _ranked(name: str, x: Any, kth: Any, axis: int | None) -> tuple[Array, int]:
 
 
 def flatnonzero(x: Array, /) -> Array:
-    """Return the positions in C order of elements that are not 0; waits for a GPU."""
+    """Return the positions in C order of elements that are not 0; waits for a GPU.
+
+    Examples
+    --------
+    >>> print(xp.flatnonzero(xp.asarray([[0, 5], [7, 0]])))
+    [1 2]
+    """
     return nonzero(reshape(x, (-1,)))[0]
 
 
 def argwhere(x: Array, /) -> Array:
-    """Return the positions of elements that are not 0, a row for each; waits for a GPU."""
+    """Return the positions of elements that are not 0, a row for each; waits for a GPU.
+
+    Examples
+    --------
+    >>> print(xp.argwhere(xp.asarray([[0, 5], [7, 0]])))
+    [[0 1]
+     [1 0]]
+    """
     return stack(nonzero(x), axis=1)
 
 
 def compress(condition: Any, x: Array, /, axis: int | None = None) -> Array:
-    """Return parts along a dimension for which a condition holds; waits for a GPU."""
+    """Return parts along a dimension for which a condition holds; waits for a GPU.
+
+    Examples
+    --------
+    >>> print(xp.compress([True, False, True], xp.asarray([1, 2, 3])))
+    [1 3]
+    """
     x = reshape(checked("compress", "x", x), (-1,)) if axis is None else x
     chosen = nonzero(asarray(condition, device=x.device))[0]
     return take(x, chosen, axis=0 if axis is None else axis)
 
 
 def select(condlist: Any, choicelist: Any, /, default: Any = 0) -> Array:
-    """Return elements of the first of several choices whose condition holds, else a default."""
+    """Return elements of the first of several choices whose condition holds, else a default.
+
+    Examples
+    --------
+    >>> x = xp.asarray([1, 5, 9])
+    >>> print(xp.select([x < 3, x > 7], [x, -x], default=0))
+    [ 1  0 -9]
+    """
     conditions = sequence("select: condlist", condlist, "a sequence of arrays")
     choices = sequence("select: choicelist", choicelist, "a sequence of arrays")
     if len(conditions) != len(choices) or not choices:
@@ -240,6 +330,11 @@ def choose(a: Array, choices: Any, /, out: Array | None = None, mode: str = "rai
 
     Numbers out of range raise ValueError, which waits for a GPU; with `mode` "wrap" or "clip" they
     stand for others.
+
+    Examples
+    --------
+    >>> print(xp.choose(xp.asarray([0, 1, 0]), [[1, 2, 3], [10, 20, 30]]))
+    [ 1 20  3]
     """
     given = (
         choices if isinstance(choices, Array) else sequence("choose: choices", choices, "arrays")
@@ -261,6 +356,12 @@ def piecewise(x: Array, condlist: Any, funclist: Any, /) -> Array:
     """Return values of functions, or numbers, for the elements at which conditions hold.
 
     One function more than conditions is for the other elements, else 0; waits for a GPU.
+
+    Examples
+    --------
+    >>> x = xp.asarray([-2.0, 3.0])
+    >>> print(xp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, 10]))
+    [ 2. 10.]
     """
     checked("piecewise", "x", x)
     given = condlist if isinstance(condlist, (list, tuple)) else [condlist]

@@ -32,6 +32,11 @@ def average(
     """Return the mean, weighted if `weights` are given; with `returned` also the sum of weights.
 
     Weights have the shape of `x`, or for one axis its size.
+
+    Examples
+    --------
+    >>> print(xp.average(xp.asarray([1.0, 5.0]), weights=[3, 1]))
+    2.0
     """
     checked("average", "x", x)
     axes = axes_of("average", axis, x.ndim)
@@ -52,7 +57,13 @@ def average(
 
 
 def ptp(x: Array, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the difference between the maximum and the minimum."""
+    """Return the difference between the maximum and the minimum.
+
+    Examples
+    --------
+    >>> print(xp.ptp(xp.asarray([3, 9, 4])))
+    6
+    """
     return max(x, axis=axis, keepdims=keepdims) - min(x, axis=axis, keepdims=keepdims)
 
 
@@ -92,6 +103,12 @@ def cov(
     -------
     Array
         Without dimensions for one variable.
+
+    Examples
+    --------
+    >>> print(xp.cov(xp.asarray([[1.0, 2.0, 3.0], [4.0, 6.0, 8.0]])))
+    [[1. 2.]
+     [2. 4.]]
     """
     rows = [_variables("cov", each, rowvar) for each in (m, y) if each is not None]
     wanted = result_type(*rows, "float64") if dtype is None else dtype
@@ -139,7 +156,14 @@ def _variables(name: str, x: Any, rowvar: bool) -> Array:
 def corrcoef(
     x: Array, /, y: Array | None = None, rowvar: bool = True, *, dtype: Any = None
 ) -> Array:
-    """Return the matrix of Pearson's correlation coefficients; parameters are as in `cov`."""
+    """Return the matrix of Pearson's correlation coefficients; parameters are as in `cov`.
+
+    Examples
+    --------
+    >>> print(xp.corrcoef(xp.asarray([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])))
+    [[ 1. -1.]
+     [-1.  1.]]
+    """
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return c / c

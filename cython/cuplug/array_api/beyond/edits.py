@@ -41,7 +41,13 @@ def _positions(name: str, obj: Any, n: int) -> Any:
 
 
 def delete(x: Array, /, obj: Any, axis: int | None = None) -> Array:
-    """Return an array without the parts at positions along a dimension."""
+    """Return an array without the parts at positions along a dimension.
+
+    Examples
+    --------
+    >>> print(xp.delete(xp.asarray([10, 20, 30]), 1))
+    [10 30]
+    """
     x, along = _line("delete", x, axis)
     n = x.shape[along]
     kept = np.delete(np.arange(n), _positions("delete", obj, n))
@@ -49,7 +55,13 @@ def delete(x: Array, /, obj: Any, axis: int | None = None) -> Array:
 
 
 def insert(x: Array, /, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """Return an array with more parts, each before a position along a dimension."""
+    """Return an array with more parts, each before a position along a dimension.
+
+    Examples
+    --------
+    >>> print(xp.insert(xp.asarray([10, 30]), 1, 20))
+    [10 20 30]
+    """
     x, along = _line("insert", x, axis)
     n = x.shape[along]
     at = _positions("insert", obj, n)
@@ -68,7 +80,14 @@ def insert(x: Array, /, obj: Any, values: Any, axis: int | None = None) -> Array
 
 
 def resize(x: Array, /, new_shape: Any) -> Array:
-    """Return the elements in C order, from the first one again if they are too few, in a shape."""
+    """Return the elements in C order, from the first one again if they are too few, in a shape.
+
+    Examples
+    --------
+    >>> print(xp.resize(xp.asarray([1, 2, 3]), (2, 2)))
+    [[1 2]
+     [3 1]]
+    """
     shape = shape_of("resize: new_shape", new_shape)
     if any(n < 0 for n in shape):
         raise ValueError(f"resize: new_shape: got {shape}, expected no number below 0")
@@ -79,7 +98,13 @@ def resize(x: Array, /, new_shape: Any) -> Array:
 
 
 def trim_zeros(x: Array, /, trim: str = "fb", axis: Any = None) -> Array:
-    """Return a view without the zeros at the front ("f") and the back ("b"); waits for a GPU."""
+    """Return a view without the zeros at the front ("f") and the back ("b"); waits for a GPU.
+
+    Examples
+    --------
+    >>> print(xp.trim_zeros(xp.asarray([0, 1, 0, 2, 0])))
+    [1 0 2]
+    """
     sides = str(trim).lower()
     if sides not in ("f", "b", "fb", "bf"):
         raise ValueError(f'trim_zeros: trim: got {trim!r}, expected "f", "b" or "fb"')
@@ -97,7 +122,13 @@ def trim_zeros(x: Array, /, trim: str = "fb", axis: Any = None) -> Array:
 
 
 def rollaxis(x: Array, /, axis: int, start: int = 0) -> Array:
-    """Return a view with a dimension moved before another one; `moveaxis` is easier to read."""
+    """Return a view with a dimension moved before another one; `moveaxis` is easier to read.
+
+    Examples
+    --------
+    >>> xp.rollaxis(xp.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
     n = checked("rollaxis", "x", x).ndim
     axis = axis_of("rollaxis", axis, n)
     start = axis_of("rollaxis", start + n if start < 0 else start, n + 1)
@@ -105,17 +136,35 @@ def rollaxis(x: Array, /, axis: int, start: int = 0) -> Array:
 
 
 def hsplit(x: Array, /, indices_or_sections: Any) -> list[Array]:
-    """Return `split` along the second dimension, or the only one."""
+    """Return `split` along the second dimension, or the only one.
+
+    Examples
+    --------
+    >>> print(*xp.hsplit(xp.asarray([1, 2, 3, 4]), 2))
+    [1 2] [3 4]
+    """
     return split(_at_least("hsplit", x, 1), indices_or_sections, axis=int(x.ndim > 1))
 
 
 def vsplit(x: Array, /, indices_or_sections: Any) -> list[Array]:
-    """Return `split` along the first of at least two dimensions."""
+    """Return `split` along the first of at least two dimensions.
+
+    Examples
+    --------
+    >>> print(*xp.vsplit(xp.asarray([[1, 2], [3, 4]]), 2))
+    [[1 2]] [[3 4]]
+    """
     return split(_at_least("vsplit", x, 2), indices_or_sections, axis=0)
 
 
 def dsplit(x: Array, /, indices_or_sections: Any) -> list[Array]:
-    """Return `split` along the third dimension."""
+    """Return `split` along the third dimension.
+
+    Examples
+    --------
+    >>> [x.shape for x in xp.dsplit(xp.ones((2, 3, 4)), 2)]
+    [(2, 3, 2), (2, 3, 2)]
+    """
     return split(_at_least("dsplit", x, 3), indices_or_sections, axis=2)
 
 
@@ -130,13 +179,27 @@ def _at_least(name: str, x: Any, least: int) -> Array:
 
 
 def extract(condition: Any, x: Array, /) -> Array:
-    """Return the elements at which a condition holds, in C order; waits for a GPU."""
+    """Return the elements at which a condition holds, in C order; waits for a GPU.
+
+    Examples
+    --------
+    >>> print(xp.extract([True, False, True], xp.asarray([1, 2, 3])))
+    [1 3]
+    """
     chosen = asarray(condition, device=checked("extract", "x", x).device)
     return take(reshape(x, (-1,)), flatnonzero(chosen))
 
 
 def place(x: Array, /, mask: Any, vals: Any) -> None:
-    """Write values, from the first one again if they are too few, where a mask is true."""
+    """Write values, from the first one again if they are too few, where a mask is true.
+
+    Examples
+    --------
+    >>> x = xp.asarray([1, 2, 3])
+    >>> xp.place(x, x > 1, [7, 8])
+    >>> print(x)
+    [1 7 8]
+    """
     chosen = asarray(mask, device=checked("place", "x", x).device)
     if chosen.size != x.size:
         raise ValueError(f"place: mask: got shape {chosen.shape}, expected {x.shape} (as x)")
@@ -150,6 +213,13 @@ def putmask(x: Array, /, mask: Any, values: Any) -> None:
     """Write the values that have the positions of those elements for which a mask is true.
 
     Values are used from the first one again if they are fewer than elements.
+
+    Examples
+    --------
+    >>> x = xp.asarray([1, 2, 3])
+    >>> xp.putmask(x, x > 1, [10, 20, 30])
+    >>> print(x)
+    [ 1 20 30]
     """
     dtype = checked("putmask", "x", x).dtype
     kind = getattr(values, "dtype", dtype) if getattr(values, "ndim", 0) else dtype
@@ -166,7 +236,16 @@ def putmask(x: Array, /, mask: Any, values: Any) -> None:
 
 
 def put_along_axis(x: Array, /, indices: Array, values: Any, axis: int | None = -1) -> None:
-    """Write values at positions along a dimension, as `take_along_axis` reads them."""
+    """Write values at positions along a dimension, as `take_along_axis` reads them.
+
+    Examples
+    --------
+    >>> x = xp.zeros((2, 2))
+    >>> xp.put_along_axis(x, xp.asarray([[1], [0]]), 5, axis=1)
+    >>> print(x)
+    [[0. 5.]
+     [5. 0.]]
+    """
     places = checked("put_along_axis", "indices", indices)
     if axis is None:
         if places.ndim != 1:
@@ -189,7 +268,16 @@ def put_along_axis(x: Array, /, indices: Array, values: Any, axis: int | None = 
 
 
 def fill_diagonal(x: Array, /, val: Any, wrap: bool = False) -> None:
-    """Write values to the main diagonal, with `wrap` again below the end of a tall matrix."""
+    """Write values to the main diagonal, with `wrap` again below the end of a tall matrix.
+
+    Examples
+    --------
+    >>> x = xp.zeros((2, 2))
+    >>> xp.fill_diagonal(x, 5)
+    >>> print(x)
+    [[5. 0.]
+     [0. 5.]]
+    """
     if checked("fill_diagonal", "x", x).ndim < 2:
         raise ValueError(f"fill_diagonal: x: got {x.ndim} dimensions, expected at least 2")
     if x.ndim > 2 and len(set(x.shape)) > 1:
@@ -200,7 +288,14 @@ def fill_diagonal(x: Array, /, val: Any, wrap: bool = False) -> None:
 
 
 def diagflat(x: Array, /, k: int = 0) -> Array:
-    """Return a matrix with the elements, in C order, on a diagonal."""
+    """Return a matrix with the elements, in C order, on a diagonal.
+
+    Examples
+    --------
+    >>> print(xp.diagflat(xp.asarray([[1], [2]])))
+    [[1 0]
+     [0 2]]
+    """
     return diag(reshape(checked("diagflat", "x", x), (-1,)), k)
 
 
@@ -243,7 +338,13 @@ class vectorize:
 
 
 def apply_along_axis(func1d: Any, axis: int, x: Array, /, *args: Any, **keywords: Any) -> Array:
-    """Return the results of a function for each line along a dimension, called once for each."""
+    """Return the results of a function for each line along a dimension, called once for each.
+
+    Examples
+    --------
+    >>> print(xp.apply_along_axis(xp.sum, 1, xp.asarray([[1, 2], [3, 4]])))
+    [3 7]
+    """
     along = axis_of("apply_along_axis", axis, checked("apply_along_axis", "x", x).ndim)
     lines = moveaxis(x, along, -1)
     loop = lines.shape[:-1]

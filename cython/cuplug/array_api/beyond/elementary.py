@@ -14,7 +14,6 @@ from cuplug.array_api.beyond.comparisons import unique
 from cuplug.array_api.beyond.host_values import number, several
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.creation import arange
 from cuplug.array_api.dtypes import astype, checked, integer, result_type
 from cuplug.array_api.elementwise import CALLED, binary, unary
 from cuplug.array_api.filled import full, zeros
@@ -25,7 +24,7 @@ from cuplug.array_api.sorting import argsort, sort, where
 from cuplug.array_api.statistical import all as is_all
 from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import sum
-from cuplug.array_api.views import axis_of, flip, reshape
+from cuplug.array_api.views import axis_of, reshape
 
 
 def _real(name: str, x: Any) -> Array:
@@ -36,7 +35,13 @@ def _real(name: str, x: Any) -> Array:
 
 
 def angle(x: Array, /, deg: bool = False) -> Array:
-    """Return the angles of complex numbers in the plane, in radians or degrees."""
+    """Return the angles of complex numbers in the plane, in radians or degrees.
+
+    Examples
+    --------
+    >>> print(xp.angle(xp.asarray([1.0, 1j]), deg=True))
+    [ 0. 90.]
+    """
     z = _real("angle", x)
     parts = (z.imag, z.real) if kind_of(z.dtype) == "complex" else (0, z)
     found = CALLED["atan2"](*parts)
@@ -44,14 +49,26 @@ def angle(x: Array, /, deg: bool = False) -> Array:
 
 
 def sinc(x: Array, /) -> Array:
-    """Return sin(pi x) / (pi x), which is 1 at 0."""
+    """Return sin(pi x) / (pi x), which is 1 at 0.
+
+    Examples
+    --------
+    >>> print(xp.sinc(xp.asarray([0.0, 0.5])))
+    [1.         0.63661977]
+    """
     x = _real("sinc", x)
     y = np.pi * where(x == 0, 1e-20 if x.dtype.itemsize > 2 else 1e-7, x)
     return binary("divide", unary("sin", y), y)
 
 
 def fix(x: Array, /) -> Array:
-    """Return numbers without their fractions; `trunc` is the standard's name."""
+    """Return numbers without their fractions; `trunc` is the standard's name.
+
+    Examples
+    --------
+    >>> print(xp.fix(xp.asarray([2.7, -2.7])))
+    [ 2. -2.]
+    """
     is_bool = kind_of(checked("fix", "x", x).dtype) == "bool"
     return x.copy() if is_bool else unary("trunc", x)
 
@@ -62,7 +79,13 @@ def _parts(name: str, x: Any) -> tuple[Array, Array | None]:
 
 
 def iscomplex(x: Array, /) -> Array:
-    """Return which elements have an imaginary part that is not 0."""
+    """Return which elements have an imaginary part that is not 0.
+
+    Examples
+    --------
+    >>> print(xp.iscomplex(xp.asarray([1.0, 1j])))
+    [False  True]
+    """
     real, imaginary = _parts("iscomplex", x)
     if imaginary is None:
         return zeros(real.shape, dtype="bool", device=real.device)
@@ -70,17 +93,35 @@ def iscomplex(x: Array, /) -> Array:
 
 
 def isreal(x: Array, /) -> Array:
-    """Return which elements have no imaginary part, or 0."""
+    """Return which elements have no imaginary part, or 0.
+
+    Examples
+    --------
+    >>> print(xp.isreal(xp.asarray([1.0, 1j])))
+    [ True False]
+    """
     return unary("logical_not", iscomplex(x))
 
 
 def isposinf(x: Array, /) -> Array:
-    """Return which elements are the positive infinity."""
+    """Return which elements are the positive infinity.
+
+    Examples
+    --------
+    >>> print(xp.isposinf(xp.asarray([-xp.inf, 0.0, xp.inf])))
+    [False False  True]
+    """
     return _infinite("isposinf", x) & unary("logical_not", unary("signbit", _real("isposinf", x)))
 
 
 def isneginf(x: Array, /) -> Array:
-    """Return which elements are the negative infinity."""
+    """Return which elements are the negative infinity.
+
+    Examples
+    --------
+    >>> print(xp.isneginf(xp.asarray([-xp.inf, 0.0, xp.inf])))
+    [ True False False]
+    """
     return _infinite("isneginf", x) & unary("signbit", _real("isneginf", x))
 
 
@@ -91,7 +132,13 @@ def _infinite(name: str, x: Any) -> Array:
 
 
 def real_if_close(x: Array, /, tol: float = 100) -> Array:
-    """Return real parts if all imaginary ones are near 0: below `tol` epsilons; waits for a GPU."""
+    """Return real parts if all imaginary ones are near 0: below `tol` epsilons; waits for a GPU.
+
+    Examples
+    --------
+    >>> print(xp.real_if_close(xp.asarray([1.0 + 0j, 2.0 + 1e-15j])))
+    [1. 2.]
+    """
     real, imaginary = _parts("real_if_close", x)
     if imaginary is None:
         return real
@@ -102,7 +149,13 @@ def real_if_close(x: Array, /, tol: float = 100) -> Array:
 def unwrap(
     x: Array, /, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi
 ) -> Array:
-    """Return values without jumps above half a period, to which multiples of it are added."""
+    """Return values without jumps above half a period, to which multiples of it are added.
+
+    Examples
+    --------
+    >>> print(xp.unwrap(xp.asarray([0, 90, 170, -170]), period=360))
+    [  0  90 170 190]
+    """
     along = axis_of("unwrap", axis, checked("unwrap", "x", x).ndim)
     number("unwrap: period", period)
     steps = diff(x, axis=along)
@@ -124,18 +177,6 @@ def unwrap(
     return concat([astype(first, dtype), moved], axis=along)
 
 
-def vander(x: Array, /, N: int | None = None, increasing: bool = False) -> Array:
-    """Return powers of the elements: of a line of numbers, N columns from N - 1 down to 0."""
-    if checked("vander", "x", x).ndim != 1:
-        raise ValueError(f"vander: x: got {x.ndim} dimensions, expected 1")
-    n = x.size if N is None else integer("vander: N", N)
-    dtype = result_type(x.dtype, "int64")
-    powers = arange(n, dtype="int64", device=x.device)
-    powers = astype(powers if increasing else flip(powers), dtype, copy=False)
-    found: Array = CALLED["pow"](reshape(astype(x, dtype, copy=False), (-1, 1)), powers)
-    return found
-
-
 # ---- Bits ----------------------------------------------------------------------------------------
 
 
@@ -143,6 +184,11 @@ def packbits(x: Array, /, axis: int | None = None, bitorder: str = "big") -> Arr
     """Return bytes, each of whose bits says whether one of eight elements is not 0.
 
     The first element is the highest bit, or the lowest one with `bitorder` "little".
+
+    Examples
+    --------
+    >>> print(xp.packbits(xp.asarray([1, 0, 0, 0, 0, 0, 1, 1], dtype=xp.uint8)))
+    [131]
     """
     if kind_of(checked("packbits", "x", x).dtype) not in ("bool", "int", "uint"):
         raise TypeError(f"packbits: x: got {x.dtype}, expected integers or bools")
@@ -163,6 +209,11 @@ def unpackbits(
     """Return the bits of bytes, of each the highest first, or the lowest with "little".
 
     `count` is how many are returned: those beyond the bytes are 0; below 0, how many are left out.
+
+    Examples
+    --------
+    >>> print(xp.unpackbits(xp.asarray([131], dtype=xp.uint8)))
+    [1 0 0 0 0 0 1 1]
     """
     if checked("unpackbits", "x", x).dtype != np.uint8:
         raise TypeError(f"unpackbits: x: got {x.dtype}, expected uint8")
@@ -196,7 +247,13 @@ def _bits(name: str, x: Array, axis: int | None, bitorder: str) -> tuple[Array, 
 
 
 def lexsort(keys: Any, /, axis: int = -1) -> Array:
-    """Return the positions that sort by the last key, then by those before it."""
+    """Return the positions that sort by the last key, then by those before it.
+
+    Examples
+    --------
+    >>> print(xp.lexsort([xp.asarray([1, 0, 2]), xp.asarray([5, 5, 4])]))
+    [2 1 0]
+    """
     given = several("lexsort: keys", keys)
     if not given:
         raise TypeError("lexsort: keys: got none, expected at least one")
@@ -210,7 +267,13 @@ def lexsort(keys: Any, /, axis: int = -1) -> Array:
 
 
 def setxor1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
-    """Return the elements that are in exactly one of two arrays, sorted."""
+    """Return the elements that are in exactly one of two arrays, sorted.
+
+    Examples
+    --------
+    >>> print(xp.setxor1d(xp.asarray([1, 2, 3]), xp.asarray([2, 4])))
+    [1 3 4]
+    """
     own = [reshape(x, (-1,)) if assume_unique else unique(x) for x in (x1, x2)]
     both = sort(concat(own))
     if not both.size:
@@ -222,7 +285,13 @@ def setxor1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
 
 
 def ediff1d(x: Array, /, to_end: Any = None, to_begin: Any = None) -> Array:
-    """Return differences of neighbors in C order, between values for the begin and the end."""
+    """Return differences of neighbors in C order, between values for the begin and the end.
+
+    Examples
+    --------
+    >>> print(xp.ediff1d(xp.asarray([1, 4, 9]), to_begin=0))
+    [0 3 5]
+    """
     line = reshape(checked("ediff1d", "x", x), (-1,))
     parts = []
     for name, each in (("to_begin", to_begin), ("", None), ("to_end", to_end)):
@@ -240,7 +309,13 @@ def ediff1d(x: Array, /, to_end: Any = None, to_begin: Any = None) -> Array:
 
 
 def unravel_index(indices: Array, /, shape: Any, order: str | None = "C") -> tuple[Array, ...]:
-    """Return positions along each dimension of a shape; waits for a GPU, to check them."""
+    """Return positions along each dimension of a shape; waits for a GPU, to check them.
+
+    Examples
+    --------
+    >>> print(*xp.unravel_index(xp.asarray([2, 3]), (2, 3)))
+    [0 1] [2 0]
+    """
     places = checked("unravel_index", "indices", indices)
     if kind_of(places.dtype) not in ("int", "uint"):
         raise TypeError(f"unravel_index: indices: got {places.dtype}, expected integers")
@@ -263,6 +338,11 @@ def ravel_multi_index(
 ) -> Any:
     """Return positions in C or Fortran order; `mode` is "raise", which waits for a GPU, "wrap" or
     "clip", or one for each dimension.
+
+    Examples
+    --------
+    >>> print(xp.ravel_multi_index((xp.asarray([0, 1]), xp.asarray([2, 0])), (2, 3)))
+    [2 3]
     """
     named = "ravel_multi_index: dims"
     sizes = [dims] if isinstance(dims, (int, np.integer)) else several(named, dims)

@@ -52,6 +52,11 @@ def bincount(x: Array, /, weights: Any = None, minlength: int = 0) -> Array:
         If given, the result is float64 sums of them.
     minlength : int, default 0
         The minimum number of counters.
+
+    Examples
+    --------
+    >>> print(xp.bincount(xp.asarray([0, 2, 2])))
+    [1 0 2]
     """
     if checked("bincount", "x", x).ndim != 1:
         raise ValueError(f"bincount: x: got {x.ndim} dimensions, expected 1")
@@ -87,7 +92,13 @@ def _limits(name: str, x: Array, limits: Any) -> tuple[float, float]:
 
 
 def histogram_bin_edges(x: Array, /, bins: Any = 10, range: Any = None) -> Array:
-    """Return the edges of the bins of `histogram`; waits for a GPU without `range`."""
+    """Return the edges of the bins of `histogram`; waits for a GPU without `range`.
+
+    Examples
+    --------
+    >>> print(xp.histogram_bin_edges(xp.asarray([0.0, 4.0]), bins=4))
+    [0. 1. 2. 3. 4.]
+    """
     checked("histogram", "x", x)
     if isinstance(bins, Array) or on_the_host("histogram: bins", bins, "real numbers").ndim:
         edges = asarray(bins, device=x.device)
@@ -124,6 +135,12 @@ def histogram(
     Returns
     -------
     counts, edges : Array
+
+    Examples
+    --------
+    >>> counts, edges = xp.histogram(xp.asarray([0.0, 0.1, 0.9, 1.0]), bins=2)
+    >>> print(counts, edges)
+    [2 2] [0.  0.5 1. ]
     """
     edges = histogram_bin_edges(x, bins, range)
     given = _weighted("histogram", x, weights)
@@ -141,7 +158,13 @@ def histogram(
 
 
 def digitize(x: Array, /, bins: Any, right: bool = False) -> Array:
-    """Return the numbers of the bins that elements are in, of edges that ascend or descend."""
+    """Return the numbers of the bins that elements are in, of edges that ascend or descend.
+
+    Examples
+    --------
+    >>> print(xp.digitize(xp.asarray([0.5, 2.5]), [0.0, 1.0, 2.0]))
+    [1 3]
+    """
     edges = asarray(bins, device=checked("digitize", "x", x).device)
     if edges.ndim != 1:
         raise ValueError(f"digitize: bins: got shape {edges.shape}, expected one dimension")
@@ -165,6 +188,13 @@ def histogramdd(
     x : Array, shape (n, d)
     bins, range : as of `histogram`, or sequences of these for each dimension
     density, weights : as of `histogram`
+
+    Examples
+    --------
+    >>> counts, edges = xp.histogramdd(xp.asarray([[0.0, 0.0], [1.0, 1.0]]), bins=2)
+    >>> print(counts)
+    [[1. 0.]
+     [0. 1.]]
     """
     if checked("histogramdd", "x", x).ndim != 2:
         raise ValueError(f"histogramdd: x: got {x.ndim} dimensions, expected 2")
@@ -211,7 +241,15 @@ def histogram2d(
     density: bool = False,
     weights: Any = None,
 ) -> tuple[Array, Array, Array]:
-    """Return how many points (x, y) are in each bin, and the edges along both dimensions."""
+    """Return how many points (x, y) are in each bin, and the edges along both dimensions.
+
+    Examples
+    --------
+    >>> counts, *_ = xp.histogram2d(xp.asarray([0.0, 1.0]), xp.asarray([0.0, 1.0]), bins=2)
+    >>> print(counts)
+    [[1. 0.]
+     [0. 1.]]
+    """
     for name, each in (("x", x), ("y", y)):
         if checked("histogram2d", name, each).ndim != 1:
             raise ValueError(f"histogram2d: {name}: got shape {each.shape}, expected one dimension")

@@ -45,7 +45,13 @@ def nansum(
     out: Array | None = None,
     keepdims: bool = False,
 ) -> Array:
-    """Return the sum of the elements that are not NaN."""
+    """Return the sum of the elements that are not NaN.
+
+    Examples
+    --------
+    >>> print(xp.nansum(xp.asarray([1.0, xp.nan, 3.0])))
+    4.0
+    """
     found = sum(_filled("nansum", x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
     return into_out(found, out)
 
@@ -58,7 +64,13 @@ def nanprod(
     out: Array | None = None,
     keepdims: bool = False,
 ) -> Array:
-    """Return the product of the elements that are not NaN."""
+    """Return the product of the elements that are not NaN.
+
+    Examples
+    --------
+    >>> print(xp.nanprod(xp.asarray([2.0, xp.nan, 3.0])))
+    6.0
+    """
     found = prod(_filled("nanprod", x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
     return into_out(found, out)
 
@@ -71,7 +83,13 @@ def nanmean(
     out: Array | None = None,
     keepdims: bool = False,
 ) -> Array:
-    """Return the mean of the elements that are not NaN; NaN if all are."""
+    """Return the mean of the elements that are not NaN; NaN if all are.
+
+    Examples
+    --------
+    >>> print(xp.nanmean(xp.asarray([1.0, xp.nan, 3.0])))
+    2.0
+    """
     x = x if dtype is None else astype(checked("nanmean", "x", x), dtype, copy=False)
     if not has_nan("nanmean", x):
         return into_out(mean(x, axis=axis, keepdims=keepdims), out)
@@ -90,6 +108,11 @@ def nanvar(
     """Return the variance of the elements that are not NaN, of n - ddof degrees of freedom.
 
     NaN if there are no degrees of freedom.
+
+    Examples
+    --------
+    >>> print(xp.nanvar(xp.asarray([1.0, xp.nan, 3.0])))
+    1.0
     """
     x = x if dtype is None else astype(checked("nanvar", "x", x), dtype, copy=False)
     if not has_nan("nanvar", x):
@@ -110,7 +133,13 @@ def nanstd(
     ddof: float = 0,
     keepdims: bool = False,
 ) -> Array:
-    """Return the square root of `nanvar`."""
+    """Return the square root of `nanvar`.
+
+    Examples
+    --------
+    >>> print(xp.nanstd(xp.asarray([1.0, xp.nan, 3.0])))
+    1.0
+    """
     found = unary("sqrt", nanvar(x, axis, dtype, ddof=ddof, keepdims=keepdims))
     return into_out(found, out)
 
@@ -118,14 +147,26 @@ def nanstd(
 def nanmax(
     x: Array, /, axis: Any = None, out: Array | None = None, keepdims: bool = False
 ) -> Array:
-    """Return the maximum of the elements that are not NaN; NaN if all are."""
+    """Return the maximum of the elements that are not NaN; NaN if all are.
+
+    Examples
+    --------
+    >>> print(xp.nanmax(xp.asarray([1.0, xp.nan, 3.0])))
+    3.0
+    """
     return into_out(_extreme("nanmax", max, -math.inf, x, axis, keepdims), out)
 
 
 def nanmin(
     x: Array, /, axis: Any = None, out: Array | None = None, keepdims: bool = False
 ) -> Array:
-    """Return the minimum of the elements that are not NaN; NaN if all are."""
+    """Return the minimum of the elements that are not NaN; NaN if all are.
+
+    Examples
+    --------
+    >>> print(xp.nanmin(xp.asarray([1.0, xp.nan, 3.0])))
+    1.0
+    """
     return into_out(_extreme("nanmin", min, math.inf, x, axis, keepdims), out)
 
 
@@ -139,14 +180,26 @@ def _extreme(name: str, of: Any, rest: float, x: Any, axis: Any, keepdims: bool)
 def nanargmax(
     x: Array, /, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
 ) -> Array:
-    """Return the index of the maximum of the elements that are not NaN; waits for a GPU."""
+    """Return the index of the maximum of the elements that are not NaN; waits for a GPU.
+
+    Examples
+    --------
+    >>> print(xp.nanargmax(xp.asarray([1.0, xp.nan, 3.0])))
+    2
+    """
     return into_out(_place("nanargmax", argmax, -math.inf, x, axis, keepdims), out)
 
 
 def nanargmin(
     x: Array, /, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
 ) -> Array:
-    """Return the index of the minimum of the elements that are not NaN; waits for a GPU."""
+    """Return the index of the minimum of the elements that are not NaN; waits for a GPU.
+
+    Examples
+    --------
+    >>> print(xp.nanargmin(xp.asarray([xp.nan, 2.0, 1.0])))
+    2
+    """
     return into_out(_place("nanargmin", argmin, math.inf, x, axis, keepdims), out)
 
 
@@ -160,14 +213,26 @@ def _place(name: str, of: Any, rest: float, x: Any, axis: Any, keepdims: bool) -
 def nancumsum(
     x: Array, /, axis: int | None = None, dtype: Any = None, out: Array | None = None
 ) -> Array:
-    """Return the sums of the elements up to each one, NaN as 0; in C order by default."""
+    """Return the sums of the elements up to each one, NaN as 0; in C order by default.
+
+    Examples
+    --------
+    >>> print(xp.nancumsum(xp.asarray([2.0, xp.nan, 3.0])))
+    [2. 2. 5.]
+    """
     return _filled("nancumsum", x, 0).cumsum(axis, dtype, out)
 
 
 def nancumprod(
     x: Array, /, axis: int | None = None, dtype: Any = None, out: Array | None = None
 ) -> Array:
-    """Return the products of the elements up to each one, NaN as 1; in C order by default."""
+    """Return the products of the elements up to each one, NaN as 1; in C order by default.
+
+    Examples
+    --------
+    >>> print(xp.nancumprod(xp.asarray([2.0, xp.nan, 3.0])))
+    [2. 2. 6.]
+    """
     return _filled("nancumprod", x, 1).cumprod(axis, dtype, out)
 
 
@@ -182,6 +247,11 @@ def nan_to_num(
     """Replace NaN and infinities by numbers, by default 0 and the limits of the dtype.
 
     With `copy=False` the array itself is changed, and returned.
+
+    Examples
+    --------
+    >>> print(xp.nan_to_num(xp.asarray([1.0, xp.nan]), nan=-1.0))
+    [ 1. -1.]
     """
     found = checked("nan_to_num", "x", x)
     if kind_of(found.dtype) == "complex":

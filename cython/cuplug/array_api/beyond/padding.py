@@ -51,6 +51,11 @@ def pad(x: Array, /, pad_width: Any, mode: Any = "constant", **options: Any) -> 
     >>> from cuplug import array_api as xp
     >>> xp.pad(xp.asarray([1, 2, 3], device="cpu"), (2, 1), "reflect", reflect_type="odd")
     Array([-1,  0,  1,  2,  3,  4], dtype=int64, device='cpu')
+
+    Examples
+    --------
+    >>> print(xp.pad(xp.asarray([1, 2]), 1, constant_values=9))
+    [9 1 2 9]
     """
     checked("pad", "x", x)
     if isinstance(pad_width, dict):

@@ -11,24 +11,30 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
 from cuplug.array_api.beyond.edits import trim_zeros
-from cuplug.array_api.beyond.elementary import vander
 from cuplug.array_api.beyond.host_values import number, together
 from cuplug.array_api.beyond.numpy_linalg import lstsq
 from cuplug.array_api.beyond.products import outer
 from cuplug.array_api.beyond.signals import convolve
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.conversion import asarray
-from cuplug.array_api.dtypes import astype, checked, result_type
-from cuplug.array_api.elementwise import binary, unary
+from cuplug.array_api.creation import arange
+from cuplug.array_api.dtypes import astype, checked, integer, result_type
+from cuplug.array_api.elementwise import CALLED, binary, unary
 from cuplug.array_api.filled import zeros
 from cuplug.array_api.linalg import inv
 from cuplug.array_api.products import matmul
 from cuplug.array_api.statistical import sum
-from cuplug.array_api.views import matrix_transpose, reshape
+from cuplug.array_api.views import flip, matrix_transpose, reshape
 
 
 def polyval(p: Any, x: Any, /) -> Array:
-    """Return values of a polynomial, of coefficients from the highest power down, at `x`."""
+    """Return values of a polynomial, of coefficients from the highest power down, at `x`.
+
+    Examples
+    --------
+    >>> print(xp.polyval(xp.asarray([1, 0, 2]), xp.asarray([1, 10])))
+    [  3 102]
+    """
     device = next((each.device for each in (p, x) if isinstance(each, Array)), None)
     coefficients, x = asarray(p, device=device), asarray(x, device=device)
     if coefficients.ndim != 1:
@@ -40,17 +46,35 @@ def polyval(p: Any, x: Any, /) -> Array:
 
 
 def polyadd(a1: Any, a2: Any, /) -> Array:
-    """Return the sum of two polynomials."""
+    """Return the sum of two polynomials.
+
+    Examples
+    --------
+    >>> print(xp.polyadd(xp.asarray([1, 2]), xp.asarray([1, 0, 0])))
+    [1 1 2]
+    """
     return binary("add", *_as_long(*together("polyadd", a1, a2)))
 
 
 def polysub(a1: Any, a2: Any, /) -> Array:
-    """Return the difference of two polynomials."""
+    """Return the difference of two polynomials.
+
+    Examples
+    --------
+    >>> print(xp.polysub(xp.asarray([1, 0, 0]), xp.asarray([1, 2])))
+    [ 1 -1 -2]
+    """
     return binary("subtract", *_as_long(*together("polysub", a1, a2)))
 
 
 def polymul(a1: Any, a2: Any, /) -> Array:
-    """Return the product of two polynomials; leading zeros are left out, which waits for a GPU."""
+    """Return the product of two polynomials; leading zeros are left out, which waits for a GPU.
+
+    Examples
+    --------
+    >>> print(xp.polymul(xp.asarray([1, 1]), xp.asarray([1, -1])))
+    [ 1  0 -1]
+    """
     first, second = map(_trimmed, together("polymul", a1, a2))
     return convolve(first, second)
 
@@ -75,7 +99,13 @@ def _trimmed(x: Array) -> Array:
 
 
 def poly(seq_of_zeros: Array, /) -> Array:
-    """Return the polynomial with zeros, or that of a matrix's eigenvalues: on the host."""
+    """Return the polynomial with zeros, or that of a matrix's eigenvalues: on the host.
+
+    Examples
+    --------
+    >>> print(xp.poly(xp.asarray([1.0, 2.0])))
+    [ 1. -3.  2.]
+    """
     given = checked("poly", "seq_of_zeros", seq_of_zeros)
     if given.ndim > 1 and (given.ndim > 2 or given.shape[0] != given.shape[1] or not given.size):
         raise ValueError(f"poly: got shape {given.shape}, expected a line or a square matrix")
@@ -83,7 +113,13 @@ def poly(seq_of_zeros: Array, /) -> Array:
 
 
 def roots(p: Array, /) -> Array:
-    """Return the roots of a polynomial: found on the host, as `numpy.roots` does."""
+    """Return the roots of a polynomial: found on the host, as `numpy.roots` does.
+
+    Examples
+    --------
+    >>> print(xp.roots(xp.asarray([1.0, 0.0, -4.0])))
+    [-2.  2.]
+    """
     given = checked("roots", "p", p)
     if given.ndim > 1:
         raise ValueError(f"roots: p: got {given.ndim} dimensions, expected 1")
@@ -116,6 +152,12 @@ def polyfit(
         Weights of the samples.
     cov : bool or "unscaled", default False
         Also return the covariance of the coefficients.
+
+    Examples
+    --------
+    >>> x = xp.asarray([0.0, 1.0, 2.0])
+    >>> print(xp.round(xp.polyfit(x, 2 * x + 1, 1)))
+    [2. 1.]
     """
     x, y = together("polyfit", x, y)
     degree = number("polyfit: deg", deg)
@@ -153,3 +195,22 @@ def polyfit(
         raise ValueError(f"polyfit: x: got {x.size} samples, expected more than {order} (for cov)")
     share = 1 if cov == "unscaled" else squares / (x.size - order)
     return found, base * share if y.ndim == 1 else base[:, :, None] * share
+
+
+def vander(x: Array, /, N: int | None = None, increasing: bool = False) -> Array:
+    """Return powers of the elements: of a line of numbers, N columns from N - 1 down to 0.
+
+    Examples
+    --------
+    >>> print(xp.vander(xp.asarray([2, 3]), 3))
+    [[4 2 1]
+     [9 3 1]]
+    """
+    if checked("vander", "x", x).ndim != 1:
+        raise ValueError(f"vander: x: got {x.ndim} dimensions, expected 1")
+    n = x.size if N is None else integer("vander: N", N)
+    dtype = result_type(x.dtype, "int64")
+    powers = arange(n, dtype="int64", device=x.device)
+    powers = astype(powers if increasing else flip(powers), dtype, copy=False)
+    found: Array = CALLED["pow"](reshape(astype(x, dtype, copy=False), (-1, 1)), powers)
+    return found

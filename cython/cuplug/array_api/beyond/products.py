@@ -29,6 +29,11 @@ def dot(x1: Array, x2: Array, /, out: Array | None = None) -> Array:
     """Return the sums of products over the last dimension of x1 and the second last of x2.
 
     Of vectors and numbers, their product.
+
+    Examples
+    --------
+    >>> print(xp.dot(xp.asarray([1, 2]), xp.asarray([3, 4])))
+    11
     """
     if not checked("dot", "x1", x1).ndim or not checked("dot", "x2", x2).ndim:
         found = binary("multiply", x1, x2)
@@ -40,20 +45,39 @@ def dot(x1: Array, x2: Array, /, out: Array | None = None) -> Array:
 
 
 def inner(x1: Array, x2: Array, /) -> Array:
-    """Return the sums of products over the last dimensions."""
+    """Return the sums of products over the last dimensions.
+
+    Examples
+    --------
+    >>> print(xp.inner(xp.asarray([1, 2]), xp.asarray([3, 4])))
+    11
+    """
     if not checked("inner", "x1", x1).ndim or not checked("inner", "x2", x2).ndim:
         return binary("multiply", x1, x2)
     return tensordot(x1, x2, axes=([-1], [-1]))
 
 
 def vdot(x1: Array, x2: Array, /) -> Array:
-    """Return the product of two arrays as vectors, of which the first is conjugated."""
+    """Return the product of two arrays as vectors, of which the first is conjugated.
+
+    Examples
+    --------
+    >>> print(xp.vdot(xp.asarray([1j, 2.0]), xp.asarray([1j, 1.0])))
+    (3+0j)
+    """
     first = x1 if kind_of(checked("vdot", "x1", x1).dtype) == "bool" else unary("conj", x1)
     return dot(reshape(first, (-1,)), reshape(x2, (-1,)))
 
 
 def outer(x1: Array, x2: Array, /) -> Array:
-    """Return the products of each element of an array with each one of another, as a matrix."""
+    """Return the products of each element of an array with each one of another, as a matrix.
+
+    Examples
+    --------
+    >>> print(xp.outer(xp.asarray([1, 2]), xp.asarray([1, 10])))
+    [[ 1 10]
+     [ 2 20]]
+    """
     first, second = checked("outer", "x1", x1), checked("outer", "x2", x2)
     return binary("multiply", reshape(first, (-1, 1)), reshape(second, (1, -1)))
 
@@ -64,6 +88,11 @@ def cross(
     """Return cross products of vectors of 3 elements, or of 2, whose third one is 0.
 
     Of two vectors of 2 elements, only the third element. `axis` is all three dimensions of vectors.
+
+    Examples
+    --------
+    >>> print(xp.cross(xp.asarray([1, 0, 0]), xp.asarray([0, 1, 0])))
+    [0 0 1]
     """
     a, b = together("cross", a, b)
     axes = (axisa, axisb, axisc) if axis is None else (axis, axis, axis)
@@ -83,7 +112,13 @@ def cross(
 
 
 def kron(x1: Any, x2: Any, /) -> Array:
-    """Return the Kronecker product: each element of x1 times all of x2, in its place."""
+    """Return the Kronecker product: each element of x1 times all of x2, in its place.
+
+    Examples
+    --------
+    >>> print(xp.kron(xp.asarray([1, 10]), xp.asarray([1, 2])))
+    [ 1  2 10 20]
+    """
     x1, x2 = together("kron", x1, x2)
     ndim = max(x1.ndim, x2.ndim)
     shapes = [(*(1 for _ in range(ndim - x.ndim)), *x.shape) for x in (x1, x2)]
@@ -126,6 +161,11 @@ def einsum(
         The allowed conversions to `dtype`, by NumPy's names.
     optimize : default "greedy"
         The order of three or more operands, by `numpy.einsum_path`.
+
+    Examples
+    --------
+    >>> print(xp.einsum("ij,j->i", xp.asarray([[1, 2], [3, 4]]), xp.asarray([1, 10])))
+    [21 43]
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists(subscripts, *operands)

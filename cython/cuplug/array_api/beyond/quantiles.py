@@ -173,6 +173,11 @@ def quantile(
     -------
     Array
         The dimensions of `q` come first. NaN where an element is NaN.
+
+    Examples
+    --------
+    >>> print(xp.quantile(xp.asarray([1.0, 2.0, 3.0]), [0.25, 0.5]))
+    [1.5 2. ]
     """
     return _quantile("quantile", x, q, axis, out, method, keepdims)
 
@@ -187,7 +192,13 @@ def percentile(
     method: str = "linear",
     keepdims: bool = False,
 ) -> Array:
-    """Return `quantile` for percentages from 0 to 100."""
+    """Return `quantile` for percentages from 0 to 100.
+
+    Examples
+    --------
+    >>> print(xp.percentile(xp.asarray([1.0, 2.0, 3.0]), 75))
+    2.5
+    """
     return _quantile("percentile", x, q, axis, out, method, keepdims, 100)
 
 
@@ -201,7 +212,13 @@ def nanquantile(
     method: str = "linear",
     keepdims: bool = False,
 ) -> Array:
-    """Return `quantile` of the elements that are not NaN."""
+    """Return `quantile` of the elements that are not NaN.
+
+    Examples
+    --------
+    >>> print(xp.nanquantile(xp.asarray([1.0, xp.nan, 3.0]), 0.25))
+    1.5
+    """
     return _quantile("nanquantile", x, q, axis, out, method, keepdims)
 
 
@@ -215,7 +232,13 @@ def nanpercentile(
     method: str = "linear",
     keepdims: bool = False,
 ) -> Array:
-    """Return `percentile` of the elements that are not NaN."""
+    """Return `percentile` of the elements that are not NaN.
+
+    Examples
+    --------
+    >>> print(xp.nanpercentile(xp.asarray([1.0, xp.nan, 3.0]), 50))
+    2.0
+    """
     return _quantile("nanpercentile", x, q, axis, out, method, keepdims, 100)
 
 
@@ -227,7 +250,13 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Return the median, the mean of the two middle elements for an even number; or NaN."""
+    """Return the median, the mean of the two middle elements for an even number; or NaN.
+
+    Examples
+    --------
+    >>> print(xp.median(xp.asarray([5.0, 1.0, 3.0, 2.0])))
+    2.5
+    """
     return _median("median", x, axis, out, keepdims)
 
 
@@ -239,7 +268,13 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Return the median of the elements that are not NaN."""
+    """Return the median of the elements that are not NaN.
+
+    Examples
+    --------
+    >>> print(xp.nanmedian(xp.asarray([1.0, xp.nan, 3.0])))
+    2.0
+    """
     return _median("nanmedian", x, axis, out, keepdims)
 
 

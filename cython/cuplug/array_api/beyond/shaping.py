@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays extended, joined, parted and turned; sequences of numbers."""
+"""Arrays extended, joined, parted and turned."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ from typing import Any
 import numpy as np
 
 from cuplug._engine.array.array import Array
-from cuplug._engine.array.promotion import kind_of
-from cuplug.array_api.beyond.host_values import number, on_the_host, together
+from cuplug.array_api.beyond.host_values import on_the_host, together
 from cuplug.array_api.concatenation import concat
-from cuplug.array_api.conversion import asarray
-from cuplug.array_api.creation import arange, eye
-from cuplug.array_api.creation import linspace as numbers
-from cuplug.array_api.dtypes import astype, checked, integer, result_type, sequence
-from cuplug.array_api.elementwise import CALLED, unary
+from cuplug.array_api.creation import eye
+from cuplug.array_api.dtypes import checked, integer, sequence
 from cuplug.array_api.filled import zeros
-from cuplug.array_api.manipulation import broadcast_arrays, moveaxis
 from cuplug.array_api.statistical import sum
 from cuplug.array_api.views import (
     axis_of,
@@ -46,49 +41,106 @@ def _raised(ndim: int, x: Array) -> Array:
 
 
 def atleast_1d(*arrays: Any) -> Any:
-    """Return views with at least one dimension."""
+    """Return views with at least one dimension.
+
+    Examples
+    --------
+    >>> print(xp.atleast_1d(xp.asarray(5)))
+    [5]
+    """
     return _at_least(1, arrays)
 
 
 def atleast_2d(*arrays: Any) -> Any:
-    """Return views with at least two dimensions."""
+    """Return views with at least two dimensions.
+
+    Examples
+    --------
+    >>> print(xp.atleast_2d(xp.arange(3)))
+    [[0 1 2]]
+    """
     return _at_least(2, arrays)
 
 
 def atleast_3d(*arrays: Any) -> Any:
-    """Return views with at least three dimensions; the third one is the last."""
+    """Return views with at least three dimensions; the third one is the last.
+
+    Examples
+    --------
+    >>> xp.atleast_3d(xp.arange(3)).shape
+    (1, 3, 1)
+    """
     return _at_least(3, arrays)
 
 
 def vstack(arrays: Any, /) -> Array:
-    """Return arrays joined along the first dimension; vectors are rows."""
+    """Return arrays joined along the first dimension; vectors are rows.
+
+    Examples
+    --------
+    >>> print(xp.vstack([xp.asarray([1, 2]), xp.asarray([3, 4])]))
+    [[1 2]
+     [3 4]]
+    """
     return concat([_raised(2, x) for x in _arrays("vstack", arrays)], axis=0)
 
 
 def hstack(arrays: Any, /) -> Array:
-    """Return arrays joined along the second dimension; vectors along their only one."""
+    """Return arrays joined along the second dimension; vectors along their only one.
+
+    Examples
+    --------
+    >>> print(xp.hstack([xp.asarray([1, 2]), xp.asarray([3])]))
+    [1 2 3]
+    """
     given = [_raised(1, x) for x in _arrays("hstack", arrays)]
     return concat(given, axis=0 if given and given[0].ndim == 1 else 1)
 
 
 def dstack(arrays: Any, /) -> Array:
-    """Return arrays joined along the third dimension."""
+    """Return arrays joined along the third dimension.
+
+    Examples
+    --------
+    >>> print(xp.dstack([xp.asarray([1, 2]), xp.asarray([3, 4])]))
+    [[[1 3]
+      [2 4]]]
+    """
     return concat([_raised(3, x) for x in _arrays("dstack", arrays)], axis=2)
 
 
 def column_stack(arrays: Any, /) -> Array:
-    """Return a matrix of vectors as columns, and of the columns of matrices."""
+    """Return a matrix of vectors as columns, and of the columns of matrices.
+
+    Examples
+    --------
+    >>> print(xp.column_stack([xp.asarray([1, 2]), xp.asarray([3, 4])]))
+    [[1 3]
+     [2 4]]
+    """
     given = _arrays("column_stack", arrays)
     return concat([reshape(x, (-1, 1)) if x.ndim < 2 else x for x in given], axis=1)
 
 
 def append(x: Any, values: Any, /, axis: int | None = None) -> Array:
-    """Return an array and more values, in one dimension or along one."""
+    """Return an array and more values, in one dimension or along one.
+
+    Examples
+    --------
+    >>> print(xp.append(xp.asarray([1, 2]), [3]))
+    [1 2 3]
+    """
     return concat(together("append", x, values), axis=axis)
 
 
 def array_split(x: Array, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
-    """Return parts along a dimension as views: so many, or parted at positions."""
+    """Return parts along a dimension as views: so many, or parted at positions.
+
+    Examples
+    --------
+    >>> print(*xp.array_split(xp.arange(5), 2))
+    [0 1 2] [3 4]
+    """
     along = axis_of("array_split", axis, checked("array_split", "x", x).ndim)
     n = x.shape[along]
     at: Any = on_the_host("array_split: sections", indices_or_sections, "integers")
@@ -105,7 +157,13 @@ def array_split(x: Array, indices_or_sections: Any, /, axis: int = 0) -> list[Ar
 
 
 def split(x: Array, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
-    """Return `array_split`, of equal parts if their number is given."""
+    """Return `array_split`, of equal parts if their number is given.
+
+    Examples
+    --------
+    >>> print(*xp.split(xp.arange(6), [1, 4]))
+    [0] [1 2 3] [4 5]
+    """
     parts = array_split(x, indices_or_sections, axis)
     along = axis_of("split", axis, x.ndim)
     if np.ndim(indices_or_sections) == 0 and parts[0].shape[along] * len(parts) != x.shape[along]:
@@ -115,29 +173,62 @@ def split(x: Array, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
 
 
 def ravel(x: Array, /, order: str = "C") -> Array:
-    """Return the elements, in C order or another one, in one dimension: a view if possible."""
+    """Return the elements, in C order or another one, in one dimension: a view if possible.
+
+    Examples
+    --------
+    >>> print(xp.ravel(xp.asarray([[1, 2], [3, 4]])))
+    [1 2 3 4]
+    """
     found: Array = checked("ravel", "x", x).ravel(order)
     return found
 
 
 def swapaxes(x: Array, axis1: int, axis2: int, /) -> Array:
-    """Return a view with two dimensions exchanged."""
+    """Return a view with two dimensions exchanged.
+
+    Examples
+    --------
+    >>> xp.swapaxes(xp.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     found: Array = checked("swapaxes", "x", x).swapaxes(axis1, axis2)
     return found
 
 
 def fliplr(x: Array, /) -> Array:
-    """Return a view with the second dimension in reverse."""
+    """Return a view with the second dimension in reverse.
+
+    Examples
+    --------
+    >>> print(xp.fliplr(xp.asarray([[1, 2], [3, 4]])))
+    [[2 1]
+     [4 3]]
+    """
     return flip(x, axis=1)
 
 
 def flipud(x: Array, /) -> Array:
-    """Return a view with the first dimension in reverse."""
+    """Return a view with the first dimension in reverse.
+
+    Examples
+    --------
+    >>> print(xp.flipud(xp.asarray([[1, 2], [3, 4]])))
+    [[3 4]
+     [1 2]]
+    """
     return flip(x, axis=0)
 
 
 def rot90(x: Array, /, k: int = 1, axes: Any = (0, 1)) -> Array:
-    """Return a view turned k times by 90 degrees, from the first of two axes to the second."""
+    """Return a view turned k times by 90 degrees, from the first of two axes to the second.
+
+    Examples
+    --------
+    >>> print(xp.rot90(xp.asarray([[1, 2], [3, 4]])))
+    [[2 4]
+     [1 3]]
+    """
     first, second = (axis_of("rot90", axis, checked("rot90", "x", x).ndim) for axis in axes)
     if first == second:
         raise ValueError(f"rot90: axes: got {axes}, expected two dimensions")
@@ -154,7 +245,13 @@ def rot90(x: Array, /, k: int = 1, axes: Any = (0, 1)) -> Array:
 
 
 def diagonal(x: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """Return diagonals of the first two dimensions, or of others, as a view; they come last."""
+    """Return diagonals of the first two dimensions, or of others, as a view; they come last.
+
+    Examples
+    --------
+    >>> print(xp.diagonal(xp.asarray([[1, 2], [3, 4]])))
+    [1 4]
+    """
     ndim = checked("diagonal", "x", x).ndim
     first, second = (axis_of("diagonal", axis, ndim) for axis in (axis1, axis2))
     if first == second:
@@ -164,12 +261,25 @@ def diagonal(x: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ar
 
 
 def trace(x: Array, /, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:
-    """Return the sums of `diagonal`."""
+    """Return the sums of `diagonal`.
+
+    Examples
+    --------
+    >>> print(xp.trace(xp.asarray([[1, 2], [3, 4]])))
+    5
+    """
     return sum(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 def diag(x: Array, /, k: int = 0) -> Array:
-    """Return a diagonal of a matrix as a view, or a matrix with a vector on a diagonal."""
+    """Return a diagonal of a matrix as a view, or a matrix with a vector on a diagonal.
+
+    Examples
+    --------
+    >>> print(xp.diag(xp.asarray([1, 2])))
+    [[1 0]
+     [0 2]]
+    """
     if checked("diag", "x", x).ndim == 2:
         return diagonal_of_last(x, offset=k)
     if x.ndim != 1:
@@ -182,93 +292,15 @@ def diag(x: Array, /, k: int = 0) -> Array:
 
 
 def identity(n: int, /, dtype: Any = None, *, device: Any = None) -> Array:
-    """Return a square matrix of ones on the main diagonal."""
+    """Return a square matrix of ones on the main diagonal.
+
+    Examples
+    --------
+    >>> print(xp.identity(2))
+    [[1. 0.]
+     [0. 1.]]
+    """
     return eye(n, dtype=dtype, device=device)
 
 
 # ---- Sequences -----------------------------------------------------------------------------------
-
-
-def linspace(
-    start: Any,
-    stop: Any,
-    /,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: Any = None,
-    axis: int = 0,
-    *,
-    device: Any = None,
-) -> Any:
-    """Return `num` numbers from `start` to `stop`, at equal distances.
-
-    Of arrays of bounds, along a new dimension `axis`; with `retstep` also the distances.
-    """
-    start, stop = (
-        on_the_host(f"linspace: {name}", x, "numbers") if isinstance(x, (list, tuple)) else x
-        for name, x in (("start", start), ("stop", stop))
-    )
-    if not (retstep or np.ndim(start) or np.ndim(stop)):
-        return numbers(start, stop, num, endpoint=endpoint, dtype=dtype, device=device)
-    num = integer("linspace: num", num)
-    if num < 0:
-        raise ValueError(f"linspace: num: got {num}, expected at least 0")
-    near = next((x.device for x in (start, stop) if isinstance(x, Array)), device)
-    first, last = (asarray(x, device=near) for x in (start, stop))
-    of = result_type(first, last, 1.0)
-    first, last = broadcast_arrays(astype(first, of, copy=False), astype(last, of, copy=False))
-    parts = num - 1 if endpoint else num
-    step = (last - first) / parts if parts > 0 else (last - first) * np.nan
-    steps = reshape(arange(num, dtype=of, device=first.device), (-1, *(1,) * first.ndim))
-    found = first + (steps * step if parts > 0 else steps)
-    if endpoint and num > 1:
-        found[-1] = last
-    if dtype is not None:
-        is_whole = kind_of(np.dtype(dtype)) in ("int", "uint")
-        found = astype(unary("floor", found) if is_whole else found, dtype, copy=False)
-    found = moveaxis(found, 0, axis)
-    return (found, step) if retstep else found
-
-
-def logspace(
-    start: Any,
-    stop: Any,
-    /,
-    num: int = 50,
-    endpoint: bool = True,
-    base: float = 10.0,
-    dtype: Any = None,
-    axis: int = 0,
-    *,
-    device: Any = None,
-) -> Array:
-    """Return powers of a base, whose exponents have equal distances along a dimension."""
-    places = linspace(start, stop, num, endpoint=endpoint, axis=axis, device=device)
-    found = CALLED["pow"](base, places)
-    return found if dtype is None else astype(found, dtype)
-
-
-def geomspace(
-    start: float,
-    stop: float,
-    /,
-    num: int = 50,
-    endpoint: bool = True,
-    dtype: Any = None,
-    *,
-    device: Any = None,
-) -> Array:
-    """Return numbers with equal ratios."""
-    start, stop = number("geomspace: start", start), number("geomspace: stop", stop)
-    if start == 0 or stop == 0 or (start < 0) != (stop < 0):
-        wanted = "two numbers of one sign, not 0"
-        raise ValueError(f"geomspace: got {start} and {stop}, expected {wanted}")
-    sign = 1 if start > 0 else -1
-    bounds = np.log10(abs(start)), np.log10(abs(stop))
-    found = logspace(*bounds, num, endpoint, device=device) * sign
-    if num:
-        found[0] = start
-    if num > 1 and endpoint:
-        found[-1] = stop
-    return found if dtype is None else astype(found, dtype)

@@ -35,12 +35,23 @@ def convolve(a: Array, v: Array, /, mode: str = "full") -> Array:
     mode : str, default "full"
         "full": n + m - 1 elements; "same": the middle of these, with the size of the longer vector;
         "valid": the elements for which the vectors overlap completely.
+
+    Examples
+    --------
+    >>> print(xp.convolve(xp.asarray([1.0, 2.0, 3.0]), xp.asarray([1.0, 1.0])))
+    [1. 3. 5. 3.]
     """
     return _convolved("convolve", a, v, mode)
 
 
 def correlate(a: Array, v: Array, /, mode: str = "valid") -> Array:
-    """Return the cross-correlation of two vectors: products of `a` with the conjugates of `v`."""
+    """Return the cross-correlation of two vectors: products of `a` with the conjugates of `v`.
+
+    Examples
+    --------
+    >>> print(xp.correlate(xp.asarray([1.0, 2.0, 3.0]), xp.asarray([1.0, 1.0])))
+    [3. 5.]
+    """
     return _convolved("correlate", a, v, mode)
 
 
@@ -96,6 +107,11 @@ def interp(
         The values outside; the default is the first and the last of `fp`.
     period : float, optional
         The period of a periodic function; `left` and `right` are then unused.
+
+    Examples
+    --------
+    >>> print(xp.interp(xp.asarray([0.5, 1.5]), [0.0, 1.0, 2.0], [0.0, 10.0, 40.0]))
+    [ 5. 25.]
     """
     device = checked("interp", "x", x).device
     places, values = (asarray(each, device=device) for each in (xp, fp))
@@ -148,6 +164,11 @@ def gradient(x: Array, /, *varargs: Any, axis: Any = None, edge_order: int = 1) 
         The default is all; for several axes, the result is a list.
     edge_order : {1, 2}, default 1
         The order of the differences at the ends.
+
+    Examples
+    --------
+    >>> print(xp.gradient(xp.asarray([0.0, 1.0, 4.0, 9.0])))
+    [1. 2. 4. 5.]
     """
     checked("gradient", "x", x)
     axes = axes_of("gradient", axis, x.ndim)
@@ -210,7 +231,13 @@ def _edge(values: list[Array], h: Any, next_h: Any) -> Array:
 
 
 def trapezoid(y: Array, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """Return integrals along a dimension by the trapezoidal rule, over `x` or steps of `dx`."""
+    """Return integrals along a dimension by the trapezoidal rule, over `x` or steps of `dx`.
+
+    Examples
+    --------
+    >>> print(xp.trapezoid(xp.asarray([0.0, 1.0, 4.0])))
+    3.0
+    """
     along = axis_of("trapezoid", axis, checked("trapezoid", "y", y).ndim)
     step: Any = dx
     if x is not None:
