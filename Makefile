@@ -214,7 +214,7 @@ install: archive core plugins ## Install the libraries, headers, stock plugins, 
 	install -m 755 $(LIBRARY) $(DESTDIR)$(LIBDIR)
 	install -m 644 $(ARCHIVE) $(DESTDIR)$(LIBDIR)
 	ln -sf libcuplug.so.1 $(DESTDIR)$(LIBDIR)/libcuplug.so
-	install -m 644 $(STOCK) $(DESTDIR)$(LIBDIR)/cuplug
+	install -m 644 $(STOCK) $(FIXTURES) $(DESTDIR)$(LIBDIR)/cuplug
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/cuplug
 	install -m 644 core/cuplug.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 644 $(CMAKE_FILES) $(DESTDIR)$(LIBDIR)/cmake/cuplug

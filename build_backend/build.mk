@@ -62,7 +62,7 @@ all: python core plugins
 core: $(LIBRARY)
 archive: $(ARCHIVE)
 runtime: $(RUNTIME)
-plugins: $(STOCK)
+plugins: $(STOCK) $(FIXTURES)
 demo: $(INSTALLED)/build $(call library,$(DEMO)) importable
 
 # A build for C programs alone needs no Python.
@@ -149,5 +149,10 @@ $(foreach name,$(PLUGINS),$(eval $(call library,$(name)): $(call sides,$(name)))
 $(STOCK): $(BUILD)/link.config
 	@mkdir -p $(@D)
 	$(call say,link $@)$(LINKER) -shared $(filter %.o,$^) $(ALL_LDFLAGS) $(if $(filter %.cu.o,$^),$(CUDA_LIBS)) -Wl,--as-needed -lm -o $@
+
+# Arguments for `cuplug test`.
+$(FIXTURES): $(PACKAGE)/lib/cuplug/lib%.fixture.py: plugins/%/fixture.py
+	@mkdir -p $(@D)
+	@ln -sfr $< $@
 
 -include $(wildcard $(BUILD)/core/*/*.d $(BUILD)/runtime/*/*.d $(BUILD)/plugins/*/*.d $(BUILD)/plugins/*/*/*.d)

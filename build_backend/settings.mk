@@ -30,6 +30,7 @@ INTERNAL := $(wildcard include/internal/*.h include/runtime/*.h)
 CMAKE_FILES := $(wildcard core/*.cmake)
 PLUGINS := $(sort $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c))))
 STOCK   := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)
+FIXTURES := $(patsubst plugins/%/fixture.py,$(PACKAGE)/lib/cuplug/lib%.fixture.py,$(wildcard plugins/*/fixture.py))
 INSTALLED := $(or $(VENV),$(BUILD))/installed
 # Python itself has no sanitizers: their runtimes must be there before it, and know of no leaks.
 comma    := ,

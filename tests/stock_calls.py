@@ -95,6 +95,14 @@ def classes(seed: int) -> np.ndarray:
     return digits(seed)[: N // 8] % 8
 
 
+def pairs(seed: int) -> np.ndarray:
+    return matrix(seed)[:, :2].copy()
+
+
+def pairs_of_classes(seed: int) -> np.ndarray:
+    return np.stack([classes(seed), (classes(seed) + 3) % 8], 1)
+
+
 # Operator -> how it is called, and arrays by number, to be made with different seeds.
 CALLS = {
     "gather": (gather, [floats, indices], ()),
@@ -149,6 +157,11 @@ CALLS = {
     "add_rms_norm": (ops.add_rms_norm, [matrix, matrix, first_row], ()),
     "layer_norm": (ops.layer_norm, [matrix, first_row, first_row], ()),
     "add_layer_norm": (ops.add_layer_norm, [matrix, matrix, first_row, first_row], ()),
+    "topk_softmax_backward": (
+        ops.topk_softmax_backward,
+        [pairs, pairs, pairs_of_classes, matrix],
+        (),
+    ),
     "silu_and_mul": (ops.silu_and_mul, [matrix], ()),
     "silu_and_mul_backward": (ops.silu_and_mul_backward, [matrix, wide_matrix], ()),
     "gelu_and_mul": (ops.gelu_and_mul, [matrix], ("tanh",)),
@@ -160,6 +173,7 @@ CALLS = {
 }
 # Their results are differences of what is rounded.
 DIFFERENCES = {"layer_norm", "add_layer_norm", "cross_entropy", "cross_entropy_backward"}
+DIFFERENCES |= {"topk_softmax_backward"}
 DIFFERENCES |= {"silu_and_mul_backward", "gelu_and_mul_backward", "rotary", "rotary_backward"}
 # A call that waits, for a size or a number of elements, cannot be captured.
 WAITS = {"nonzero", "select", "select_backward", "unique", "unique_values"}

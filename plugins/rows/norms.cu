@@ -49,13 +49,22 @@ template <typename T, bool IS_LAYER, bool IS_ADDED> struct forward {
   }
 };
 
-template <typename T, bool IS_LAYER> struct backward {
-  const T *grad, *x, *weight;
-  T *grad_x;
+/* IS_ADDED: of residual + x; grad_x is also added to grad_residual. */
+template <typename T_, bool IS_LAYER_, bool IS_ADDED_> struct backward {
+  using T = T_;
+  static constexpr bool IS_LAYER = IS_LAYER_, IS_ADDED = IS_ADDED_;
+  const T *grad, *x, *weight, *residual;
+  T *grad_x, *grad_residual;
   moments *of_row; /* of rows that registers do not hold */
   float eps;
+  __device__ auto input() const {
+    if constexpr (IS_ADDED)
+      return rows::sum_of<T>{residual, x};
+    else
+      return x;
+  }
   template <typename Part> __device__ void run(const Part &p) const {
-    const moments m = run_on(p, p.fetch(p.at(x)), p.stream(p.at(grad)), p.stream(weight),
+    const moments m = run_on(p, p.fetch(p.at(input())), p.stream(p.at(grad)), p.stream(weight),
                              [](const auto &, float) {});
     if (p.is_first()) of_row[p.row] = m;
   }
@@ -78,13 +87,17 @@ template <typename T, bool IS_LAYER> struct backward {
     also(distances, inverse);
     const float along = sums.of[1] * inverse * inverse * inverse / n,
                 plain = IS_LAYER ? sums.of[IS_LAYER ? 2 : 0] * inverse / n : 0;
-    p.map(
-        p.at(grad_x),
-        [=](float c, float g, float f) {
-          const float value = g * f * inverse - c * along;
-          return IS_LAYER ? value - plain : value;
-        },
-        distances, own_grad, w);
+    const auto value = [=](float c, float g, float f) {
+      const float own = g * f * inverse - c * along;
+      return IS_LAYER ? own - plain : own;
+    };
+    if constexpr (IS_ADDED)
+      p.map(
+          p.at(rows::both<T>{grad_residual, grad_x}),
+          [=](float c, float g, float f, float r) { return r + value(c, g, f); }, distances,
+          own_grad, w, p.stream(p.at(grad_residual)));
+    else
+      p.map(p.at(grad_x), value, distances, own_grad, w);
     return {mean, inverse};
   }
 };
@@ -104,10 +117,11 @@ __device__ inline float sum_of_rows(float value) {
 
 /* Rows that registers hold, each read while the one before it is worked on, and their columns'
  * sums: partial[block, 0 and 1, column], of grad (x - mean) inverse and of grad. */
-template <typename T, bool IS_LAYER, int W, int PACKS>
+template <typename Op, int W, int PACKS>
 __global__ void __launch_bounds__(rows::MOST_THREADS)
-    sums_kernel(const __grid_constant__ rows::extents e,
-                const __grid_constant__ backward<T, IS_LAYER> op, float *partial) {
+    sums_kernel(const __grid_constant__ rows::extents e, const __grid_constant__ Op op,
+                float *partial) {
+  constexpr bool IS_LAYER = Op::IS_LAYER;
   using part = rows::part<W, PACKS, true>;
   float weight[PACKS][W] = {}, bias[PACKS][W] = {};
   int turn = 0;
@@ -115,10 +129,10 @@ __global__ void __launch_bounds__(rows::MOST_THREADS)
   int64_t base = (int64_t)blockIdx.x * blockDim.y;
   part p = rows::part_of<part>(e, base, &turn);
   const auto w = part{0, e.n, (int)e.n, &turn}.fetch(op.weight);
-  auto own = p.fetch(p.at(op.x)), own_grad = p.fetch(p.at(op.grad));
+  auto own = p.fetch(p.at(op.input())), own_grad = p.fetch(p.at(op.grad));
   for (; base < e.n_rows; base += step) {
     const part next = rows::part_of<part>(e, base + step, &turn);
-    const auto next_x = next.fetch(next.at(op.x)), next_grad = next.fetch(next.at(op.grad));
+    const auto next_x = next.fetch(next.at(op.input())), next_grad = next.fetch(next.at(op.grad));
     op.run_on(p, own, own_grad, w, [&](const auto &distances, float inverse) {
       p.over_packs([&](int i, int first) {
         const auto c = distances.get(p, i, first), g = own_grad.get(p, i, first);
@@ -163,25 +177,25 @@ template <int W, typename F> __device__ void sum_columns(const float (&values)[W
 }
 
 /* The same sums of rows that are longer, for groups of rows: W columns for each thread. */
-template <typename T, bool IS_LAYER, int W>
+template <typename Op, int W>
 __global__ void __launch_bounds__(COLUMNS *TOGETHER)
-    columns_kernel(const T *__restrict__ grad, const T *__restrict__ x,
-                   const moments *__restrict__ of_row, float *partial, int64_t n_rows, int64_t n) {
-  using pack = rows::pack<T, W>;
-  const int64_t j = ((int64_t)blockIdx.x * COLUMNS + threadIdx.x) * W;
+    columns_kernel(const __grid_constant__ rows::extents e, const __grid_constant__ Op op,
+                   float *partial) {
+  constexpr bool IS_LAYER = Op::IS_LAYER;
+  const int64_t n = e.n, j = ((int64_t)blockIdx.x * COLUMNS + threadIdx.x) * W;
   float weight[W] = {}, bias[W] = {};
   if (j < n)
 #pragma unroll 2
-    for (int64_t i = (int64_t)blockIdx.y * TOGETHER + threadIdx.y; i < n_rows;
+    for (int64_t i = (int64_t)blockIdx.y * TOGETHER + threadIdx.y; i < e.n_rows;
          i += (int64_t)gridDim.y * TOGETHER) {
-      float of_grad[W], of_x[W];
-      rows::widen(*reinterpret_cast<const pack *>(grad + i * n + j), of_grad);
-      rows::widen(*reinterpret_cast<const pack *>(x + i * n + j), of_x);
-      const moments m = of_row[i];
+      const rows::part<W, 0, true> p = {i, n, n, nullptr};
+      const auto g = p.stream(p.at(op.grad)).get(p, 0, j);
+      const auto x = p.stream(p.at(op.input())).get(p, 0, j);
+      const moments m = op.of_row[i];
 #pragma unroll
       for (int k = 0; k < W; k++) {
-        weight[k] += of_grad[k] * ((of_x[k] - m.mean) * m.inverse);
-        if constexpr (IS_LAYER) bias[k] += of_grad[k];
+        weight[k] += g.value[k] * ((x.value[k] - m.mean) * m.inverse);
+        if constexpr (IS_LAYER) bias[k] += g.value[k];
       }
     }
   float *to = partial + 2 * (int64_t)blockIdx.y * n + j;
@@ -230,9 +244,10 @@ template <bool IS_LAYER, bool IS_ADDED> int run_forward(const cuplug_call *call)
 }
 
 /* The destination of the sums of groups of rows, and the results from them. */
-template <typename T> struct columns {
+template <typename Op> struct columns {
+  using T = typename Op::T;
   const cuplug::call &call;
-  const cuplug_tensor *t;
+  const cuplug_tensor *results; /* the gradients of weight and bias */
   int64_t n_rows, n, n_groups;
   float *partial;
 
@@ -244,16 +259,15 @@ template <typename T> struct columns {
   cuplug::grid grid(int64_t groups, int64_t width = 1) const {
     return {{(n + COLUMNS * width - 1) / (COLUMNS * width), groups}, {COLUMNS, TOGETHER}};
   }
-  template <bool IS_LAYER> int add_up() const {
-    return call.launch<groups_kernel<T, IS_LAYER>>(grid(1), (const float *)partial, (int)n_groups,
-                                                   (T *)t[4].data,
-                                                   IS_LAYER ? (T *)t[5].data : nullptr, n);
+  int add_up() const {
+    return call.launch<groups_kernel<T, Op::IS_LAYER>>(
+        grid(1), (const float *)partial, (int)n_groups, (T *)results[0].data,
+        Op::IS_LAYER ? (T *)results[1].data : nullptr, n);
   }
 };
 
 /* Enough blocks to keep GPUs busy, with few sums to add up. */
-template <typename T, bool IS_LAYER, int W, int PACKS>
-int run_held(columns<T> &c, const backward<T, IS_LAYER> &op) {
+template <int W, int PACKS, typename Op> int run_held(columns<Op> &c, const Op &op) {
   cuplug::grid grid =
       rows::grid_of(c.n_rows, rows::threads_of(c.n, PACKS * W, PACKS == 1 ? 1 : 32));
   const int64_t threads = (int64_t)grid.threads[0] * grid.threads[1],
@@ -261,75 +275,79 @@ int run_held(columns<T> &c, const backward<T, IS_LAYER> &op) {
   if ((int64_t)grid.blocks[0] > most) grid.blocks[0] = most;
   if (!c.reserve((int64_t)grid.blocks[0])) return CUPLUG_ERROR_MEMORY;
   const rows::extents e = {c.n_rows, c.n};
-  const int status =
-      c.call.template launch<sums_kernel<T, IS_LAYER, W, PACKS>>(grid, e, op, c.partial);
-  return status ? status : c.template add_up<IS_LAYER>();
+  const int status = c.call.template launch<sums_kernel<Op, W, PACKS>>(grid, e, op, c.partial);
+  return status ? status : c.add_up();
 }
 
-template <typename T, bool IS_LAYER, int W> int run_again(columns<T> &c, backward<T, IS_LAYER> op) {
+template <int W, typename Op> int run_again(columns<Op> &c, Op op) {
   const int64_t n_groups = c.n_rows < 8192 ? (c.n_rows + 255) / 256 : 32;
+  const rows::extents e = {c.n_rows, c.n};
   op.of_row = c.call.template workspace<moments>(c.n_rows);
   if (!op.of_row || !c.reserve(n_groups)) return CUPLUG_ERROR_MEMORY;
   int status = rows::divide_by<W>(c.call, c.n, true, [&](auto part, const rows::division &d) {
-    return rows::launch_rows<typename decltype(part)::of>(c.call, {c.n_rows, c.n}, d, op);
+    return rows::launch_rows<typename decltype(part)::of>(c.call, e, d, op);
   });
   if (!status)
-    status = c.call.template launch<columns_kernel<T, IS_LAYER, W>>(
-        c.grid(n_groups, W), op.grad, op.x, op.of_row, c.partial, c.n_rows, c.n);
-  return status ? status : c.template add_up<IS_LAYER>();
+    status = c.call.template launch<columns_kernel<Op, W>>(c.grid(n_groups, W), e, op, c.partial);
+  return status ? status : c.add_up();
 }
 
-template <typename T, bool IS_LAYER>
-int run_aligned(columns<T> &c, const backward<T, IS_LAYER> &op) {
-  return rows::by_width<T>(c.n, [&](auto width) {
+template <typename Op> int run_aligned(columns<Op> &c, const Op &op) {
+  return rows::by_width<typename Op::T>(c.n, [&](auto width) {
     constexpr int W = width;
-    if (c.n <= 32 * W) return run_held<T, IS_LAYER, W, 1>(c, op);
+    if (c.n <= 32 * W) return run_held<W, 1>(c, op);
     if constexpr (W == 4)
-      if (c.n <= 8 * rows::MOST_THREADS) return run_held<T, IS_LAYER, W, 8 / W>(c, op);
-    if (c.n <= 16 * rows::MOST_THREADS) return run_held<T, IS_LAYER, W, 16 / W>(c, op);
-    return run_again<T, IS_LAYER, W>(c, op);
+      if (c.n <= 8 * rows::MOST_THREADS) return run_held<W, 8 / W>(c, op);
+    if (c.n <= 16 * rows::MOST_THREADS) return run_held<W, 16 / W>(c, op);
+    return run_again<W>(c, op);
   });
+}
+
+template <typename T> int copy(const cuplug::call &call, T *to, const T *from, int64_t n) {
+  if (to == from) return CUPLUG_OK;
+  return call.check(
+      cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyDeviceToDevice, call.stream()));
 }
 
 /* Replaces x by an aligned copy if it is misaligned and read in packs. */
-template <typename T> int align(const cuplug::call &call, const T *&x, int64_t n, bool has_packs) {
+template <typename T> int align(const cuplug::call &call, T *&x, int64_t n, bool has_packs) {
   if (!has_packs || rows::are_aligned(x)) return CUPLUG_OK;
-  T *const copy = call.workspace<T>(n);
-  if (!copy) return CUPLUG_ERROR_MEMORY;
-  const int status =
-      call.check(cudaMemcpyAsync(copy, x, n * sizeof(T), cudaMemcpyDeviceToDevice, call.stream()));
-  x = copy;
+  using element = std::remove_const_t<T>;
+  element *const aligned = call.workspace<element>(n);
+  if (!aligned) return CUPLUG_ERROR_MEMORY;
+  const int status = copy<element>(call, aligned, x, n);
+  x = aligned;
   return status;
 }
 
-template <typename T, bool IS_LAYER>
+template <typename Op>
 int run_backward_of(const cuplug::call &call, const cuplug_tensor *t, float eps) {
-  columns<T> c = {call, t, rows::count(t), rows::length(t)};
+  using T = typename Op::T;
+  const cuplug_tensor *grad = t + Op::IS_ADDED, *x = grad + 1 + Op::IS_ADDED, *grad_x = x + 2;
+  columns<Op> c = {call, grad_x + 1, rows::count(x), rows::length(x)};
   const int64_t n_elements = c.n_rows * c.n;
   const bool has_packs = c.n % (int64_t)(16 / sizeof(T)) == 0;
   if (c.n == 0) return CUPLUG_OK;
-  if (c.n_rows == 0) return c.reserve(0) ? c.template add_up<IS_LAYER>() : CUPLUG_ERROR_MEMORY;
-  backward<T, IS_LAYER> op = {(const T *)t[0].data,
-                              (const T *)t[1].data,
-                              (const T *)t[2].data,
-                              (T *)t[3].data,
-                              nullptr,
-                              eps};
-  int status = align(call, op.grad, n_elements, has_packs);
-  if (!status) status = align(call, op.x, n_elements, has_packs);
-  if (!status) status = align(call, op.weight, c.n, has_packs);
-  const bool is_aligned = !has_packs || rows::are_aligned(op.grad_x);
-  if (!is_aligned && !(op.grad_x = call.workspace<T>(n_elements))) return CUPLUG_ERROR_MEMORY;
+  if (c.n_rows == 0) return c.reserve(0) ? c.add_up() : CUPLUG_ERROR_MEMORY;
+  Op op = {};
+  op.grad = (const T *)grad->data, op.x = (const T *)x->data, op.weight = (const T *)x[1].data;
+  op.grad_x = (T *)grad_x->data, op.eps = eps;
+  if (Op::IS_ADDED) op.residual = (const T *)grad[1].data, op.grad_residual = (T *)t->data;
+  int status = align(call, op.weight, c.n, has_packs);
+  for (const T **array : {&op.grad, &op.x, &op.residual})
+    if (!status) status = align(call, *array, n_elements, has_packs);
+  for (T **array : {&op.grad_x, &op.grad_residual})
+    if (!status) status = align(call, *array, n_elements, has_packs);
   if (!status) status = run_aligned(c, op);
-  if (status || is_aligned) return status;
-  return call.check(cudaMemcpyAsync(t[3].data, op.grad_x, n_elements * sizeof(T),
-                                    cudaMemcpyDeviceToDevice, call.stream()));
+  if (!status) status = copy(call, (T *)grad_x->data, op.grad_x, n_elements);
+  return status || !Op::IS_ADDED ? status
+                                 : copy<T>(call, (T *)t->data, op.grad_residual, n_elements);
 }
 
-template <bool IS_LAYER> int run_backward(const cuplug_call *call) {
+template <bool IS_LAYER, bool IS_ADDED> int run_backward(const cuplug_call *call) {
   return rows::by_dtype(call->tensors, [=](auto zero) {
-    return run_backward_of<decltype(zero), IS_LAYER>(call, call->tensors,
-                                                     (float)call->scalars[0].f);
+    return run_backward_of<backward<decltype(zero), IS_LAYER, IS_ADDED>>(call, call->tensors,
+                                                                         (float)call->scalars[0].f);
   });
 }
 
@@ -344,8 +362,14 @@ CUPLUG_ENTRY int add_layer_norm_cuda(const cuplug_call *call) {
   return run_forward<true, true>(call);
 }
 CUPLUG_ENTRY int rms_norm_backward_cuda(const cuplug_call *call) {
-  return run_backward<false>(call);
+  return run_backward<false, false>(call);
 }
 CUPLUG_ENTRY int layer_norm_backward_cuda(const cuplug_call *call) {
-  return run_backward<true>(call);
+  return run_backward<true, false>(call);
+}
+CUPLUG_ENTRY int add_rms_norm_backward_cuda(const cuplug_call *call) {
+  return run_backward<false, true>(call);
+}
+CUPLUG_ENTRY int add_layer_norm_backward_cuda(const cuplug_call *call) {
+  return run_backward<true, true>(call);
 }

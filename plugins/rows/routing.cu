@@ -61,6 +61,42 @@ template <typename T> struct topk {
   }
 };
 
+template <typename T> struct topk_backward {
+  const float *grad, *weights;
+  const int64_t *indices;
+  const T *x;
+  T *grad_x;
+  int64_t k;
+  bool renormalizes;
+  cuplug_fault *fault;
+  template <typename Part> __device__ void run(const Part &p) const {
+    const int64_t first = p.row * k, end = first + k;
+    float along = 0, most = -INFINITY, sum = 0;
+    for (int64_t j = first; j < end; j++) {
+      along += grad[j] * weights[j];
+      if (p.is_first() && (uint64_t)indices[j] >= (uint64_t)p.length)
+        cuplug_fault_index(fault, 2, j, indices[j], 0, p.length);
+    }
+    const auto own = p.keep(p.at(x));
+    if (!renormalizes) {
+      p.each([&](float v) { most = fmaxf(most, v); }, own);
+      most = p.greatest(most);
+      p.each([&](float v) { sum += expf(v - most); }, own);
+      sum = p.sum(sum);
+    }
+    p.map(
+        p.at(grad_x),
+        [=](float v, auto number) {
+          float value = renormalizes ? 0 : -expf(v - most) / sum * along;
+          for (int64_t j = first; j < end; j++)
+            if (indices[j] == number)
+              value += (renormalizes ? grad[j] - along : grad[j]) * weights[j];
+          return value;
+        },
+        own, p.numbers());
+  }
+};
+
 } // namespace
 
 CUPLUG_ENTRY int topk_softmax_cuda(const cuplug_call *call) {
@@ -70,5 +106,21 @@ CUPLUG_ENTRY int topk_softmax_cuda(const cuplug_call *call) {
     const topk<T> op = {(const T *)t[0].data, (float *)t[1].data, (int64_t *)t[2].data,
                         rows::length(t + 1), call->scalars[1].i != 0};
     return rows::launch<T>(call, rows::count(t), rows::length(t), op, op.x);
+  });
+}
+
+CUPLUG_ENTRY int topk_softmax_backward_cuda(const cuplug_call *call) {
+  const cuplug_tensor *t = call->tensors, *x = t + 3;
+  return rows::by_dtype(x, [=](auto zero) {
+    using T = decltype(zero);
+    const topk_backward<T> op = {(const float *)t[0].data,
+                                 (const float *)t[1].data,
+                                 (const int64_t *)t[2].data,
+                                 (const T *)x->data,
+                                 (T *)t[4].data,
+                                 rows::length(t),
+                                 call->scalars[0].i != 0,
+                                 call->fault};
+    return rows::launch<T>(call, rows::count(x), rows::length(x), op, op.x, op.grad_x);
   });
 }

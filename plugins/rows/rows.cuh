@@ -24,6 +24,16 @@ struct extents {
 
 template <int N> struct sums { float of[N]; };
 
+/* Two arrays that are read as their sum, or written alike. */
+template <typename T> struct sum_of { const T *a, *b; };
+template <typename T> struct both { T *a, *b; };
+
+template <typename From> struct element {};
+template <typename T> struct element<const T *> { using of = T; };
+template <typename T> struct element<T *> { using of = T; };
+template <typename T> struct element<sum_of<T>> { using of = T; };
+template <typename From> using element_of = typename element<From>::of;
+
 /* The value of the thread whose lane differs by a bit, of whole words. */
 template <typename V> __device__ V exchanged(const V &value, int lane) {
   uint32_t words[sizeof value / 4];
@@ -77,6 +87,8 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
   int *turn; /* of the places that reductions share */
 
   template <typename T> __device__ T *at(T *array) const { return array + row * length; }
+  template <typename T> __device__ sum_of<T> at(sum_of<T> x) const { return {at(x.a), at(x.b)}; }
+  template <typename T> __device__ both<T> at(both<T> x) const { return {at(x.a), at(x.b)}; }
   /* The number of this thread among those that share a row, and how many there are. */
   __device__ int thread() const { return team::rank() * blockDim.x + threadIdx.x; }
   __device__ int n_threads() const { return team::size() * blockDim.x; }
@@ -103,11 +115,26 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
       for (int k = 0; k < W; k++) to[first + k] = p.value[k];
   }
 
+  /* a + b, rounded. */
+  template <typename T> __device__ pack<T, W> load(sum_of<T> from, count first) const {
+    pack<T, W> rounded;
+    narrow(of_pack([](float a, float b) { return a + b; }, wide(load(from.a, first)),
+                   wide(load(from.b, first)))
+               .value,
+           rounded);
+    return rounded;
+  }
+
   /* Stores floats, rounded. */
   template <typename T> __device__ void put(T *to, count first, const float (&values)[W]) const {
     pack<T, W> rounded;
     narrow(values, rounded);
     store(to, first, rounded);
+  }
+  template <typename T>
+  __device__ void put(both<T> to, count first, const float (&values)[W]) const {
+    put(to.a, first, values);
+    put(to.b, first, values);
   }
 
   /* Calls f(i, first) for this thread's packs. */
@@ -121,22 +148,22 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
   }
 
   /* Elements of an array that one loop uses. */
-  template <typename T> struct streamed {
-    const T *from;
+  template <typename From> struct streamed {
+    From from;
     __device__ pack<float, W> get(const part &p, int, count first) const {
       return wide(p.load(from, first));
     }
   };
-  template <typename T> __device__ streamed<T> stream(const T *from) const { return {from}; }
+  template <typename From> __device__ streamed<From> stream(From from) const { return {from}; }
 
   /* The same, read at once where registers can hold it. */
   template <typename T> struct fetched {
     pack<T, W> of[IS_HELD ? PACKS : 1];
     __device__ pack<float, W> get(const part &, int i, count) const { return wide(of[i]); }
   };
-  template <typename T> __device__ auto fetch(const T *from) const {
+  template <typename From> __device__ auto fetch(From from) const {
     if constexpr (IS_HELD) {
-      fetched<T> found;
+      fetched<element_of<From>> found;
       over_packs([&](int i, count first) { found.of[i] = load(from, first); });
       return found;
     } else
@@ -174,10 +201,7 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
   template <typename T> __device__ auto add(T *to, const T *x) const {
     held found;
     over_packs([&](int i, count first) {
-      const pack<float, W> sums = of_pack([](float a, float b) { return a + b; },
-                                          wide(load(to, first)), wide(load(x, first)));
-      pack<T, W> rounded;
-      narrow(sums.value, rounded);
+      const pack<T, W> rounded = load(sum_of<T>{to, x}, first);
       store(to, first, rounded);
       found.of[i] = wide(rounded);
     });
@@ -211,8 +235,8 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
     });
   }
   /* to = f(values...). */
-  template <typename T, typename F, typename... X>
-  __device__ void map(T *to, F f, const X &...x) const {
+  template <typename To, typename F, typename... X>
+  __device__ void map(To to, F f, const X &...x) const {
     over_packs(
         [&](int i, count first) { put(to, first, of_pack(f, x.get(*this, i, first)...).value); });
   }

@@ -233,6 +233,7 @@ CUPLUG_ENTRY int topk_backward_backward_host(const cuplug_call *call) {
                      axis);
 }
 
+#define NO_MORE "g[axis % len(s)] <= s[axis % len(s)]"
 #define OF_TOP "[*s[:axis % len(s)], k, *s[axis % len(s) + 1:]]"
 
 CUPLUG_OPERATOR(topk_cuda, topk_host,
@@ -246,11 +247,11 @@ CUPLUG_OPERATOR(topk_cuda, topk_host,
 CUPLUG_OPERATOR(
     topk_backward_cuda, topk_backward_host,
     "topk_backward(grad_values: T[*g], indices: int64[*g], x: T[*s], axis: int = -1) -> "
-    "T[*s] where T: floating, -len(s) <= axis < len(s), len(g) == len(s)",
+    "T[*s] where T: floating, -len(s) <= axis < len(s), len(g) == len(s), " NO_MORE,
     "The gradient of topk: zeros, and grad_values where indices say." CUPLUG_ALONG(axis)
         CUPLUG_GRADIENT(topk_backward_backward) CUPLUG_LINEAR(grad_values));
 CUPLUG_OPERATOR(topk_backward_backward_cuda, topk_backward_backward_host,
                 "topk_backward_backward(x: T[*s], indices: int64[*g], axis: int = -1) -> T[*g] "
-                "where T: floating, -len(s) <= axis < len(s), len(g) == len(s)",
+                "where T: floating, -len(s) <= axis < len(s), len(g) == len(s), " NO_MORE,
                 "The gradient of topk_backward: the elements of x where indices say." CUPLUG_ALONG(
                     axis) CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(topk_backward) CUPLUG_LINEAR(x));

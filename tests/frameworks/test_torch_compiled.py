@@ -138,6 +138,29 @@ def test_in_place(graded, backend):
     assert torch.equal(y, 3 * x)
 
 
+@pytest.mark.parametrize("is_graded", [False, True])
+def test_gradients_through_an_argument_that_is_changed(is_graded):
+    """A compiled function changes its argument, whose later use has a gradient, too."""
+    add_norm = Function(cuplug.find("add_rms_norm"))
+    x, weight = torch.randn(3, 4, requires_grad=True), torch.randn(4, requires_grad=True)
+    start = torch.randn(3, 4, requires_grad=is_graded)
+
+    def gradients(function):
+        residual = start * 1
+        y = function(residual, x, weight)
+        assert residual.requires_grad
+        loss = (y * x.detach()).sum() + (residual**2).sum()
+        return torch.autograd.grad(loss, [x, weight, *([start] if is_graded else [])])
+
+    total = start + x
+    y = torch.nn.functional.rms_norm(total, (4,), weight, 1e-6)
+    loss = (y * x.detach()).sum() + (total**2).sum()
+    wanted = torch.autograd.grad(loss, [x, weight, *([start] if is_graded else [])])
+    for found in (gradients(add_norm), gradients(compiled(lambda *args: add_norm(*args)))):
+        for each, expected in zip(found, wanted, strict=True):
+            torch.testing.assert_close(each, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_sizes_that_the_run_finds(ops):
     positive = Function(ops.positive)
     with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):

@@ -77,8 +77,10 @@ LINES = at([0, 2], [1, 0], [2, 1], [0, 1])
 MASK = at([True, False, True], [False, True, True])
 # Of each stock operator some arguments; those that require grad where there is a gradient.
 SAMPLES = {
-    "add_layer_norm": [(rows(4, 3), rows(4, 3), rows(3), rows(3))],
-    "add_rms_norm": [(rows(4, 3), rows(4, 3), rows(3))],
+    "add_layer_norm": [(rows(4, 3), rows(4, 3, grad=True), rows(3, grad=True), rows(3))],
+    "add_layer_norm_backward": [(*(rows(4, 3) for _ in range(4)), rows(3))],
+    "add_rms_norm": [(rows(4, 3), rows(4, 3, grad=True), rows(3, grad=True))],
+    "add_rms_norm_backward": [(*(rows(4, 3) for _ in range(4)), rows(3))],
     "argsort": [(rows(4, 3), 0)],
     "bincount": [(at(1, 0, 1), 3)],
     "cross_entropy": [(rows(4, 3, grad=True), at(1, 0, -100, 2), -100, 0.5)],
@@ -154,7 +156,8 @@ SAMPLES = {
     "topk": [(rows(9, grad=True), 3)],
     "topk_backward": [(rows(3), at(0, 4, 1), rows(9))],
     "topk_backward_backward": [(rows(9), at(0, 4, 1))],
-    "topk_softmax": [(rows(4, 9), 2, True)],
+    "topk_softmax": [(rows(4, 9, grad=True), 2, True)],
+    "topk_softmax_backward": [(rows(2, 2), rows(2, 2), at([0, 4], [1, 2]), rows(2, 9), True)],
     "tril": [(rows(4, 3),), (rows(2, 4, 3), 1)],
     "triu": [(rows(4, 3), -1)],
     "uniform": [(torch.empty(5), 1, 2, 0, 0.0, 1.0)],

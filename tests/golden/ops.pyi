@@ -45,6 +45,45 @@ class _add_layer_norm(Operator):
 
 add_layer_norm: _add_layer_norm
 
+class _add_layer_norm_backward_grad_x_grad_weight_grad_bias(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_weight: _Array
+    grad_bias: _Array
+
+class _add_layer_norm_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad_residual: ndarray[Any, _Dtype],
+        grad_y: Any,
+        residual: Any,
+        x: Any,
+        weight: Any,
+        eps: float = 1e-05,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _add_layer_norm_backward_grad_x_grad_weight_grad_bias[ndarray[Any, _Dtype]]:
+        """The gradients of add_layer_norm."""
+    @overload
+    def __call__(
+        self,
+        grad_residual: _Array,
+        grad_y: Any,
+        residual: Any,
+        x: Any,
+        weight: Any,
+        eps: float = 1e-05,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _add_layer_norm_backward_grad_x_grad_weight_grad_bias[_Array]:
+        """The gradients of add_layer_norm."""
+
+add_layer_norm_backward: _add_layer_norm_backward
+
 class _add_rms_norm(Operator):
     @overload
     def __call__(
@@ -74,6 +113,44 @@ class _add_rms_norm(Operator):
         """Adds x to residual, and returns the rms_norm of it."""
 
 add_rms_norm: _add_rms_norm
+
+class _add_rms_norm_backward_grad_x_grad_weight(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_weight: _Array
+
+class _add_rms_norm_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad_residual: ndarray[Any, _Dtype],
+        grad_y: Any,
+        residual: Any,
+        x: Any,
+        weight: Any,
+        eps: float = 1e-06,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _add_rms_norm_backward_grad_x_grad_weight[ndarray[Any, _Dtype]]:
+        """The gradients of add_rms_norm."""
+    @overload
+    def __call__(
+        self,
+        grad_residual: _Array,
+        grad_y: Any,
+        residual: Any,
+        x: Any,
+        weight: Any,
+        eps: float = 1e-06,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _add_rms_norm_backward_grad_x_grad_weight[_Array]:
+        """The gradients of add_rms_norm."""
+
+add_rms_norm_backward: _add_rms_norm_backward
 
 class _argsort(Operator):
     def __call__(
@@ -2072,6 +2149,23 @@ class _topk_softmax(Operator):
         """The k greatest of a softmax along the last axis, and where they are."""
 
 topk_softmax: _topk_softmax
+
+class _topk_softmax_backward(Operator):
+    def __call__(
+        self,
+        grad_weights: Any,
+        weights: Any,
+        indices: Any,
+        x: Any,
+        renormalize: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """The gradient of topk_softmax."""
+
+topk_softmax_backward: _topk_softmax_backward
 
 class _tril(Operator):
     def __call__(

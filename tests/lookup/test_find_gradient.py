@@ -27,7 +27,11 @@ GRAD = Origin("gradient", 0)
 
 @pytest.fixture
 def graded(tmp_path):
-    (tmp_path / "graded.c").write_text(SOURCE)
+    return load(tmp_path, SOURCE)
+
+
+def load(tmp_path, source):
+    (tmp_path / "graded.c").write_text(source)
     path = tmp_path / "libgraded.so"
     flags = ["-shared", "-fPIC", "-fvisibility=hidden", f"-I{get_include()}"]
     subprocess.run(["gcc", *flags, tmp_path / "graded.c", "-o", path], check=True)
@@ -57,6 +61,13 @@ def test_of_another_plugin(graded):
 
 def test_none(graded):
     assert find_gradient(graded.none, 0) is None
+
+
+def test_a_gradient_that_would_be_zero_is_refused_at_load(tmp_path):
+    changed = SOURCE.replace('"back(grad: float32[n])', '"back(x: float32[n])')
+    sentence = "the gradient of own does not fit: back: no parameter takes the gradient of a result"
+    with pytest.raises(cuplug.PluginError, match=rf"load: .*libgraded\.so: {sentence}"):
+        load(tmp_path, changed)
 
 
 def test_missing(graded):

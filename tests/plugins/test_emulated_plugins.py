@@ -337,6 +337,9 @@ for shape in ((1, 1), (9, 7), (5, 64), (3, 300), (2, 2050), (3, 4104), (2, 12_29
     near(ops.add_layer_norm, x, grad, weight, bias, eps=0.1)
     near(ops.rms_norm_backward, grad, x, weight, eps=0.1)
     near(ops.layer_norm_backward, grad, x, weight, eps=0.1)
+    more = [random.standard_normal(shape).astype(dtype) for _ in range(2)]
+    near(ops.add_rms_norm_backward, *more, x, grad, weight, eps=0.1)
+    near(ops.add_layer_norm_backward, *more, x, grad, weight, eps=0.1)
     twice = random.standard_normal((shape[0], 2 * shape[1])).astype(dtype)
     for name, how in (("silu_and_mul", {}), ("gelu_and_mul", {"approximate": "none"}),
                       ("gelu_and_mul", {"approximate": "tanh"})):
@@ -352,7 +355,12 @@ for shape in ((1, 1), (9, 7), (5, 64), (3, 300), (2, 2050), (3, 4104), (2, 12_29
             near(ops.cross_entropy, x, target, label_smoothing=smoothing)
             own = random.standard_normal(shape[0]).astype("f4")
             near(ops.cross_entropy_backward, own, x, target, label_smoothing=smoothing)
-    near(ops.topk_softmax, x, k=min(3, shape[1]), renormalize=True)
+    k = min(3, shape[1])
+    near(ops.topk_softmax, x, k=k, renormalize=True)
+    own = random.standard_normal((shape[0], k)).astype("f4")
+    for renormalize in (False, True):
+        chosen = ops.topk_softmax(x, k, renormalize)
+        near(ops.topk_softmax_backward, own, *chosen, x, renormalize=renormalize)
     for name in ("quantize_int8", "quantize_float8"):
         got = getattr(ops, name)(cuplug.asarray(x, device="cuda"))
         for each, wanted in zip(got, getattr(ops, name)(x)):

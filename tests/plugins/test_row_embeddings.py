@@ -10,6 +10,7 @@ from cuplug.ops import (
     rotary,
     rotary_backward,
     topk_softmax,
+    topk_softmax_backward,
 )
 
 with_dtypes = pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
@@ -136,6 +137,36 @@ def test_topk_softmax(backend, dtype, renormalize, shape, k):
     assert (weights.dtype, indices.dtype) == (np.float32, np.int64)
     np.testing.assert_array_equal(indices, wanted[1])
     np.testing.assert_allclose(weights, wanted[0], rtol=1e-5)
+    grad = draw((*shape[:-1], k), "float32", 1)
+    found = backend(topk_softmax_backward, grad, weights, indices, x, renormalize)
+    assert (found.dtype, found.shape) == (x.dtype, shape)
+    expected = slopes(x, k, renormalize, grad)
+    bound = 4 * max(float(ml_dtypes.finfo(x.dtype).eps), 1e-6)
+    np.testing.assert_allclose(found.astype("f8"), expected, rtol=0, atol=bound)
+
+
+def slopes(x, k, renormalize, grad):
+    """Return central differences of the weights, times their gradient."""
+    x, found = x.astype(np.float64), np.zeros(x.shape)
+    index = chosen(x, k, False)[1]
+
+    def total(x):
+        power = np.exp(x - x.max(-1, keepdims=True))
+        own = np.take_along_axis(power, index, -1)
+        every = own.sum(-1, keepdims=True) if renormalize else power.sum(-1, keepdims=True)
+        return (grad * own / every).sum(-1)
+
+    for j in range(x.shape[-1]):
+        step = np.zeros(x.shape[-1])
+        step[j] = 1e-4
+        found[..., j] = (total(x + step) - total(x - step)) / 2e-4
+    return found
+
+
+def test_the_gradient_of_topk_softmax_checks_indices():
+    three = np.ones((2, 3), np.float32)
+    with pytest.raises(IndexError, match="indices: got 3 at position 1, expected 0 <= indices < 3"):
+        topk_softmax_backward(three[:, :2], three[:, :2], np.array([[0, 3], [0, 1]]), three)
 
 
 def test_equal_values_and_what_is_no_number(backend):

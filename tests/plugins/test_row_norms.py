@@ -9,7 +9,9 @@ import pytest
 from backends import dtype_of
 from cuplug.ops import (
     add_layer_norm,
+    add_layer_norm_backward,
     add_rms_norm,
+    add_rms_norm_backward,
     gelu_and_mul,
     gelu_and_mul_backward,
     layer_norm,
@@ -93,6 +95,28 @@ def test_gradients_of_norms(backend, dtype, shape):
         check(found[1], (d * h).sum(over_rows), dtype, np.abs(d * h).sum(over_rows).max(initial=0))
         if is_layer:
             check(found[2], d.sum(over_rows), dtype, np.abs(d).sum(over_rows).max(initial=0))
+
+
+@pytest.mark.sanitizer
+@with_dtypes
+@with_shapes
+def test_gradients_of_norms_of_sums(backend, dtype, shape):
+    skip_unless_supported(backend, dtype)
+    earlier, grad, residual, x = (draw(shape, dtype, seed) for seed in range(4))
+    weight = draw(shape[-1], dtype, 4)
+    for operator, of_norm in (
+        (add_rms_norm_backward, rms_norm_backward),
+        (add_layer_norm_backward, layer_norm_backward),
+    ):
+        own = backend.put(earlier.copy())
+        given = map(backend.put, (grad, residual, x, weight))
+        found = [backend.take(each) for each in operator(own, *given, 0.1, **backend.keywords)]
+        wanted = [np.asarray(each) for each in of_norm(grad, residual + x, weight, 0.1)]
+        wide = wanted[0].astype(np.float64)
+        check(found[0], wide + earlier, dtype, np.abs(wide).max(initial=0))
+        assert backend.take(own).tobytes() == found[0].tobytes()
+        for each, expected in zip(found[1:], wanted[1:], strict=True):
+            check(each, expected.astype(np.float64), dtype)
 
 
 def test_norms_of_rows_with_one_value(backend):

@@ -235,7 +235,7 @@ def load(path):
     Raises
     ------
     PluginError
-        If the file is not a plugin, or is rejected.
+        If the file is not a plugin, or is rejected, or the gradient of an operator does not fit.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def load(path):
     """
     encoded = os.fsencode(absolute("load", path))
     try:
-        return Plugin(load_operators(encoded, ROOM))
+        operators = load_operators(encoded, ROOM)
     except PluginError as refusal:
         from cuplug._engine.lookup.adopted_libraries import load_adopted
         from cuplug._engine.lookup.tvm_modules import is_module, load_module
@@ -251,6 +251,8 @@ def load(path):
         if is_module(os.fsdecode(encoded)):
             return load_module(os.fsdecode(encoded), load)
         return load_adopted(os.fsdecode(encoded), refusal)
+    check_gradients(operators)
+    return Plugin(operators)
 
 
 cdef tuple load_operators(bytes path, uint32_t room):
@@ -272,6 +274,27 @@ cdef tuple load_operators(bytes path, uint32_t room):
         return tuple([operator_of(ops[k]) for k in range(n)])
     finally:
         PyMem_RawFree(ops)
+
+
+cdef int check_gradients(tuple operators) except -1:
+    """Reject gradients that do not fit: training would find this after a forward pass."""
+    by_name = {op.name: op for op in operators}
+    for op in operators:
+        for text, properties in zip(op.signatures, op.properties):
+            found = by_name.get(properties.get("gradient"))
+            if found is None:  # it has none, or one of another plugin
+                continue
+            from cuplug._engine.signature.gradient import linear_in, match_gradient
+            from cuplug._engine.signature.signature import parse
+
+            rows = [parse(row) for row in found.signatures]
+            try:
+                match_gradient(parse(text), rows, linear_in(found.properties))
+            except ValueError as error:
+                raise PluginError(
+                    f"load: {op.path}: the gradient of {op.name} does not fit: {error}"
+                ) from None
+    return 0
 
 
 @public

@@ -221,7 +221,7 @@ def _function(entry: Entry, plans: _Plans) -> Any:
         plan = plans.only or plans.of(args)
         before = _before(plan, args, mutated) if mutated else args
         # Gradients are off here: what is called is not recorded again.
-        results = _run(entry, args) if is_transformed() else call(*args)
+        results = _run(entry, args) if mutated or is_transformed() else call(*args)
         if mutated:
             written = [_at(args, k) for k in mutated]  # None where one was left out
             ctx.mark_dirty(*(x for x in written if x is not None))
@@ -263,8 +263,9 @@ def _function(entry: Entry, plans: _Plans) -> Any:
 
 
 def _run(entry: Entry, args: Sequence[Any]) -> Any:
-    """Run a call inside of transforms of torch.func, of which the others may record it, too."""
-    with torch.enable_grad(), set_forward(True):
+    """Run a call with gradients on: other transforms of torch.func may record it, too, and
+    torch.compile drops the gradients of arrays that are changed while they are off."""
+    with torch.enable_grad(), set_forward(is_transformed()):
         return _below(entry, args)
 
 
