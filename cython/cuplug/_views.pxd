@@ -20,15 +20,15 @@ cdef extern from "cuplug/view.h" nogil:
     #else
     #define CUPLUG_CYTHON_ARRAY __pyx_mstate_global->__pyx_array_type
     #endif
-    #define CUPLUG_IS_CONST_VIEW(owner)                                          \
-      (!((owner)->flags & PyBUF_WRITABLE) && (owner)->obj != Py_None &&          \
-       Py_TYPE((owner)->obj) != CUPLUG_CYTHON_ARRAY)
+    #define CUPLUG_IS_READ_ONLY(owner)                                           \
+      (!((owner)->flags & PyBUF_WRITABLE) &&                                     \
+       ((owner)->view.readonly ||                                                \
+        ((owner)->obj != Py_None && Py_TYPE((owner)->obj) != CUPLUG_CYTHON_ARRAY)))
     #define CUPLUG_MEMORYVIEW_HEAD(owner)                                        \
       (__builtin_expect((PyObject *)(owner) == Py_None || !(owner), 0)           \
            ? (uint64_t)CUPLUG_ARGUMENT_NONE                                      \
            : CUPLUG_ARGUMENT_ARRAY |                                             \
-                 (uint64_t)((owner)->view.readonly || CUPLUG_IS_CONST_VIEW(owner)) *   \
-                   CUPLUG_READ_ONLY << 32)
+                 (uint64_t)CUPLUG_IS_READ_ONLY(owner) * CUPLUG_READ_ONLY << 32)
     """
     _cuplug.View memoryview_of "CUPLUG_MEMORYVIEW"(int n, bint is_strided, ...)
 
