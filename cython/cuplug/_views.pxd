@@ -13,11 +13,22 @@ cdef extern from "cuplug/view.h" nogil:
       cuplug_view_of(CUPLUG_TYPE_AT(first), first, n, (x).shape,                 \
                      (is_strided) ? (x).strides : 0, (ptrdiff_t)sizeof(*(first)), \
                      CUPLUG_MEMORYVIEW_HEAD((x).memview))
+    /* Cython requests a writable buffer unless the type is const. It also requests none for the
+       arrays that copy() makes, and views of views have the flags of these. */
+    #if CYTHON_HEX_VERSION < 0x030100F0
+    #define CUPLUG_CYTHON_ARRAY __pyx_array_type
+    #else
+    #define CUPLUG_CYTHON_ARRAY __pyx_mstate_global->__pyx_array_type
+    #endif
+    #define CUPLUG_IS_READ_ONLY(owner)                                           \
+      (!((owner)->flags & PyBUF_WRITABLE) &&                                     \
+       ((owner)->view.readonly ||                                                \
+        ((owner)->obj != Py_None && Py_TYPE((owner)->obj) != CUPLUG_CYTHON_ARRAY)))
     #define CUPLUG_MEMORYVIEW_HEAD(owner)                                        \
       (__builtin_expect((PyObject *)(owner) == Py_None || !(owner), 0)           \
            ? (uint64_t)CUPLUG_ARGUMENT_NONE                                      \
            : CUPLUG_ARGUMENT_ARRAY |                                             \
-                 (uint64_t)((owner)->view.readonly != 0) * CUPLUG_READ_ONLY << 32)
+                 (uint64_t)CUPLUG_IS_READ_ONLY(owner) * CUPLUG_READ_ONLY << 32)
     """
     _cuplug.View memoryview_of "CUPLUG_MEMORYVIEW"(int n, bint is_strided, ...)
 

@@ -87,6 +87,9 @@ RUN_RANK = """
 def run_{k}(const float{layout} x, float{out} out):
     with nogil:
         relu(view(x), view(out))
+
+def write_{k}(const float{layout} x):
+    relu(view(x), view(x))
 """
 
 
@@ -145,6 +148,8 @@ def test_layouts_of_up_to_four_dimensions(ranks, k):
         out = np.full(x.shape, 7, "f4")
         getattr(ranks, f"run_{k}")(x, out)
         np.testing.assert_array_equal(out, np.maximum(x, 0))
+        with pytest.raises(ValueError, match="relu: out: got a read-only array"):
+            getattr(ranks, f"write_{k}")(x)
         if n > 2 and x.size:
             with pytest.raises(ValueError, match=r"relu: out: got float32\["):
                 getattr(ranks, f"run_{k}")(x, np.empty((*x.shape[:-1], x.shape[-1] + 1), "f4"))

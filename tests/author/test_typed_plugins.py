@@ -199,12 +199,14 @@ def test_strided_inputs_are_copied_and_strided_outputs_are_not(user, drift):
     check(run(user, "\n".join(lines), drift().parent))
 
 
-def test_const_views_are_no_outputs_of_read_only_arrays(user, drift):
+def test_const_views_are_no_outputs(user, drift):
+    """Neither of read-only arrays nor of writable ones."""
     lines = [
-        "out.flags.writeable = False",
-        "try: user.run_const(x, out); raise SystemExit('called')",
-        "except ValueError as error: assert 'drift: out: got a read-only array' in str(error)",
-        "assert (out == 0).all()",
+        "for out.flags.writeable in (False, True):",
+        "    try: user.run_const(x, out); raise SystemExit('called')",
+        "    except ValueError as error: assert 'drift: out: got a read-only array' in str(error)",
+        "    assert (out == 0).all()",
+        "user.write_copies(x, out); assert (out == x + 3).all(), out",
     ]
     check(run(user, "\n".join(lines), drift().parent))
 

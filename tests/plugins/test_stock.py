@@ -5,6 +5,7 @@ import json
 
 import cuplug
 import pytest
+from stock_calls import CALLS, SEED, arguments, on_each_operator, on_host
 
 # In a process of its own: other tests load plugins that have the same names.
 SIDES = """
@@ -24,3 +25,15 @@ def test_all_operators_run_on_both_sides(run_python, place):
     sides = json.loads(run_python(SIDES).stdout)
     assert sides == {x.name: {each: ["cpu", "cuda"] for each in x.operators} for x in stock}
     assert all(x.sides == ("cpu", "cuda") for x in stock)
+
+
+@on_each_operator
+def test_read_only_arrays_are_not_written(name):
+    operator, given = CALLS[name][0], arguments(name, SEED)
+    keywords = {"out": on_host(name, SEED)} if "->" in operator.signatures[0] else {}
+    written = keywords.get("out", given[0])
+    before = written.tobytes()
+    written.flags.writeable = False
+    with pytest.raises(ValueError, match="got a read-only array"):
+        operator(*given, **keywords)
+    assert written.tobytes() == before
