@@ -27,8 +27,9 @@ demo: ## Run gather on 128 Mi values, on the CPU and on the GPU if there is one
 	@$(RUN) examples/demo.py '$(COMMAND)' '$(if $(VENV),$(PY),$(RUN))'
 
 # On all CPUs, where pytest-xdist is installed, which is asked once the packages are; PYTEST=-n0 is
-# for one process.
-PARALLEL = $$($(PY) -c 'import xdist' 2>/dev/null && echo --numprocesses=auto --dist=loadgroup)
+# for one process. A worker that dies ends the run: replaced workers may wait for ever.
+WORKERS := --numprocesses=auto --dist=loadgroup --max-worker-restart=0
+PARALLEL = $$($(PY) -c 'import xdist' 2>/dev/null && echo $(WORKERS))
 test: ## Run the tests but the slow ones, and those that need a GPU where there is none
 	$(build) all $(INSTALLED)/test
 	$(RUN) -m pytest $(PARALLEL) $(PYTEST)
@@ -65,7 +66,7 @@ framework-test: all ## Run the tests with PyTorch (each version in TORCH), JAX, 
 	      torch$$(test $$version = newest || echo ==$$version) && touch $$folder/installed; }; \
 	  $(SEARCH) $$folder/bin/python -m pytest -p no:cacheprovider $(FRAMEWORK_TESTS) $(PYTEST); done
 # Of documents, what needs these libraries.
-FRAMEWORK_TESTS = --numprocesses=auto --dist=loadgroup tests/frameworks tests/interop tests/house/test_docs.py \
+FRAMEWORK_TESTS = $(WORKERS) tests/frameworks tests/interop tests/house/test_docs.py \
   -k 'not md-all and not md-nvcc'
 
 # Suites of libraries that compute with arrays of others, in an environment of their own.

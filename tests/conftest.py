@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of all rooms share: which of them run, and fixtures."""
 
+import faulthandler
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import cuplug
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from cuplug._source.compilers import cache
 from hypothesis import HealthCheck, settings
 from places import FIXTURES, ROOT
@@ -32,6 +34,8 @@ settings.register_profile(
 )
 settings.load_profile("cuplug")
 
+LIMIT_S = float(os.environ.get("CUPLUG_TEST_LIMIT_S", 1800))  # of one test
+
 OTHER_SEARCH_VARIABLES = (
     "LD_LIBRARY_PATH",
     "XDG_DATA_HOME",
@@ -41,6 +45,17 @@ OTHER_SEARCH_VARIABLES = (
     "CUPLUG_TRUSTED_OWNERS",
     "CUPLUG_ALLOW_LIST",
 )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """End the process of a test that takes too long, and show where its threads are."""
+    stderr = item.config.stash[fault_handler_stderr_fd_key]  # the one that is not captured
+    faulthandler.dump_traceback_later(LIMIT_S, exit=True, file=stderr)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics, products, signals and shapes beyond the standard: the values that NumPy has."""
 
+import itertools
+
 import numpy as np
 import pytest
 from cuplug import array_api as xp
@@ -80,6 +82,20 @@ def test_periodic_and_complex_interpolation():
     check("interp", x, np.array([-200.0, 0, 300]), np.array([1 + 2j, 0, 3j]))
     with pytest.raises(ValueError, match="got shapes"):
         xp.interp(ours(x), [1.0, 2], [1.0])
+
+
+def test_interpolation_with_infinities_and_nan():
+    x = np.array([-np.inf, -1, -0.5, 0, 0.5, 1, np.inf, np.nan])
+    choices = (-np.inf, 1.0, np.inf, np.nan)
+    for n in (1, 2, 3):
+        for places in itertools.combinations((-np.inf, -1.0, 0.0, 1.0, np.inf), n):
+            for values in itertools.product(choices, repeat=n):
+                real, imaginary = np.array(values), np.array(values[::-1])
+                check("interp", x, np.array(places), real)
+                if n < 3:
+                    both = np.empty(n, "complex128")
+                    both.real, both.imag = real, imaginary
+                    check("interp", x, np.array(places), both)
 
 
 def test_gradients_and_integrals():

@@ -192,9 +192,12 @@ def test_refusals_while_it_is_traced():
             gather(torch.empty(3), 0, axis=4)
 
 
-def test_operators_of_the_search_path_are_handed_on():
+def test_operators_of_the_search_path_are_handed_on(capfd):
     with FakeTensorMode():
         assert cuplug.ops.relu(torch.empty(2, 3)).shape == (2, 3)
+        with pytest.raises(TypeError, match=r"^asarray: x: got a fake tensor of PyTorch"):
+            cuplug.asarray(torch.empty(2))
+    assert capfd.readouterr().err == ""  # PyTorch warns if their memory is read
     function = torch.func.functionalize(lambda x: cuplug.ops.relu(x))
     assert torch.equal(function(torch.tensor([-1.0, 2.0])), torch.tensor([0.0, 2.0]))
     x = torch.arange(-2, 2)

@@ -172,3 +172,22 @@ def test_translation_follows_what_modules_are_made_of(tmp_path):
     (package / "shared.pxd").unlink()
     with pytest.raises(AssertionError, match=r"shared.pxd' not found"):
         translated()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["os._exit(1)", "time.sleep(900)"])
+def test_a_test_that_ends_its_worker_or_never_ends_is_reported(end, tmp_path):
+    pytest.importorskip("xdist")
+    (options,) = re.findall(r"(?m)^WORKERS := (.*)", (ROOT / "Makefile").read_text())
+    cases = "@pytest.mark.parametrize('k', range(9))\ndef test(k):\n"
+    (tmp_path / "test_ends.py").write_text(f"import os, time, pytest\n{cases}    {end}\n")
+    command = [sys.executable, "-m", "pytest", *options.split(), "-n2", "-p", "conftest"]
+    command += ["-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", ".", "test_ends.py"]
+    places = os.pathsep.join([str(ROOT / "tests"), *filter(None, sys.path)])
+    variables = {**os.environ, "PYTHONPATH": places, "CUPLUG_TEST_LIMIT_S": "1"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 1
+    assert re.search(r"worker 'gw\d' crashed while running 'test_ends.py::test\[\d\]'", done.stdout)
+    assert ("Timeout (0:00:01)!" in done.stderr) == ("sleep" in end)

@@ -3,6 +3,7 @@
 
 import re
 
+import cuplug
 import numpy as np
 import pytest
 from cuplug.ops import relu, scale
@@ -48,6 +49,23 @@ def test_what_is_no_array(name):
     x, seen, instead = OBJECTS[name]
     with pytest.raises(TypeError, match=rf"^relu: x: got {seen}.*{re.escape(instead)}.*, expected"):
         relu(x)
+
+
+def test_asarray_of_what_has_no_elements():
+    cls = class_of("torch._subclasses.fake_tensor", "FakeTensor", __array__=refuse)
+    wanted = r"^asarray: x: got a fake tensor .*cuplug\.torch.*, expected an array"
+    with pytest.raises(TypeError, match=wanted):
+        cuplug.asarray(cls())
+
+
+def test_protocols_of_traced_arrays_are_not_called():
+    """PyTorch warns if the memory of a fake tensor is read."""
+    called = []
+    members = dict.fromkeys(("__dlpack__", "__dlpack_device__"), lambda *args: called.append(args))
+    cls = class_of("torch._subclasses.fake_tensor", "FakeTensor", **members)
+    with pytest.raises(TypeError, match=r"^relu: x: got a fake tensor"):
+        relu(cls())
+    assert not called
 
 
 def test_as_the_second_argument_too():

@@ -34,6 +34,7 @@ from cuplug._engine.cuda.streams cimport work_stream
 import numpy
 
 from cuplug._engine.base.dtypes import BY_ID, DTYPES
+from cuplug._engine.interop.unsupported import advice_on
 
 _import_array()
 
@@ -63,7 +64,13 @@ def to_array(x, dtype, device, copy):
         x = x.numpy()
     host = x
     if type(x) is not numpy.ndarray or descr is not None:
-        host = host_values("asarray: x", x, descr)
+        try:
+            host = host_values("asarray: x", x, descr)
+        except (TypeError, ValueError):
+            found = advice_on(x)
+            if found is None:
+                raise
+            raise TypeError(f"asarray: x: got {found[1]}, expected an array") from None
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
     if not dtype_in_memory(host.dtype).bits:

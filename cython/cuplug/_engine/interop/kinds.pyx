@@ -17,6 +17,7 @@ from cuplug._engine.interop.libtorch cimport find_tensor
 
 import numpy
 
+from cuplug._engine.interop.unsupported import is_traced_class
 from cuplug._engine.signature.spec import ArraySpec
 
 cdef enum:
@@ -99,7 +100,7 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
         kind.protocol = SPEC
     elif issubclass(cls, numpy.ndarray):
         kind.protocol = NUMPY
-    elif issubclass(cls, numpy.generic):
+    elif issubclass(cls, numpy.generic) or is_traced_class(cls):
         kind.protocol = NO_ARRAY
     elif find_exchange(cls, kind):
         kind.protocol = EXCHANGE

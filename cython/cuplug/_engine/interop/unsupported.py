@@ -8,7 +8,7 @@ from typing import Any
 
 from cuplug._engine.interop.libtorch import is_of_transform
 
-__all__ = ["advice_on", "advice_on_freed", "advice_on_tensor"]
+__all__ = ["advice_on", "advice_on_freed", "advice_on_tensor", "is_traced_class"]
 
 _COMPILED = "(cuplug.torch takes it, with PyTorch 2.4 or newer)"
 # By the library's name and that of a class, or of one that it derives from. These have no elements
@@ -39,12 +39,21 @@ _WRAPPED = {
 }
 
 
+def is_traced_class(cls: type) -> bool:
+    """Return whether arrays of a class have no elements yet: PyTorch warns if these are read."""
+    return any(name in _TRACED for name in _names(cls))
+
+
+def _names(cls: type) -> list[tuple[str, str]]:
+    return [(base.__module__.partition(".")[0], base.__name__) for base in cls.__mro__]
+
+
 def advice_on(x: Any) -> tuple[str, str] | None:
     """Return an object's library, and what it is and what to pass in its place; None for others.
 
     An object without dimensions may stand for a number.
     """
-    names = [(cls.__module__.partition(".")[0], cls.__name__) for cls in type(x).__mro__]
+    names = _names(type(x))
     for name in names:
         if name in _TRACED:
             return name[0], _TRACED[name]

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from cuplug._engine.array.array import Array
+from cuplug._engine.array.make import empty
 from cuplug._engine.array.promotion import DEFAULTS, kind_of
+from cuplug._engine.call.operator import Operator
+from cuplug._source.expressions.element_wise import elementwise
 from cuplug.array_api.beyond.padding import pad
 from cuplug.array_api.concatenation import concat
 from cuplug.array_api.conversion import asarray
@@ -127,29 +131,50 @@ def interp(
         places, values = take(places, order), take(values, order)
         places = concat([places[-1:] - period, places, places[:1] + period])
         values = concat([values[-1:], values, values[:1]])
-    at = clip(searchsorted(places, x, side="right") - 1, 0, max(places.size - 2, 0))
-    above = clip(at + 1, 0, places.size - 1)
-    found = (
-        broadcast_to(values, x.shape)
-        if values.size == 1
-        else _between(
-            x,
-            *(
-                reshape(take(of, reshape(k, (-1,))), x.shape)
-                for of in (places, values)
-                for k in (at, above)
-            ),
+    if kind_of(values.dtype) != "complex":
+        return _interpolated(x, places, values, left, right)
+    found = empty(x.shape, dtype=values.dtype, device=device)
+    for part in ("real", "imag"):
+        ends = (None if end is None else getattr(np.complex128(end), part) for end in (left, right))
+        setattr(found, part, _interpolated(x, places, getattr(values, part), *ends))
+    if values.size > 1:
+        found.imag = where(x == x, found.imag, 0.0)
+    return found
+
+
+# As NumPy: where one end of an interval gives no number, the other one may.
+_BETWEEN = """
+__device__ inline double between(double x, double x0, double x1, double y0, double y1) {
+  const double slope = (y1 - y0) / (x1 - x0);
+  double y = slope * (x - x0) + y0;
+  if (isnan(y)) y = slope * (x - x1) + y1;
+  if (isnan(y) && y0 == y1) y = y0;
+  return isnan(x) ? x : x == x0 ? y0 : y;
+}
+"""
+
+
+@cache
+def _between() -> Operator:
+    text = "interp(x: T, x0: T, x1: T, y0: T, y1: T) -> T where T: float64"
+    return elementwise(text, "between(x, x0, x1, y0, y1)", preamble=_BETWEEN)
+
+
+def _interpolated(x: Array, places: Array, values: Array, left: Any, right: Any) -> Array:
+    """Return real values between those at `places`, or outside of them."""
+    if values.size == 1:
+        found = broadcast_to(values, x.shape)
+    else:
+        at = clip(searchsorted(places, x, side="right") - 1, 0, places.size - 2)
+        ends = (
+            reshape(take(of, reshape(k, (-1,))), x.shape)
+            for of in (places, values)
+            for k in (at, at + 1)
         )
-    )
+        found = _between()(x, *ends)
     found = where(x < places[0], values[0] if left is None else left, found)
     found = where(x > places[-1], values[-1] if right is None else right, found)
     return where(binary("equal", x, places[-1]), values[-1], found)
-
-
-def _between(x: Array, x0: Array, x1: Array, y0: Array, y1: Array) -> Array:
-    found = (y1 - y0) / (x1 - x0) * (x - x0) + y0
-    found = where(binary("equal", x, x0) | (binary("equal", y0, y1) & (x == x)), y0, found)
-    return found
 
 
 def gradient(x: Array, /, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
