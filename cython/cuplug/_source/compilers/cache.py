@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was compiled, kept on disk between processes.
+"""Compiled code, cached on disk between processes.
 
 An entry is one file, `<key>.<kind>`: what was stored, then a trailer with its length and SHA-256.
 ELF files ignore what follows them, so that a stored shared library can be loaded as it is. Writing
@@ -33,7 +33,7 @@ TOUCH_S = 60.0  # an entry used again so soon keeps its time
 
 
 def key(*parts: str | bytes) -> str:
-    """Return the key of what is made from `parts`, in that order: a SHA-256 as 64 digits."""
+    """Return the key of a result of `parts`, in that order: a SHA-256 as 64 digits."""
     encoded = [
         part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
         for part in (FORMAT, *parts)
@@ -73,7 +73,7 @@ def limit() -> int:
 
 
 def get(key: str, kind: str) -> bytes | None:
-    """Return what was stored, or None; an entry of another user or a damaged one is not there."""
+    """Return the stored entry; None if it is missing, damaged or another user's."""
     read = _read(key, kind)
     return None if read is None else read[1]
 

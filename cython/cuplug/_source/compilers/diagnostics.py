@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compiler said about a source, with the lines that it speaks of."""
+"""The messages of a compiler, with the lines of the source that they name."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _causes_first(found: list[re.Match[str]]) -> list[re.Match[str]]:
 
 
 def _of_names(found: list[re.Match[str]], names: Sequence[str], source: str) -> list[str]:
-    """Return what is wrong with the names that were asked for: the first error of each."""
+    """Return the first error of each requested name."""
     said: dict[str, str] = {}
     for m in found:
         place = _NAMED.search(m["code"] or "")

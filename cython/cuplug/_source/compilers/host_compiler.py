@@ -51,7 +51,7 @@ TRIED = (
 # templates/host/code.h.
 _CLANG = tuple(("-fveclib=libmvec", *complex) for complex in (("-fcx-fortran-rules",), ()))
 
-# What changes what a compiler does, beside its command.
+# Variables that change the result of a compiler, in addition to its command.
 _VARIABLES = (
     *("CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH"),
     *("CCC_OVERRIDE_OPTIONS", "NIX_CFLAGS_COMPILE", "NIX_LDFLAGS"),
@@ -150,7 +150,7 @@ def compile_library(source: str, library: str, options: tuple[str, ...]) -> int:
 
 
 def preprocess(header: str, options: tuple[str, ...]) -> str:
-    """Return what a header includes and declares, in C that has no extensions.
+    """Return the includes and declarations of a header, in C without extensions.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def _about(path: str) -> str:
 
 @cache
 def _told(compiler: tuple[str, ...], variables: tuple[str, ...], about: str) -> str:
-    """Return what a compiler says of itself, with the files that it runs; kept for the process."""
+    """Return a compiler's description, with the files that it runs; cached for the process."""
     return run([*compiler, "-v", "-E", "-x", "c", "/dev/null"], "/").output
 
 
@@ -310,7 +310,7 @@ def compile_object(
 
 
 def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
-    """Compile to a shared library of a directory, with what the compiler takes; return its path."""
+    """Compile to a shared library in a directory, with supported options; return its path."""
     libraries = [option for option in job.options if option.startswith(LIBRARY_OPTIONS)]
     for tried in (*_CLANG, *TRIED) if _is_clang_expression(job) else TRIED:
         # Apart, since a linker that is told of -fsanitize adds its library.
@@ -349,7 +349,7 @@ def _make(command: list[str], directory: str, made: str, names: dict[str, str]) 
 _ERROR = r"(?m)^(.+?):(\d+):(?:(\d+):)? (?:fatal )?error: (.*?)(?: \[-W\S+\])?$"
 _UNDEFINED = r"undefined (?:reference to|symbol:?) [`']?(\w+)"
 SHOWN = 90  # characters of a line
-SEEN = 2000  # characters of what a compiler says that no text is to blame for
+SEEN = 2000  # characters of compiler output that no source text explains
 
 
 def explain(output: str, names: dict[str, str]) -> str:

@@ -24,7 +24,7 @@ _RECENT_NS = 1_000_000_000  # a file that has just changed may change again and 
 
 class _File(NamedTuple):
     path: str
-    looks: str  # what the system says of it, when it was read; "": it is to be read again
+    looks: str  # the file's status when it was read; "": it must be read again
     digest: str
 
 

@@ -38,7 +38,7 @@ _found: dict[str, tuple[int, ...]] = {}
 def types_of(
     source: str, function: str, names: dict[str, str], options: tuple[str, ...] = ()
 ) -> tuple[int, ...]:
-    """Return the number of what a function returns, and those of its parameters.
+    """Return the type numbers of a function's result and parameters.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _compile(job: host_compiler.Job, names: dict[str, str]) -> tuple[int, ...]:
 
 
 def _read(path: str) -> tuple[int, ...]:
-    from elftools.elf.elffile import ELFFile  # for what is not in the cache alone
+    from elftools.elf.elffile import ELFFile  # only if the cache lacks the code
 
     with open(path, "rb") as file:
         for unit in ELFFile(file).get_dwarf_info().iter_CUs():
@@ -114,7 +114,7 @@ def _plain(entry: Any) -> tuple[Any, bool]:
 
 
 def _scalar(entry: Any) -> tuple[int, int]:
-    """Return the kind and the size of what is no pointer."""
+    """Return the kind and the size of a type that is not a pointer."""
     if entry is None:
         return VOID, 0
     found = entry.attributes.get("DW_AT_byte_size")

@@ -54,7 +54,7 @@ _memory: dict[str, Binary] = {}
 
 
 class Program(NamedTuple):
-    """What is to be compiled; see `compile_to_binary`."""
+    """A request to compile; see `compile_to_binary`."""
 
     source: str
     names: tuple[str, ...]
@@ -141,7 +141,7 @@ def compile_to_binary(
 
 
 def kept(key: str, is_whole: bool, make: Callable[[], Binary]) -> Binary:
-    """Return what was made before, else what `make` does; kept where the key tells all of it."""
+    """Return the cached code, or the result of `make`, which is cached if the key determines it."""
     if not is_whole:
         return make()
     binary = _memory.get(key) or _load(key)
@@ -184,7 +184,7 @@ def check(
     headers: Mapping[str, str] | None,
     compiler: str,
 ) -> Program:
-    """Check what is to be compiled, and find the compiler."""
+    """Check the request, and find the compiler."""
     headers = dict(headers or {})
     names, options = (
         as_str_tuple("compile", "names", names),
@@ -270,7 +270,7 @@ def compile_source(key: str, program: Program, perhaps: Sequence[str] = ()) -> B
 
 @contextlib.contextmanager
 def _announced(name: str, architecture: str) -> Iterator[None]:
-    """Say on a terminal what a long wait is for."""
+    """Report the reason of a long wait on a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return

@@ -71,7 +71,7 @@ class Compiler:
 
 
 class _Run:
-    """Calls of nvcc on files in a directory; `log` is what the first one said."""
+    """Calls of nvcc on files in a directory; `log` is the output of the first one."""
 
     def __init__(
         self, compiler: Compiler, name: str, options: Sequence[str], directory: str

@@ -40,7 +40,7 @@ def run(
     CompileError
         It cannot be started.
     """
-    import signal  # these two for what is not in the cache alone
+    import signal  # these two only if the cache lacks the code
     import subprocess
 
     if made is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Temporary folders: where they may be, how they are created, and what is removed after a crash.
+"""Temporary folders: their places, their creation, and their removal after a crash.
 
 cuplug recognizes a folder of its own by the name and by a marker file inside, which repeats the
 name and gives the inode of the folder. While the folder is in use, its process holds a lock on the
@@ -26,7 +26,7 @@ PREFIX = ".cuplug-temporary-"
 MARKER = "cuplug-temporary-folder"
 _NAME = re.compile(re.escape(PREFIX) + r"[0-9a-f]{32}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-_MARKER = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK  # NFS locks only what is open for writing
+_MARKER = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK  # NFS locks only files open for writing
 _MARKER_BYTES = 200  # more than any marker has
 
 
@@ -47,7 +47,7 @@ def folder(parent: str) -> Iterator[str]:
                 _check_new(own)
                 yield from _use(name, own, os.path.join(parent, name))
         finally:
-            with contextlib.suppress(OSError):  # what cannot be removed stays
+            with contextlib.suppress(OSError):  # remains if it cannot be removed
                 os.rmdir(name, dir_fd=above)
 
 
@@ -185,7 +185,7 @@ def _is_own(name: str, own: int, marker: int) -> bool:
 
 
 def _empty(own: int) -> None:
-    """Remove what a folder holds; the marker last, so that another process can go on."""
+    """Remove the contents of a folder, the marker last, so that another process can continue."""
     _remove_all(own, but=MARKER)
     with contextlib.suppress(OSError):
         if os.listdir(own) == [MARKER]:

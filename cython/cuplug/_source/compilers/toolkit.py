@@ -50,7 +50,7 @@ def find_nvcc() -> str | None:
 
 
 def ask_pathfinder(function: str, name: str) -> str | None:
-    """Return what a function of cuda-pathfinder finds, such as in Conda environments.
+    """Return the result of a function of cuda-pathfinder, such as in Conda environments.
 
     It is None without the package, and with raised privileges, as the package reads the
     environment. The package's search for libraries loads them, and is not used.

@@ -103,7 +103,7 @@ def _chunked(
 
 
 class _Maker:
-    """What the operators of one reduction or scan are made of: texts with known dtypes."""
+    """The parts of the operators of one reduction or scan: texts with known dtypes."""
 
     def __init__(self, code: Code, variant: Variant, preamble: str, options: Any) -> None:
         self.code, self.options, known = code, options, code.names.dtypes(variant)

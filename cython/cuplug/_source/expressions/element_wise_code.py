@@ -53,13 +53,13 @@ SIZE = re.compile(r"\bsize\(\s*(\w+)\s*(?:,\s*-?\s*\d+\s*)?\)")  # of an array, 
 
 
 class Elementwise(NamedTuple):
-    """What an element-wise operator computes."""
+    """The computation of an element-wise operator."""
 
     given: Names  # of the signature
     text: str  # statements that assign the outputs; with `is_value` an expression
     is_value: bool
     preamble: str
-    sizes: dict[str, Term]  # by what the text writes
+    sizes: dict[str, Term]  # by their text
 
     @property
     def names(self) -> Names:
@@ -153,7 +153,7 @@ class Elementwise(NamedTuple):
     def body(self, variant: Variant) -> str:
         """Return the statements on computed values."""
         name, text = self.names.operator, self._computed(variant)
-        if not self.is_value and uses(text, "return"):  # what was assigned is stored
+        if not self.is_value and uses(text, "return"):  # the assigned value is stored
             body = quoted(text, name, ";}")
             return f"\n#define return goto cuplug_return\n{{{body}#undef return\ncuplug_return:;"
         if not self.is_value:

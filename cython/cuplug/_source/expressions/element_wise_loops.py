@@ -55,7 +55,7 @@ void cuplug_function(const cuplug_loop_call *call, long long from, long long to)
 
 
 def _of_lanes(n: str, simd: str, element: str, before: str = "", after: str = "") -> str:
-    """Return the loop over groups of n elements, with what is done before and after each group."""
+    """Return the loop over groups of n elements, with the code before and after each group."""
     return f"""for (int64_t group = 0; group < m; group += {n}) {{
     {before}
     {simd} for (int64_t lane = 0; lane < {n}; lane++) {{
@@ -155,7 +155,7 @@ struct code : walks::walked<{reads}, {writes}, {types}> {{
 
 
 def _cuda_kernel(op: Elementwise, variant: Variant) -> str:
-    """Return what a kernel begins with."""
+    """Return the first lines of a kernel."""
     if variant.walk == TILES and not op.work:
         return f"CUPLUG_KERNEL_FOR(walks::TILE_BLOCKS<{variant.width}>)"
     return "CUPLUG_KERNEL"

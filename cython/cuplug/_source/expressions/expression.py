@@ -71,7 +71,7 @@ class Names(NamedTuple):
         return list(dict.fromkeys([x.name for x in every] + variables))
 
     def dtypes(self, variant: Variant) -> dict[str, Dtype]:
-        """Return the dtype of each type variable, and of what has none."""
+        """Return the dtype of each type variable, and of each parameter without one."""
         own = {x.variable: DTYPES[x.variable] for x in self.scalars if x.variable in DTYPES}
         pairs = zip(self.arrays, variant.types, strict=True)
         own |= {x.variable: DTYPES[dtype] for x, dtype in pairs}
@@ -172,7 +172,7 @@ def prelude(variant: Variant, code: str, host: Sequence[str] = HOST) -> str:
 
 @cache
 def _cuda(name: str) -> str:
-    """Return a template of CUDA code without our own includes, as it stands after what they name.
+    """Return a template of CUDA code without our own includes, to be used after those files.
 
     The text is compiled sooner: see `is_self_contained`.
     """
@@ -209,7 +209,7 @@ def vector_functions(text: str) -> list[str]:
 
 
 def types(names: Names, variant: Variant, code: str) -> str:
-    """Return what the dtypes need, the type variables as types, and behind them the code."""
+    """Return the definitions of dtypes, the type variables as types, and then the code."""
     dtypes = names.dtypes(variant)
     has_float8 = any(x.is_narrow and x.n_bytes == 1 for x in dtypes.values())
     own = [f"#undef {word}" for word in names.words]  # of system headers, and compilers
@@ -323,7 +323,7 @@ def is_wide(text: str, dtypes: Iterable[Dtype]) -> bool:
 
 
 def preamble(text: str, names: Names, variant: Variant) -> str:
-    """Return a preamble; what it includes stands outside of the namespace of CUDA code."""
+    """Return a preamble, with its includes outside of the namespace of CUDA code."""
     name, lines = f"{names.operator} preamble", text.split("\n")
     for k, line in enumerate(lines):
         if re.match(r"\s*#\s*include\b", line) and not variant.on_host:
@@ -331,7 +331,7 @@ def preamble(text: str, names: Names, variant: Variant) -> str:
     return quoted("\n".join(lines), name)
 
 
-# What is no name of a value: members, calls and casts, what stands in quotes, comments, numbers.
+# Not names of values: members, calls and casts, quoted text, comments, numbers.
 _NO_VALUE = re.compile(
     r"""(?:\.|->)\s*[A-Za-z_]\w*|[A-Za-z_]\w*\s*\(|\(\s*[A-Za-z_]\w*[\s*]*\)|"(?:\\.|[^"])*"|"""
     r"""'(?:\\.|[^'])*'|//[^\n]*|/\*.*?\*/|(?<!\w)\d(?:[eEpP][+-]|[\w.])*""",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parameters of a kernel, or of a function, are given; held against their types."""
+"""The arguments of a kernel or a function, checked against the types of its parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cuplug._source.compilers.kernel_types import (
 
 # `cuplug_kernel_argument_kind` in <runtime/expressions.h>
 ARRAY, SCALAR, NUMBER, FAULT, CALL = range(5)
-# What is no part of the signature: its kind, its type, the type's size.
+# Parameters outside of the signature: kind, type, size of the type.
 RECORDS = {
     "fault": (FAULT, "cuplug_fault *", 64),
     "call": (CALL, "const cuplug_call *", 120),
@@ -31,7 +31,7 @@ RECORDS = {
 
 
 class Pass(NamedTuple):
-    """What one parameter is given; the fields are those of `cuplug_kernel_argument`."""
+    """The argument of one parameter, with the fields of `cuplug_kernel_argument`."""
 
     kind: int
     operand: int
@@ -117,7 +117,7 @@ class Target(NamedTuple):
         return Pass(kind, 0, 0, term)
 
     def _elements(self, dtype: Dtype) -> list[tuple[int, int]]:
-        """Return what a pointer to elements may point to: kinds and sizes."""
+        """Return the kinds and sizes of elements that a pointer may point to."""
         if dtype.kind == "complex":
             return [(COMPLEX if self.on_host else OPAQUE, dtype.n_bytes)]
         if dtype.kind == "storage":

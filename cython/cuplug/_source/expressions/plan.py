@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that are one kernel and one function: what they are made of, and the code around."""
+"""Operators of one kernel and one function: their parts, and the surrounding code."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ __device__ inline void cuplug_fault_index(cuplug_fault *fault, unsigned tensor,
 
 
 class Plan(NamedTuple):
-    """What an operator is made of."""
+    """The parts of an operator."""
 
     scope: Scope
     arguments: str

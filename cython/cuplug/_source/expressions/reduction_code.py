@@ -42,7 +42,7 @@ def is_statements(text: str) -> bool:
 
 
 def read_fields(text: str) -> dict[str, str]:
-    """Return the fields of "value: T, index: int64"; none of what is a dtype."""
+    """Return the fields of "value: T, index: int64"; none for a dtype."""
     matches = [FIELD.fullmatch(part) for part in text.split(",")] if ":" in text else []
     if None in matches:
         raise ValueError(f"accumulate: got {text!r}, expected a dtype, or 'name: dtype, ...'")
@@ -50,7 +50,7 @@ def read_fields(text: str) -> dict[str, str]:
 
 
 class Reduction(NamedTuple):
-    """What a reduction computes: `post` of all `map`s that `reduce` puts together."""
+    """The computation of a reduction: `post` of all `map`s, which `reduce` combines."""
 
     names: Names
     map: str
@@ -112,7 +112,7 @@ class Reduction(NamedTuple):
 
     @property
     def fields(self) -> dict[str, str]:
-        """The names of what is put together, with dtypes or type variables; {}: one number."""
+        """The names of the combined values, with dtypes or type variables; {} for one number."""
         if self.choose:
             return {"value": self.accumulate or self.inputs[0].variable, "index": "int64"}
         if self.accumulate is not None:
@@ -199,7 +199,7 @@ class Reduction(NamedTuple):
         )
 
     def lists(self, variant: Variant) -> str:
-        """Return what the templates repeat for each array."""
+        """Return the lines that the templates repeat for each array."""
         dtypes, n = self.names.dtypes(variant), len(self.inputs)
         each = []
         for k, x in enumerate(self.names.arrays):

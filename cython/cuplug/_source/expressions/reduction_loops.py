@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code of reductions and scans: what they compute, and behind it the loops of templates/."""
+"""The code of reductions and scans: the computation, and then the loops of templates/."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def _reduction(
 
 
 def code_of_reduction(signature: str, texts: Sequence[Any]) -> tuple[str, Code]:
-    """Return the signature with brackets and all parameters, and what is computed.
+    """Return the signature with brackets and all parameters, and the computation.
 
     `texts` are reduce, choose, map, post, identity, accumulate, stop and preamble.
     """

@@ -100,7 +100,7 @@ def _scan(
 
 
 def code_of_scan(signature: str, texts: Sequence[Any], exclusive: bool) -> tuple[str, Code]:
-    """Return the signature with brackets and all parameters, and what is computed.
+    """Return the signature with brackets and all parameters, and the computation.
 
     `texts` are reduce, map, post, identity, accumulate and preamble.
     """

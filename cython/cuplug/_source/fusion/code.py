@@ -82,7 +82,7 @@ class Text:
         return name
 
     def value(self, x: Symbol, parts: list[str]) -> str:
-        """Return what a symbol is, in C, by the names of its parts."""
+        """Return a symbol as C code, by the names of its parts."""
         if x.kind == "constant":
             return _written(x.given)
         if x.kind == "where":

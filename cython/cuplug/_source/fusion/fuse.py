@@ -84,7 +84,7 @@ class Fused(FusedCall):
         return found
 
     def _key(self, x: Any) -> Any:
-        """Return what an argument is compiled for: a dtype, a type, or a constant."""
+        """Return the dtype, type or constant that the code is compiled for."""
         if type(x) is int and not -(1 << 63) <= x < 1 << 63:  # which no parameter holds
             return "constant", x
         if type(x) in _NUMBERS:

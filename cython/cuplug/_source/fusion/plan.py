@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a traced function computes, in as few operators as it takes."""
+"""The computation of a traced function, in as few operators as possible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Values = dict[int, Any]  # of symbols that were reduced, by their ids
 
 
 class Step:
-    """One operator: what it is called with, and what it computes."""
+    """One operator: its arguments, and its computation."""
 
     def __init__(
         self, text: Text, call: Callable[..., Any], fixed: dict[str, Any] | None = None
@@ -52,7 +52,7 @@ def _preamble(*functions: str, **known: str) -> str:
 def _elements(name: str, symbols: Sequence[Symbol], is_apart: bool = False) -> Step:
     """Return the element-wise operator of some symbols, or a reduction that ends in the one.
 
-    If `is_apart`, what was reduced is an argument of the operator in any case.
+    If `is_apart`, the result of the reduction is always an argument of the operator.
     """
     text = _text(symbols)
     ends = len(symbols) == 1 and not is_apart
@@ -70,7 +70,7 @@ def _elements(name: str, symbols: Sequence[Symbol], is_apart: bool = False) -> S
 
 
 def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
-    """Return the reduction of a symbol, and what is made of its result after it."""
+    """Return the reduction of a symbol, and the computation from its result."""
     reduced, axis, keepdims = symbol.given
     text = _text(symbol.parts)
     reduce, identity, mapped = REDUCED["sum" if reduced in ("mean", "var") else reduced]
@@ -118,12 +118,12 @@ def number_in(x: Symbol, args: Any) -> Any:
 
 
 def _stored(x: Symbol) -> Symbol:
-    """Return what is computed of a result: storing it rounds it."""
+    """Return the computation from a result, which storing rounds."""
     return x.parts[0] if x.kind == "rounded" else x
 
 
 def _is_rounded(x: Symbol) -> bool:
-    """Return whether a result is what was reduced, rounded to 16 or 8 bits."""
+    """Return whether a result is the reduction itself, rounded to 16 or 8 bits."""
     return x.kind == "cast" and x.parts[0].kind == "reduced"
 
 
@@ -140,7 +140,7 @@ def _read_again(results: Sequence[Symbol]) -> set[int]:
 
 
 class Plan:
-    """Operators for what a function returned when it was traced."""
+    """Operators for the symbols that a traced function returned."""
 
     def __init__(self, name: str, result: Any, parameters: Sequence[str]) -> None:
         self._name, self._result, self._parameters = name, result, parameters
@@ -162,7 +162,7 @@ class Plan:
         )
 
     def __call__(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """Compute what the function does with the arguments."""
+        """Compute the function of the arguments."""
         if self._rows is not None and self._rows.has_one_shape(args):
             try:
                 made = self._run(self._rows, args, {}, keywords)

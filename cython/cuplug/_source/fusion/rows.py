@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of rows: reductions along the last axis, and what is computed from them, as phases."""
+"""Functions of rows: reductions along the last axis, and computations from them, as phases."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Phase:
     results: list[int] = field(default_factory=list)  # of those with an element for each
 
     def roots(self, results: Sequence[Symbol]) -> list[Symbol]:
-        """Return what is computed of each element."""
+        """Return the computation of each element."""
         return [x.parts[0] for x in self.reduced] + [results[k] for k in self.results]
 
 
 @dataclass
 class Rows:
-    """What is computed of each row.
+    """The computation of each row.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ def rows_of(results: Sequence[Symbol]) -> Rows | None:
     if not reduced or is_one or not all(map(_is_plain, symbols)):
         return None
     kinds: dict[int, str] = {}
-    for x in symbols:  # parts come before what is made of them
+    for x in symbols:  # parts precede the symbols that use them
         kind = _kind_of(x, kinds)
         if kind is None:
             return None

@@ -82,7 +82,7 @@ class _Side:
         return _declared(self.op.rows.arrays[k], self.arrays[k], value)
 
     def elements(self, loop: Loop, inputs: list[str], place: str) -> list[str]:
-        """Return what is computed of an element; what is kept is at a place like "kept_{}[i]"."""
+        """Return the computation of an element; stored values have names like "kept_{}[i]"."""
         used = [
             _declared(self.program.kept[j], f"k{j}", place.format(j))
             for j in sorted(set(loop.used))

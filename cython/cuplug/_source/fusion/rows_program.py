@@ -17,7 +17,7 @@ _EXTREMES = {"max": "-", "min": ""}
 
 
 class Accumulator(NamedTuple):
-    """What the elements of a row are put together in."""
+    """A value that combines the elements of a row."""
 
     name: str
     type: str
@@ -27,15 +27,15 @@ class Accumulator(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A phase as text: what is computed once for the row before it, and of each element."""
+    """A phase as text: the computation before it, once for the row, and of each element."""
 
     before: list[str]
     arrays: list[int]  # that it reads
-    used: list[int]  # what was kept, by number
+    used: list[int]  # stored values, by number
     lines: list[str]
-    puts: list[tuple[Accumulator, str]]  # what is put to accumulators
+    puts: list[tuple[Accumulator, str]]  # values that accumulators combine
     stores: list[tuple[int, str]]  # results, by number
-    keeps: list[tuple[int, str]]  # what is kept for later phases, by number
+    keeps: list[tuple[int, str]]  # values stored for later phases, by number
 
 
 @dataclass
@@ -82,7 +82,7 @@ class _Writer(Text):
         return found
 
     def reduced(self, x: Symbol, value: str) -> None:
-        """Give what a reduction came to a name."""
+        """Give the result of a reduction a name."""
         name = self._of_row[id(x)] = f"r{self._next()}"
         self._row_lines.append(f"const {computed(x)} {name} = {value};")
 
@@ -142,7 +142,7 @@ class _Writer(Text):
 
 
 def _accumulators(x: Symbol, number: int) -> tuple[list[Accumulator], str]:
-    """Return what a reduction is put together in, and what it is then."""
+    """Return the accumulator of a reduction, and the result as text."""
     name, result = x.given[0], DTYPES[x.type.name]
     of_sum = name in ("mean", "var")
     reduce, identity, _ = REDUCED["sum" if of_sum else name]
@@ -167,7 +167,7 @@ def _accumulators(x: Symbol, number: int) -> tuple[list[Accumulator], str]:
 
 
 def _limit(name: str, dtype: Dtype) -> str:
-    """Return what no element is beyond."""
+    """Return the bound that no element exceeds."""
     if dtype.kind == "float":
         return f"{_EXTREMES[name]}({dtype.computed})cuplug_float_of_bits(0x7f800000u)"
     if dtype.kind == "uint":

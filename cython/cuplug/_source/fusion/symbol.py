@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands for arrays and numbers while a function is traced, and records what is done."""
+"""Symbols, which represent arrays and numbers in a traced function and record operations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Symbol:
     def __reduce__(self) -> tuple[Any, ...]:
         return Symbol, (self.kind, self.type, self.given, *self.parts)
 
-    # ---- What is asked of arrays -----------------------------------------------------------------
+    # ---- Attributes of arrays --------------------------------------------------------------------
 
     @property
     def dtype(self) -> Any:
@@ -98,7 +98,7 @@ class Symbol:
             )
         raise AttributeError(f"fuse: an array that is traced has no attribute {name!r}")
 
-    # ---- What it cannot be -----------------------------------------------------------------------
+    # ---- Unsupported conversions -----------------------------------------------------------------
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -143,7 +143,7 @@ class Symbol:
 
 
 def refused(name: str) -> TypeError:
-    """Return the error for what no fused function has."""
+    """Return the error for an operation that fused functions lack."""
     return TypeError(
         f"fuse: {name}: no function of single elements and no reduction, expected those of "
         "cuplug.array_api and NumPy: call it outside of the fused function"
@@ -151,7 +151,7 @@ def refused(name: str) -> TypeError:
 
 
 def symbol_of(x: Any) -> Symbol:
-    """Return a symbol for what a function is called with."""
+    """Return a symbol for an argument of a function."""
     if isinstance(x, Symbol):
         return x
     if is_typed_number(x):
@@ -243,7 +243,7 @@ def _compared_number(name: str, x: Symbol, number: Symbol) -> Symbol:
 
 
 def _compared_within(name: str, x: Symbol, y: Symbol) -> Symbol:
-    """Compare where y, signed integers, is in the range of x; what is below or above is known."""
+    """Compare where y, signed integers, is in the range of x; outside, the result is known."""
     limits, own, result = np.iinfo(x.type), np.iinfo(y.type), np.dtype(bool)
     found = Symbol("call", result, name, x, cast(y, x.type))
     for beyond, limit, is_above in (
@@ -258,17 +258,17 @@ def _compared_within(name: str, x: Symbol, y: Symbol) -> Symbol:
 
 
 def _beyond(name: str, is_above: bool) -> bool:
-    """Return how elements compare with what is above, or below, all of their dtype."""
+    """Return how elements compare with a number above, or below, all of their dtype."""
     return name == "not_equal" or (name != "equal" and ("less" in name) == is_above)
 
 
 def _typed(x: Symbol) -> Symbol:
-    """Return what a function of NumPy's gives: also of Python's numbers something with a dtype."""
+    """Return the result of a NumPy function, which has a dtype also for Python's numbers."""
     return cast(x, x.dtype) if isinstance(x, Symbol) and is_weak(x.type) else x
 
 
 def record(name: str, *args: Any, **keywords: Any) -> Any:
-    """Return what a function of a library gives for symbols."""
+    """Return the result of a library's function for symbols."""
     name = named(name)
     if name in FUNCTIONS and name not in _OTHERS:
         if keywords:
