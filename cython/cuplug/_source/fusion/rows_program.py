@@ -142,7 +142,7 @@ class _Writer(Text):
 
 
 def _accumulators(x: Symbol, number: int) -> tuple[list[Accumulator], str]:
-    """Return the accumulator of a reduction, and the result as text."""
+    """Return the accumulators of a reduction, and the result as text."""
     name, result = x.given[0], DTYPES[x.type.name]
     of_sum = name in ("mean", "var")
     reduce, identity, _ = REDUCED["sum" if of_sum else name]
