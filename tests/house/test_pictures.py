@@ -15,6 +15,7 @@ import pictures
 from instructions import read_profile
 from instructions import render as render_instructions
 from quotes import QUOTES, Quote, render_quotes, write_quotes
+from storage import write_data
 from table import render
 
 REPORT = json.loads(pictures.TABLE.read_text())
@@ -111,6 +112,12 @@ def test_a_quote_leaves_out_what_was_not_measured():
 def test_each_table_is_its_data(data):
     draw = render_instructions if data.name.startswith("instructions") else render
     assert data.with_suffix(".md").read_text() == draw(json.loads(data.read_text()))
+
+
+@pytest.mark.parametrize("data", TABLES, ids=lambda path: path.name)
+def test_data_has_a_line_for_each_result(data, tmp_path):
+    assert write_data(tmp_path / "data", json.loads(data.read_text()))
+    assert (tmp_path / "data").read_text() == data.read_text()
 
 
 def test_a_profile_counts_what_each_object_costs_itself():
