@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test array-api-extra-test array-api-compat-test cupy-test scipy-test sklearn-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help archive core runtime plugins python
+.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test array-api-extra-test array-api-compat-test cupy-test dask-test scipy-test sklearn-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help archive core runtime plugins python
 all: ## Build everything into build/ (the default)
 archive: ## Build libcuplug.a
 core: ## Build libcuplug
@@ -119,6 +119,13 @@ cupy-test: all $(SUITES)/installed ## Run CuPy's tests, whose folder CUPY names,
 	cd "$(CUPY)/tests" && CUPY="$(abspath $(CUPY))" $(SUITE_ENV) NOT_IN_SUITE=$(abspath tests/array/suites/not_in_cupy.txt) \
 	  PYTHONDONTWRITEBYTECODE=1 $(abspath $(SUITES))/bin/python -m pytest -q -c /dev/null --rootdir . --noconftest \
 	  -p cupy_of_cuplug -p no:cacheprovider -W ignore $(CUPY_TESTS:%=cupy_tests/%_tests) $(PYTEST)
+
+# `cupy` is NumPy's functions of cuplug's arrays: tests/array/suites/cupy_in_dask.py.
+DASK_TESTS ?= $(shell cat tests/array/suites/dask_tests.txt)
+dask-test: all $(SUITES)/installed ## Run Dask's tests of CuPy's arrays on cuplug's arrays: of the modules in DASK_TESTS
+	cd $(SUITES) && $(SUITE_ENV) NOT_IN_SUITE=$(abspath tests/array/suites/not_in_dask.txt) bin/python -m pytest \
+	  -q -c /dev/null --rootdir . -p cupy_in_dask -p no:cacheprovider -W ignore --pyargs \
+	  $(DASK_TESTS:%=dask.array.tests.test_cupy_%) $(PYTEST)
 
 bench: ## Measure against the peers that are installed, and draw it
 	$(build) all $(INSTALLED)/bench

@@ -92,7 +92,7 @@ def diff(
     n = integer("diff: n", n)
     if n < 0:
         raise ValueError(f"diff: n: got {n}, expected 0 or more")
-    if prepend is not None or append is not None:
+    if n and (prepend is not None or append is not None):
         x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
     size, before = x.shape[along], (slice(None),) * along
     for left in range(size - 1, max(size - n, 0) - 1, -1):
