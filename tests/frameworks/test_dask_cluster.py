@@ -4,6 +4,8 @@
 import hashlib
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -192,6 +194,28 @@ def test_what_is_brought_obeys_the_rules_of_who_may_write(tmp_path):
     (tmp_path / "local").chmod(0o777)
     with pytest.raises(cuplug.PluginError, match=r"local, on the way to it: anyone may write it"):
         brought.setup(SimpleNamespace(local_directory=str(tmp_path / "local")))
+
+
+@pytest.mark.slow
+def test_a_scheduler_needs_no_plugin(tmp_path):
+    """In a process of its own, as on several machines: the plugin is brought to the worker."""
+    remote = cuplug.load(named_plugin(tmp_path / "libremote.so", "remote")).remote
+    file, processes = str(tmp_path / "scheduler.json"), []
+    for kind in ("scheduler --port 0", "worker --nthreads 1 --no-nanny"):
+        name, *options = kind.split()
+        command = [sys.executable, "-m", f"distributed.cli.dask_{name}", *options, "--no-dashboard"]
+        command += ["--host", "127.0.0.1", "--scheduler-file", file]
+        processes.append(subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL))
+    try:
+        with distributed.Client(scheduler_file=file, timeout=60) as client:
+            client.register_plugin(cuplug.dask.Plugins([remote]))
+            for y in (remote(CUT), CUT.map_blocks(remote, dtype=X.dtype, meta=X[:0, :0])):
+                assert client.compute(y).result(timeout=60).shape == X.shape
+            assert client.submit(remote, X).result(timeout=60).shape == X.shape
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait()
 
 
 @pytest.mark.slow
