@@ -195,8 +195,7 @@ def _below(entry: Entry, args: Sequence[Any]) -> Any:
 def _flatten(args: Sequence[Any]) -> tuple[tuple[int, ...], list[Any]]:
     """Return the lengths of lists, -1 for what is none, and all items, which autograd follows."""
     lengths = tuple(len(x) if isinstance(x, (list, tuple)) else -1 for x in args)
-    items = [[x] if n < 0 else x for x, n in zip(args, lengths, strict=True)]
-    return lengths, [item for part in items for item in part]
+    return lengths, [y for x, n in zip(args, lengths, strict=True) for y in ([x] if n < 0 else x)]
 
 
 def _unflatten(lengths: tuple[int, ...] | None, flat: Sequence[Any]) -> list[Any]:
