@@ -6,6 +6,7 @@ import pickle
 import cuplug
 import numpy as np
 import pytest
+from cuplug._source.expressions.chunked import chunked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,7 +76,7 @@ def split_array(data, dtype):
     return x, da.from_array(x, chunks=tuple(data.draw(st.integers(1, n)) for n in shape))
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(15)
 @pytest.mark.filterwarnings("ignore::dask.array.PerformanceWarning")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("operator", REDUCTIONS, ids=lambda x: x.name)
@@ -89,7 +90,7 @@ def test_reductions_do_not_depend_on_chunks(operator, dtype, data):
     compare(operator, x, split, axis=axis, keepdims=keepdims)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(12)
 @pytest.mark.filterwarnings("ignore::dask.array.PerformanceWarning")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("operator", SCANS, ids=lambda x: x.name)
@@ -139,6 +140,15 @@ def test_a_tree_has_steps_of_a_few_values():
     assert seen.compute() == 64
     longest = max(len(task) for task in map(str, seen.__dask_graph__().values()))
     assert longest < 3000  # and not one task with 64 values
+
+
+def test_sums_of_elements_and_of_sums_are_one_program():
+    found = chunked(REDUCTIONS[0], ("float64", "float64"))
+    texts = [
+        (x.signatures, {**x.__reduce__()[0].keywords, "post": "a"})
+        for x in (found.chunk, found.combine, found.aggregate)
+    ]
+    assert texts[0] == texts[1] == texts[2]
 
 
 def test_tasks_travel():

@@ -189,7 +189,7 @@ def test_topk_of_more_than_there_are(get_operator):
     assert found.indices is found[1]
 
 
-@on_sides
+@on_gpus_or_all
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n", "d", "rows"), [(0, 3, 2), (0, 1, 0), (40, 7, 5), (3000, 33, 1000)])
 def test_scatter_sum(get_operator, side, dtype, n, d, rows):
@@ -208,7 +208,7 @@ def test_scatter_sum(get_operator, side, dtype, n, d, rows):
             operator(source, index - rows, rows, device=side)
 
 
-@on_sides
+@on_gpus_or_all
 @with_dtypes
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0)], ids=str)
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_max_pool(get_operator, side, dtype, order, shape):
         np.testing.assert_array_equal(y.astype(np.float32), squares.astype(np.float32).max((3, 5)))
 
 
-@on_sides
+@on_gpus_or_all
 @with_dtypes
 @pytest.mark.parametrize(("m", "n"), [(3, 8), (2, 4096), (0, 8), (4, 0)])
 def test_silu_and_mul(get_operator, side, dtype, m, n):
@@ -274,7 +274,7 @@ def test_batched_matmul(get_operator, side, dtype, batch, m, k, n):
     np.testing.assert_allclose(found.astype(np.float64), wanted, tolerance, tolerance)
 
 
-@on_sides
+@on_gpus_or_all
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(4, 3), (1, 1), (0, 3), (5, 0), (200, 70)])
 def test_running_average_of_all_rows(get_operator, side, dtype, shape):
@@ -291,7 +291,7 @@ def test_running_average_of_all_rows(get_operator, side, dtype, shape):
         assert (mean == 9).all()
 
 
-@on_sides
+@on_gpus_or_all
 def test_running_average_of_recent_rows(get_operator, side):
     operator = get_operator("running_average")
     mean, count, x = np.zeros(6), np.zeros((), np.int64), draw((40, 6), np.float64)
@@ -335,7 +335,7 @@ def test_adam_of_a_model(get_operator, side, dtype):
         np.testing.assert_allclose(np.asarray(x.numpy() if side != "cpu" else x), y, 2e-4, 2e-4)
 
 
-@on_sides
+@on_gpus_or_all
 @pytest.mark.parametrize("has_keys", [False, True])
 def test_rotary_on_slices_of_one_buffer(get_operator, side, has_keys):
     n, h, d, m, r = 11, 3, 8, 40, 3

@@ -163,10 +163,11 @@ class _Maker:
             **same,
         )
         names = {x: _GIVEN.format(x) for x in self.fields}
-        mapped = "; ".join(f"{x} = {name}" for x, name in names.items())
+        given, mapped = self._values(_GIVEN), "; ".join(f"{x} = {names[x]}" for x in names)
         same |= {"accumulate": self.accumulate, "reduce": self._reduce()}
         same["map"] = mapped if len(names) > 1 else names["value"]
-        given = self._values(_GIVEN)
+        if self._has_elements_as_values():  # of the same names, the code is compiled once
+            given, same["map"] = self._arrays(code.inputs), code.map
         combine = reduction(self._row(given, self._results()), **same)
         post, counts = code.post, uses(code.post, "n")
         if is_chosen:
@@ -175,6 +176,12 @@ class _Maker:
             post, given = _renamed(post, {"n": N_ELEMENTS}), [*given, f"{N_ELEMENTS}: int64"]
         aggregate = reduction(self._row(given, self._arrays(code.outputs)), post=post, **same)
         return self._made(chunk, None, combine, aggregate, counts)
+
+    def _has_elements_as_values(self) -> bool:
+        """Return whether the values that are reduced are the elements themselves."""
+        x = self.code.inputs[0]
+        is_same = self.fields == {"value": self.known[x.variable]}
+        return is_same and len(self.code.inputs) == 1 and self.code.map.strip() == x.name
 
     def _reduce(self) -> str:
         """Return the text that reduces two values, also of chosen elements."""
