@@ -262,8 +262,7 @@ def _function(entry: Entry, plans: _Plans) -> Any:
 
 
 def _run(entry: Entry, args: Sequence[Any]) -> Any:
-    """Run a call with gradients on: other transforms of torch.func may record it, too, and
-    torch.compile drops the gradients of arrays that are changed while they are off."""
+    """Run a call with gradients on, for other transforms and for changes under torch.compile."""
     with torch.enable_grad(), set_forward(is_transformed()):
         return _below(entry, args)
 
