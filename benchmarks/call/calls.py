@@ -236,15 +236,15 @@ def typed_functions() -> Comparison:
     return comparison
 
 
-def rows_in_threads() -> Comparison:
+def rows_in_threads(size: int) -> Comparison:
     """Return the comparison of a prange over rows with one thread and with all."""
-    n_rows, size, one = 4096, 256, "prange, 1 thread"
+    n_rows = 4096
     x = np.linspace(-1, 1, n_rows * size, dtype=np.float32).reshape(n_rows, size)
     title = f"relu of {n_rows} rows of {size} floats, typed function in prange"
-    comparison = Comparison(title, "us", one, expected=np.maximum(x, 0))
+    comparison = Comparison(title, "us", "pointers, 1 thread", expected=np.maximum(x, 0))
 
-    def contender(n_threads: int) -> Contender:
-        function, out = native.typed_calls().rows, np.empty_like(x)
+    def contender(name: str, n_threads: int) -> Contender:
+        function, out = getattr(native.typed_calls(), name), np.empty_like(x)
 
         def time_ns(number: int) -> float:
             start_ns = time.perf_counter_ns()
@@ -253,9 +253,10 @@ def rows_in_threads() -> Comparison:
 
         return Contender(time_ns, lambda: out)
 
-    comparison.add(one, partial(contender, 1))
-    for n_threads in sorted({2, len(os.sched_getaffinity(0))} - {1}):
-        comparison.add(f"prange, {n_threads} threads", partial(contender, n_threads))
+    for who, name in {"pointers": "rows", "slices": "sliced_rows"}.items():
+        for n_threads in sorted({1, 2, len(os.sched_getaffinity(0))}):
+            text = f"{who}, {n_threads} thread{'s' if n_threads > 1 else ''}"
+            comparison.add(text, partial(contender, name, n_threads))
     return comparison
 
 
@@ -263,7 +264,8 @@ def measure(run: Run) -> None:
     """Time of one call on the host: small NumPy arrays to a function that does nothing."""
     compiled = [plain_function, tvm_ffi_function, native.nanobind_module]
     at_once([partial(cuplug_operator, "noop3", 3), *compiled])
-    run.measure_all([three_arrays, other_arguments, typed_functions, rows_in_threads])
+    in_threads = [partial(rows_in_threads, size) for size in (16, 256)]
+    run.measure_all([three_arrays, other_arguments, typed_functions, *in_threads])
 
 
 if __name__ == "__main__":

@@ -84,3 +84,12 @@ def rows(const float[:, ::1] x, float[:, ::1] out, int64_t n, int n_threads):
     for repeat in range(n):
         for k in prange(x.shape[0], nogil=True, num_threads=n_threads, schedule="static"):
             relu(at(&x[k, 0], size), at(&out[k, 0], size))
+
+
+def sliced_rows(const float[:, ::1] x, float[:, ::1] out, int64_t n, int n_threads):
+    """The same by slices, which threads count."""
+    cdef int64_t repeat
+    cdef Py_ssize_t k
+    for repeat in range(n):
+        for k in prange(x.shape[0], nogil=True, num_threads=n_threads, schedule="static"):
+            relu(view(x[k]), view(out[k]))

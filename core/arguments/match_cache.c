@@ -8,7 +8,7 @@
 
 static uint64_t add_argument(uint64_t key, const cuplug_argument *a) {
   const cuplug_tensor *t = &a->tensor;
-  key = key * 31 + a->kind;
+  key = key * 31 + (a->kind | (uint64_t)a->flags << 8);
   if (a->kind == CUPLUG_ARGUMENT_DTYPE) return key * 31 + cuplug__id_of(a->scalar.dtype);
   if (a->kind != CUPLUG_ARGUMENT_ARRAY) return key;
   key = key * 31 + cuplug_type(t);
@@ -17,7 +17,7 @@ static uint64_t add_argument(uint64_t key, const cuplug_argument *a) {
   return key;
 }
 
-/* A hash of an operator and of its arrays' dtypes and first and last sizes, so that several
+/* A hash of an operator and of its arrays' flags, dtypes, and first and last sizes, so that several
  * operators, and alternating shapes and dtypes, are all found. A list is represented by its first
  * item. No argument is checked yet. */
 static uint64_t key_of(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args) {

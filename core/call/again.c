@@ -12,10 +12,8 @@ typedef struct kept_call {
 
 _Static_assert(sizeof(kept_call) <= sizeof(uint64_t) * CUPLUG__CALL_WORDS, "there is room");
 
-static const cuplug_error not_called = {.status = CUPLUG_NOT_CALLED};
-
-/* 1 if calls differ only in addresses and scalars: on the host, and without objects that are
- * created for each of them. */
+/* 1 if calls differ only in addresses and scalars: on the host, without objects for each of them.
+ */
 static int can_be_kept(const cuplug__cached_match *known, const cuplug__overload *o) {
   const cuplug_signature *s = known->signature;
   if (known->home.type != CUPLUG_CPU || !o->prefers_host || !o->host || o->states || o->reshape ||
@@ -29,8 +27,7 @@ static int can_be_kept(const cuplug__cached_match *known, const cuplug__overload
   return 1;
 }
 
-/* Stores the data of later calls: the frame as cuplug_run leaves it, and the call. Returns 0 if the
- * arguments differ from those of the match. */
+/* Stores the frame as cuplug_run leaves it, and the call. Returns 0 if the match is another one. */
 static __attribute__((noinline)) int keep(const cuplug__cached_match *known,
                                           const cuplug_argument *args, cuplug_operator *op) {
   cuplug__again *again = known->again;
@@ -43,8 +40,7 @@ static __attribute__((noinline)) int keep(const cuplug__cached_match *known,
   for (uint32_t k = 0; k < known->n_inputs; k++)
     f->tensors[k].shape = (int64_t *)known->arrays[k].shape; /* the caller's ends with the call */
   cuplug__start_frame(op, f);
-  f->row = known->row;
-  f->device = f->home;
+  f->row = known->row, f->device = f->home;
   f->n_scalars = o->n_scalars;
   f->supplied_mask = (1ull << (f->n_tensors - f->n_inputs)) - 1;
   if (o->row->flags & CUPLUG_ROW_TAKES_STRIDES && !o->null_strides_when_contiguous)
@@ -53,8 +49,7 @@ static __attribute__((noinline)) int keep(const cuplug__cached_match *known,
       .frame = f, .overload = o, .error = &again->error, .device = f->home, .tensors = f->tensors};
   cuplug__fill_call(&kept->run, &kept->call);
   cuplug__clear(&again->error);
-  again->state = CUPLUG__AGAIN_READY;
-  return 1;
+  return again->state = CUPLUG__AGAIN_READY, 1;
 }
 
 /* A match that is not ready is also used: there is no other. */
@@ -99,30 +94,26 @@ static __attribute__((noinline)) int take_scalars(const cuplug__cached_match *kn
                                                   const cuplug_argument *args) {
   kept_call *kept = (kept_call *)known->again->call;
   cuplug_frame *f = &known->again->frame;
-  f->n_scalars = 0;
-  f->none_mask = 0;
+  f->none_mask = f->n_scalars = 0;
   if (!cuplug__fits_too(f->op, args, known->n_args, f, known)) return 0;
-  kept->call.none_mask = f->none_mask;
-  return 1;
+  return kept->call.none_mask = f->none_mask, 1;
 }
 
 static __attribute__((noinline)) const cuplug_error *end(cuplug__again *again, int status) {
-  kept_call *kept = (kept_call *)again->call;
-  if (!cuplug__end_entry(&kept->run, status)) return NULL;
-  again->state = CUPLUG__AGAIN_NEW; /* for which the record is cleared */
-  return &again->error;
+  if (!cuplug__end_entry(&((kept_call *)again->call)->run, status)) return NULL;
+  return again->state = CUPLUG__AGAIN_NEW, &again->error; /* the next call clears it */
 }
 
-const cuplug_error *cuplug_call_again(cuplug_operator *op, uint32_t row,
-                                      const cuplug_argument *args, uint32_t n_parameters,
-                                      uint32_t n_outputs) {
+int cuplug_call_again(const cuplug_bound_call *bound, const cuplug_argument *args,
+                      uint32_t n_parameters, uint32_t n_outputs) {
+  cuplug_operator *op = bound->op;
   const cuplug__cached_match *known = cuplug__find_known(op, args, n_parameters, restore, op);
   if (!known || known->again->state != CUPLUG__AGAIN_READY ||
-      (known->row != row && row != CUPLUG_ANY_ROW) ||
+      (known->row != bound->row && bound->row != CUPLUG_ANY_ROW) ||
       known->n_inputs + n_outputs != known->n_tensors ||
       (n_outputs && !take_outputs(known, args + n_parameters)) ||
       (!known->needs_no_scalar_match && !take_scalars(known, args)))
-    return &not_called;
+    return bound->otherwise(bound, args, n_parameters, n_outputs, NULL);
   cuplug__again *again = known->again;
   kept_call *kept = (kept_call *)again->call;
   const cuplug__overload *o = kept->run.overload;
@@ -131,6 +122,7 @@ const cuplug_error *cuplug_call_again(cuplug_operator *op, uint32_t row,
   const int status =
       o->keeps_rounding ? o->host(&kept->call) : cuplug__call_guarded(o->host, &kept->call);
   again->state = CUPLUG__AGAIN_READY;
-  if (!((uint32_t)status | (uint32_t)again->error.status | kept->run.n_workspaces)) return NULL;
-  return end(again, status);
+  if (!((uint32_t)status | (uint32_t)again->error.status | kept->run.n_workspaces)) return 0;
+  const cuplug_error *failed = end(again, status);
+  return failed ? bound->otherwise(bound, args, n_parameters, n_outputs, failed) : 0;
 }

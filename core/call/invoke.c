@@ -158,22 +158,34 @@ static int run_bound(cuplug_frame *f, const cuplug_argument *outputs, uint32_t n
   return status ? status : cuplug_run(f, error);
 }
 
+typedef struct invocation {
+  cuplug_bound_call bound; /* the first member */
+  cuplug_options *options;
+  cuplug_error *error;
+} invocation;
+
+static int bind_and_run(const cuplug_bound_call *bound, const cuplug_argument *args,
+                        uint32_t n_parameters, uint32_t n_outputs, const cuplug_error *failed) {
+  const invocation *call = (const invocation *)bound;
+  cuplug_frame frame;
+  if (failed) return *call->error = *failed, failed->status;
+  int status = cuplug_bind(bound->op, args, n_parameters, &frame, call->error);
+  if (status) return status;
+  if (call->options) set_options(&frame, call->options);
+  status = run_bound(&frame, n_outputs ? args + n_parameters : NULL, n_outputs, call->error);
+  if (frame.blocks) cuplug_free_blocks(frame.blocks);
+  return status;
+}
+
 int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                   const cuplug_options *given, cuplug_error *error) {
   cuplug_options options;
-  cuplug_frame frame;
   const uint32_t n_parameters = count_parameters(op, n_args), n = n_args - n_parameters;
-  const cuplug_argument *outputs = n ? args + n_parameters : NULL;
-  if (!given && error) {
-    const cuplug_error *failed = cuplug_call_again(op, CUPLUG_ANY_ROW, args, n_parameters, n);
-    if (!failed) return cuplug__clear(error), CUPLUG_OK;
-    if (failed->status != CUPLUG_NOT_CALLED) return *error = *failed, error->status;
-  }
+  const invocation call = {{op, CUPLUG_ANY_ROW, bind_and_run}, given ? &options : NULL, error};
   int status = given ? take_options(op, given, &options, error) : CUPLUG_OK;
-  if (!status) status = cuplug_bind(op, args, n_parameters, &frame, error);
   if (status) return status;
-  if (given) set_options(&frame, &options);
-  status = run_bound(&frame, outputs, n, error);
-  if (frame.blocks) cuplug_free_blocks(frame.blocks);
+  if (given || !error) return bind_and_run(&call.bound, args, n_parameters, n, NULL);
+  status = cuplug_call_again(&call.bound, args, n_parameters, n);
+  if (!status) cuplug__clear(error);
   return status;
 }

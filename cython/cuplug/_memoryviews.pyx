@@ -32,9 +32,10 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.core_call cimport (
     CUPLUG_MAX_ARGUMENTS,
-    CUPLUG_NOT_CALLED,
     cuplug_bind,
+    cuplug_bound_call,
     cuplug_call_again,
+    cuplug_call_otherwise,
     cuplug_copy_input,
     cuplug_frame,
     cuplug_free_blocks,
@@ -47,16 +48,17 @@ from cuplug._engine.base.core_call cimport (
 
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.cuda.streams cimport has_blocks, work_stream
-from cuplug._engine.lookup.bound cimport bound_call, bound_of, check_other_row
+from cuplug._engine.lookup.bound cimport bound_of, check_other_row
 
 # Where a GPU's memory runs out, other libraries are asked for theirs.
 import cuplug._engine.cuda.memory
 
 cdef extern from "cuplug/view.h" nogil:
     """
-    #define cuplug_load_slot(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
+    #define cuplug_load_slot(slot) \
+      (const cuplug_bound_call *)__atomic_load_n((slot), __ATOMIC_ACQUIRE)
     """
-    core.cuplug_operator *load_slot "cuplug_load_slot"(core.cuplug_operator **slot)
+    const cuplug_bound_call *load_slot "cuplug_load_slot"(cuplug_operator **slot)
     void set_items "cuplug_set_items"(cuplug_argument *of, cuplug_argument *items, Shape *shapes)
     enum:
         CUPLUG_NEW_VIEW
@@ -79,17 +81,34 @@ cdef int call_on_stream(
     uint32_t n_parameters, uint32_t n_outputs, void *stream,
 ) except -1 nogil:
     cdef const core.cuplug_argument *given = <const core.cuplug_argument *>arguments
-    cdef const bound_call *bound = <const bound_call *>load_slot(<core.cuplug_operator **>slot)
-    cdef const cuplug_error *failed
+    cdef const cuplug_bound_call *bound = load_slot(slot)
     if bound != NULL and stream == NULL:
-        failed = cuplug_call_again(bound.op, bound.row, given, n_parameters, n_outputs)
-        if failed == NULL:
-            return 0
-        if failed.status != CUPLUG_NOT_CALLED:
-            return raise_copy(failed)
-    return call_otherwise(
-        <core.cuplug_operator **>slot, name, given, n_parameters, n_outputs, stream
+        return cuplug_call_again(bound, given, n_parameters, n_outputs)
+    return call_slot(slot, name, given, n_parameters, n_outputs, stream)
+
+
+cdef const cuplug_bound_call *found(cuplug_operator **slot, const char *name) except NULL nogil:
+    return bound_of(
+        <core.cuplug_operator **>slot, name, <cuplug_call_otherwise *>call_otherwise
     )
+
+
+cdef int call_slot(
+    cuplug_operator **slot, const char *name, const core.cuplug_argument *given,
+    uint32_t n_parameters, uint32_t n_outputs, void *stream,
+) except -1 nogil:
+    cdef cuplug_frame frame
+    return bind_and_run(&frame, found(slot, name), given, n_parameters, n_outputs, stream)
+
+
+cdef int call_otherwise(
+    const cuplug_bound_call *bound, const core.cuplug_argument *given, uint32_t n_parameters,
+    uint32_t n_outputs, const cuplug_error *failed,
+) except -1 nogil:
+    cdef cuplug_frame frame
+    if failed != NULL:
+        return raise_copy(failed)
+    return bind_and_run(&frame, bound, given, n_parameters, n_outputs, NULL)
 
 
 cdef int raise_copy(const cuplug_error *failed) except -1 nogil:
@@ -97,22 +116,11 @@ cdef int raise_copy(const cuplug_error *failed) except -1 nogil:
     return raise_error(&error)
 
 
-cdef int call_otherwise(
-    core.cuplug_operator **slot, const char *name, const core.cuplug_argument *given,
+cdef inline int bind_and_run(
+    cuplug_frame *frame, const cuplug_bound_call *bound, const core.cuplug_argument *given,
     uint32_t n_parameters, uint32_t n_outputs, void *stream,
 ) except -1 nogil:
-    cdef cuplug_frame frame
-    return bind_and_run(&frame, slot, name, given, n_parameters, n_outputs, stream)
-
-
-cdef inline int bind_and_run(
-    cuplug_frame *frame, core.cuplug_operator **slot, const char *name,
-    const core.cuplug_argument *given, uint32_t n_parameters, uint32_t n_outputs, void *stream,
-) except -1 nogil:
     cdef cuplug_error error
-    cdef const bound_call *bound = <const bound_call *>load_slot(slot)
-    if bound == NULL:
-        bound = bound_of(slot, name)
     if cuplug_bind(bound.op, given, n_parameters, frame, &error):
         return raise_error(&error)
     if frame.row != bound.row:
@@ -134,9 +142,7 @@ cdef int call_with_lists(
     frame.blocks = NULL
     try:
         items = fill_lists(given, n_parameters)
-        return bind_and_run(
-            &frame, <core.cuplug_operator **>slot, name, given, n_parameters, n_outputs, stream
-        )
+        return bind_and_run(&frame, found(slot, name), given, n_parameters, n_outputs, stream)
     finally:
         if frame.blocks != NULL:
             cuplug_free_blocks(frame.blocks)
@@ -234,7 +240,7 @@ cdef int run_and_allocate(
     cdef uint32_t k
     for k in range(n_outputs):
         if outputs[k].flags & CUPLUG_NEW_VIEW:
-            set_no_view(<View *>outputs[k].scalar.handle)
+            (<View *>outputs[k].scalar.handle)[0] = no_view()
     frame.allocate, frame.user = allocate, <void *>outputs
     if not cuplug_run(frame, &error):
         return 0
@@ -286,14 +292,7 @@ cdef void free_view(View *view) noexcept nogil:
         free(view.data)
     else:
         cuplug_free_device(gpu, view.data, NULL, NULL)
-    set_no_view(view)
-
-
-cdef void set_no_view(View *view) noexcept nogil:
-    """Set what views had at first: older modules have less memory for them."""
-    cdef View none = no_view()
-    view.data, view.head, view.type, view.rank = none.data, none.head, none.type, none.rank
-    view.shape = none.shape
+    view[0] = no_view()
 
 
 cdef int call_with_copies(

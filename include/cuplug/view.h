@@ -11,7 +11,6 @@
 
 #include <cuplug/host.h>
 #include <stddef.h>
-#include <string.h>
 
 #ifdef __cplusplus
 #include <complex>
@@ -36,9 +35,7 @@ typedef struct cuplug_view {
 } cuplug_view;
 
 #define CUPLUG_VIEW_IS_STRIDED 0x100u
-#define CUPLUG_VIEW_IS_TENSOR                                         \
-  0x200u /* `data` is a const cuplug_tensor *, with all but the dtype \
-          */
+#define CUPLUG_VIEW_IS_TENSOR 0x200u /* `data` is a const cuplug_tensor *, but for the dtype */
 #define CUPLUG__VIEW_GPU_SHIFT 16
 #define CUPLUG__VIEW_GPUS 0xffffu
 #define CUPLUG__VIEW_FLAGS(flags) ((uint64_t)(flags) << 32)
@@ -106,10 +103,9 @@ template <class T> static inline constexpr int cuplug_is_const(const T *) { retu
 /** No array, for an optional parameter. */
 static inline cuplug_view cuplug_no_view(void) {
   cuplug_view v;
-  v.data = NULL, v.head = CUPLUG_ARGUMENT_NONE, v.type = CUPLUG_UINT8, v.rank = 0;
+  v.data = v.stream = NULL, v.head = CUPLUG_ARGUMENT_NONE, v.type = CUPLUG_UINT8, v.rank = 0;
   v.shape[0] = v.shape[1] = v.shape[2] = v.shape[3] = 0;
   v.strides[0] = v.strides[1] = v.strides[2] = v.strides[3] = 0;
-  v.stream = NULL;
   return v;
 }
 
@@ -252,8 +248,7 @@ cuplug_set_view(cuplug_argument *argument, cuplug_view view, cuplug_view_shape *
 
 /** A list: `n` views, integers or numbers, which cuplug_set_items converts to arguments. NULL is
  * None. */
-#define CUPLUG__LIST_OF_OLD_VIEWS 64u /* of modules compiled when views had no `strides` */
-#define CUPLUG_LIST_OF_VIEWS 512u
+#define CUPLUG_LIST_OF_VIEWS 64u
 #define CUPLUG_LIST_OF_INTS 128u
 #define CUPLUG_LIST_OF_FLOATS 256u
 static inline cuplug_argument cuplug__list_of(uint32_t what, const void *items, uint32_t n) {
@@ -276,14 +271,10 @@ static inline cuplug_argument cuplug_floats(const double *items, uint32_t n) {
 static inline void cuplug_set_items(cuplug_argument *of, cuplug_argument *items,
                                     cuplug_view_shape *shapes) {
   const void *given = of->list.items;
-  const int is_old = of->flags == CUPLUG__LIST_OF_OLD_VIEWS;
-  const size_t view_bytes = is_old ? offsetof(cuplug_view, strides) : sizeof(cuplug_view);
-  cuplug_view view;
   for (uint32_t k = 0; k < of->list.n; k++)
-    if (is_old || of->flags == CUPLUG_LIST_OF_VIEWS) {
-      memcpy(&view, (const char *)given + k * view_bytes, view_bytes);
-      cuplug_set_view(&items[k], view, &shapes[k]);
-    } else if (of->flags == CUPLUG_LIST_OF_INTS)
+    if (of->flags == CUPLUG_LIST_OF_VIEWS)
+      cuplug_set_view(&items[k], ((const cuplug_view *)given)[k], &shapes[k]);
+    else if (of->flags == CUPLUG_LIST_OF_INTS)
       items[k] = cuplug_int(((const int64_t *)given)[k]);
     else
       items[k] = cuplug_float(((const double *)given)[k]);

@@ -100,16 +100,25 @@ int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *ar
                     uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched,
                     cuplug_error *error);
 
-#define CUPLUG_NOT_CALLED (-1)
+typedef struct cuplug_bound_call cuplug_bound_call;
+
+/* Continues a call: with the error of the entry, valid until the thread's next call, or with NULL
+ * if the call must be bound, and nothing was run. */
+typedef int cuplug_call_otherwise(const cuplug_bound_call *bound, const cuplug_argument *args,
+                                  uint32_t n_parameters, uint32_t n_outputs,
+                                  const cuplug_error *failed);
 #define CUPLUG_ANY_ROW UINT32_MAX
+struct cuplug_bound_call {
+  cuplug_operator *op;
+  uint32_t row; /* the overload; or CUPLUG_ANY_ROW */
+  cuplug_call_otherwise *otherwise;
+};
 
 /* Binds and runs a call on the host whose arguments and outputs, which follow each other, are like
- * those of a call that this thread has bound before, and that this overload takes. NULL: it has
- * run. Otherwise an error, valid until the thread's next call; its status is CUPLUG_NOT_CALLED,
- * without a message, if the call must be bound: nothing was run. [thread-safe] */
-const cuplug_error *cuplug_call_again(cuplug_operator *op, uint32_t row,
-                                      const cuplug_argument *args, uint32_t n_parameters,
-                                      uint32_t n_outputs);
+ * those of a call that this thread has bound before, and that this overload takes. Returns 0 if it
+ * has run; else what `otherwise` returns. [thread-safe] */
+int cuplug_call_again(const cuplug_bound_call *bound, const cuplug_argument *args,
+                      uint32_t n_parameters, uint32_t n_outputs);
 
 /* Frees the `blocks` of a frame when it is no longer used. After a bind that failed there are none:
  * NULL is accepted. [thread-safe] [no-cuda] */

@@ -43,45 +43,15 @@ LAYOUTS = {
     "[::1]": 1, "[:]": 1, "[:, ::1]": 2, "[:, :]": 2, "[::1, :]": 2, "[:, :, ::1]": 3,
     "[:, :, :]": 3, "[:, :, :, ::1]": 4, "[:, :, :, :]": 4,
 }  # fmt: skip
-# Lists of views, as modules pass them that were compiled when views had no room for strides.
 RANKS = """
 from cuplug.typed cimport View, index, relu
 from cuplug.views cimport view
-cimport cuplug._memoryviews as _cuplug
-
-cdef extern from *:
-    \"\"\"
-    typedef struct old_view {
-      void *data;
-      uint64_t head;
-      uint32_t type, rank;
-      int64_t shape[4];
-      void *stream;
-    } old_view;
-    static old_view old[2];
-    static cuplug_argument old_views(cuplug_view first, cuplug_view second) {
-      memcpy(&old[0], &first, sizeof(old_view)), memcpy(&old[1], &second, sizeof(old_view));
-      cuplug_argument list = cuplug_views((const cuplug_view *)old, 2);
-      list.flags = 64;
-      return list;
-    }
-    \"\"\"
-    _cuplug.cuplug_argument old_views(View first, View second)
 
 def run_list(const double[:, :] x, const long[:, :, :] first, const long[:, :, :] second,
              double[:, :, ::1] out):
     cdef View positions[2]
     positions[0], positions[1] = view(first), view(second)
     index(view(x), positions, 2, view(out))
-
-def run_old_list(const double[:, :] x, const long[:, :] first, const long[:, :] second,
-                 double[:, ::1] out):
-    cdef _cuplug.Shape shapes[2]
-    cdef _cuplug.cuplug_argument arguments[3]
-    _cuplug.set_view(&arguments[0], view(x), &shapes[0])
-    arguments[1] = old_views(view(first), view(second))
-    _cuplug.set_view(&arguments[2], view(out), &shapes[1])
-    _cuplug.call_with_lists(_cuplug.NEW_SLOT, b"indexing.index", arguments, 2, 1, NULL)
 """
 RUN_RANK = """
 def run_{k}(const float{layout} x, float{out} out):
@@ -167,8 +137,6 @@ def test_lists_of_strided_views(ranks):
     out = np.empty(first.shape)
     ranks.run_list(x, first, second, out)
     np.testing.assert_array_equal(out, x[first, second])
-    ranks.run_old_list(x, first[0], second[0], out := np.empty(first.shape[1:]))
-    np.testing.assert_array_equal(out, x[first[0], second[0]])
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@
 #define N_CALLS 60000
 #define MAX_ARGUMENTS 5
 #define MAX_OUTPUTS 2
+#define NOT_CALLED (-1)
 
 static cuplug_error error;
 
@@ -150,12 +151,24 @@ static int in_halves(cuplug_operator *op, const cuplug_argument *args, uint32_t 
   op->number = 0; /* nothing is kept */
   int status = cuplug_bind(op, args, n, &f, e);
   op->number = number;
-  if (!status && cuplug_required_copies(&f)) return CUPLUG_NOT_CALLED;
+  if (!status && cuplug_required_copies(&f)) return NOT_CALLED;
   for (uint32_t k = 0; k < n_out && !status; k++)
     status = cuplug_set_output(&f, k, args + n + k, e);
   if (!status) status = cuplug_run(&f, e);
   cuplug_free_blocks(f.blocks);
   return status;
+}
+
+static const cuplug_error *failed;
+static int is_again;
+
+static int otherwise(const cuplug_bound_call *bound, const cuplug_argument *args, uint32_t n,
+                     uint32_t n_out, const cuplug_error *e) {
+  failed = e, is_again = e != NULL;
+  if (is_again) return e->status;
+  cuplug_invoke(bound->op, args, n + n_out, NULL, &error); /* or by the function that tries both */
+  failed = error.status ? &error : NULL;
+  return error.status;
 }
 
 static void compare_both(void) {
@@ -178,16 +191,12 @@ static void compare_both(void) {
     cuplug_error wanted_error;
     const int wanted = in_halves(op, args, n, n_out, &wanted_error);
     const seen wanted_seen = last;
-    for (int repeat = 0; wanted != CUPLUG_NOT_CALLED && repeat < 3; repeat++) {
+    for (int repeat = 0; wanted != NOT_CALLED && repeat < 3; repeat++) {
       memset(&last, 0, sizeof last);
-      const cuplug_error *failed = cuplug_call_again(op, 0, args, n, n_out);
-      const int is_again = !failed || failed->status != CUPLUG_NOT_CALLED;
-      if (!is_again) { /* or by the function that tries both */
-        cuplug_invoke(op, args, n + n_out, NULL, &error);
-        failed = error.status ? &error : NULL;
-      }
+      failed = NULL, is_again = 1;
+      const int status = cuplug_call_again(&(cuplug_bound_call){op, 0, otherwise}, args, n, n_out);
       n_again += is_again;
-      n_wrong += (failed ? failed->status : 0) != wanted ||
+      n_wrong += status != wanted || (failed ? failed->status : 0) != wanted ||
                  (failed && strcmp(failed->message, wanted_error.message)) ||
                  memcmp(&last, &wanted_seen, sizeof last);
     }
@@ -197,15 +206,31 @@ static void compare_both(void) {
   CHECK(n_run > N_CALLS / 20 && n_again > N_CALLS / 10);
 }
 
-/* ---- Entries that call ----------------------------------------------------------------------- */
-
-static cuplug_operator *outer;
 static int64_t two = 2;
 
 static cuplug_argument floats(float *x) {
   const cuplug_tensor t = cuplug_make_tensor(x, CUPLUG_FLOAT32, 1, &two);
   return cuplug_array(&t);
 }
+
+/* A call is like one before it if an input, but not an output, is read-only. */
+static void read_only_arrays(void) {
+  float x[2], y[2];
+  cuplug_argument args[] = {floats(x), floats(y)};
+  const cuplug_bound_call bound = {operators[3], 0, otherwise};
+  for (uint32_t k = 0; k < 8; k++) {
+    args[0].flags = k % 2 ? CUPLUG_READ_ONLY : 0;
+    is_again = 1;
+    CHECK(!cuplug_call_again(&bound, args, 1, 1));
+    CHECK(is_again || k < 4);
+  }
+  args[1].flags = CUPLUG_READ_ONLY;
+  CHECK(cuplug_call_again(&bound, args, 1, 1) == CUPLUG_ERROR_VALUE && !is_again);
+}
+
+/* ---- Entries that call ----------------------------------------------------------------------- */
+
+static cuplug_operator *outer;
 
 static int nest(const cuplug_call *call) {
   float x[2], y[2];
@@ -273,6 +298,7 @@ static void threads(void) {
 int main(void) {
   compare_both();
   wanted_failure = 0;
+  read_only_arrays();
   entries_that_call();
   forked();
   threads();

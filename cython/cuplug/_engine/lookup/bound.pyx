@@ -17,6 +17,8 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.core_call cimport (
     CUPLUG_ANY_ROW,
+    cuplug_bound_call,
+    cuplug_call_otherwise,
     cuplug_frame,
     cuplug_operator_signature,
     cuplug_parameter,
@@ -46,18 +48,22 @@ cdef dict operators = {}
 cdef size_t n_turns = 0
 
 
-cdef const bound_call *bound_of(cuplug_operator **slot, const char *name) except NULL nogil:
-    cdef const bound_call *bound = <const bound_call *>cuplug_load_slot(slot)
-    return bound if bound != NULL else fill_slot(slot, name)
+cdef const cuplug_bound_call *bound_of(
+    cuplug_operator **slot, const char *name, cuplug_call_otherwise *otherwise
+) except NULL nogil:
+    cdef const cuplug_bound_call *bound = <const cuplug_bound_call *>cuplug_load_slot(slot)
+    return bound if bound != NULL else fill_slot(slot, name, otherwise)
 
 
-cdef const bound_call *fill_slot(cuplug_operator **slot, const char *name) except NULL with gil:
+cdef const cuplug_bound_call *fill_slot(
+    cuplug_operator **slot, const char *name, cuplug_call_otherwise *otherwise
+) except NULL with gil:
     cdef bytes whole = name, found_as = whole.partition(b"(")[0]
     cdef const char *text = found_as
     cdef const char *signature = name + whole.find(b".") + 1
     cdef cuplug_operator *op = NULL
     cdef cuplug_error error
-    cdef bound_call *bound
+    cdef cuplug_bound_call *bound
     cdef size_t turn = n_turns
     cdef int status
     with nogil:
@@ -65,10 +71,10 @@ cdef const bound_call *fill_slot(cuplug_operator **slot, const char *name) excep
     if status:
         raise_error(&error)
     row = CUPLUG_ANY_ROW if found_as == whole else row_of(operator_of(op), op, signature)
-    bound = <bound_call *>malloc(sizeof(bound_call))
+    bound = <cuplug_bound_call *>malloc(sizeof(cuplug_bound_call))
     if bound == NULL:
         raise MemoryError()
-    bound.op, bound.row = op, row
+    bound.op, bound.row, bound.otherwise = op, row, otherwise
     operators[<size_t>slot] = operator_of(op)
     cuplug_store_slot(slot, <cuplug_operator *>bound)
     if turn != n_turns or turn & 1:
@@ -92,7 +98,7 @@ cdef uint32_t row_of(
     )
 
 
-cdef int check_other_row(const bound_call *bound, const cuplug_frame *frame) except -1 nogil:
+cdef int check_other_row(const cuplug_bound_call *bound, const cuplug_frame *frame) except -1 nogil:
     cdef const cuplug_signature *own = cuplug_operator_signature(bound.op, bound.row)
     if bound.row == CUPLUG_ANY_ROW or takes_the_same(own, frame.signature):
         return 0
@@ -114,7 +120,7 @@ cdef bint takes_the_same(const cuplug_signature *a, const cuplug_signature *b) n
     return True
 
 
-cdef int refuse_row(const bound_call *bound, const cuplug_frame *frame) except -1:
+cdef int refuse_row(const cuplug_bound_call *bound, const cuplug_frame *frame) except -1:
     rows = [
         cuplug_row_signature(cuplug_operator_row(bound.op, k)).decode()
         for k in (frame.row, bound.row)
@@ -135,11 +141,11 @@ def begin_reload():
 def forget_reloaded():
     """Let compiled calls look for their operators again where these were reloaded."""
     global n_turns
-    cdef const bound_call *bound
+    cdef const cuplug_bound_call *bound
     cdef cuplug_operator **slot
     for address, found in list(operators.items()):
         slot = <cuplug_operator **><size_t>address
-        bound = <const bound_call *>cuplug_load_slot(slot)
+        bound = <const cuplug_bound_call *>cuplug_load_slot(slot)
         if bound != NULL and bound.op != (<Operator>found).op:
             cuplug_store_slot(slot, NULL)
     n_turns += 1
