@@ -212,8 +212,10 @@ def test_const_views_are_no_outputs(user, drift):
 
 
 def cython_blocks():
+    """Yield the Cython code of documents, but for copies of examples, which other tests build."""
     for document in sorted((ROOT / "docs").glob("*.md")):
-        blocks = re.findall(r"^```cython\n(.*?)^```$", document.read_text(), re.M | re.S)
+        pattern = r"(?<!\.pyx -->\n)^```cython\n(.*?)^```$"
+        blocks = re.findall(pattern, document.read_text(), re.M | re.S)
         for number, text in enumerate(blocks, 1):
             yield pytest.param(text, id=f"{document.stem}-{number}")
 
