@@ -67,6 +67,7 @@ framework-test: all ## Run the tests with PyTorch (each version in TORCH), JAX, 
 	  $(SEARCH) $$folder/bin/python -m pytest -p no:cacheprovider $(FRAMEWORK_TESTS) $(PYTEST); done
 # Of documents, what needs these libraries.
 FRAMEWORK_TESTS = $(WORKERS) tests/frameworks tests/interop tests/house/test_docs.py \
+  tests/gallery/test_notebook.py \
   -k 'not md-all and not md-nvcc'
 
 # Suites of libraries that compute with arrays of others, in an environment of their own.

@@ -61,6 +61,7 @@ def test_the_program_of_mpi():
 def test_an_array_that_jax_shards_over_processes(monkeypatch):
     pytest.importorskip("jax")
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    monkeypatch.delenv("XLA_FLAGS", raising=False)  # of tests with several devices in a process
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
