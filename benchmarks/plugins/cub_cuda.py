@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stock operators next to CUB's and Thrust's functions for the same work.
 
-They are those of the toolkit's CCCL; with NVCC_PREPEND_FLAGS=-I<folder>, those of another one.
+The toolkit's CCCL is used. Set NVCC_PREPEND_FLAGS=-I<folder> to use another version.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from measurement import Comparison, Contender, Skip, Target
 from module import GIB, Run, run_module
 
 MI = 1 << 20
-RUNS = 10  # whose bits are compared with those of the first
+RUNS = 10  # runs whose bits are compared with the first run
 NEAR = 1e-4  # of sums
 CODE = {  # of an operator: the library, its files, and the kernels of CUB
     "sort": ("libsorting.so", "sorting|keys|merge|short|tiles|radix|restore|counting", "_sort"),
