@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests that need a GPU, files side by side, and some again under compute-sanitizer.
 
+The slow tests run, too, except under compute-sanitizer.
+
 python tests/run_on_gpu.py --jobs 8                         # or: make gpu-test GPU_JOBS=8
 python tests/run_on_gpu.py --tools memcheck -k "scatter"    # options that follow are pytest's
 """
@@ -8,18 +10,20 @@ python tests/run_on_gpu.py --tools memcheck -k "scatter"    # options that follo
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:logging"]
 SANITIZER = ["compute-sanitizer", "--target-processes", "application-only"]
 SANITIZER += ["--launch-timeout", "120", "--error-exitcode", "1", "--tool"]
 MARKS = {False: "gpu and not alone", True: "gpu and sanitizer and not alone and not again"}
@@ -41,14 +45,31 @@ class Outcome:
     @property
     def n_passed(self) -> int:
         """The number of tests that passed."""
-        rows = re.findall(r"^([.sFEx]+)(?: +\[ *\d+%\])?", self.text, re.M)
-        return sum(row.count(".") for row in rows)
+        return sum(int(n) for n in re.findall(r"^.*?(\d+) passed.* in [\d.]+s", self.text, re.M))
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """How many tests did not run, by reason."""
+        said = re.findall(r"^SKIPPED \[(\d+)\] (.+)$", self.text, re.M)
+        line = re.search(r"^Left out: (.+)$", self.text, re.M)
+        said += re.findall(r"([\d,]+) tests that (.+?)(?:; |$)", line[1]) if line else []
+        counts: Counter[str] = Counter()
+        for n, reason in said:
+            counts[reason] += int(n.replace(",", ""))
+        return counts
 
 
-def files(mark: str, options: list[str]) -> list[str]:
+def environment(tool: str) -> dict[str, str]:
+    """Return the environment in which tests run under a tool."""
+    return {**os.environ} if tool else {"CUPLUG_TEST_ALL": "1", **os.environ}
+
+
+def files(tool: str, mark: str, options: list[str]) -> list[str]:
     """Return the files with tests of a mark that this machine can run."""
     command = [*PYTEST, "--collect-only", "-m", mark, *options]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    listed = subprocess.run(
+        command, cwd=ROOT, env=environment(tool), capture_output=True, text=True
+    )
     if listed.returncode not in (0, 5):
         raise SystemExit(listed.stdout + listed.stderr)
     return sorted(set(re.findall(r"^(\S+\.py)(?:::|: \d)", listed.stdout, re.M)))
@@ -62,6 +83,7 @@ def run(tool: str, file: str, mark: str, options: list[str]) -> Outcome:
         done = subprocess.run(
             [*command, file],
             cwd=ROOT,
+            env=environment(tool),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -76,11 +98,13 @@ def run(tool: str, file: str, mark: str, options: list[str]) -> Outcome:
 
 def run_all(tools: list[str], jobs: int, options: list[str]) -> Iterator[Outcome]:
     """Run each file, and some with each of compute-sanitizer's tools; then what runs alone."""
-    work = [(tool, file, MARKS[True]) for tool in tools for file in files(MARKS[True], options)]
-    work += [("", file, MARKS[False]) for file in files(MARKS[False], options)]
+    work = [
+        (tool, file, MARKS[True]) for tool in tools for file in files(tool, MARKS[True], options)
+    ]
+    work += [("", file, MARKS[False]) for file in files("", MARKS[False], options)]
     with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(lambda each: run(*each, options), work)
-    for file in files(ALONE, options):
+    for file in files("", ALONE, options):
         yield run("", file, ALONE, options)
 
 
@@ -108,6 +132,8 @@ def main() -> int:
         n_files = len({each.file for each in own})
         print(f"{tool or 'pytest'}: {n_passed:,} tests of {n_files} files passed", end="")
         print(f"; failed: {', '.join(failed)}" if failed else "")
+        for reason, n in sum((each.left_out for each in own), Counter()).most_common():
+            print(f"  left out: {n:,} {reason}")
     return int(any(each.returncode for each in outcomes))
 
 

@@ -26,6 +26,7 @@ FUNCTIONS = {
     **{"cbrt": np.cbrt, "erf": np.vectorize(math.erf), "erfc": np.vectorize(math.erfc)},
 }
 NAMES = list(FUNCTIONS)
+CPU = Path("/proc/cpuinfo").read_text()
 MANY = "(x: T) -> ({}) where T: float32 | float64"
 
 
@@ -118,6 +119,16 @@ def test_powers_whose_logarithm_has_to_be_exact(dtype):
         exact = np.power(x.astype(wide), y.astype(wide))
     of = cuplug.elementwise("pow_of(x: T, y: T) -> T", "pow(x, y)")
     assert_near(of(x, y), exact, dtype, "pow")
+
+
+@pytest.mark.skipif("avx512dq" not in CPU, reason="glibc's vectors are exact to some units")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_powers_of_whole_numbers_are_exact(dtype):
+    x, y = (each.ravel() for each in np.meshgrid(np.arange(1, 1001), np.arange(17)))
+    is_exact = y * np.log2(x) < np.finfo(dtype).nmant
+    x, y = x[is_exact], y[is_exact]
+    of = cuplug.elementwise("pow_of(x: T, y: T) -> T", "pow(x, y)")
+    np.testing.assert_array_equal(of(x.astype(dtype), y.astype(dtype)), x**y)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

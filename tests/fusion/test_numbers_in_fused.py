@@ -88,3 +88,22 @@ def test_signed_and_unsigned_integers_compare_by_value():
             np.testing.assert_array_equal(of_two(compare)(x, y), wanted)
             ours = (cuplug.asarray(each, device="cpu") for each in (x, y))
             np.testing.assert_array_equal(compare(*ours).numpy(), wanted)
+
+
+def compared(x, y):
+    yield from (x < x + y, x - y > x, x * 4 // 4, -x < 0, abs(x) < 0, x * x < 0, x**3 // x)
+    yield np.where(y > 0, x * x, -y) < x
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_integers_wrap_before_they_are_compared(dtype, device):
+    """CUDA's compiler would assume that signed sums and products do not."""
+    info = np.iinfo(dtype)
+    numbers = np.array([info.min, info.min // 2 - 1, -3, 0, 3, info.max // 2 + 1, info.max], dtype)
+    x, y = (each.ravel() for each in np.meshgrid(numbers, numbers))
+    fused = cuplug.fuse(lambda x, y: tuple(compared(x, y)))
+    seen = fused(cuplug.asarray(x, device=device), cuplug.asarray(y, device=device))
+    with np.errstate(all="ignore"):
+        for got, expected in zip(seen, compared(x, y), strict=True):
+            np.testing.assert_array_equal(np.asarray(got), expected)

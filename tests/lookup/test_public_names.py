@@ -26,6 +26,7 @@ PUBLIC = {"cuplug", "cuplug.errors", "cuplug.testing", *(f"cuplug.{name}" for na
 # They hold memory, code, or what is of one process; a fused function is pickled by its own name.
 NOT_PICKLED = {cuplug.Kernel, cuplug.Module, cuplug.Fused}
 NOT_PICKLED |= {cuplug.Event, cuplug.Graph, cuplug.Handle, cuplug.Stream, cuplug.Texture}
+ON_BOTH = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 STANDARD = {
     "CudaError": RuntimeError,
     "PluginError": RuntimeError,
@@ -324,7 +325,8 @@ def is_ours(x):
     return type(x).__name__ == "ArrayFunction"
 
 
-def test_examples_of_array_functions_work():
+@ON_BOTH
+def test_examples_of_array_functions_work(device):
     """Each has one: without a GPU and with one, as they print no devices."""
     finder = doctest.DocTestFinder(recurse=False)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
@@ -334,10 +336,12 @@ def test_examples_of_array_functions_work():
     for name, function in found:
         [example] = finder.find(function, name, module=False, globs=dict(names))
         assert example.examples, name
-        assert runner.run(example).failed == 0, name
+        with cuplug.Device(device):
+            assert runner.run(example).failed == 0, name
 
 
-def test_examples_of_docstrings_work():
+@ON_BOTH
+def test_examples_of_docstrings_work(device):
     """Those that use a GPU run if there is one; each public function has an example."""
     finder = doctest.DocTestFinder(recurse=False)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
@@ -347,4 +351,5 @@ def test_examples_of_docstrings_work():
         is_function = not isinstance(getattr(cuplug, name), type)
         assert example.examples or not is_function, name
         if '"cuda' not in example.docstring.partition("Examples\n")[2] or cuplug.is_available():
-            assert runner.run(example).failed == 0, name
+            with cuplug.Device(device):
+                assert runner.run(example).failed == 0, name

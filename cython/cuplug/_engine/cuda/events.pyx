@@ -53,6 +53,7 @@ cdef class Stream:
 
     Examples
     --------
+    >>> x = cuplug.empty(4, "float32", device="cuda")
     >>> with cuplug.Stream("cuda") as stream:
     ...     y = cuplug.ops.relu(x)
     >>> stream.synchronize()
@@ -146,6 +147,7 @@ def stream(stream=None, device=None):
 
     Examples
     --------
+    >>> x = cuplug.empty(4, "float32", device="cuda")
     >>> with cuplug.stream(device="cuda"):
     ...     y = cuplug.ops.relu(x)
     """
@@ -180,6 +182,7 @@ cdef class Event:
     --------
     >>> begin, end = cuplug.Event("cuda"), cuplug.Event("cuda")
     >>> begin.record()
+    <event 0x... of cuda:0>
     """
 
     def __init__(self, device=None, *, timing=True):

@@ -39,6 +39,7 @@ cdef class Graph:
 
     Examples
     --------
+    >>> x = cuplug.empty(4, "float32", device="cuda")
     >>> graph = cuplug.Graph("cuda")
     >>> with graph:
     ...     y = cuplug.ops.relu(x)

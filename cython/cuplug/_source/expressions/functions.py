@@ -200,17 +200,31 @@ def _plain() -> list[Function]:
     ]
 
 
+def _wrapping(sign: str) -> str:
+    """Return an operation of signed integers that wraps; CUDA's compiler assumes they do not."""
+    return f"(T)((uint64_t)x {sign} (uint64_t)y)"
+
+
+def _products(expression: str) -> dict[str, str]:
+    """Return an expression of products, which wrap where x is an integer."""
+    wrapping = expression.replace("x", "(uint64_t)x")
+    return _of(NUMERIC, expression, int=f"(T)({wrapping})")
+
+
 def _unary() -> list[Function]:
     sign = "x > 0 ? (T)1 : x < 0 ? (T)-1 : x != x ? x : (T)0"
+    minus = "(T)(0 - (uint64_t)x)"
     root = "isinf(x) ? abs(x) : sqrt(x + (T)0)"
     return [
-        Function("abs", {"bool": "x", "int": "x < 0 ? -x : x", "uint": "x", "float": "abs(x)"}),
-        Function("negative", _of(NUMERIC, "-x")),
+        Function(
+            "abs", {"bool": "x", "int": f"x < 0 ? {minus} : x", "uint": "x", "float": "abs(x)"}
+        ),
+        Function("negative", _of(NUMERIC, "-x", int=minus)),
         Function("positive", _of(ALL, "x")),
-        Function("square", _of(NUMERIC, "x * x")),
-        Function("cube", _of(NUMERIC, "x * x * x")),
-        Function("fourth", _of(NUMERIC, "x * x * (x * x)")),
-        Function("fifth", _of(NUMERIC, "x * x * (x * x) * x")),
+        Function("square", _products("x * x")),
+        Function("cube", _products("x * x * x")),
+        Function("fourth", _products("x * x * (x * x)")),
+        Function("fifth", _products("x * x * (x * x) * x")),
         Function("inverse_square", _of(FLOATS, "(T)1 / x * ((T)1 / x)")),
         Function("root", {"float": root, "complex": "sqrt(x)"}),
         Function("inverse_root", {"float": f"(T)1 / ({root})"}),
@@ -269,7 +283,7 @@ def _arithmetic() -> list[Function]:
     apart = "fmax(x, y) + log1p(exp(-abs(x - y)))"
     return [
         *(
-            Function(name, _of(NUMERIC, f"x {sign} y", **of_bools), 2)
+            Function(name, _of(NUMERIC, f"x {sign} y", int=_wrapping(sign), **of_bools), 2)
             for name, (sign, of_bools) in signs.items()
         ),
         Function("divide", _of(FLOATS, "x / y", complex=_QUOTIENT), 2),
