@@ -259,6 +259,7 @@ def package(example, both, request, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # PyTorch's export has some
 @pytest.mark.parametrize("package", DEVICES, indirect=True)
 def test_package(example, package, tmp_path):
     path, model = package

@@ -106,4 +106,4 @@ def test_integers_wrap_before_they_are_compared(dtype, device):
     seen = fused(cuplug.asarray(x, device=device), cuplug.asarray(y, device=device))
     with np.errstate(all="ignore"):
         for got, expected in zip(seen, compared(x, y), strict=True):
-            np.testing.assert_array_equal(np.asarray(got), expected)
+            np.testing.assert_array_equal(got.numpy(), expected)

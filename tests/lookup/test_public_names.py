@@ -342,7 +342,7 @@ def test_examples_of_array_functions_work(device):
 
 @ON_BOTH
 def test_examples_of_docstrings_work(device):
-    """Those that use a GPU run if there is one; each public function has an example."""
+    """Each public function has one; those that name a GPU run where there is one."""
     finder = doctest.DocTestFinder(recurse=False)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     names = {"cuplug": cuplug, "numpy": np}
@@ -350,6 +350,5 @@ def test_examples_of_docstrings_work(device):
         [example] = finder.find(getattr(cuplug, name), name, module=False, globs=dict(names))
         is_function = not isinstance(getattr(cuplug, name), type)
         assert example.examples or not is_function, name
-        if '"cuda' not in example.docstring.partition("Examples\n")[2] or cuplug.is_available():
-            with cuplug.Device(device):
-                assert runner.run(example).failed == 0, name
+        if device == "cuda" or '"cuda' not in example.docstring.partition("Examples\n")[2]:
+            assert runner.run(example).failed == 0, name
