@@ -72,18 +72,77 @@
   static int entry##_body(                                                                       \
       [[maybe_unused]] cuplug::call call map_names(CUPLUG__PARAMETER, entry, types, __VA_ARGS__))
 
+/* ---- Misspelt dtypes ---- */
+
+namespace cuplug {
+
+/** How many letters a word and a name have that the other one has not. */
+constexpr int n_differing(const char *text, int at, const char *name) {
+  int n = 0;
+  for (char letter = '0'; letter <= 'z'; letter++) {
+    int more = 0;
+    for (int i = at; is_of_word(text[i]); i++) more += text[i] == letter;
+    for (int i = 0; name[i]; i++) more -= name[i] == letter;
+    n += more < 0 ? -more : more;
+  }
+  return n;
+}
+
+#define CUPLUG__WORDS(X) \
+  CUPLUG_DTYPE_LIST(X) X(int, , , , , ) X(float, , , , , ) X(complex, , , , , )
+
+/** What is wrong with a dtype, and the one that may be meant: compilers show these names. */
+enum class spelling {
+#define CUPLUG__X(name, NAME, code, bits, lanes, minor) did_you_mean_##name,
+  CUPLUG__WORDS(CUPLUG__X)
+#undef CUPLUG__X
+      no_such_dtype,
+  correct
+};
+
+constexpr spelling nearest_dtype(const char *text, int at) {
+  spelling nearest = spelling::no_such_dtype;
+  int best = 3;
+#define CUPLUG__X(name, NAME, code, bits, lanes, minor) \
+  if (n_differing(text, at, #name) < best)              \
+    best = n_differing(text, at, #name), nearest = spelling::did_you_mean_##name;
+  CUPLUG__WORDS(CUPLUG__X)
+#undef CUPLUG__X
+  return nearest;
+}
+
+template <spelling S> struct check_dtype {
+  static_assert(S == spelling::correct,
+                "the signature names a dtype that neither exists nor is bound by where");
+};
+
+/** How the dtypes of a type variable are spelt. */
+constexpr spelling spelling_of(const char *text, const char *name) {
+  for (int at = bound_at(text, name, 0); at >= 0; at = after_bar(text, at))
+    if (!dtypes_at(text, skip_spaces(text, at))) return nearest_dtype(text, skip_spaces(text, at));
+  return spelling::correct;
+}
+
+/** How the dtype of an array or a number is spelt, unless it is bound. */
+constexpr spelling spelling_of(const char *text, const item &x) {
+  const bool has_dtype = x.what != kind::none && x.what <= kind::scalar;
+  const bool is_known =
+      !has_dtype || dtype_at(text, x.type) >= 0 || bound_at(text, text, x.type) >= 0;
+  return is_known ? spelling::correct : nearest_dtype(text, x.type);
+}
+
+} // namespace cuplug
+
 #define CUPLUG__CHECK_TYPE(entry, signature, name)                                        \
-  static_assert(cuplug::dtypes_of(signature::text(), #name, 0) != 0,                      \
+  static_assert(cuplug::bound_at(signature::text(), #name, 0) >= 0,                       \
                 #name ": no type variable of this name in the signature's where clause"); \
-  static_assert(!(cuplug::dtypes_of(signature::text(), #name, 0) & cuplug::misspelt),     \
-                #name ": the signature's where clause gives it a name that is no dtype");
+  static_assert(sizeof(cuplug::check_dtype<cuplug::spelling_of(signature::text(), #name)>));
 #define CUPLUG__NAME(entry, signature, name)                                                    \
   struct of_##name : entry##_types {                                                            \
     static constexpr cuplug::item found = cuplug::find(signature::text(), #name);               \
     static_assert(found.what != cuplug::kind::none,                                             \
                   #name ": no parameter, output or dimension of this name in the signature");   \
-    static_assert(cuplug::has_known_dtype(signature::text(), found),                            \
-                  #name ": its dtype in the signature is neither one nor bound by where");      \
+    static_assert(sizeof(cuplug::check_dtype<cuplug::spelling_of(signature::text(), found)>));  \
     static_assert(!found.output || found.what != cuplug::kind::scalar,                          \
                   #name ": an output is an array: write [] behind its dtype for one number");   \
     static_assert(!found.output || found.what != cuplug::kind::handle,                          \

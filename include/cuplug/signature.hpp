@@ -90,6 +90,12 @@ constexpr int end_of_parts(const char *text, int at) {
   return at;
 }
 
+/** What stands behind a word and a bar; -1: no bar follows the word. */
+constexpr int after_bar(const char *text, int at) {
+  const int end = after_word(text, skip_spaces(text, at));
+  return text[end] == '|' ? end + 1 : -1;
+}
+
 /** The start of the part after the one that ends at `end`; -1 after the last. */
 constexpr int next_part(const char *text, int end) {
   return text[end] == ',' ? skip_spaces(text, end + 1) : -1;
@@ -109,8 +115,6 @@ constexpr int dtype_at(const char *text, int at) {
                                         : -1;
 }
 
-constexpr uint64_t misspelt = 1ull << 63; /* in the place of dtypes */
-
 /** The dtypes of one element with one of two DLPack type codes. */
 constexpr uint64_t dtypes_of_codes(int a, int b) {
   uint64_t dtypes = 0;
@@ -128,7 +132,7 @@ constexpr uint64_t dtypes_at(const char *text, int at) {
   if (is_word(text, at, "floating")) return dtypes_of_codes(2, 4);
   if (is_word(text, at, "complex")) return dtypes_of_codes(5, 5);
   const int place = dtype_at(text, at);
-  return place < 0 ? misspelt : 1ull << place;
+  return place < 0 ? 0 : 1ull << place;
 }
 
 /* ---- Parameters and outputs ----------------------------------------------------------------- */
@@ -301,29 +305,24 @@ constexpr item find_dtype(const char *text, const char *name, int there) {
   return finder.found.what == kind::none ? finder.in_list : finder.found;
 }
 
-/** The dtypes that a type variable allows, by its `where` clause; 0: there is none. */
-constexpr uint64_t dtypes_of(const char *text, const char *name, int there) {
+/** Where `where` binds a type variable, behind the colon; -1: nowhere. */
+constexpr int bound_at(const char *text, const char *name, int there) {
   int at = end_of_parameters(text);
   while (text[at] && (is_of_word(text[at]) || !is_where(text, at + 1))) at++;
-  if (!text[at]) return 0;
+  if (!text[at]) return -1;
   for (at = after_word(text, at + 1); at >= 0; at = next_part(text, end_of_part(text, at))) {
-    int word = after_word(text, at);
-    if (text[word] != ':' || !is_word(text, at, name, there)) continue;
-    uint64_t dtypes = 0;
-    do {
-      word = skip_spaces(text, word + 1);
-      dtypes |= dtypes_at(text, word);
-      word = after_word(text, word);
-    } while (text[word] == '|');
-    return dtypes;
+    const int colon = after_word(text, at);
+    if (text[colon] == ':' && is_word(text, at, name, there)) return colon + 1;
   }
-  return 0;
+  return -1;
 }
 
-/** 0 if the dtype of an array or a number is neither one nor bound by `where`, to dtypes alone. */
-constexpr bool has_known_dtype(const char *text, const item &x) {
-  return x.what == kind::none || x.what > kind::scalar || dtype_at(text, x.type) >= 0 ||
-         dtypes_of(text, text, x.type) - 1 < misspelt - 1;
+/** The dtypes that a type variable allows; 0: it is not bound. */
+constexpr uint64_t dtypes_of(const char *text, const char *name, int there) {
+  uint64_t dtypes = 0;
+  for (int at = bound_at(text, name, there); at >= 0; at = after_bar(text, at))
+    dtypes |= dtypes_at(text, skip_spaces(text, at));
+  return dtypes;
 }
 
 /** 1 for an output; a dimension that occurs in one does not count as an output. */

@@ -33,7 +33,7 @@ WHERE = "where(x: T[n]) -> where: T[n] where n in {1, n} or n > 4, T: float32 | 
 ASKED = "asked(x: float32[n]) -> (zero y: float32[n], detached m: float32[] = None) where n == 4"
 ONE = "one(x: T[n]) -> zero detached y: T[n] = None where T: float32 | float64, n == 4"
 MOVED = "moved(x: T[n]) -> T[n] where T: uint8 | float8_e8m0fnu | int4_x2"
-NO_DTYPE = "its dtype in the signature is neither one nor bound by where"
+MEANT = "check_dtype<cuplug::spelling::did_you_mean"
 # Entries that differ from their signatures, and a sentence of what the compiler says of each.
 REFUSED = {
     "a name": (F, f"(f, (T), x, y, out) {BODY}", "y: no parameter, output or dimension of this"),
@@ -58,22 +58,22 @@ REFUSED = {
     "a misspelt dtype": (
         F.replace("float32", "flaot32"),
         f"(f, (T), x, out) {BODY}",
-        "T: the signature's where clause gives it a name that is no dtype",
+        f"{MEANT}_float32>",
     ),
     "a misspelt dtype of an array": (
         TWO.replace("x: float32", "x: flaot32"),
         f"(two, x, a, b) {BODY}",
-        f"x: {NO_DTYPE}",
+        f"{MEANT}_float32>",
     ),
     "a misspelt dtype of an output": (
         TWO.replace("b: int64", "b: itn64"),
         f"(two, x, a, b) {BODY}",
-        f"b: {NO_DTYPE}",
+        f"{MEANT}_int64>",
     ),
     "a misspelt dtype of a number": (
         F.replace("k: int", "k: itn"),
         f"(f, (T), k, out) {BODY}",
-        f"k: {NO_DTYPE}",
+        f"{MEANT}_int>",
     ),
     "elements of a type variable": (
         SCALAR,
@@ -183,6 +183,7 @@ def test_what_differs_from_the_signature_does_not_compile(what, compiler, tmp_pa
     said = refused(compiler_command(compiler), write_source(tmp_path, signature, entry))
     assert sentence in said
     assert "plugin.cu:4:" in said
+    assert MEANT not in said or said.count("neither exists nor") == 1
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -210,12 +211,14 @@ def test_arguments_of_a_kernel_are_checked(arguments, tmp_path):
 
 
 @needs_nvcc
-def test_nvcc_says_the_same(tmp_path):
-    signature, entry, sentence = REFUSED["a name"]
+@pytest.mark.parametrize("what", ["a name", "a misspelt dtype"])
+def test_nvcc_says_the_same(what, tmp_path):
+    signature, entry, sentence = REFUSED[what]
     command = [toolkit.find_nvcc(), "-std=c++17", f"-I{INCLUDE}", "-cuda", "-o", os.devnull]
     said = refused(command, write_source(tmp_path, signature, entry))
-    assert sentence in said
-    assert "plugin.cu(4)" in said
+    assert sentence.rpartition("<")[2].rstrip(">") in said
+    assert said.count("error: ") == 1
+    assert "plugin.cu(4)" in said or "line 4 of" in said
 
 
 @pytest.mark.slow
