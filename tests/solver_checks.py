@@ -71,6 +71,7 @@ def check_square(dtype, loops=LOOPS, sizes=SIZES):
             assert inverse.shape == x.shape
             near(x @ inverse.numpy(), np.broadcast_to(np.eye(n), x.shape), dtype, 40_000)
             check_solve(x, dtype)
+            check_general(x, dtype)
             hermitian = positive(dtype, loop, n)
             check_hermitian(hermitian, dtype)
             # Only the lower triangles are read.
@@ -89,6 +90,19 @@ def check_solve(x, dtype):
         if found.size:
             product = x @ (found.numpy()[..., None] if b.ndim == 1 else found.numpy())
             near(product, np.broadcast_to(column, product.shape), dtype, 40_000)
+
+
+def check_general(x, dtype):
+    values, vectors = linalg.eig(there(x))
+    wanted = np.linalg.eigvals(x)
+    assert values.dtype == vectors.dtype == np.result_type(dtype, "complex64")
+    assert (values.shape, vectors.shape) == (wanted.shape, x.shape)
+    w, v = values.numpy(), vectors.numpy()
+    near(x @ v, v * w[..., None, :], dtype, 4000)
+    near(np.linalg.norm(v, axis=-2), np.ones(wanted.shape), dtype)
+    for found in (values, linalg.eigvals(there(x))):  # in no order
+        apart = np.abs(found.numpy()[..., None] - wanted[..., None, :])
+        assert apart.min(axis=-1).max(initial=0) <= 4000 * np.finfo(dtype).eps * np.abs(x).sum()
 
 
 def check_hermitian(x, dtype):

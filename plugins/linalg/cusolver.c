@@ -38,6 +38,13 @@ static const library cusolver_library = {
     },
 };
 
+/* Sets a pair of functions, if the library has them. */
+static void find_both(const char *size, const char *name, void *to) {
+  void *found[] = {library_function(&cusolver_library, size),
+                   library_function(&cusolver_library, name)};
+  if (found[0] && found[1]) memcpy(to, found, sizeof found);
+}
+
 CUPLUG_ENTRY int make_solver(const cuplug_call *call, void **state) {
   static const library driver = {
       "libcuda", "the driver", {"libcuda.so.1"}, {"cuMemcpyDtoDAsync_v2"}};
@@ -49,9 +56,8 @@ CUPLUG_ENTRY int make_solver(const cuplug_call *call, void **state) {
   if (!new) return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "got no memory for cuSOLVER's handle");
   memcpy(&new->functions, addresses, sizeof new->functions);
   memcpy(&new->copy, &copy, sizeof copy);
-  void *newer[] = {library_function(&cusolver_library, "cusolverDnXsyevBatched_bufferSize"),
-                   library_function(&cusolver_library, "cusolverDnXsyevBatched")};
-  if (newer[0] && newer[1]) memcpy(&new->at_once, newer, sizeof newer);
+  find_both("cusolverDnXsyevBatched_bufferSize", "cusolverDnXsyevBatched", &new->at_once);
+  find_both("cusolverDnXgeev_bufferSize", "cusolverDnXgeev", &new->of_any);
   code = new->functions.create(&new->handle);
   if (!code) code = new->functions.create_parameters(&new->parameters);
   if (code) {

@@ -74,10 +74,24 @@ typedef struct batched {
               size_t bytes, void *host, size_t on_host, int *info, int64_t n_matrices);
 } batched;
 
+/* Of matrices that need not be Hermitian, from CUDA 12.6 on: NULL before. */
+typedef struct general {
+  int (*geev_size)(void *handle, void *parameters, int has_left, int has_right, int64_t n,
+                   int type_a, const void *a, int64_t leading, int type_w, const void *w,
+                   int type_left, const void *left, int64_t leading_left, int type_right,
+                   const void *right, int64_t leading_right, int compute, size_t *bytes,
+                   size_t *on_host);
+  int (*geev)(void *handle, void *parameters, int has_left, int has_right, int64_t n, int type_a,
+              void *a, int64_t leading, int type_w, void *w, int type_left, void *left,
+              int64_t leading_left, int type_right, void *right, int64_t leading_right, int compute,
+              void *device, size_t bytes, void *host, size_t on_host, int *info);
+} general;
+
 /* The state of a GPU, which one call at a time uses. */
 typedef struct solver {
   cusolver functions;
   batched at_once;
+  general of_any;
   int (*copy)(uint64_t to, uint64_t from, size_t bytes, void *stream); /* cuMemcpyDtoDAsync */
   void *handle, *parameters;
   void *host; /* a workspace, which grows */

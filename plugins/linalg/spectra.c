@@ -5,6 +5,9 @@
  *   eigh(x, has_vectors)   of Hermitian matrices, of which the lower triangles are read: ascending
  *                          eigenvalues; row k of `vectors` is the conjugated vector of value k.
  *                          Without has_vectors it is of no use
+ *   eig(x, has_vectors)    of any square matrices: eigenvalues of the transposed ones in no order;
+ *                          row k of `vectors` is their vector of value k. Without has_vectors it is
+ *                          of no use
  *   svd(x, k)              u, s and k rows of vh with u diag(s) vh = x, s descending; s alone,
  *                          with k = 0. Matrices have at least as many columns as rows
  */
@@ -58,6 +61,39 @@ CUPLUG_ENTRY int eigh_cuda(const cuplug_call *call) {
   if (!status) status = solver_copy(&j, outputs[1].data, x->data, j.n_matrices * j.matrix_bytes);
   if (!status && at_once) return eigh_batched(&j, has_vectors);
   for (int64_t k = 0; !status && k < j.n_matrices; k++) status = eigh_one(&j, has_vectors, k);
+  return status;
+}
+
+/* ---- Of any matrices --- */
+
+/* The library has x^T, whose vectors are wanted, and writes to its argument. */
+CUPLUG_ENTRY int eig_cuda(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[0], *outputs = call->outputs;
+  const int has_vectors = call->scalars[0].i != 0;
+  factorization j;
+  int status = solver_begin(call, &j);
+  if (status || !j.n_matrices) return status;
+  const general *g = &j.s->of_any;
+  const int64_t n = j.rows;
+  if (!g->geev)
+    return cuplug_fail(call, CUPLUG_ERROR_UNSUPPORTED,
+                       "x: got an array in GPU memory, expected host memory, since this cuSOLVER "
+                       "has no cusolverDnXgeev; install that of CUDA 12.6 or later");
+  void *scratch = solver_memory(&j, j.matrix_bytes);
+  if (!scratch) return CUPLUG_ERROR_MEMORY;
+  int code = g->geev_size(j.s->handle, j.s->parameters, 0, has_vectors, n, j.type, scratch, n,
+                          j.type, outputs[0].data, j.type, NULL, n, j.type, outputs[1].data, n,
+                          j.type, &j.device_bytes, &j.host_bytes);
+  status = code ? solver_status(&j, "Xgeev_bufferSize", code) : solver_allocate(&j);
+  for (int64_t k = 0; !status && k < j.n_matrices; k++) {
+    status = solver_copy(&j, scratch, matrix_of(x, k), j.matrix_bytes);
+    if (status) break;
+    code =
+        g->geev(j.s->handle, j.s->parameters, 0, has_vectors, n, j.type, scratch, n, j.type,
+                vector_of(&outputs[0], k), j.type, NULL, n, j.type, matrix_of(&outputs[1], k), n,
+                j.type, j.device, j.device_bytes, j.s->host, j.host_bytes, info_of(&outputs[2], k));
+    status = solver_status(&j, "Xgeev", code);
+  }
   return status;
 }
 
@@ -124,6 +160,11 @@ CUPLUG_CUDA_OPERATOR(eigh_cuda,
                      "(values: float64[..., n], vectors: complex128[..., n, n], info: int32[...]) "
                      "where n > 0",
                      "Eigenvalues of Hermitian matrices, by cuSOLVER." SOLVER_STATE);
+CUPLUG_CUDA_OPERATOR(eig_cuda,
+                     "eig(x: T[..., n, n], has_vectors: bool = True) -> "
+                     "(values: T[..., n], vectors: T[..., n, n], info: int32[...]) "
+                     "where T: complex64 | complex128, n > 0",
+                     "Eigenvalues of transposed matrices, by cuSOLVER." SOLVER_STATE);
 CUPLUG_CUDA_OPERATOR(
     svd_cuda,
     "svd(x: float32[..., m, n], k: int) -> (u: float32[..., m, m], s: float32[..., m], "

@@ -394,6 +394,37 @@ class _cumulative_sum_backward(Operator):
 
 cumulative_sum_backward: _cumulative_sum_backward
 
+class _eig_values_vectors_info(NamedTuple, Generic[_Array]):
+    values: _Array
+    vectors: _Array
+    info: Any
+
+class _eig(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        has_vectors: bool = True,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _eig_values_vectors_info[ndarray[Any, _Dtype]]:
+        """Eigenvalues of transposed matrices, by cuSOLVER."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        has_vectors: bool = True,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _eig_values_vectors_info[_Array]:
+        """Eigenvalues of transposed matrices, by cuSOLVER."""
+
+eig: _eig
+
 class _eigh_values_vectors_info(NamedTuple, Generic[_Array]):
     values: _Array
     vectors: _Array

@@ -45,6 +45,10 @@ static_assert(std::is_same_v<decltype(shape(batched{}.syev)),
                              decltype(shape(cusolverDnXsyevBatched))>);
 static_assert(std::is_same_v<decltype(shape(batched{}.syev_size)),
                              decltype(shape(cusolverDnXsyevBatched_bufferSize))>);
+static_assert(std::is_same_v<decltype(shape(general{}.geev)),
+                             decltype(shape(cusolverDnXgeev))>);
+static_assert(std::is_same_v<decltype(shape(general{}.geev_size)),
+                             decltype(shape(cusolverDnXgeev_bufferSize))>);
 #define EQUAL(own, theirs) static_assert(int(own) == int(theirs), #theirs)
 EQUAL(SOLVER_LOWER, CUBLAS_FILL_MODE_LOWER);
 EQUAL(SOLVER_UPPER, CUBLAS_FILL_MODE_UPPER);

@@ -87,7 +87,7 @@ _NAMES_OF_NUMPY = {
     "cumsum": "cumulative_sum",
     "transpose": "permute_dims",
 }
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 _HALVES = {"float16": numpy.dtype("float16")}  # beyond the standard
 

@@ -284,9 +284,9 @@ class Info:
         every = {name: np.dtype(name) for name in NAMES}
         return {name: x for name, x in every.items() if kind is None or isdtype(x, kind)}
 
-    def devices(self) -> list[Any]:
+    def devices(self) -> tuple[Any, ...]:
         """Return the host and the GPUs."""
-        return [HOST, *devices()]
+        return HOST, *devices()
 
 
 def __array_namespace_info__() -> Info:

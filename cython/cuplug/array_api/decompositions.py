@@ -174,23 +174,13 @@ def det(x: Array, /) -> Array:
     return binary("multiply", sign, astype(unary("exp", value), x.dtype, copy=False))
 
 
-def by_numpy_alone(name: str, x: Any) -> Any:
-    """Return the result of a NumPy function for square matrices in host memory."""
-    x = matrices(name, "x", x, is_square=True)
-    if not is_for_numpy(x):
-        raise TypeError(
-            f"linalg.{name}: x: got an array in GPU memory, expected host memory; "
-            'use x.to_device("cpu")'
-        )
-    return by_numpy(x, getattr(np.linalg, name))
-
-
 def eig(x: Array, /) -> EigResult:
-    """Return the eigenvalues, in no order, and eigenvectors of square matrices in host memory.
+    """Return the eigenvalues, in no order, and eigenvectors of square matrices.
 
     Parameters
     ----------
     x : Array, shape (..., n, n)
+        On a GPU, matrices are processed consecutively, by cuSOLVER of CUDA 12.6 or later.
 
     Returns
     -------
@@ -201,28 +191,38 @@ def eig(x: Array, /) -> EigResult:
     ------
     numpy.linalg.LinAlgError
         If eigenvalues of a matrix are not found.
-    TypeError
-        If `x` is in GPU memory.
 
     Examples
     --------
-    >>> values, vectors = xp.linalg.eig(xp.asarray([[2.0, 0.0], [0.0, 3.0]], device="cpu"))
+    >>> values, vectors = xp.linalg.eig(xp.asarray([[2.0, 0.0], [0.0, 3.0]]))
     >>> print(values)
     [2.+0.j 3.+0.j]
     """
-    return EigResult(*(astype(each, complex_of(each)) for each in by_numpy_alone("eig", x)))
+    x = matrices("eig", "x", x, is_square=True)
+    if is_for_numpy(x):
+        return EigResult(*(astype(each, complex_of(each)) for each in by_numpy(x, np.linalg.eig)))
+    return _general(x, True)
 
 
 def eigvals(x: Array, /) -> Array:
-    """Return the eigenvalues of square matrices in host memory: complex, in no order.
+    """Return the eigenvalues of square matrices: complex, in no order.
 
     Examples
     --------
-    >>> print(xp.linalg.eigvals(xp.asarray([[2.0, 0.0], [0.0, 3.0]], device="cpu")))
+    >>> print(xp.linalg.eigvals(xp.asarray([[2.0, 0.0], [0.0, 3.0]])))
     [2.+0.j 3.+0.j]
     """
-    values = by_numpy_alone("eigvals", x)
-    return astype(values, complex_of(values))
+    x = matrices("eigvals", "x", x, is_square=True)
+    if is_for_numpy(x):
+        return astype(by_numpy(x, np.linalg.eigvals), complex_of(x))
+    return _general(x, False).eigenvalues
+
+
+def _general(x: Array, has_vectors: bool) -> EigResult:
+    """Return eigenvalues of matrices in GPU memory; the operator's are of the transposed ones."""
+    given, failure = matrix_transpose(astype(x, complex_of(x))), "Eigenvalues did not converge"
+    values, vectors = by_cusolver("eig", given, has_vectors, failure=failure)
+    return EigResult(values, matrix_transpose(vectors))
 
 
 def complex_of(x: Array) -> Any:

@@ -65,7 +65,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     return tuple(result)
 
 
-def broadcast_arrays(*arrays: Array) -> list[Array]:
+def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
     """Return views of the shape that arrays are broadcast to.
 
     Examples
@@ -74,7 +74,7 @@ def broadcast_arrays(*arrays: Array) -> list[Array]:
     [(3, 2), (3, 2)]
     """
     shape = broadcast_shapes(*(checked("broadcast_arrays", "arrays", x).shape for x in arrays))
-    return [broadcast_to(x, shape) for x in arrays]
+    return tuple(broadcast_to(x, shape) for x in arrays)
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
@@ -89,7 +89,7 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(moveaxis(x, axis_of("unstack", axis, x.ndim), 0))
 
 
-def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
+def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     """Return the coordinates of a grid, of those along each dimension.
 
     Examples
@@ -109,4 +109,4 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
         reshape(x, [-1 if k == at else 1 for k in range(n)])
         for x, at in zip(arrays, order, strict=True)
     ]
-    return [copied(x) for x in broadcast_arrays(*spread)]
+    return tuple(copied(x) for x in broadcast_arrays(*spread))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cuplug._engine.array.array import Array
-from cuplug._engine.array.promotion import is_typed_number, kind_of, name_of
+from cuplug._engine.array.promotion import NUMBERS, is_typed_number, kind_of, name_of
 from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.element_wise import elementwise
 from cuplug._source.expressions.reductions import reduction
@@ -73,9 +73,11 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
 
 
 def searchsorted(
-    x1: Array, x2: Array, /, *, side: str = "left", sorter: Array | None = None
+    x1: Array, x2: Array | float, /, *, side: str = "left", sorter: Array | None = None
 ) -> Array:
     """Return where elements of x2 would be put into x1, which ascends or does so by `sorter`.
+
+    A number `x2` is promoted with the dtype of `x1`.
 
     Examples
     --------
@@ -83,10 +85,14 @@ def searchsorted(
     [1 2]
     """
     checked_order("searchsorted", x1, "x1")
-    checked_order("searchsorted", x2, "x2")
+    is_number = isinstance(x2, NUMBERS) or is_typed_number(x2)
+    if not is_number:
+        checked_order("searchsorted", x2, "x2")
     if sorter is not None:
-        x1 = stock("gather.gather")(x1, sorter)
+        x1 = stock("gather.gather")(x1, checked("searchsorted", "sorter", sorter))
     x1, x2 = in_common("searchsorted", x1, x2)
+    if is_number:
+        x2 = asarray(x2, dtype=x1.dtype, device=x1.device)
     result: Array = stock("sorting.searchsorted")(x1, x2, side)
     return result
 

@@ -186,16 +186,22 @@ def diagonal(x, /, *, offset=0):
 
 
 def expand_dims(x, /, axis=0):
-    """Return a view with a dimension of size 1 more.
+    """Return a view with a dimension of size 1 more, or with one for each of several axes.
 
     Examples
     --------
     >>> xp.expand_dims(xp.ones((2, 3)), 1).shape
     (2, 1, 3)
+    >>> xp.expand_dims(xp.ones((2, 3)), (0, -1)).shape
+    (1, 2, 3, 1)
     """
     cdef layout to
     cdef Array own = start(&to, "expand_dims", x)
     cdef int k, at
+    if isinstance(axis, (tuple, list)):
+        for each in sorted(axes_of("expand_dims", axis, to.x.ndim + len(axis))):
+            x = expand_dims(x, each)
+        return x
     at = axis_number("expand_dims", axis, to.x.ndim + 1)
     check_ndim(to.x.ndim + 1)
     for k in range(to.x.ndim, at, -1):

@@ -49,13 +49,6 @@ def _where(condition: Any, *values: Any) -> Any:
     return standard.where(standard.astype(condition, "bool", copy=False), *values)
 
 
-def _expand_dims(x: Array, axis: Any) -> Array:
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
-    for k in sorted(axes_of("numpy.expand_dims", given, x.ndim + len(given))):
-        x = standard.expand_dims(x, axis=k)
-    return x
-
-
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     if not isinstance(dst, Array):
         np.copyto(dst, np.asarray(src), casting, np.asarray(where))
@@ -174,13 +167,12 @@ _ADAPTED: dict[str, Any] = {
     "numpy.copy": lambda a, order="C", subok=False: a.copy(order),
     "numpy.copyto": _copyto,
     "numpy.concatenate": _joining("concat"),
-    "numpy.broadcast_arrays": lambda *x, subok=False: tuple(standard.broadcast_arrays(*x)),
+    "numpy.broadcast_arrays": lambda *x, subok=False: standard.broadcast_arrays(*x),
     "numpy.meshgrid": _meshgrid,
     "numpy.roll": _roll,
     "numpy.tril": lambda m, k=0: standard.tril(_squared(m), k=k),
     "numpy.triu": lambda m, k=0: standard.triu(_squared(m), k=k),
     **{f"numpy.{name}": _joining(name) for name in ("hstack", "stack", "vstack")},
-    "numpy.expand_dims": _expand_dims,
     "numpy.where": _where,
     **{f"numpy.linalg.{name}": getattr(numpy_linalg, name) for name in numpy_linalg.__all__},
 }

@@ -13,9 +13,8 @@ from cuplug._engine.array.array import Array
 from cuplug.array_api import decompositions, linalg
 from cuplug.array_api.beyond.outputs import into_out
 from cuplug.array_api.creation import eye
-from cuplug.array_api.decompositions import by_numpy_alone
 from cuplug.array_api.dtypes import astype, checked, result_type
-from cuplug.array_api.elementwise import CALLED, binary
+from cuplug.array_api.elementwise import CALLED, binary, unary
 from cuplug.array_api.filled import zeros
 from cuplug.array_api.manipulation import moveaxis
 from cuplug.array_api.sorting import where
@@ -62,13 +61,23 @@ def _lower(name: str, a: Array, triangle: str) -> Array:
 
 def eig(a: Array) -> Any:
     """Return eigenvalues and eigenvectors, which are real if all of them are."""
-    return decompositions.EigResult(*by_numpy_alone("eig", a))
+    found = decompositions.eig(a)
+    return (
+        decompositions.EigResult(*(unary("real", each) for each in found))
+        if _is_real(a, found[0])
+        else found
+    )
 
 
 def eigvals(a: Array) -> Array:
     """Return eigenvalues, which are real if all of them are."""
-    found: Array = by_numpy_alone("eigvals", a)
-    return found
+    found = decompositions.eigvals(a)
+    return unary("real", found) if _is_real(a, found) else found
+
+
+def _is_real(a: Array, values: Array) -> bool:
+    """Return whether eigenvalues of real matrices are real, for which a GPU is waited for."""
+    return a.dtype.kind != "c" and not is_any(unary("imag", values))
 
 
 def multi_dot(arrays: Any, *, out: Array | None = None) -> Array:
