@@ -6,14 +6,11 @@
 #include "base/describe.h"
 #include "base/dtype.h"
 #include "base/layout.h"
-#include "base/near.h"
 #include "base/status.h"
 #include "registry/plugin.h"
 #include "signature/names.h"
 
 #include <cuplug/half.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,11 +107,6 @@ static __attribute__((noinline)) int check_conditions(cuplug__match *m) {
   return CUPLUG_OK;
 }
 
-/* Returns whether two libraries were the same file, one after the other. */
-static int is_reloaded(const cuplug_operator *old, const cuplug_operator *op) {
-  return old->plugin != op->plugin && !strcmp(cuplug_operator_path(old), cuplug_operator_path(op));
-}
-
 /* Returns whether operators are of one library. Operators created in memory have a plugin each:
  * their origin identifies them. */
 static int is_of_library(const cuplug_operator *a, const cuplug_operator *b) {
@@ -136,12 +128,12 @@ static int match_handle(cuplug__match *m, int32_t i, const cuplug_argument *a, c
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
                             "got handle[%s], expected handle[%s]; make one with another operator",
                             made->tag, tag);
+  const char *of = cuplug_operator_path(given->op), *own = cuplug_operator_path(m->frame->op);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
                           "got handle[%s] of %s%s, expected handle[%s] of %s; make one with an "
                           "operator of that library",
-                          made->tag, cuplug_operator_path(given->op),
-                          is_reloaded(given->op, m->frame->op) ? " before it was reloaded" : "",
-                          tag, cuplug_operator_path(m->frame->op));
+                          made->tag, of, strcmp(of, own) ? "" : " before it was reloaded", tag,
+                          own);
 }
 
 CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, const cuplug_argument *a) {
@@ -239,13 +231,6 @@ int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o) {
 
 /* ---- Ranges of elements ---------------------------------------------------------------------- */
 
-static int is_wanted(void) {
-  const char *value = secure_getenv("CUPLUG_CHECK_ELEMENTS");
-  return value && !strcmp(value, "1");
-}
-
-/* ---- Elements -------------------------------------------------------------------------------- */
-
 static int64_t load_signed(const void *at, int bits) {
   int64_t value = 0;
   memcpy(&value, at, (size_t)bits / 8);
@@ -278,8 +263,6 @@ static cuplug__number load(const cuplug_tensor *x, const char *at) {
   if (x->dtype.code == 6) return (cuplug__number){.is_float = 0, .i = *at != 0};
   return (cuplug__number){.is_float = 1, .f = load_real(at, x->dtype.code, bits)};
 }
-
-/* ---- Arrays ---------------------------------------------------------------------------------- */
 
 static int fail(const cuplug_frame *f, const cuplug_condition *condition,
                 const cuplug__values *values, const int64_t *index, cuplug_error *error) {
@@ -321,8 +304,9 @@ static int check_array(const cuplug_frame *f, const cuplug_condition *condition,
 
 int cuplug__check_elements(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_signature *s = f->signature;
+  const char *wanted = secure_getenv("CUPLUG_CHECK_ELEMENTS");
   int status = CUPLUG_OK;
-  if (!is_wanted()) return CUPLUG_OK;
+  if (!wanted || strcmp(wanted, "1") != 0) return CUPLUG_OK;
   for (int32_t k = 0; k < s->n_conditions && !status; k++)
     if (s->conditions[k].array >= 0 && !(s->conditions[k].optional & f->none_mask))
       status = check_array(f, &s->conditions[k], error);

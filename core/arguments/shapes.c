@@ -6,7 +6,7 @@
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 #include "signature/names.h"
 
 #include <inttypes.h>

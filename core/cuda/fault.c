@@ -16,15 +16,11 @@ _Static_assert(sizeof(cuplug_fault) == 64, "a record is one cache line");
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cuplug_fault *unused; /* under the lock; the next one's address is in `position` */
 
-static int allocate_pinned(void **pinned) {
-  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
-  return cuplug__driver.cuMemHostAlloc(pinned, sizeof(cuplug__fault_block),
-                                       CUPLUG__HOST_PORTABLE | CUPLUG__HOST_MAPPED);
-}
-
 int cuplug__fault_block_make(cuplug__fault_block **block, cuplug_error *error) {
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   void *pinned = NULL;
-  int code = allocate_pinned(&pinned);
+  int code = cuplug__driver.cuMemHostAlloc(&pinned, sizeof **block,
+                                           CUPLUG__HOST_PORTABLE | CUPLUG__HOST_MAPPED);
   if (code) return cuplug__cuda_fail(error, code, "making a fault record");
   memset(pinned, 0, sizeof **block);
   *block = pinned;

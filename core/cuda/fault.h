@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_CUDA_FAULT_H
 #define CUPLUG_CORE_CUDA_FAULT_H
 
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 #include <cuplug/fault.h>
 #include <cuplug/host.h>

@@ -20,11 +20,6 @@ typedef struct blocks {
 
 /* ---- Which calls ----------------------------------------------------------------------------- */
 
-static int has_loop_alone(const cuplug_frame *f, uint32_t k) {
-  const cuplug_parameter *x = &f->signature->parameters[f->parameter[k]];
-  return x->n_dims == 1 && x->dims[0].kind == CUPLUG_DIM_LOOP && f->tensors[k].ndim >= 0;
-}
-
 /* Transposed arrays are copied in tiles: rows of their elements share lines of the cache. */
 static int can_be_moved(const cuplug_tensor *x) {
   const uint32_t is_complex = x->dtype.code == CUPLUG_COMPLEX64 >> 24;
@@ -44,7 +39,8 @@ int cuplug__can_run_in_blocks(const cuplug_frame *f) {
       f->n_tensors > CUPLUG_MAX_LOOP_ARRAYS)
     return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++) {
-    if (!has_loop_alone(f, k)) return 0;
+    const cuplug_parameter *x = &f->signature->parameters[f->parameter[k]];
+    if (x->n_dims != 1 || x->dims[0].kind != CUPLUG_DIM_LOOP || f->tensors[k].ndim < 0) return 0;
     if (f->copy_mask >> k & 1 && !can_be_moved(&f->tensors[k])) return 0;
   }
   return 1;

@@ -4,7 +4,7 @@
 #include "discovery/candidate.h"
 #include "discovery/table.h"
 #include "discovery/trust.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 #include "registry/registry.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signature/conditions.h"
 
-#include "base/near.h"
+#include "base/describe.h"
 #include "base/status.h"
 #include "signature/formula.h"
 

@@ -142,12 +142,6 @@ static int acquire_channel(pipeline *p, int i) {
   return cuplug__channel_pin(p->channels[i], SLOTS_OF_CHANNEL * p->slot_bytes, run->error);
 }
 
-static int allocate_slots(pipeline *p) {
-  const cuplug__run *run = p->staged->run;
-  return cuplug__device_allocate(run->device.id, N_SLOTS * p->slot_bytes, p->channels[0]->stream,
-                                 &p->block, run->error);
-}
-
 /* Arrays that all slices read are transferred once, on the first channel; others wait for it. */
 static int send_shared(pipeline *p) {
   const cuplug__run *run = p->staged->run;
@@ -194,11 +188,13 @@ static void divide_slots(pipeline *p) {
 }
 
 static int take_all(pipeline *p) {
+  const cuplug__run *run = p->staged->run;
   int status = CUPLUG_OK;
   plan(p);
   for (int i = 0; i < N_CHANNELS && !status; i++) status = acquire_channel(p, i);
   if (status || !measure(p)) return status;
-  status = allocate_slots(p);
+  status = cuplug__device_allocate(run->device.id, N_SLOTS * p->slot_bytes, p->channels[0]->stream,
+                                   &p->block, run->error);
   if (!status) status = send_shared(p);
   if (!status) status = make_faults(p);
   if (!status) divide_slots(p);
@@ -357,10 +353,6 @@ static void begin_pages(pipeline *p) {
   }
 }
 
-static void end_pages(pipeline *p) {
-  for (uint32_t k = 0; k < p->staged->n_arrays; k++) cuplug__host_pages_end(&p->pages[k]);
-}
-
 int cuplug__run_slices(cuplug__staged_call *s, cuplug__progress_tracker *tracker, int *fits) {
   pipeline *p = calloc(1, sizeof *p); /* too large for a small stack */
   *fits = 0;
@@ -372,7 +364,7 @@ int cuplug__run_slices(cuplug__staged_call *s, cuplug__progress_tracker *tracker
   if (*fits && !status) {
     begin_pages(p);
     status = run_all(p);
-    end_pages(p);
+    for (uint32_t k = 0; k < s->n_arrays; k++) cuplug__host_pages_end(&p->pages[k]);
   }
   give(p);
   free(p);
