@@ -5,7 +5,7 @@
 #include "base/status.h"
 
 #include <dlfcn.h>
-#include <internal/files.h>
+#include <internal/functions.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>

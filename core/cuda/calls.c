@@ -10,7 +10,7 @@
 #include "cuda/origin.h"
 #include "cuda/stream.h"
 
-#include <internal/gpus.h>
+#include <internal/functions.h>
 #include <stdlib.h>
 
 #define MAX_OPEN 64 /* streams of one thread with a group that is not full */

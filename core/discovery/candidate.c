@@ -8,7 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <internal/files.h>
+#include <internal/functions.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -11,7 +11,7 @@
 #include "registry/registry.h"
 
 #include <fcntl.h>
-#include <internal/lookup.h>
+#include <internal/functions.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
