@@ -231,37 +231,25 @@ int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o) {
 
 /* ---- Ranges of elements ---------------------------------------------------------------------- */
 
-static int64_t load_signed(const void *at, int bits) {
-  int64_t value = 0;
-  memcpy(&value, at, (size_t)bits / 8);
-  const int unused = 64 - bits;
-  return (int64_t)((uint64_t)value << unused) >> unused;
-}
-
-static cuplug__number load_unsigned(const void *at, int bits) {
-  uint64_t value = 0;
-  memcpy(&value, at, (size_t)bits / 8);
-  if (value > INT64_MAX) return (cuplug__number){.is_float = 1, .f = (double)value};
-  return (cuplug__number){.is_float = 0, .i = (int64_t)value};
-}
-
-static double load_real(const void *at, uint32_t code, int bits) {
-  uint16_t half;
-  float single;
-  double value;
-  if (bits == 64) return memcpy(&value, at, sizeof value), value;
-  if (bits == 32) return memcpy(&single, at, sizeof single), (double)single;
-  memcpy(&half, at, sizeof half);
-  return (double)(code == 4 ? cuplug_bfloat16_load(half) : cuplug_float16_load(half));
-}
-
 /* By DLPack's type code: integers 0 and 1, floats 2 and 4, bool 6. */
 static cuplug__number load(const cuplug_tensor *x, const char *at) {
-  const int bits = x->dtype.bits;
-  if (x->dtype.code == 0) return (cuplug__number){.is_float = 0, .i = load_signed(at, bits)};
-  if (x->dtype.code == 1) return load_unsigned(at, bits);
-  if (x->dtype.code == 6) return (cuplug__number){.is_float = 0, .i = *at != 0};
-  return (cuplug__number){.is_float = 1, .f = load_real(at, x->dtype.code, bits)};
+  const int bits = x->dtype.bits, code = x->dtype.code, unused = 64 - bits;
+  union {
+    uint64_t u;
+    double f;
+    float single;
+    uint16_t half;
+  } value = {.u = 0};
+  memcpy(&value, at, (size_t)bits / 8);
+  if (code == 0) return (cuplug__number){.i = (int64_t)(value.u << unused) >> unused};
+  if (code == 6) return (cuplug__number){.i = value.u != 0};
+  if (code == 1 && value.u <= INT64_MAX) return (cuplug__number){.i = (int64_t)value.u};
+  const double real = code == 1    ? (double)value.u
+                      : bits == 64 ? value.f
+                      : bits == 32 ? (double)value.single
+                      : code == 4  ? (double)cuplug_bfloat16_load(value.half)
+                                   : (double)cuplug_float16_load(value.half);
+  return (cuplug__number){.is_float = 1, .f = real};
 }
 
 static int fail(const cuplug_frame *f, const cuplug_condition *condition,

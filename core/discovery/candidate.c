@@ -137,28 +137,27 @@ int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cup
   return result;
 }
 
-int cuplug_check_owner(const char *path, cuplug_error *error) {
+/* By their owner, and `is_code` by what is asked of libraries. */
+static int check_path(const char *path, int is_code, cuplug_error *error) {
   cuplug__trust trust;
+  cuplug__identity identity;
   cuplug__clear(error);
   int fd = -1, status = cuplug__trust_start(&trust, error);
-  if (!status) status = open_path(AT_FDCWD, path, &trust, NULL, &fd, error);
-  if (!status) status = cuplug__owner_check(&trust.rules, fd, NULL, path, error);
+  if (!status && is_code)
+    status = cuplug__open_file(path, &trust, &fd, &identity, error);
+  else if (!status)
+    status = open_path(AT_FDCWD, path, &trust, NULL, &fd, error);
+  if (!status)
+    status = is_code ? cuplug__check_listed(fd, &trust, error)
+                     : cuplug__owner_check(&trust.rules, fd, NULL, path, error);
   if (fd >= 0) close(fd);
   cuplug__trust_end(&trust);
   return status;
 }
 
-int cuplug_check_trust(const char *path, cuplug_error *error) {
-  cuplug__trust trust;
-  cuplug__identity identity;
-  cuplug__clear(error);
-  int fd = -1, status = cuplug__trust_start(&trust, error);
-  if (!status) status = cuplug__open_file(path, &trust, &fd, &identity, error);
-  if (!status) status = cuplug__check_listed(fd, &trust, error);
-  if (fd >= 0) close(fd);
-  cuplug__trust_end(&trust);
-  return status;
-}
+int cuplug_check_owner(const char *path, cuplug_error *error) { return check_path(path, 0, error); }
+
+int cuplug_check_trust(const char *path, cuplug_error *error) { return check_path(path, 1, error); }
 
 void cuplug__candidate_end(cuplug__candidate *candidate) {
   if (candidate->fd >= 0) close(candidate->fd);
