@@ -8,7 +8,7 @@
 #include "base/layout.h"
 #include "base/status.h"
 #include "registry/plugin.h"
-#include "signature/names.h"
+#include "signature/value.h"
 
 #include <cuplug/half.h>
 #include <stdlib.h>

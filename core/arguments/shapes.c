@@ -7,7 +7,7 @@
 #include "base/layout.h"
 #include "base/status.h"
 #include "registry/plugin.h"
-#include "signature/names.h"
+#include "signature/value.h"
 
 #include <inttypes.h>
 

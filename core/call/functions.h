@@ -17,7 +17,7 @@
 #include "host/view.h"
 #include "registry/plugin.h"
 #include "signature/formula.h"
-#include "signature/names.h"
+#include "signature/value.h"
 
 #include <internal/functions.h>
 

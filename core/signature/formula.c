@@ -3,7 +3,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
-#include "signature/names.h"
+#include "signature/value.h"
 
 #include <ctype.h>
 #include <string.h>
