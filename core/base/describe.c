@@ -50,19 +50,20 @@ static cuplug__text describe_dtypes(uint64_t bits) {
   return text;
 }
 
-cuplug__text cuplug__describe_shape(const int64_t *shape, int32_t ndim) {
+static cuplug__text describe_tuple(const int64_t *items, int32_t n, int has_unknown) {
   cuplug__text text = {"("};
-  for (int32_t k = 0; k < ndim; k++)
-    add(&text, shape[k] < 0 ? "%s?" : "%s%" PRId64, k ? ", " : "", shape[k]);
-  add(&text, ndim == 1 ? ",)" : ")");
+  for (int32_t k = 0; k < n; k++)
+    add(&text, has_unknown && items[k] < 0 ? "%s?" : "%s%" PRId64, k ? ", " : "", items[k]);
+  add(&text, n == 1 ? ",)" : ")");
   return text;
 }
 
+cuplug__text cuplug__describe_shape(const int64_t *shape, int32_t ndim) {
+  return describe_tuple(shape, ndim, 1);
+}
+
 cuplug__text cuplug__describe_strides(const int64_t *strides, int32_t ndim) {
-  cuplug__text text = {"("};
-  for (int32_t k = 0; k < ndim; k++) add(&text, "%s%" PRId64, k ? ", " : "", strides[k]);
-  add(&text, ndim == 1 ? ",)" : ")");
-  return text;
+  return describe_tuple(strides, ndim, 0);
 }
 
 cuplug__text cuplug__describe_device(cuplug_device device) {

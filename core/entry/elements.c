@@ -2,6 +2,7 @@
 #include "entry/elements.h"
 
 #include "arguments/bind.h"
+#include "arguments/shapes.h"
 #include "base/layout.h"
 #include "base/status.h"
 #include "entry/entry.h"
@@ -324,22 +325,15 @@ static int can_be_moved(const cuplug_tensor *x) {
 }
 
 int cuplug__can_run_in_blocks(const cuplug_frame *f) {
-  const cuplug__overload *o = &f->op->overloads[f->row];
-  const uint32_t flags = o->row->flags;
-  if (!(flags & CUPLUG_ROW_NEVER_WAITS) || flags & CUPLUG_ROW_KEEPS_WHOLE || !*o->row->host_entry ||
-      o->reshape || f->signature->n_lists || f->signature->optional_outputs ||
-      f->unaligned_stride_mask || f->signature->has_guarantees ||
-      f->n_tensors > CUPLUG_MAX_LOOP_ARRAYS)
+  const cuplug_row *row = f->op->overloads[f->row].row;
+  if (!(row->flags & CUPLUG_ROW_NEVER_WAITS) || !*row->host_entry ||
+      f->signature->optional_outputs || f->n_tensors > CUPLUG_MAX_LOOP_ARRAYS ||
+      !cuplug__is_elementwise(f))
     return 0;
-  for (uint32_t k = 0; k < f->n_tensors; k++) {
-    const cuplug_parameter *x = &f->signature->parameters[f->parameter[k]];
-    if (x->n_dims != 1 || x->dims[0].kind != CUPLUG_DIM_LOOP || f->tensors[k].ndim < 0) return 0;
+  for (uint32_t k = 0; k < f->n_tensors; k++)
     if (f->copy_mask >> k & 1 && !can_be_moved(&f->tensors[k])) return 0;
-  }
   return 1;
 }
-
-/* ---- The calls ------------------------------------------------------------------------------- */
 
 /* Calls the entry for contiguous elements. */
 static int call_for_block(const cuplug__run *shared, void *const *data, int64_t n,

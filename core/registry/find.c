@@ -65,10 +65,8 @@ static void collect_suggestions(const query *asked, const cuplug_listing *listin
     for (uint32_t k = 0; k < file->table.n_rows; k++) {
       cuplug__row_operator(&file->table.rows[k], op);
       int far = cuplug__name_distance(asked->op, op);
-      if (*asked->plugin)
-        snprintf(text, sizeof(text), "%s.%s", file->table.name, op);
-      else
-        snprintf(text, sizeof(text), "%s", op);
+      snprintf(text, sizeof(text), "%s%s%s", *asked->plugin ? file->table.name : "",
+               *asked->plugin ? "." : "", op);
       keep_near(near, plugin_far < 0 || far < 0 ? -1 : far + plugin_far, text);
     }
   }
