@@ -5,7 +5,6 @@
 #include "registry/registry.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,20 +13,13 @@ static const char doing[] = "loading a plugin";
 
 /* An absolute path, to be freed. */
 static int make_absolute(const char *path, char **absolute, cuplug_error *error) {
-  if (*path == '/') {
-    *absolute = strdup(path);
-    return *absolute ? CUPLUG_OK : cuplug__no_memory(error, doing);
-  }
-  char *directory = getcwd(NULL, 0);
-  if (!directory && errno != ENOMEM)
+  char *directory = *path == '/' ? NULL : getcwd(NULL, 0);
+  if (*path != '/' && !directory && errno != ENOMEM)
     return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no working directory: %s", path,
                         strerror(errno));
-  if (!directory || asprintf(absolute, "%s/%s", directory, path) < 0) {
-    free(directory);
-    return cuplug__no_memory(error, doing);
-  }
+  *absolute = directory ? cuplug__join(directory, path) : *path == '/' ? strdup(path) : NULL;
   free(directory);
-  return CUPLUG_OK;
+  return *absolute ? CUPLUG_OK : cuplug__no_memory(error, doing);
 }
 
 /* Puts a file's plugin ahead of the others. */

@@ -97,10 +97,9 @@ int cuplug__driver_copy(int to_host, void *host, void *device, uint64_t bytes, v
                to_host);
 }
 
-/* Pinned memory needs no buffers; copying few bytes to one is faster than the query. */
-static int is_for_driver(const transfer *t) {
-  return t->bytes >= CUPLUG__PIN_QUERY_BYTES && cuplug__view_is_contiguous(t->view) &&
-         cuplug__is_pinned(t->view->data + t->first, t->bytes);
+int cuplug__is_for_driver(const cuplug__view *view, uint64_t first, uint64_t bytes) {
+  return bytes >= CUPLUG__PIN_QUERY_BYTES && cuplug__view_is_contiguous(view) &&
+         cuplug__is_pinned(view->data + first, bytes);
 }
 
 static int copy_directly(const transfer *t) {
@@ -157,7 +156,7 @@ int cuplug__transfer(cuplug__channel *channel, int to_host, const cuplug__view *
                 .tracker = tracker,
                 .error = error};
   if (!bytes) return CUPLUG_OK;
-  if (is_for_driver(&t)) return copy_directly(&t);
+  if (cuplug__is_for_driver(view, first, bytes)) return copy_directly(&t);
   int status = plan(&t);
   if (status) return status;
   status = to_host ? receive(&t) : send(&t);

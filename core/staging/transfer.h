@@ -36,6 +36,10 @@ int cuplug__progress_tracker_end(cuplug__progress_tracker *tracker, cuplug_error
 /* From this size on, it pays to query whether memory is pinned. */
 #define CUPLUG__PIN_QUERY_BYTES ((uint64_t)32 << 10)
 
+/* 1 if these bytes of a view are pinned, which need no buffers; copying few bytes to one is faster
+ * than the query. */
+int cuplug__is_for_driver(const cuplug__view *view, uint64_t first, uint64_t bytes);
+
 /* On the channel's stream, of the bytes of a view from `first` on. Returns when all have arrived on
  * the host; on the device the last may arrive, and the array be read, later. `tracker`: or NULL. */
 int cuplug__transfer(cuplug__channel *channel, int to_host, const cuplug__view *view,
