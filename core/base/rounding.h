@@ -80,6 +80,7 @@ static inline void cuplug__rounding_undo(const cuplug__rounding *before) {
 /* Declares what the thread goes back to where the block ends, around code of plugins:
  *     CUPLUG__ROUNDING before = cuplug__rounding_read();
  */
-#define CUPLUG__ROUNDING __attribute__((cleanup(cuplug__rounding_undo))) const cuplug__rounding
+#define CUPLUG__ROUNDING \
+  __attribute__((unused, cleanup(cuplug__rounding_undo))) const cuplug__rounding
 
 #endif
