@@ -4,7 +4,6 @@
 
 #include "base/status.h"
 #include "cuda/driver.h"
-#include "cuda/fault.h"
 #include "cuda/gpus.h"
 
 #include <pthread.h>
@@ -45,7 +44,7 @@ static void destroy_channel(cuplug__channel *channel) {
   for (int i = 0; i < CUPLUG__N_PINNED; i++)
     if (channel->events[i]) cuplug__driver.cuEventDestroy(channel->events[i]);
   if (channel->stream) cuplug__driver.cuStreamDestroy(channel->stream);
-  if (channel->fault) cuplug__fault_release(channel->fault);
+  if (channel->faults) cuplug__driver.cuMemFreeHost(channel->faults);
   free(channel);
 }
 
@@ -55,7 +54,7 @@ static int create_channel(int32_t device, cuplug__channel **channel, cuplug_erro
   cuplug__channel *new = calloc(1, sizeof *new);
   if (!new) return cuplug__no_memory(error, "making a staging channel");
   new->device = device;
-  int status = cuplug__fault_make(&new->fault, error);
+  int status = cuplug__fault_block_make(&new->faults, error);
   if (status) goto destroy;
   int code = cuplug__driver.cuStreamCreate(&stream, CUPLUG__STREAM_NON_BLOCKING);
   new->stream = stream;
@@ -88,7 +87,7 @@ int cuplug__channel_acquire(int32_t device, cuplug__channel **channel, cuplug_er
 void cuplug__channel_release(cuplug__channel *channel) {
   int32_t device = channel->device;
   int code = cuplug__driver.cuStreamSynchronize(channel->stream);
-  cuplug__fault_clear(channel->fault);
+  for (int k = 0; k < CUPLUG__N_PINNED; k++) cuplug__fault_clear(&channel->faults->records[k]);
   pthread_mutex_lock(&lock);
   int kept = !code && n_free_channels[device] < CUPLUG__MAX_FREE_CHANNELS;
   if (kept) {

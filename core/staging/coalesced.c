@@ -171,7 +171,7 @@ int cuplug__run_coalesced(cuplug__staged_call *s, cuplug__progress_tracker *trac
   *fits = status != CUPLUG_ERROR_MEMORY;
   if (!status) {
     run->stream = p.channel->stream;
-    run->fault = p.channel->fault;
+    run->fault = p.channel->faults->records;
     status = run_pack(&p, tracker);
   }
   if (!p.channel) return *fits ? status : CUPLUG_OK;

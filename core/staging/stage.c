@@ -160,7 +160,7 @@ static int run_parts(cuplug__staged_call *s, cuplug__progress_tracker *tracker) 
   int status = cuplug__channel_acquire(run->device.id, &p.channel, run->error);
   if (status) return cuplug__prefix_operator_name(run, status);
   run->stream = p.channel->stream;
-  run->fault = p.channel->fault;
+  run->fault = p.channel->faults->records;
   status = run_all(&p);
   cuplug__channel_release(p.channel);
   return status;
