@@ -101,7 +101,7 @@ $(BUILD)/runtime/%.o: runtime/%.c $(BUILD)/core.config
 
 # Their loops move elements of strided arrays. They are short: where they meet the end of a line,
 # they take a quarter longer.
-$(BUILD)/core/host/move.o: ALL_CFLAGS += -O3 -falign-loops=32
+$(BUILD)/core/host/strided_copy.o: ALL_CFLAGS += -O3 -falign-loops=32
 
 # Its threads run its code until the process ends: dlclose of a module that needs it must not unmap it.
 $(LIBRARY): $(CORE) core/libcuplug.map $(BUILD)/link.config

@@ -7,7 +7,6 @@
 #include "arguments/lists.h"
 #include "arguments/match.h"
 #include "arguments/match_cache.h"
-#include "arguments/overlap.h"
 #include "arguments/scalars.h"
 #include "arguments/shapes.h"
 #include "base/describe.h"
@@ -15,9 +14,8 @@
 #include "base/status.h"
 #include "host/copies.h"
 #include "host/view.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static int64_t *store(cuplug_frame *f, int32_t n) {

@@ -28,4 +28,8 @@ int cuplug__match_lists(cuplug__match *m);
 /* Finds what array k of frame->apart is. */
 cuplug__item cuplug__find_apart(const cuplug__match *m, uint32_t k);
 
+/* Refuses arrays that are changed in place and share memory with others: in O(n log n) for n
+ * arrays, but for those that interleave. */
+int cuplug__check_apart(cuplug__match *m);
+
 #endif

@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 int cuplug__mismatch(cuplug__match *m, int32_t i, int status, const char *format, ...) {

@@ -4,6 +4,8 @@
 #include "arguments/match.h"
 #include "base/dtype.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t add_argument(uint64_t key, const cuplug_argument *a) {
@@ -45,11 +47,30 @@ cuplug__cached_match *cuplug__known_other(cuplug__known_all *own, const cuplug_o
   return known == own->last[op->number % CUPLUG__KNOWN_LAST] ? NULL : known;
 }
 
-static cuplug__known_all *make_memory(void) {
-  cuplug__thread_buffer *own = cuplug__thread_buffer_of(CUPLUG__BUFFER_MATCHES);
-  if (!own->memory) cuplug__thread_buffer_grow(own, sizeof(cuplug__known_all));
-  return own->memory;
+/* ---- The cache of a thread, until it ends ---------------------------------------------------- */
+
+_Thread_local cuplug__known_all *cuplug__own_matches;
+static pthread_key_t key_of_end;
+static int has_key;
+
+static void forget(void *matches) {
+  cuplug__own_matches = NULL;
+  free(matches);
 }
+
+static void make_key(void) { has_key = !pthread_key_create(&key_of_end, forget); }
+
+/* Pages of it that are never used are not made. NULL: no memory. */
+static cuplug__known_all *make_memory(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  if (cuplug__own_matches) return cuplug__own_matches;
+  if (pthread_once(&once, make_key) || !has_key) return NULL;
+  cuplug__known_all *own = calloc(1, sizeof *own);
+  if (!own || pthread_setspecific(key_of_end, own)) return free(own), NULL;
+  return cuplug__own_matches = own;
+}
+
+/* ---- Stored ---------------------------------------------------------------------------------- */
 
 /* The slot for the match of a key, which replaces another; NULL if a call in progress uses it. */
 static cuplug__cached_match *place_for(cuplug__known_all *own, uint64_t key) {

@@ -7,8 +7,7 @@
 #include "arguments/match.h"
 #include "base/layout.h"
 #include "base/status.h"
-#include "base/thread_buffers.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 #include <internal/frame.h>
 #include <string.h>
@@ -85,6 +84,8 @@ typedef struct cuplug__known_all {
   cuplug__again again[CUPLUG__KNOWN_SETS][CUPLUG__KNOWN_WAYS]; /* of these matches */
 } cuplug__known_all;
 
+extern __attribute__((visibility("hidden"))) _Thread_local cuplug__known_all *cuplug__own_matches;
+
 /* The match of arguments that have its key, and that the thread did not use last; else NULL. */
 cuplug__cached_match *cuplug__known_other(cuplug__known_all *own, const cuplug_operator *op,
                                           const cuplug_argument *args, uint32_t n_args);
@@ -129,7 +130,7 @@ typedef int cuplug__restore(const cuplug__cached_match *known, const cuplug_argu
 static inline __attribute__((always_inline)) const cuplug__cached_match *
 cuplug__find_known(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                    cuplug__restore *restore, void *to) {
-  cuplug__known_all *own = cuplug__thread_buffer_of(CUPLUG__BUFFER_MATCHES)->memory;
+  cuplug__known_all *own = cuplug__own_matches;
   if (!own || !op->number) return NULL;
   cuplug__cached_match **last = &own->last[op->number % CUPLUG__KNOWN_LAST], *known = *last;
   for (int is_found = 0;; is_found = 1) {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that the caller brings along. */
 #include "arguments/guarantees.h"
-#include "arguments/overlap.h"
 #include "arguments/shapes.h"
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 #include <string.h>
 

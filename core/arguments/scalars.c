@@ -6,14 +6,11 @@
 #include "base/describe.h"
 #include "base/dtype.h"
 #include "base/layout.h"
-#include "base/near.h"
 #include "base/status.h"
 #include "registry/plugin.h"
-#include "signature/names.h"
+#include "signature/value.h"
 
 #include <cuplug/half.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,11 +107,6 @@ static __attribute__((noinline)) int check_conditions(cuplug__match *m) {
   return CUPLUG_OK;
 }
 
-/* Returns whether two libraries were the same file, one after the other. */
-static int is_reloaded(const cuplug_operator *old, const cuplug_operator *op) {
-  return old->plugin != op->plugin && !strcmp(cuplug_operator_path(old), cuplug_operator_path(op));
-}
-
 /* Returns whether operators are of one library. Operators created in memory have a plugin each:
  * their origin identifies them. */
 static int is_of_library(const cuplug_operator *a, const cuplug_operator *b) {
@@ -136,12 +128,12 @@ static int match_handle(cuplug__match *m, int32_t i, const cuplug_argument *a, c
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
                             "got handle[%s], expected handle[%s]; make one with another operator",
                             made->tag, tag);
+  const char *of = cuplug_operator_path(given->op), *own = cuplug_operator_path(m->frame->op);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
                           "got handle[%s] of %s%s, expected handle[%s] of %s; make one with an "
                           "operator of that library",
-                          made->tag, cuplug_operator_path(given->op),
-                          is_reloaded(given->op, m->frame->op) ? " before it was reloaded" : "",
-                          tag, cuplug_operator_path(m->frame->op));
+                          made->tag, of, strcmp(of, own) ? "" : " before it was reloaded", tag,
+                          own);
 }
 
 CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, const cuplug_argument *a) {
@@ -239,47 +231,26 @@ int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o) {
 
 /* ---- Ranges of elements ---------------------------------------------------------------------- */
 
-static int is_wanted(void) {
-  const char *value = secure_getenv("CUPLUG_CHECK_ELEMENTS");
-  return value && !strcmp(value, "1");
-}
-
-/* ---- Elements -------------------------------------------------------------------------------- */
-
-static int64_t load_signed(const void *at, int bits) {
-  int64_t value = 0;
-  memcpy(&value, at, (size_t)bits / 8);
-  const int unused = 64 - bits;
-  return (int64_t)((uint64_t)value << unused) >> unused;
-}
-
-static cuplug__number load_unsigned(const void *at, int bits) {
-  uint64_t value = 0;
-  memcpy(&value, at, (size_t)bits / 8);
-  if (value > INT64_MAX) return (cuplug__number){.is_float = 1, .f = (double)value};
-  return (cuplug__number){.is_float = 0, .i = (int64_t)value};
-}
-
-static double load_real(const void *at, uint32_t code, int bits) {
-  uint16_t half;
-  float single;
-  double value;
-  if (bits == 64) return memcpy(&value, at, sizeof value), value;
-  if (bits == 32) return memcpy(&single, at, sizeof single), (double)single;
-  memcpy(&half, at, sizeof half);
-  return (double)(code == 4 ? cuplug_bfloat16_load(half) : cuplug_float16_load(half));
-}
-
 /* By DLPack's type code: integers 0 and 1, floats 2 and 4, bool 6. */
 static cuplug__number load(const cuplug_tensor *x, const char *at) {
-  const int bits = x->dtype.bits;
-  if (x->dtype.code == 0) return (cuplug__number){.is_float = 0, .i = load_signed(at, bits)};
-  if (x->dtype.code == 1) return load_unsigned(at, bits);
-  if (x->dtype.code == 6) return (cuplug__number){.is_float = 0, .i = *at != 0};
-  return (cuplug__number){.is_float = 1, .f = load_real(at, x->dtype.code, bits)};
+  const int bits = x->dtype.bits, code = x->dtype.code, unused = 64 - bits;
+  union {
+    uint64_t u;
+    double f;
+    float single;
+    uint16_t half;
+  } value = {.u = 0};
+  memcpy(&value, at, (size_t)bits / 8);
+  if (code == 0) return (cuplug__number){.i = (int64_t)(value.u << unused) >> unused};
+  if (code == 6) return (cuplug__number){.i = value.u != 0};
+  if (code == 1 && value.u <= INT64_MAX) return (cuplug__number){.i = (int64_t)value.u};
+  const double real = code == 1    ? (double)value.u
+                      : bits == 64 ? value.f
+                      : bits == 32 ? (double)value.single
+                      : code == 4  ? (double)cuplug_bfloat16_load(value.half)
+                                   : (double)cuplug_float16_load(value.half);
+  return (cuplug__number){.is_float = 1, .f = real};
 }
-
-/* ---- Arrays ---------------------------------------------------------------------------------- */
 
 static int fail(const cuplug_frame *f, const cuplug_condition *condition,
                 const cuplug__values *values, const int64_t *index, cuplug_error *error) {
@@ -321,8 +292,9 @@ static int check_array(const cuplug_frame *f, const cuplug_condition *condition,
 
 int cuplug__check_elements(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_signature *s = f->signature;
+  const char *wanted = secure_getenv("CUPLUG_CHECK_ELEMENTS");
   int status = CUPLUG_OK;
-  if (!is_wanted()) return CUPLUG_OK;
+  if (!wanted || strcmp(wanted, "1") != 0) return CUPLUG_OK;
   for (int32_t k = 0; k < s->n_conditions && !status; k++)
     if (s->conditions[k].array >= 0 && !(s->conditions[k].optional & f->none_mask))
       status = check_array(f, &s->conditions[k], error);

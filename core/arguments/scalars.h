@@ -4,7 +4,7 @@
 #define CUPLUG_CORE_ARGUMENTS_SCALARS_H
 
 #include "arguments/match.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 #include <internal/frame.h>
 

@@ -6,8 +6,8 @@
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
-#include "registry/operator.h"
-#include "signature/names.h"
+#include "registry/plugin.h"
+#include "signature/value.h"
 
 #include <inttypes.h>
 
@@ -255,14 +255,24 @@ static int is_dense(const cuplug_tensor *x) {
   return span.low == low && span.high - low == bytes && !cuplug__shares_elements(x);
 }
 
+int cuplug__is_elementwise(const cuplug_frame *f) {
+  const cuplug__overload *o = &f->op->overloads[f->row];
+  const cuplug_signature *s = f->signature;
+  if (o->row->flags & CUPLUG_ROW_KEEPS_WHOLE || o->reshape || s->n_lists || s->has_guarantees ||
+      f->unaligned_stride_mask)
+    return 0;
+  for (uint32_t k = 0; k < f->n_tensors; k++) {
+    const cuplug_parameter *x = &s->parameters[f->parameter[k]];
+    if (f->tensors[k].ndim < 0 || x->n_dims != 1 || x->dims[0].kind != CUPLUG_DIM_LOOP) return 0;
+  }
+  return 1;
+}
+
 /* Returns the input whose layout all inputs have that are not broadcast; NULL: there is none. */
 static const cuplug_tensor *find_layout(const cuplug_frame *f) {
   const cuplug_tensor *like = NULL;
-  for (uint32_t k = 0; k < f->n_tensors; k++) {
-    const cuplug_parameter *p = &f->signature->parameters[f->parameter[k]];
+  for (uint32_t k = 0; k < f->n_inputs; k++) {
     const cuplug_tensor *x = &f->tensors[k];
-    if (x->ndim < 0 || p->n_dims != 1 || p->dims[0].kind != CUPLUG_DIM_LOOP) return NULL;
-    if (k >= f->n_inputs) continue;
     if (is_repeated(x)) {
       if (f->copy_mask >> k & 1) return NULL;
       continue;
@@ -274,12 +284,7 @@ static const cuplug_tensor *find_layout(const cuplug_frame *f) {
 }
 
 void cuplug_keep_layout(cuplug_frame *f) {
-  const cuplug__overload *o = &f->op->overloads[f->row];
-  const cuplug_signature *s = f->signature;
-  if (o->row->flags & CUPLUG_ROW_KEEPS_WHOLE || o->reshape || s->n_lists || s->has_guarantees ||
-      f->unaligned_stride_mask)
-    return;
-  const cuplug_tensor *like = find_layout(f);
+  const cuplug_tensor *like = cuplug__is_elementwise(f) ? find_layout(f) : NULL;
   if (!like) return;
   for (uint32_t k = f->n_inputs; k < f->n_tensors; k++) f->tensors[k].strides = like->strides;
   f->copy_mask = 0;

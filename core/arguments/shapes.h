@@ -18,6 +18,9 @@ int cuplug__check_formulas(cuplug__match *m);
  * one has none. Sizes of 1 do not matter. */
 int cuplug__has_layout_of(const cuplug_tensor *x, const cuplug_tensor *other);
 
+/* 1 if a frame's arrays have only loop dimensions, and its overload treats all elements equally, so
+ * that they may be passed in any order or in parts. */
+int cuplug__is_elementwise(const cuplug_frame *f);
 /* Passes the arrays of a frame that keeps their layout in one dimension, in memory order. */
 void cuplug__flatten(cuplug_frame *f);
 

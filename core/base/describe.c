@@ -50,19 +50,20 @@ static cuplug__text describe_dtypes(uint64_t bits) {
   return text;
 }
 
-cuplug__text cuplug__describe_shape(const int64_t *shape, int32_t ndim) {
+static cuplug__text describe_tuple(const int64_t *items, int32_t n, int has_unknown) {
   cuplug__text text = {"("};
-  for (int32_t k = 0; k < ndim; k++)
-    add(&text, shape[k] < 0 ? "%s?" : "%s%" PRId64, k ? ", " : "", shape[k]);
-  add(&text, ndim == 1 ? ",)" : ")");
+  for (int32_t k = 0; k < n; k++)
+    add(&text, has_unknown && items[k] < 0 ? "%s?" : "%s%" PRId64, k ? ", " : "", items[k]);
+  add(&text, n == 1 ? ",)" : ")");
   return text;
 }
 
+cuplug__text cuplug__describe_shape(const int64_t *shape, int32_t ndim) {
+  return describe_tuple(shape, ndim, 1);
+}
+
 cuplug__text cuplug__describe_strides(const int64_t *strides, int32_t ndim) {
-  cuplug__text text = {"("};
-  for (int32_t k = 0; k < ndim; k++) add(&text, "%s%" PRId64, k ? ", " : "", strides[k]);
-  add(&text, ndim == 1 ? ",)" : ")");
-  return text;
+  return describe_tuple(strides, ndim, 0);
 }
 
 cuplug__text cuplug__describe_device(cuplug_device device) {
@@ -131,11 +132,6 @@ cuplug__text cuplug__describe_argument(const cuplug_argument *a) {
   }
 }
 
-static void add_dims(cuplug__text *text, const cuplug_parameter *x) {
-  for (int32_t k = 0; k < x->n_dims; k++) add(text, "%s%s", k ? ", " : "[", x->dims[k].text);
-  add(text, x->n_dims ? "]" : "[]");
-}
-
 static cuplug__text describe_choices(const cuplug_parameter *x) {
   cuplug__text text = {""};
   for (int32_t k = 0; k < x->n_choices; k++)
@@ -155,7 +151,61 @@ cuplug__text cuplug__describe_parameter(const cuplug_signature *s, const cuplug_
   if (x->kind == CUPLUG_PARAMETER_DTYPE) return dtypes;
   const int is_scalar = x->kind == CUPLUG_PARAMETER_SCALAR;
   cuplug__text text = text_of("%s%s", is_scalar ? "a scalar " : "", *t->name ? t->name : dtypes.s);
-  if (!is_scalar) add_dims(&text, x);
+  for (int32_t k = 0; k < x->n_dims; k++) add(&text, "%s%s", k ? ", " : "[", x->dims[k].text);
+  if (!is_scalar) add(&text, x->n_dims ? "]" : "[]");
   if (*t->name) add(&text, " with %s: %s", t->name, dtypes.s);
   return text;
+}
+
+/* ---- Names that may have been meant ---------------------------------------------------------- */
+
+#define MAX_NAME 64
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+int cuplug__edit_distance(const char *a, const char *b, int limit) {
+  size_t n_a = strlen(a), n_b = strlen(b);
+  int rows[3][MAX_NAME + 1]; /* of the lengths i, i - 1 and i - 2 of a, in turns */
+  if (n_a > MAX_NAME || n_b > MAX_NAME) return limit + 1;
+  for (size_t j = 0; j <= n_b; j++) rows[0][j] = (int)j;
+  for (size_t i = 1; i <= n_a; i++) {
+    int *row = rows[i % 3], *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
+    row[0] = (int)i;
+    for (size_t j = 1; j <= n_b; j++) {
+      row[j] = least(before[j - 1] + (a[i - 1] != b[j - 1]), least(before[j], row[j - 1]) + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = least(row[j], two_before[j - 2] + 1);
+    }
+  }
+  return rows[n_a % 3][n_b];
+}
+
+int cuplug__name_distance(const char *asked, const char *name) {
+  size_t n_asked = strlen(asked), n_name = strlen(name);
+  size_t n = n_asked < n_name ? n_asked : n_name;
+  if (n >= 3 && !strncmp(asked, name, n)) return 1;
+  int limit = n_asked < 5 ? 1 : 1 + (int)n_asked / 3;
+  int changes = cuplug__edit_distance(asked, name, limit);
+  return changes <= limit && (size_t)changes < n_asked ? changes : -1;
+}
+
+/* Names of dtypes in other languages. */
+static const char *const other_names[][2] = {
+    {"half", "float16"},     {"single", "float32"},    {"double", "float64"}, {"bf16", "bfloat16"},
+    {"f16", "float16"},      {"f32", "float32"},       {"f64", "float64"},    {"byte", "uint8"},
+    {"char", "int8"},        {"short", "int16"},       {"long", "int64"},     {"i8", "int8"},
+    {"i16", "int16"},        {"i32", "int32"},         {"i64", "int64"},      {"u8", "uint8"},
+    {"u16", "uint16"},       {"u32", "uint32"},        {"u64", "uint64"},     {"boolean", "bool"},
+    {"cfloat", "complex64"}, {"cdouble", "complex128"}};
+
+const char *cuplug__near_dtype(const char *name) {
+  const char *nearest = NULL;
+  int best = MAX_NAME;
+  for (size_t k = 0; k < sizeof other_names / sizeof *other_names; k++)
+    if (!strcmp(name, other_names[k][0])) return other_names[k][1];
+  for (uint32_t k = 0; k < CUPLUG__N_DTYPES; k++) {
+    const int far = cuplug__name_distance(name, cuplug_dtype_name(k));
+    if (far >= 0 && far < best) best = far, nearest = cuplug_dtype_name(k);
+  }
+  return nearest;
 }

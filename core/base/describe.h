@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words for arguments and parameters, for error messages. Text that does not fit is cut. */
+/* Words for arguments and parameters, for error messages, and names that may have been meant. Text
+ * that does not fit is cut. */
 #ifndef CUPLUG_CORE_BASE_DESCRIBE_H
 #define CUPLUG_CORE_BASE_DESCRIBE_H
 
@@ -26,5 +27,18 @@ cuplug__text cuplug__describe_strides(const int64_t *strides, int32_t ndim);
 cuplug__text cuplug__describe_architectures(const char *architectures);
 /* "the host" or "cuda:0". */
 cuplug__text cuplug__describe_device(cuplug_device device);
+
+/* ---- Names that may have been meant ---------------------------------------------------------- */
+
+/* Insertions, removals, replacements and swaps of neighbors between two names; more than `limit`
+ * for names of more than 64 bytes. */
+int cuplug__edit_distance(const char *a, const char *b, int limit);
+
+/* The distance from `asked` to a name that may have been meant; -1 if `name` is not similar. A name
+ * that begins with the other one counts as similar. */
+int cuplug__name_distance(const char *asked, const char *name);
+
+/* The dtype that a name may have stood for; NULL: none is near. */
+const char *cuplug__near_dtype(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on shapes and strides: sizes, contiguity, the bytes an array spans. */
+/* Arithmetic on shapes and strides: sizes, contiguity, the bytes an array spans, overlap. */
 #ifndef CUPLUG_CORE_BASE_LAYOUT_H
 #define CUPLUG_CORE_BASE_LAYOUT_H
 
@@ -106,5 +106,20 @@ static inline int cuplug__is_cuda(cuplug_device device) {
 static inline int cuplug__is_host(cuplug_device device) {
   return device.type == CUPLUG_CPU || device.type == CUPLUG_CUDA_HOST;
 }
+
+/* ---- Overlap --------------------------------------------------------------------------------- */
+
+/* 1 if some byte belongs to an element of both. Exact, unless a decision takes more than about
+ * 10,000 steps, as only for strides made by hand: then 2. Call it for arrays whose spans
+ * overlap. */
+int cuplug__overlap(const cuplug_tensor *a, const cuplug_tensor *b);
+
+/* "overlaps" for what cuplug__overlap has returned. */
+static inline const char *cuplug__overlap_verb(int overlap) {
+  return overlap == 2 ? "may overlap (too many strides to decide it)" : "overlaps";
+}
+
+/* 1 when both have the same elements at the same addresses. */
+int cuplug__same_memory(const cuplug_tensor *a, const cuplug_tensor *b);
 
 #endif

@@ -5,18 +5,12 @@
 #include "base/status.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <internal/files.h>
+#include <internal/functions.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <unistd.h>
 
 void *cuplug__library_open(const char *name, cuplug_error *error) {
   const cuplug__rounding before = cuplug__rounding_read();
@@ -35,26 +29,53 @@ void *cuplug_open_library(const char *path, cuplug_error *error) {
 
 void *cuplug__library_symbol(void *library, const char *symbol) { return dlsym(library, symbol); }
 
-/* Identifies a loaded library. A path does not: its file may change. */
-typedef struct identity {
-  uintptr_t base;
-  const void *dynamic; /* its dynamic section */
-} identity;
-
-/* The dynamic linker's lock orders this after another thread that loaded the library, which thread
- * sanitizers do not see. */
-__attribute__((no_sanitize("thread"))) static int find_identity(void *library, identity *found) {
+/* Where a library was loaded: its link map is by its dynamic section. A path does not identify it,
+ * as its file may change. The dynamic linker's lock orders this after another thread that loaded
+ * the library, which thread sanitizers do not see. */
+__attribute__((no_sanitize("thread"))) static int find_place(void *library, uintptr_t *base,
+                                                             const ElfW(Dyn) * *dynamic) {
   const struct link_map *map;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map)) return 0;
-  *found = (identity){map->l_addr, map->l_ld};
+  *base = map->l_addr;
+  *dynamic = map->l_ld;
   return 1;
 }
 
-static int is_of(const struct dl_phdr_info *info, const identity *library) {
-  if (info->dlpi_addr != library->base) return 0;
-  for (int k = 0; k < info->dlpi_phnum; k++)
-    if (info->dlpi_phdr[k].p_type == PT_DYNAMIC)
-      return info->dlpi_addr + info->dlpi_phdr[k].p_vaddr == (uintptr_t)library->dynamic;
+typedef struct found_headers {
+  const ElfW(Dyn) * dynamic;
+  uintptr_t base;
+  const ElfW(Phdr) * first; /* stay where they are: libraries are never closed */
+  int n;
+} found_headers;
+
+static int take_headers(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)size;
+  found_headers *found = data;
+  if (info->dlpi_addr != found->base) return 0;
+  for (int k = 0; k < info->dlpi_phnum; k++) {
+    const ElfW(Phdr) *s = &info->dlpi_phdr[k];
+    if (s->p_type != PT_DYNAMIC || found->base + s->p_vaddr != (uintptr_t)found->dynamic) continue;
+    found->first = info->dlpi_phdr;
+    found->n = info->dlpi_phnum;
+    return 1;
+  }
+  return 0;
+}
+
+/* The program headers of a library; none if it is not found. */
+static found_headers find_headers(void *library) {
+  found_headers found = {.n = 0};
+  if (find_place(library, &found.base, &found.dynamic)) dl_iterate_phdr(take_headers, &found);
+  return found;
+}
+
+/* 1 if bytes are within one of the segments with these flags. */
+static int holds(uintptr_t base, const ElfW(Phdr) * first, int n, uintptr_t address, size_t bytes,
+                 ElfW(Word) flags) {
+  for (const ElfW(Phdr) *s = first; s < first + n; s++)
+    if (s->p_type == PT_LOAD && (s->p_flags & flags) == flags && address >= base + s->p_vaddr &&
+        bytes <= s->p_memsz && address - (base + s->p_vaddr) <= s->p_memsz - bytes)
+      return 1;
   return 0;
 }
 
@@ -85,92 +106,46 @@ void cuplug__library_rename(void *library, char *name) {
   }
 }
 
-typedef struct search {
-  identity within;
-  uintptr_t address;
-  size_t bytes;
-  ElfW(Word) wanted_flags;
-  int holds;
-} search;
-
-static int in_segment(const search *s, uintptr_t base, const ElfW(Phdr) * segment) {
-  uintptr_t begin = base + segment->p_vaddr;
-  return segment->p_type == PT_LOAD && (segment->p_flags & s->wanted_flags) == s->wanted_flags &&
-         s->address >= begin && s->bytes <= segment->p_memsz &&
-         s->address - begin <= segment->p_memsz - s->bytes;
-}
-
-static int visit(struct dl_phdr_info *info, size_t size, void *data) {
-  (void)size;
-  search *s = data;
-  if (!is_of(info, &s->within)) return 0;
-  for (int k = 0; k < info->dlpi_phnum; k++)
-    if (in_segment(s, info->dlpi_addr, &info->dlpi_phdr[k])) s->holds = 1;
-  return 1;
-}
-
 int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind) {
-  search s = {.address = (uintptr_t)address, .bytes = bytes};
-  s.wanted_flags = kind == CUPLUG__CODE ? PF_X : PF_R;
-  if (!find_identity(library, &s.within)) return 0;
-  dl_iterate_phdr(visit, &s);
-  return s.holds;
+  const found_headers found = find_headers(library);
+  return holds(found.base, found.first, found.n, (uintptr_t)address, bytes,
+               kind == CUPLUG__CODE ? PF_X : PF_R);
 }
 
 typedef struct owner {
-  search address;
+  uintptr_t address;
   const char *path;
 } owner;
 
 static int visit_owner(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
   owner *o = data;
-  for (int k = 0; k < info->dlpi_phnum; k++)
-    if (in_segment(&o->address, info->dlpi_addr, &info->dlpi_phdr[k])) o->path = info->dlpi_name;
-  return *o->path || o->path == info->dlpi_name;
+  if (!holds(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, o->address, 1, 0)) return 0;
+  o->path = info->dlpi_name;
+  return 1;
 }
 
 /* Not by dladdr, which waits while another thread runs constructors of a library. */
 const char *cuplug__library_of(const void *address) {
-  owner o = {.address = {.address = (uintptr_t)address, .bytes = 1}, .path = ""};
+  owner o = {.address = (uintptr_t)address, .path = ""};
   const int is_found = dl_iterate_phdr(visit_owner, &o);
   return is_found && !*o.path ? "/proc/self/exe" : o.path;
 }
 
-typedef struct segment_visit {
-  identity of;
-  ElfW(Word) type, flags;
-  cuplug__visit_segment *visit;
-  void *data;
-} segment_visit;
-
-static int is_readable(const struct dl_phdr_info *info, uintptr_t address, size_t bytes) {
-  const search s = {.address = address, .bytes = bytes, .wanted_flags = PF_R};
-  for (int k = 0; k < info->dlpi_phnum; k++)
-    if (in_segment(&s, info->dlpi_addr, &info->dlpi_phdr[k])) return 1;
-  return 0;
-}
-
-static int visit_segments(struct dl_phdr_info *info, size_t size, void *data) {
-  (void)size;
-  const segment_visit *v = data;
-  if (!is_of(info, &v->of)) return 0;
-  for (int k = 0; k < info->dlpi_phnum; k++) {
-    const ElfW(Phdr) *s = &info->dlpi_phdr[k];
-    const uintptr_t address = info->dlpi_addr + s->p_vaddr;
-    if (s->p_type == v->type && (s->p_flags & v->flags) == v->flags &&
-        is_readable(info, address, s->p_memsz))
-      v->visit((const char *)address, s->p_memsz, s->p_align, v->data);
+/* Shows the segments of a type and with these flags that are in readable memory. */
+static void visit_segments(void *library, ElfW(Word) type, ElfW(Word) flags,
+                           cuplug__visit_segment *visit, void *data) {
+  const found_headers found = find_headers(library);
+  for (const ElfW(Phdr) *s = found.first; s < found.first + found.n; s++) {
+    const uintptr_t address = found.base + s->p_vaddr;
+    if (s->p_type == type && (s->p_flags & flags) == flags &&
+        holds(found.base, found.first, found.n, address, s->p_memsz, PF_R))
+      visit((const char *)address, s->p_memsz, s->p_align, data);
   }
-  return 1;
-}
-
-static void visit_all(void *library, segment_visit v) {
-  if (find_identity(library, &v.of)) dl_iterate_phdr(visit_segments, &v);
 }
 
 void cuplug__library_visit_notes(void *library, cuplug__visit_segment *visit, void *data) {
-  visit_all(library, (segment_visit){.type = PT_NOTE, .visit = visit, .data = data});
+  visit_segments(library, PT_NOTE, 0, visit, data);
 }
 
 /* ---- Code that changes how its thread computes ----------------------------------------------- */
@@ -186,17 +161,18 @@ typedef struct needed_names {
 } needed_names;
 
 /* glibc has made addresses of most machines absolute. */
-static const char *address_of(const identity *library, uintptr_t value) {
-  return (const char *)(value < library->base ? library->base + value : value);
+static const char *address_of(uintptr_t base, uintptr_t value) {
+  return (const char *)(value < base ? base + value : value);
 }
 
 /* 0 if there are none, or too many. They are not moved. */
 static int read_names(void *library, needed_names *names) {
-  identity of;
+  uintptr_t base;
+  const ElfW(Dyn) * d;
   *names = (needed_names){0};
-  if (!find_identity(library, &of)) return 0;
-  for (const ElfW(Dyn) *d = of.dynamic; d->d_tag != DT_NULL; d++) {
-    if (d->d_tag == DT_STRTAB) names->strings = address_of(&of, d->d_un.d_ptr);
+  if (!find_place(library, &base, &d)) return 0;
+  for (; d->d_tag != DT_NULL; d++) {
+    if (d->d_tag == DT_STRTAB) names->strings = address_of(base, d->d_un.d_ptr);
     if (d->d_tag == DT_STRSZ) names->n_bytes = d->d_un.d_val;
     if (d->d_tag != DT_NEEDED) continue;
     if (names->n_needed == MAX_NEEDED) return 0;
@@ -290,59 +266,6 @@ int cuplug__library_keeps_rounding(void *library) {
   needed_names names;
   scan s = {0};
   if (!read_names(library, &names) || !can_only_be_kept(&names)) return 0;
-  visit_all(library,
-            (segment_visit){.type = PT_LOAD, .flags = PF_X, .visit = scan_code, .data = &s});
+  visit_segments(library, PT_LOAD, PF_X, scan_code, &s);
   return s.n_bytes && !s.writes;
-}
-
-/* ---- Copies in memory ------------------------------------------------------------------------ */
-
-#ifndef MFD_NOEXEC_SEAL /* Linux 6.3: mapped code needs no right to be executed as a program */
-#define MFD_NOEXEC_SEAL 8u
-#endif
-
-int cuplug__copy_is_possible(void) { return !access("/proc/self/fd", X_OK); }
-
-static int create(const char *name) {
-  const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-  return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
-}
-
-static int fill(int copy, int fd, off_t bytes) {
-  for (off_t at = 0; at < bytes;) {
-    const ssize_t n = sendfile(copy, fd, &at, (size_t)(bytes - at));
-    if (!n || (n < 0 && errno != EINTR)) return 0;
-  }
-  return !fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
-}
-
-int cuplug__copy_to_memory(const char *name, int fd, off_t bytes) {
-  const int copy = create(name);
-  if (copy < 0 || fill(copy, fd, bytes)) return copy;
-  close(copy);
-  return -1;
-}
-
-/* The separators between folder and file are the bits of a number: 0 is "/", 1 is "/./". */
-char *cuplug__respell(const char *path) {
-  static _Atomic uint32_t n_named;
-  uint32_t number = ++n_named;
-  char *spelled = malloc(strlen(path) + 3 * 32 + 1);
-  if (!spelled) return NULL;
-  const char *file = strrchr(path, '/');
-  size_t at = (size_t)(file - path);
-  memcpy(spelled, path, at);
-  for (; number; number >>= 1) at += (size_t)sprintf(spelled + at, number & 1 ? "/./" : "/");
-  strcpy(spelled + at, file);
-  return spelled;
-}
-
-/* By the number of the process, which may be another in the /proc that is mounted: debuggers open
- * the path in a process of their own, where /proc/self would lead to a pipe that they wait for. */
-char *cuplug__copy_path(int copy) {
-  char process[24], path[64];
-  const ssize_t n = readlink("/proc/self", process, sizeof process - 1);
-  process[n > 0 ? n : 0] = 0;
-  snprintf(path, sizeof path, "/proc/%s/fd/%d", n > 0 ? process : "self", copy);
-  return cuplug__respell(path);
 }

@@ -38,21 +38,4 @@ const char *cuplug__library_of(const void *address);
  * Reading the register takes 5 ns on some CPUs; calls of such libraries skip it. */
 int cuplug__library_keeps_rounding(void *library);
 
-/* ---- Copies in memory ------------------------------------------------------------------------ */
-
-/* 1 if copies have names that the dynamic linker can open. */
-int cuplug__copy_is_possible(void);
-
-/* Copies the first bytes of an open file to memory that nobody can write any more; `name` is shown
- * in /proc/self/maps. Returns a descriptor, or -1 with errno. */
-int cuplug__copy_to_memory(const char *name, int fd, off_t bytes);
-
-/* Returns a path of a copy, to be freed, that the dynamic linker has not seen before; NULL without
- * memory. It leads to the copy in this process and in debuggers while the descriptor is open. */
-char *cuplug__copy_path(int copy);
-
-/* Returns another spelling of an absolute path, to be freed, that the dynamic linker has not seen
- * before: for a known name, it returns the library that it has. NULL without memory. */
-char *cuplug__respell(const char *path);
-
 #endif

@@ -74,4 +74,14 @@ static inline int cuplug__rounding_restore(cuplug__rounding before) {
 /* Counts code that came back with another one, for `cuplug test`. */
 void cuplug__rounding_note_change(void);
 
+static inline void cuplug__rounding_undo(const cuplug__rounding *before) {
+  if (cuplug__rounding_restore(*before)) cuplug__rounding_note_change();
+}
+
+/* Declares what the thread goes back to where the block ends, around code of plugins:
+ *     CUPLUG__ROUNDING before = cuplug__rounding_read();
+ */
+#define CUPLUG__ROUNDING \
+  __attribute__((unused, cleanup(cuplug__rounding_undo))) const cuplug__rounding
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A call like an earlier one, in few steps: the thread has its frame, and the entry's arguments. */
 #include "arguments/bind.h"
-#include "arguments/overlap.h"
+#include "base/layout.h"
 #include "base/status.h"
 #include "entry/entry.h"
 

@@ -12,12 +12,12 @@
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
-#include "entry/blocks.h"
+#include "entry/elements.h"
 #include "entry/entry.h"
 #include "entry/handle.h"
 #include "entry/prepare.h"
 #include "entry/run.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 #include "staging/all_gpus.h"
 #include "staging/stage.h"
 
@@ -41,17 +41,14 @@ static int run_prepared(cuplug__run *run) {
   return status ? status : cuplug__calls_check(run->error);
 }
 
-/* The first run, which pins memory and loads code, and those that wait. */
-static int run_relaxed(cuplug__run *run) {
-  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
-  int status = cuplug__ready_run(run);
-  return status ? status : run_prepared(run);
-}
-
 static int run_entered(cuplug__run *run) {
   uint64_t prepared = atomic_load_explicit(&run->overload->prepared, memory_order_acquire);
   int is_prepared = prepared >> (run->device.id & 63) & 1;
-  return is_prepared && run->frame->home.type == CUPLUG_CUDA ? run_prepared(run) : run_relaxed(run);
+  if (is_prepared && run->frame->home.type == CUPLUG_CUDA) return run_prepared(run);
+  /* The first run, which pins memory and loads code, and those that wait. */
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
+  int status = cuplug__ready_run(run);
+  return status ? status : run_prepared(run);
 }
 
 /* Lists that are apart do not go through a GPU. */

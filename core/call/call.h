@@ -2,7 +2,7 @@
 #ifndef CUPLUG_CORE_CALL_CALL_H
 #define CUPLUG_CORE_CALL_CALL_H
 
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 #include <internal/frame.h>
 

@@ -6,7 +6,6 @@
 #include "arguments/bind.h"
 #include "base/library.h"
 #include "base/status.h"
-#include "base/thread_buffers.h"
 #include "cuda/calls.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
@@ -18,7 +17,7 @@
 #include "host/view.h"
 #include "registry/plugin.h"
 #include "signature/formula.h"
-#include "signature/names.h"
+#include "signature/value.h"
 
 #include <internal/functions.h>
 
@@ -27,8 +26,6 @@
   X(fail)                    \
   X(no_memory)               \
   X(prefix)                  \
-  X(thread_buffer_for)       \
-  X(thread_buffer_grow)      \
   X(library_of)              \
   X(library_open)            \
   X(library_symbol)          \

@@ -4,7 +4,7 @@
 #include "base/layout.h"
 #include "base/status.h"
 #include "call/call.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 /* In the first version. */
 #define OPTIONS_BYTES (offsetof(cuplug_options, user) + sizeof(void *))

@@ -10,7 +10,7 @@
 #include "cuda/origin.h"
 #include "cuda/stream.h"
 
-#include <internal/gpus.h>
+#include <internal/functions.h>
 #include <stdlib.h>
 
 #define MAX_OPEN 64 /* streams of one thread with a group that is not full */
@@ -84,12 +84,6 @@ int cuplug__calls_check_all(cuplug_error *error) {
   return cuplug__driver_ready() && cuplug__may_be_bad() ? check(NULL, error) : CUPLUG_OK;
 }
 
-/* Under the lock. */
-static int is_mine(uint64_t origin) {
-  const cuplug__group *g = cuplug__live_group_of(origin);
-  return g && g->log == mine && cuplug__live_call(origin)->owner == mine->owner;
-}
-
 int cuplug_check_origin(uint64_t origin, cuplug_error *error) {
   int status = CUPLUG_OK;
   if (!origin || !cuplug__driver_ready() || !cuplug__may_be_bad()) return CUPLUG_OK;
@@ -97,8 +91,9 @@ int cuplug_check_origin(uint64_t origin, cuplug_error *error) {
   cuplug__note_bad();
   const cuplug__outcome found = cuplug__find_fault(origin);
   if (found.fault) status = cuplug__fault_raise(found.fault, found.names, error);
-  if (found.fault && is_mine(origin))
-    note_told(cuplug__group_of(origin), cuplug__live_call(origin));
+  cuplug__group *g = found.fault ? cuplug__live_group_of(origin) : NULL;
+  if (g && g->log == mine && cuplug__live_call(origin)->owner == mine->owner)
+    note_told(g, cuplug__live_call(origin));
   pthread_mutex_unlock(&cuplug__calls_lock);
   return status;
 }

@@ -6,7 +6,7 @@
 #ifndef CUPLUG_CORE_CUDA_CALLS_H
 #define CUPLUG_CORE_CUDA_CALLS_H
 
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 #include <cuplug/fault.h>
 #include <cuplug/host.h>

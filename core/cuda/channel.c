@@ -4,44 +4,33 @@
 
 #include "base/status.h"
 #include "cuda/driver.h"
-#include "cuda/fault.h"
 #include "cuda/gpus.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static cuplug__channel *free_channels[CUPLUG__MAX_GPUS]; /* under the lock, like the next two */
+static cuplug__channel *free_channels[CUPLUG__MAX_GPUS]; /* under the lock, like the next */
 static int n_free_channels[CUPLUG__MAX_GPUS];
-static uint64_t pinned_bytes[CUPLUG__MAX_GPUS]; /* all buffers of all channels */
+static _Atomic uint64_t pinned_bytes[CUPLUG__MAX_GPUS]; /* all buffers of all channels */
 
 /* 0 if that exceeds the limit. Small buffers are never rejected: no copy works without them. */
 static int reserve_pinned(int32_t device, uint64_t bytes) {
-  pthread_mutex_lock(&lock);
-  int fits = bytes <= CUPLUG__N_PINNED * CUPLUG__PINNED_SMALL ||
-             pinned_bytes[device] + bytes <= CUPLUG__MAX_PINNED;
-  if (fits) pinned_bytes[device] += bytes;
-  pthread_mutex_unlock(&lock);
-  return fits;
+  const int is_small = bytes <= CUPLUG__N_PINNED * CUPLUG__PINNED_SMALL;
+  uint64_t seen = pinned_bytes[device];
+  do
+    if (!is_small && seen + bytes > CUPLUG__MAX_PINNED) return 0;
+  while (!atomic_compare_exchange_weak(&pinned_bytes[device], &seen, seen + bytes));
+  return 1;
 }
 
-static void unreserve_pinned(int32_t device, uint64_t bytes) {
-  pthread_mutex_lock(&lock);
-  pinned_bytes[device] -= bytes;
-  pthread_mutex_unlock(&lock);
-}
-
-uint64_t cuplug__channels_pinned(int32_t device) {
-  pthread_mutex_lock(&lock);
-  const uint64_t bytes = pinned_bytes[device];
-  pthread_mutex_unlock(&lock);
-  return bytes;
-}
+uint64_t cuplug__channels_pinned(int32_t device) { return pinned_bytes[device]; }
 
 static void unpin(cuplug__channel *channel) {
   if (!channel->pinned) return;
   cuplug__driver.cuMemFreeHost(channel->pinned);
-  unreserve_pinned(channel->device, CUPLUG__N_PINNED * channel->pinned_bytes);
+  pinned_bytes[channel->device] -= CUPLUG__N_PINNED * channel->pinned_bytes;
   channel->pinned = NULL;
   channel->pinned_bytes = 0;
 }
@@ -55,7 +44,7 @@ static void destroy_channel(cuplug__channel *channel) {
   for (int i = 0; i < CUPLUG__N_PINNED; i++)
     if (channel->events[i]) cuplug__driver.cuEventDestroy(channel->events[i]);
   if (channel->stream) cuplug__driver.cuStreamDestroy(channel->stream);
-  if (channel->fault) cuplug__fault_release(channel->fault);
+  if (channel->faults) cuplug__driver.cuMemFreeHost(channel->faults);
   free(channel);
 }
 
@@ -65,7 +54,7 @@ static int create_channel(int32_t device, cuplug__channel **channel, cuplug_erro
   cuplug__channel *new = calloc(1, sizeof *new);
   if (!new) return cuplug__no_memory(error, "making a staging channel");
   new->device = device;
-  int status = cuplug__fault_make(&new->fault, error);
+  int status = cuplug__fault_block_make(&new->faults, error);
   if (status) goto destroy;
   int code = cuplug__driver.cuStreamCreate(&stream, CUPLUG__STREAM_NON_BLOCKING);
   new->stream = stream;
@@ -98,7 +87,7 @@ int cuplug__channel_acquire(int32_t device, cuplug__channel **channel, cuplug_er
 void cuplug__channel_release(cuplug__channel *channel) {
   int32_t device = channel->device;
   int code = cuplug__driver.cuStreamSynchronize(channel->stream);
-  cuplug__fault_clear(channel->fault);
+  for (int k = 0; k < CUPLUG__N_PINNED; k++) cuplug__fault_clear(&channel->faults->records[k]);
   pthread_mutex_lock(&lock);
   int kept = !code && n_free_channels[device] < CUPLUG__MAX_FREE_CHANNELS;
   if (kept) {
@@ -131,7 +120,7 @@ static int pin(cuplug__channel *channel, uint64_t wanted, cuplug_error *error) {
     code = cuplug__driver.cuMemHostAlloc(&pinned, bytes, CUPLUG__HOST_PORTABLE);
   }
   if (code) {
-    unreserve_pinned(channel->device, bytes);
+    pinned_bytes[channel->device] -= bytes;
     return cuplug__cuda_fail(error, code, "allocating pinned host memory");
   }
   channel->pinned = pinned;
@@ -153,7 +142,7 @@ int cuplug__channel_pin(cuplug__channel *channel, uint64_t bytes, cuplug_error *
   if (!reserved) wanted = CUPLUG__PINNED_SMALL, reserve_pinned(channel->device, n * wanted);
   int code = channel->pinned ? (int)cuplug__driver.cuStreamSynchronize(channel->stream) : 0;
   if (code) {
-    unreserve_pinned(channel->device, n * wanted);
+    pinned_bytes[channel->device] -= n * wanted;
     return cuplug__cuda_fail(error, code, "waiting for a staging channel");
   }
   unpin(channel);

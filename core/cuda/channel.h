@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels for staging: a stream, pinned memory, device memory and a fault record. The device has
+/* Channels for staging: a stream, pinned memory, device memory and fault records. The device has
  * been entered in every call. */
 #ifndef CUPLUG_CORE_CUDA_CHANNEL_H
 #define CUPLUG_CORE_CUDA_CHANNEL_H
 
-#include <cuplug/host.h>
+#include "cuda/fault.h"
 
 /* A channel's pinned buffers are small at first, and four times or sixteen times as large once a
  * copy has come that they do not hold together. Past MAX_PINNED of one device they stay small. */
@@ -14,9 +14,9 @@
 #define CUPLUG__MAX_PINNED ((uint64_t)256 << 20)
 #define CUPLUG__MAX_FREE_CHANNELS 16 /* of one device; more are made when needed, and destroyed */
 
-/* A staging channel: its own non-blocking stream, pinned buffers, and a fault record that no other
- * call uses. Acquired from a bounded free list; its release waits for its stream and drops a fault
- * that was not read. */
+/* A staging channel: its own non-blocking stream, pinned buffers, and fault records that no other
+ * call uses. Acquired from a bounded free list; its release waits for its stream and drops faults
+ * that were not read. */
 typedef struct cuplug__channel {
   int32_t device;
   void *stream;
@@ -25,7 +25,7 @@ typedef struct cuplug__channel {
   uint64_t pinned_bytes; /* of each buffer */
   void *block;           /* device memory that small calls have in turn */
   uint64_t block_bytes;
-  cuplug_fault *fault;
+  cuplug__fault_block *faults; /* a record for each call under way */
   struct cuplug__channel *next;
 } cuplug__channel;
 

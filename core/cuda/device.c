@@ -7,7 +7,7 @@
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 
-#include <internal/gpus.h>
+#include <internal/functions.h>
 
 /* In the first version. */
 #define DEVICE_INFO_BYTES (offsetof(cuplug_device_info, name) + 128)

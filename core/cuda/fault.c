@@ -7,24 +7,16 @@
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 _Static_assert(sizeof(cuplug_fault) == 64, "a record is one cache line");
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static cuplug_fault *unused; /* under the lock; the next one's address is in `position` */
-
-static int allocate_pinned(void **pinned) {
-  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
-  return cuplug__driver.cuMemHostAlloc(pinned, sizeof(cuplug__fault_block),
-                                       CUPLUG__HOST_PORTABLE | CUPLUG__HOST_MAPPED);
-}
-
 int cuplug__fault_block_make(cuplug__fault_block **block, cuplug_error *error) {
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   void *pinned = NULL;
-  int code = allocate_pinned(&pinned);
+  int code = cuplug__driver.cuMemHostAlloc(&pinned, sizeof **block,
+                                           CUPLUG__HOST_PORTABLE | CUPLUG__HOST_MAPPED);
   if (code) return cuplug__cuda_fail(error, code, "making a fault record");
   memset(pinned, 0, sizeof **block);
   *block = pinned;
@@ -32,35 +24,11 @@ int cuplug__fault_block_make(cuplug__fault_block **block, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-static void put_unused(cuplug_fault *fault) {
-  fault->position = (int64_t)(intptr_t)unused;
-  unused = fault;
-}
-
-int cuplug__fault_make(cuplug_fault **fault, cuplug_error *error) {
-  cuplug__fault_block *block;
-  int status = CUPLUG_OK;
-  pthread_mutex_lock(&lock);
-  if (!unused && !(status = cuplug__fault_block_make(&block, error)))
-    for (int i = CUPLUG__N_RECORDS; i--;) put_unused(&block->records[i]);
-  *fault = unused;
-  if (unused) unused = (cuplug_fault *)(intptr_t)unused->position;
-  pthread_mutex_unlock(&lock);
-  return status;
-}
-
 /* Ready for the next fault: `claimed` last, since a kernel that sees it 0 writes the rest. */
 void cuplug__fault_clear(cuplug_fault *fault) {
   __atomic_store_n(&fault->status, 0, __ATOMIC_RELAXED);
   fault->text = 0;
   __atomic_store_n(&fault->claimed, 0, __ATOMIC_RELEASE);
-}
-
-void cuplug__fault_release(cuplug_fault *fault) {
-  cuplug__fault_clear(fault);
-  pthread_mutex_lock(&lock);
-  put_unused(fault);
-  pthread_mutex_unlock(&lock);
 }
 
 /* Appends the plugin's text, with the numbers for {position} and {value}. */

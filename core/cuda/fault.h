@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_CUDA_FAULT_H
 #define CUPLUG_CORE_CUDA_FAULT_H
 
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 #include <cuplug/fault.h>
 #include <cuplug/host.h>
@@ -17,14 +17,11 @@ typedef struct cuplug__fault_block {
   cuplug_fault records[CUPLUG__N_RECORDS];
 } cuplug__fault_block;
 
-/* A cleared block, never freed, whose records point to its own summary. A device has been entered.
+/* A cleared block of pinned memory, whose records point to its own summary. A device has been
+ * entered.
  */
 int cuplug__fault_block_make(cuplug__fault_block **block, cuplug_error *error);
 
-/* A record for one call at a time. A device has been entered. */
-int cuplug__fault_make(cuplug_fault **fault, cuplug_error *error);
-/* Clears it, for the next that makes one. */
-void cuplug__fault_release(cuplug_fault *fault);
 /* Raises and clears its fault, if it has one. */
 int cuplug__fault_take(cuplug_fault *fault, const cuplug__names *names, cuplug_error *error);
 

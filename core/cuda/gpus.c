@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "cuda/driver.h"
 
-#include <internal/gpus.h>
+#include <internal/functions.h>
 #include <pthread.h>
 #include <stddef.h>
 

@@ -11,12 +11,6 @@ _Atomic(cuplug__group *) cuplug__groups[CUPLUG__MAX_GROUPS];
 static uint64_t n_walks;       /* under the lock */
 static _Atomic int has_faults; /* set at the first fault, and never cleared */
 
-static const cuplug__fault_note *find_note(const cuplug__group *g, uint64_t origin) {
-  const cuplug__fault_note *n = atomic_load_explicit(&g->notes, memory_order_relaxed);
-  while (n && n->origin != origin) n = n->next;
-  return n;
-}
-
 static void free_notes(cuplug__fault_note *all) {
   for (cuplug__fault_note *next; all; all = next) next = all->next, free(all);
 }
@@ -38,14 +32,11 @@ void cuplug__drop_notes(cuplug__group *g) {
   free_notes(all);
 }
 
-static int summaries_say(void) {
+int cuplug__may_be_bad(void) {
+  if (atomic_load_explicit(&has_faults, memory_order_relaxed)) return 1;
   for (cuplug__log *l = atomic_load_explicit(&cuplug__logs, memory_order_acquire); l; l = l->next)
     if (__atomic_load_n(l->summary, __ATOMIC_ACQUIRE)) return 1;
   return 0;
-}
-
-int cuplug__may_be_bad(void) {
-  return atomic_load_explicit(&has_faults, memory_order_relaxed) || summaries_say();
 }
 
 void cuplug__note_bad(void) { atomic_store_explicit(&has_faults, 1, memory_order_relaxed); }
@@ -53,7 +44,8 @@ void cuplug__note_bad(void) { atomic_store_explicit(&has_faults, 1, memory_order
 static cuplug__outcome look_at(cuplug__group *g, uint64_t origin, cuplug__gpu_call *c) {
   const cuplug_fault *fault = c ? &g->block->records[c - g->calls] : NULL;
   if (fault && cuplug__fault_is_told(fault)) return (cuplug__outcome){c->names, fault};
-  const cuplug__fault_note *n = find_note(g, origin);
+  const cuplug__fault_note *n = atomic_load_explicit(&g->notes, memory_order_relaxed);
+  while (n && n->origin != origin) n = n->next;
   return n ? (cuplug__outcome){n->names, &n->fault} : (cuplug__outcome){NULL, NULL};
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "discovery/candidate.h"
 
-#include "base/index.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "discovery/elf.h"
-#include "discovery/permissions.h"
+#include "discovery/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <internal/files.h>
+#include <internal/functions.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,17 +74,13 @@ static int stat_open(int fd, struct stat *status, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-static const char *name_in(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 /* The directory was checked when it was opened; the target of a link is checked again. Opening a
  * FIFO must not wait for a writer. */
 static int open_path(int directory, const char *path, const cuplug__trust *trust,
                      cuplug__folder *kept, int *fd, cuplug_error *error) {
   const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
-  *fd = directory == AT_FDCWD ? -1 : openat(directory, name_in(path), flags | O_NOFOLLOW);
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  *fd = directory == AT_FDCWD ? -1 : openat(directory, name, flags | O_NOFOLLOW);
   if (*fd < 0 && directory != AT_FDCWD && errno == ELOOP && kept) {
     *fd = cuplug__owner_open_link(&trust->rules, directory, path, flags, kept);
     errno = ELOOP;
@@ -100,7 +96,7 @@ int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
   struct stat status;
   int result = open_path(AT_FDCWD, path, trust, NULL, fd, error);
   if (!result) result = stat_open(*fd, &status, error);
-  if (!result) result = cuplug__owner_check_status(&trust->rules, *fd, &status, path, error);
+  if (!result) result = cuplug__owner_check(&trust->rules, *fd, &status, path, error);
   if (!result) *identity = identity_from(&status);
   return result;
 }
@@ -125,8 +121,7 @@ int cuplug__candidate_read(int directory, const char *path, const cuplug__trust 
   if (result) return result;
   candidate->identity = identity_from(&status);
   result = cuplug__table_read(candidate->fd, (uint64_t)status.st_size, &candidate->table, error);
-  if (!result)
-    result = cuplug__owner_check_status(&trust->rules, candidate->fd, &status, path, error);
+  if (!result) result = cuplug__owner_check(&trust->rules, candidate->fd, &status, path, error);
   return result ? result : cuplug__check_stack(candidate->table.notes.needs_stack, error);
 }
 
@@ -142,28 +137,27 @@ int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cup
   return result;
 }
 
-int cuplug_check_owner(const char *path, cuplug_error *error) {
+/* By their owner, and `is_code` by what is asked of libraries. */
+static int check_path(const char *path, int is_code, cuplug_error *error) {
   cuplug__trust trust;
+  cuplug__identity identity;
   cuplug__clear(error);
   int fd = -1, status = cuplug__trust_start(&trust, error);
-  if (!status) status = open_path(AT_FDCWD, path, &trust, NULL, &fd, error);
-  if (!status) status = cuplug__owner_check(&trust.rules, fd, path, error);
+  if (!status && is_code)
+    status = cuplug__open_file(path, &trust, &fd, &identity, error);
+  else if (!status)
+    status = open_path(AT_FDCWD, path, &trust, NULL, &fd, error);
+  if (!status)
+    status = is_code ? cuplug__check_listed(fd, &trust, error)
+                     : cuplug__owner_check(&trust.rules, fd, NULL, path, error);
   if (fd >= 0) close(fd);
   cuplug__trust_end(&trust);
   return status;
 }
 
-int cuplug_check_trust(const char *path, cuplug_error *error) {
-  cuplug__trust trust;
-  cuplug__identity identity;
-  cuplug__clear(error);
-  int fd = -1, status = cuplug__trust_start(&trust, error);
-  if (!status) status = cuplug__open_file(path, &trust, &fd, &identity, error);
-  if (!status) status = cuplug__check_listed(fd, &trust, error);
-  if (fd >= 0) close(fd);
-  cuplug__trust_end(&trust);
-  return status;
-}
+int cuplug_check_owner(const char *path, cuplug_error *error) { return check_path(path, 0, error); }
+
+int cuplug_check_trust(const char *path, cuplug_error *error) { return check_path(path, 1, error); }
 
 void cuplug__candidate_end(cuplug__candidate *candidate) {
   if (candidate->fd >= 0) close(candidate->fd);

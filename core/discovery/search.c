@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "discovery/search.h"
 
-#include "base/index.h"
+#include "base/hash.h"
 #include "base/status.h"
-#include "discovery/permissions.h"
+#include "discovery/trust.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -33,13 +33,6 @@ static int refuse_unopened(cuplug__search_directory *place, int code, cuplug_err
   return refuse(place, CUPLUG_STATE_REJECTED, reason, error);
 }
 
-static const cuplug__search_directory *earlier(const cuplug__search *search,
-                                               const cuplug__search_directory *place) {
-  for (const cuplug__search_directory *p = search->places; p < place; p++)
-    if (p->fd >= 0 && p->device == place->device && p->inode == place->inode) return p;
-  return NULL;
-}
-
 /* Takes over the descriptor of a directory, unless it counts already. */
 static int take_opened(const cuplug__search *search, cuplug__search_directory *place, int fd,
                        cuplug_error *error) {
@@ -52,8 +45,11 @@ static int take_opened(const cuplug__search *search, cuplug__search_directory *p
   }
   place->device = status.st_dev;
   place->inode = status.st_ino;
-  const cuplug__search_directory *same = earlier(search, place);
-  if (!same) {
+  const cuplug__search_directory *same = search->places;
+  while (same < place &&
+         !(same->fd >= 0 && same->device == place->device && same->inode == place->inode))
+    same++;
+  if (same == place) {
     place->fd = fd;
     return CUPLUG_OK;
   }
@@ -72,7 +68,7 @@ static int check_place(const cuplug__search *search, cuplug__search_directory *p
   int fd =
       cuplug__owner_open(&search->trust.rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);
   if (fd < 0 && fd != CUPLUG__REFUSED) return refuse_unopened(place, errno, error);
-  if (fd >= 0 && !cuplug__owner_check(&search->trust.rules, fd, path, &reason))
+  if (fd >= 0 && !cuplug__owner_check(&search->trust.rules, fd, NULL, path, &reason))
     return take_opened(search, place, fd, error);
   if (fd >= 0) close(fd);
   return refuse(place, CUPLUG_STATE_REJECTED, reason.message, error);
@@ -129,14 +125,9 @@ static int add_user(cuplug__search *search, cuplug_error *error) {
                     has_data ? "/cuplug/plugins" : "/.local/share/cuplug/plugins", error);
 }
 
-/* The folder `cuplug` next to the core's own file. */
-static int add_stock(cuplug__search *search, cuplug_error *error) {
-  const char *folder = cuplug__install_directory();
-  return add_joined(search, CUPLUG_ORIGIN_STOCK, folder, strlen(folder), "/cuplug", error);
-}
-
 int cuplug__search_start(cuplug__search *search, const cuplug__added *added, cuplug_error *error) {
   static const char *const system[] = {"/usr/local/lib/cuplug", "/usr/lib/cuplug"};
+  const char *own = cuplug__install_directory();
   search->places = NULL;
   search->n_places = 0;
   int status = cuplug__trust_start(&search->trust, error);
@@ -148,7 +139,8 @@ int cuplug__search_start(cuplug__search *search, const cuplug__added *added, cup
     status = add_place(search, CUPLUG_ORIGIN_SYSTEM, system[k], strlen(system[k]), error);
   for (; added && !status; added = added->next)
     status = add_place(search, CUPLUG_ORIGIN_ADDED, added->path, strlen(added->path), error);
-  return status ? status : add_stock(search, error);
+  if (status) return status;
+  return add_joined(search, CUPLUG_ORIGIN_STOCK, own, strlen(own), "/cuplug", error);
 }
 
 void cuplug__search_end(cuplug__search *search) {

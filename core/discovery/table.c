@@ -2,27 +2,23 @@
 #include "discovery/table.h"
 
 #include "base/status.h"
+#include "signature/parser.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char doing[] = "reading a symbol table";
 
-static int is_name_character(char c, int first) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-         (!first && c >= '0' && c <= '9');
-}
-
 int cuplug__is_identifier(const char *text) {
-  if (!is_name_character(*text, 1)) return 0;
-  while (is_name_character(*text, 0)) text++;
-  return !*text;
+  const char *at = text;
+  while (cuplug__is_word(*at)) at++;
+  return at > text && !*at && (*text < '0' || *text > '9');
 }
 
 void cuplug__row_operator(const cuplug_row *row, char name[64]) {
   const char *at = row->signature + strspn(row->signature, " ");
   size_t n = 0;
-  while (n < 63 && is_name_character(at[n], 0)) n++;
+  while (n < 63 && cuplug__is_word(at[n])) n++;
   memcpy(name, at, n);
   name[n] = 0;
 }
@@ -294,19 +290,14 @@ static int read_plugin(cuplug__table *table, const cuplug__note *note, cuplug_er
                         table->name, CUPLUG_MAX_NAME - 1);
 }
 
-/* Reads the signature after an error, to get the name of the operator. */
-static void name_row(cuplug_row *row) {
-  if (*row->signature || !row->text_bytes || row->text[row->text_bytes - 1]) return;
-  const char *signature = cuplug_row_property(row, "signature");
-  if (signature) row->signature = signature;
-}
-
 static int read_row(cuplug__table *table, const cuplug__note *note, cuplug_error *error) {
   cuplug_row *row = &table->rows[table->n_rows];
   int status = cuplug__row_read(note->text, note->text_bytes, table->abi_version, row, error);
   if (status) {
     char name[64];
-    name_row(row);
+    const int is_ended = row->text_bytes && !row->text[row->text_bytes - 1];
+    const char *found = is_ended ? cuplug_row_property(row, "signature") : NULL;
+    if (!*row->signature && found) row->signature = found; /* it has the name of the operator */
     cuplug__row_operator(row, name);
     cuplug__prefix(error, "operator %s: ", *name ? name : "?");
   } else {

@@ -30,4 +30,13 @@ int cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
                          const cuplug_tensor *tensors, const cuplug__roles *roles, int wants_groups,
                          cuplug_error *error);
 
+/* ---- Entries called for blocks of elements --------------------------------------------------- */
+
+/* 1 if a bound frame that will run on the host needs no copies of the inputs in its copy_mask: all
+ * its arrays have only loop dimensions, and its entry takes microseconds. */
+int cuplug__can_run_in_blocks(const cuplug_frame *frame);
+
+/* Calls the entry for all elements. Returns its status. */
+int cuplug__call_for_blocks(cuplug__run *run);
+
 #endif

@@ -8,7 +8,7 @@
 #include "entry/prepare.h"
 #include "entry/run.h"
 #include "entry/services.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 int cuplug__finish_error(cuplug_error *error, const char *name, int status) {
   const char *word = cuplug_status_name(status);
@@ -42,10 +42,8 @@ static void point_lists(cuplug__run *run) {
 }
 
 int cuplug__call_guarded(cuplug_entry *entry, const cuplug_call *call) {
-  const cuplug__rounding before = cuplug__rounding_read();
-  const int status = entry(call);
-  if (cuplug__rounding_restore(before)) cuplug__rounding_note_change();
-  return status;
+  CUPLUG__ROUNDING before = cuplug__rounding_read();
+  return entry(call);
 }
 
 static inline int call_entry(const cuplug__run *run, const cuplug_call *call) {

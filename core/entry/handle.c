@@ -19,9 +19,8 @@
 static int close_entered(const cuplug_handle *h, cuplug_error *error) {
   cuplug__run run = {.error = error, .device = h->device};
   const cuplug_call call = cuplug__bare_call(&run);
-  const cuplug__rounding before = cuplug__rounding_read();
+  CUPLUG__ROUNDING before = cuplug__rounding_read();
   int status = h->overload->close(&call, h->pointer);
-  if (cuplug__rounding_restore(before)) cuplug__rounding_note_change();
   if (!status) status = error->status;
   return status ? cuplug__finish_error(error, h->op->name, status) : CUPLUG_OK;
 }
@@ -67,11 +66,6 @@ static int use(cuplug_handle *h) {
   return 1;
 }
 
-static void end_use(cuplug_handle *h) {
-  const uint32_t last = CUPLUG__CLOSED | 1;
-  if (atomic_fetch_sub_explicit(&h->uses, 1, memory_order_acq_rel) == last) call_close(h, NULL);
-}
-
 static int begin_use(const cuplug__run *run, const char *parameter, cuplug_handle *h) {
   const char *name = run->frame->op->name, *tag = cuplug_handle_tag(h);
   if (h->era != cuplug__registry_era())
@@ -109,8 +103,9 @@ static int use_all(cuplug__run *run, cuplug__used *used) {
 
 static void end_all(cuplug__run *run, cuplug__used *used) {
   for (uint32_t k = 0; k < used->n; k++) {
-    run->frame->scalars[used->scalars[k]].handle = used->handles[k];
-    end_use(used->handles[k]);
+    cuplug_handle *h = run->frame->scalars[used->scalars[k]].handle = used->handles[k];
+    const uint32_t before = atomic_fetch_sub_explicit(&h->uses, 1, memory_order_acq_rel);
+    if (before == (CUPLUG__CLOSED | 1)) call_close(h, NULL);
   }
 }
 

@@ -12,7 +12,7 @@
 #include "entry/run.h"
 #include "entry/services.h"
 #include "registry/load.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 #include "registry/registry.h"
 
 #include <stdlib.h>
@@ -122,9 +122,8 @@ static int make_entered(const cuplug__states *states, const cuplug_call *call, c
                         void **state) {
   cuplug__run run = {.error = error, .device = call->device};
   const cuplug_call asked = cuplug__bare_call(&run);
-  const cuplug__rounding before = cuplug__rounding_read();
+  CUPLUG__ROUNDING before = cuplug__rounding_read();
   int status = states->create(&asked, state);
-  if (cuplug__rounding_restore(before)) cuplug__rounding_note_change();
   return status ? status : error->status; /* whatever was reported is an error */
 }
 

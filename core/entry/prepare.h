@@ -5,7 +5,7 @@
 #define CUPLUG_CORE_ENTRY_PREPARE_H
 
 #include "entry/run.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 /* Looks for code for the GPU, and makes the fault record unless there is one, before the overload's
  * first run there. The device has been entered. */

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "cuda/stream.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 #include "registry/registry.h"
 
 #include <internal/frame.h>

@@ -12,7 +12,7 @@
 #include "entry/run.h"
 #include "host/thread_pool.h"
 
-#include <internal/gpus.h>
+#include <internal/functions.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include <cuplug/nontemporal.h>
 #include <errno.h>
-#include <internal/copies.h>
+#include <internal/functions.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -9,6 +9,7 @@
 #define CUPLUG_CORE_HOST_JOBS_H
 
 #include <cuplug/plugin.h>
+#include <stdint.h>
 
 typedef struct cuplug__job cuplug__job;
 
@@ -50,5 +51,16 @@ void cuplug__job_help(const cuplug__taken *taken);
 
 /* In a child process, which does not own its parent's jobs. */
 void cuplug__jobs_forget(void);
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+int64_t cuplug__now_ns(void);
+/* Leaves the CPU's resources to others for some cycles. */
+void cuplug__pause(void);
+
+/* Sleeps while the word is 1; may return earlier. This and `wake` do not change errno. */
+void cuplug__sleep(_Atomic uint32_t *word);
+/* Wakes the thread that sleeps at the word, if there is one. */
+void cuplug__wake(_Atomic uint32_t *word);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/thread_pool.h"
 
-#include "host/wait.h"
+#include "host/jobs.h"
 
 #include <cuplug/nontemporal.h>
 #include <errno.h>
@@ -268,8 +268,6 @@ static int look_for_work(cuplug__taken *taken) {
   return 0;
 }
 
-static void get_up(void) { n_awake += take_out(own_number); }
-
 /* 1 with a chunk, of a job that came before any thread could call this one; 0 if it was called, or
  * woke on its own. */
 static int sleep_until_called(cuplug__taken *taken) {
@@ -279,7 +277,7 @@ static int sleep_until_called(cuplug__taken *taken) {
   const int has_work = cuplug__jobs_join(own_number, 1, taken);
   while (!has_work && atomic_load(&sleep_words[own_number]))
     cuplug__sleep(&sleep_words[own_number]);
-  get_up();
+  n_awake += take_out(own_number);
   return has_work;
 }
 

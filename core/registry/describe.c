@@ -4,7 +4,7 @@
 #include "discovery/candidate.h"
 #include "discovery/table.h"
 #include "discovery/trust.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 #include "registry/registry.h"
 
 #include <fcntl.h>
@@ -93,47 +93,42 @@ uint32_t cuplug_signature_n_outputs(const cuplug_signature *s) {
   return (uint32_t)s->n_outputs + (s->made != NULL);
 }
 
-/* NULL past the last. */
+/* Past the last one: one without anything. */
 static const cuplug_parameter *parameter(const cuplug_signature *s, uint32_t i) {
-  return i < (uint32_t)s->n_parameters + cuplug_signature_n_outputs(s) ? &s->parameters[i] : NULL;
+  static const cuplug_parameter none = {.kind = -1, .type_variable = -1};
+  return i < (uint32_t)s->n_parameters + cuplug_signature_n_outputs(s) ? &s->parameters[i] : &none;
 }
 
 const char *cuplug_parameter_name(const cuplug_signature *s, uint32_t i) {
-  const cuplug_parameter *x = parameter(s, i);
-  return x ? x->name : NULL;
+  return parameter(s, i)->name;
 }
 
 int32_t cuplug_parameter_kind(const cuplug_signature *s, uint32_t i) {
-  const cuplug_parameter *x = parameter(s, i);
-  return x ? x->kind : -1;
+  return parameter(s, i)->kind;
 }
 
 uint64_t cuplug_parameter_dtypes(const cuplug_signature *s, uint32_t i) {
-  const cuplug_parameter *x = parameter(s, i);
-  return x && x->type_variable >= 0 ? s->variables[x->type_variable].dtypes : 0;
+  const int32_t v = parameter(s, i)->type_variable;
+  return v >= 0 ? s->variables[v].dtypes : 0;
 }
 
 uint32_t cuplug_parameter_n_dims(const cuplug_signature *s, uint32_t i) {
-  const cuplug_parameter *x = parameter(s, i);
-  return x ? (uint32_t)x->n_dims : 0;
+  return (uint32_t)parameter(s, i)->n_dims;
 }
 
 int32_t cuplug_parameter_is_inout(const cuplug_signature *s, uint32_t i) {
-  const cuplug_parameter *x = parameter(s, i);
-  return x ? x->is_inout : 0;
+  return parameter(s, i)->is_inout;
 }
 
 int32_t cuplug_parameter_is_host(const cuplug_signature *s, uint32_t i) {
-  const cuplug_parameter *x = parameter(s, i);
-  return x && x->words & CUPLUG_WORD_HOST ? 1 : 0;
+  return parameter(s, i)->words & CUPLUG_WORD_HOST ? 1 : 0;
 }
 
 const char *cuplug_parameter_tag(const cuplug_signature *s, uint32_t i) {
-  const cuplug_parameter *x = parameter(s, i);
-  return x ? x->tag : NULL;
+  return parameter(s, i)->tag;
 }
 
 const char *cuplug_parameter_default(const cuplug_signature *s, uint32_t i) {
   const cuplug_parameter *x = parameter(s, i);
-  return x && x->has_default ? x->default_text : NULL;
+  return x->has_default ? x->default_text : NULL;
 }

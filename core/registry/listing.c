@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/listing.h"
 
-#include "base/index.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "registry/registry.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins by path, and the code of plugins: opened from a copy in memory, because overwriting the
- * file of a loaded library crashes the process, and so that the checked code is the code that
- * runs. */
+/* The code of plugins: opened from a copy in memory, because overwriting the file of a loaded
+ * library crashes the process, and so that the checked code is the code that runs. */
 #include "registry/load.h"
 
 #include "base/library.h"
@@ -9,78 +8,81 @@
 #include "discovery/candidate.h"
 #include "discovery/elf.h"
 #include "discovery/note.h"
-#include "discovery/permissions.h"
 #include "discovery/trust.h"
+#include "registry/private.h"
 #include "registry/registry.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #define MAX_COPIED_BYTES (256ll << 20) /* memory that no other process shares */
 
 static const char doing[] = "loading a plugin";
 
-/* ---- By path --------------------------------------------------------------------------------- */
+/* ---- Copies in memory ------------------------------------------------------------------------ */
 
-/* An absolute path, to be freed. */
-static int make_absolute(const char *path, char **absolute, cuplug_error *error) {
-  if (*path == '/') {
-    *absolute = strdup(path);
-    return *absolute ? CUPLUG_OK : cuplug__no_memory(error, doing);
-  }
-  char *directory = getcwd(NULL, 0);
-  if (!directory && errno != ENOMEM)
-    return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no working directory: %s", path,
-                        strerror(errno));
-  if (!directory || asprintf(absolute, "%s/%s", directory, path) < 0) {
-    free(directory);
-    return cuplug__no_memory(error, doing);
-  }
-  free(directory);
-  return CUPLUG_OK;
+#ifndef MFD_NOEXEC_SEAL /* Linux 6.3: mapped code needs no right to be executed as a program */
+#define MFD_NOEXEC_SEAL 8u
+#endif
+
+/* 1 if copies have names that the dynamic linker can open. */
+static int copy_is_possible(void) { return !access("/proc/self/fd", X_OK); }
+
+static int create(const char *name) {
+  const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+  return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
 }
 
-/* Puts a file's plugin ahead of the others. */
-static int rank(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
-                cuplug_error *error) {
-  int status = cuplug__registry_take(candidate, path, plugin, error);
-  if (status) return status;
-  if (!cuplug__identity_equal(&(*plugin)->identity, &candidate->identity))
-    return cuplug__reject(error,
-                          "%s: replaced on disk after its code was loaded: reload it, restart the "
-                          "process, or give the new file another path",
-                          path);
-  cuplug__registry_rank(*plugin);
-  return CUPLUG_OK;
+static int fill(int copy, int fd, off_t bytes) {
+  for (off_t at = 0; at < bytes;) {
+    const ssize_t n = sendfile(copy, fd, &at, (size_t)(bytes - at));
+    if (!n || (n < 0 && errno != EINTR)) return 0;
+  }
+  return !fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
 }
 
-int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
-                cuplug_error *error) {
-  char *absolute;
-  cuplug__plugin *plugin;
-  cuplug__candidate candidate;
-  cuplug__clear(error);
-  if (n_ops) *n_ops = 0;
-  if (!path || !*path)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "load: path: got an empty string, expected a file");
-  int status = make_absolute(path, &absolute, error);
-  if (status) return status;
-  status = cuplug__candidate_accept(absolute, &candidate, error);
-  if (!status) {
-    cuplug__registry_lock();
-    status = rank(&candidate, absolute, &plugin, error);
-    cuplug__registry_unlock();
-  }
-  cuplug__candidate_end(&candidate);
-  free(absolute);
-  if (status) return status;
-  for (uint32_t k = 0; k < plugin->n_operators && k < room; k++) ops[k] = &plugin->operators[k];
-  if (n_ops) *n_ops = plugin->n_operators;
-  return CUPLUG_OK;
+/* Copies the first bytes of an open file to memory that nobody can write any more; `name` is shown
+ * in /proc/self/maps. Returns a descriptor, or -1 with errno. */
+static int copy_to_memory(const char *name, int fd, off_t bytes) {
+  const int copy = create(name);
+  if (copy < 0 || fill(copy, fd, bytes)) return copy;
+  close(copy);
+  return -1;
+}
+
+/* Returns another spelling of an absolute path, to be freed, that the dynamic linker has not seen
+ * before: for a known name, it returns the library that it has. NULL without memory. The separators
+ * between folder and file are the bits of a number: 0 is "/", 1 is "/./". */
+static char *respell(const char *path) {
+  static _Atomic uint32_t n_named;
+  uint32_t number = ++n_named;
+  char *spelled = malloc(strlen(path) + 3 * 32 + 1);
+  if (!spelled) return NULL;
+  const char *file = strrchr(path, '/');
+  size_t at = (size_t)(file - path);
+  memcpy(spelled, path, at);
+  for (; number; number >>= 1) at += (size_t)sprintf(spelled + at, number & 1 ? "/./" : "/");
+  strcpy(spelled + at, file);
+  return spelled;
+}
+
+/* Returns a path of a copy, as respell does, that leads to it in this process and in debuggers
+ * while the descriptor is open. By the number of the process, which may be another in the /proc
+ * that is mounted: debuggers open the path in a process of their own, where /proc/self would lead
+ * to a pipe that they wait for. */
+static char *copy_path(int copy) {
+  char process[24], path[64];
+  const ssize_t n = readlink("/proc/self", process, sizeof process - 1);
+  process[n > 0 ? n : 0] = 0;
+  snprintf(path, sizeof path, "/proc/%s/fd/%d", n > 0 ? process : "self", copy);
+  return respell(path);
 }
 
 /* ---- Loaded files ---------------------------------------------------------------------------- */
@@ -89,7 +91,7 @@ int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t
 static int is_copied(const cuplug__trust *trust, int fd, off_t bytes) {
   if (trust->has_list) return 1;
   return !trust->in_place && bytes <= MAX_COPIED_BYTES &&
-         !(cuplug__elf_places(fd) & CUPLUG__HAS_ORIGIN) && cuplug__copy_is_possible();
+         !(cuplug__elf_places(fd) & CUPLUG__HAS_ORIGIN) && copy_is_possible();
 }
 
 /* The name by which the file itself is loaded, and debuggers identify a copy. The real path was
@@ -99,22 +101,16 @@ static int name_file(const cuplug__plugin *plugin, char **name, cuplug_error *er
   if (!real && errno != ENOMEM)
     return cuplug__reject(error, "%s: removed since its table was read", plugin->path);
   const int is_first = !cuplug__registry_loaded_from(plugin->path);
-  *name = real && !is_first ? cuplug__respell(real) : real;
+  *name = real && !is_first ? respell(real) : real;
   if (*name != real) free(real);
   return *name ? CUPLUG_OK : cuplug__no_memory(error, doing);
-}
-
-static int name_copy(const cuplug__plugin *plugin, cuplug__source *source, cuplug_error *error) {
-  source->process = getpid();
-  source->name = cuplug__copy_path(source->fd);
-  return source->name ? name_file(plugin, &source->shown, error) : cuplug__no_memory(error, doing);
 }
 
 static int choose_source(const cuplug__plugin *plugin, const cuplug__trust *trust, int fd,
                          cuplug__source *source, cuplug_error *error) {
   const off_t bytes = plugin->identity.bytes;
   if (is_copied(trust, fd, bytes))
-    source->fd = cuplug__copy_to_memory(strrchr(plugin->path, '/') + 1, fd, bytes);
+    source->fd = copy_to_memory(strrchr(plugin->path, '/') + 1, fd, bytes);
   if (source->fd < 0 && !trust->has_list) return name_file(plugin, &source->name, error);
   if (source->fd < 0)
     return cuplug__reject(error,
@@ -122,7 +118,10 @@ static int choose_source(const cuplug__plugin *plugin, const cuplug__trust *trus
                           plugin->path, strerror(errno));
   int status = cuplug__check_listed(source->fd, trust, error);
   if (status && status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", plugin->path);
-  return status ? status : name_copy(plugin, source, error);
+  if (status) return status;
+  source->process = getpid();
+  source->name = copy_path(source->fd);
+  return source->name ? name_file(plugin, &source->shown, error) : cuplug__no_memory(error, doing);
 }
 
 static int fail_replaced(const cuplug__plugin *plugin, cuplug_error *error) {

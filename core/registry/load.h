@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_REGISTRY_LOAD_H
 #define CUPLUG_CORE_REGISTRY_LOAD_H
 
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 /* Loads the code of a plugin and all its entries. The caller must not hold the registry's lock:
  * constructors of libraries may wait for threads that take it. */

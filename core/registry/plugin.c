@@ -1,21 +1,247 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/plugin.h"
 
+#include "base/dtype.h"
 #include "base/status.h"
-#include "registry/operator.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static int is_alike(const cuplug_parameter *x, const cuplug_parameter *y) {
+  int same = x->type_variable == y->type_variable && x->n_dims == y->n_dims &&
+             !((x->words ^ y->words) & CUPLUG_WORD_HOST);
+  for (int32_t k = 0; same && k < x->n_dims; k++)
+    same = x->dims[k].kind == y->dims[k].kind && x->dims[k].value == y->dims[k].value &&
+           x->dims[k].kind < CUPLUG_DIM_FORMULA;
+  return same;
+}
+
+static void read_tensors(cuplug__overload *o) {
+  const cuplug_signature *s = o->signature;
+  const cuplug_parameter *arrays[CUPLUG_MAX_ARGUMENTS];
+  uint8_t n = 0, *like = o->like;
+  for (int32_t i = 0; i < s->n_parameters + s->n_outputs; i++) {
+    const cuplug_parameter *x = &s->parameters[i];
+    if (i < s->n_parameters && x->kind > CUPLUG_PARAMETER_INOUT) {
+      o->scalars[o->n_scalars++] = (uint8_t)i;
+      if (x->kind == CUPLUG_PARAMETER_ARRAYS) o->names.list = x->name, o->names.n_lists++;
+      continue;
+    }
+    o->n_arrays += i < s->n_parameters;
+    like[n] = 0;
+    while (like[n] < n && (arrays[like[n]]->has_default || !is_alike(x, arrays[like[n]])))
+      like[n]++;
+    o->names.tensors[n] = x->name;
+    arrays[n++] = x;
+  }
+  o->names.operator_name = s->name;
+  o->names.n_tensors = n;
+  o->names.n_single = o->n_arrays;
+}
+
+static int make_states(const cuplug__state_key *key, cuplug__states **states, cuplug_error *error) {
+  *states = NULL;
+  if (!*key->symbol) return CUPLUG_OK;
+  *states = calloc(1, sizeof **states);
+  if (!*states) return cuplug__no_memory(error, "registering a plugin");
+  (*states)->symbol = key->symbol;
+  (*states)->is_exclusive = key->is_exclusive;
+  return CUPLUG_OK;
+}
+
+void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const char **tensors) {
+  o->row = row;
+  o->names.tensors = tensors;
+  o->names.row = row;
+  o->signature = row->parsed;
+  o->prefers_host = *row->host_entry && !(*row->cuda_entry && row->flags & CUPLUG_ROW_PREFERS_CUDA);
+  read_tensors(o);
+}
+
+void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *names, uint32_t tensor,
+                         uint32_t n_inputs) {
+  if (tensor == UINT32_MAX) { /* of a list that is apart */
+    snprintf(text, CUPLUG__NAME_BYTES, "%s", names->n_lists == 1 ? names->list : "a list");
+    return;
+  }
+  const int is_output = tensor >= n_inputs;
+  const uint32_t at = is_output ? names->n_single + (tensor - n_inputs) : tensor;
+  const int is_in_list = names->n_lists && !is_output && at >= names->n_single;
+  const char *name = at < names->n_tensors && !is_in_list ? names->tensors[at] : "";
+  if (is_in_list && names->n_lists == 1)
+    snprintf(text, CUPLUG__NAME_BYTES, "%s[%u]", names->list, at - names->n_single);
+  else if (*name || is_output)
+    snprintf(text, CUPLUG__NAME_BYTES, "%s", *name ? name : "its output");
+  else
+    snprintf(text, CUPLUG__NAME_BYTES, "array %u", tensor);
+}
+
+/* ---- Which rows may take some arguments ------------------------------------------------------ */
+
+/* The class of an argument: its kind, after the dtypes of arrays. Arrays also have a rank. */
+enum {
+  N_KINDS = CUPLUG__N_DTYPES + CUPLUG_ARGUMENT_DTYPE + 1,
+  MAX_RANK = 7, /* and more */
+  N_CODES = N_KINDS + MAX_RANK + 1
+};
+
+struct cuplug__row_sets {
+  uint32_t n_words, n_parameters; /* of the row with most of them */
+  /* [parameter][code][word], then [number of arguments][word]: for the omitted rest */
+  uint64_t words[];
+};
+
+static size_t place_of(const cuplug__row_sets *sets, uint32_t parameter, uint32_t code) {
+  return ((size_t)parameter * N_CODES + code) * sets->n_words;
+}
+
+static void add(cuplug__row_sets *sets, uint32_t parameter, uint32_t code, uint32_t row) {
+  sets->words[place_of(sets, parameter, code) + row / 64] |= 1ull << row % 64;
+}
+
+static void add_kind(cuplug__row_sets *sets, uint32_t parameter, int32_t kind, uint32_t row) {
+  add(sets, parameter, CUPLUG__N_DTYPES + (uint32_t)kind, row);
+}
+
+/* ---- Made ------------------------------------------------------------------------------------ */
+
+static void add_array(cuplug__row_sets *sets, uint32_t i, const cuplug_parameter *x,
+                      uint64_t dtypes, uint32_t row) {
+  int32_t n_groups = 0;
+  for (int32_t k = 0; k < x->n_dims; k++)
+    n_groups += x->dims[k].kind == CUPLUG_DIM_VARIADIC || x->dims[k].kind == CUPLUG_DIM_LOOP;
+  const int32_t least = x->n_dims - n_groups;
+  for (uint32_t k = 0; k < CUPLUG__N_DTYPES; k++)
+    if (dtypes >> k & 1) add(sets, i, k, row);
+  for (int32_t rank = 0; rank <= MAX_RANK; rank++)
+    if (rank == MAX_RANK || (n_groups ? rank >= least : rank == least))
+      add(sets, i, N_KINDS + (uint32_t)rank, row);
+}
+
+/* The kinds of numbers that are converted to one of the dtypes. */
+static void add_numbers(cuplug__row_sets *sets, uint32_t i, uint64_t dtypes, uint32_t row) {
+  const uint64_t booleans = cuplug__dtype_bits("bool"), complexes = cuplug__dtype_bits("complex");
+  const uint64_t integers = cuplug__dtype_bits("integer");
+  add_kind(sets, i, CUPLUG_ARGUMENT_BOOL, row);
+  if (!(dtypes & ~booleans)) return;
+  for (int32_t kind = CUPLUG_ARGUMENT_INT; kind <= CUPLUG_ARGUMENT_HUGE_INT; kind++)
+    add_kind(sets, i, kind, row);
+  if (dtypes & ~(booleans | integers)) add_kind(sets, i, CUPLUG_ARGUMENT_FLOAT, row);
+  if (dtypes & complexes) add_kind(sets, i, CUPLUG_ARGUMENT_COMPLEX, row);
+}
+
+static void add_parameter(cuplug__row_sets *sets, uint32_t i, const cuplug_signature *s,
+                          uint32_t row) {
+  const cuplug_parameter *x = &s->parameters[i];
+  const uint64_t dtypes = x->type_variable < 0 ? 0 : s->variables[x->type_variable].dtypes;
+  if (x->has_default) add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
+  if (x->default_kind == CUPLUG_ARGUMENT_NONE) add_kind(sets, i, CUPLUG_ARGUMENT_NONE, row);
+  switch (x->kind) {
+  case CUPLUG_PARAMETER_ARRAY:
+  case CUPLUG_PARAMETER_INOUT:
+    add_array(sets, i, x, dtypes, row);
+    break;
+  case CUPLUG_PARAMETER_SCALAR:
+    add_numbers(sets, i, dtypes, row);
+    break;
+  case CUPLUG_PARAMETER_LIST:
+    add_numbers(sets, i, dtypes, row);
+    add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
+    break;
+  case CUPLUG_PARAMETER_ARRAYS:
+    add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
+    break;
+  case CUPLUG_PARAMETER_HANDLE:
+    add_kind(sets, i, CUPLUG_ARGUMENT_HANDLE, row);
+    break;
+  default:
+    if (x->kind == CUPLUG_PARAMETER_DTYPE) add_kind(sets, i, CUPLUG_ARGUMENT_DTYPE, row);
+    add_kind(sets, i, CUPLUG_ARGUMENT_STRING, row);
+  }
+}
+
+static void add_row(cuplug__row_sets *sets, const cuplug_signature *s, uint32_t row) {
+  uint32_t needed = 0;
+  for (uint32_t i = 0; i < sets->n_parameters; i++) {
+    if (i >= (uint32_t)s->n_parameters) {
+      add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
+      continue;
+    }
+    add_parameter(sets, i, s, row);
+    if (!s->parameters[i].has_default) needed = i + 1;
+  }
+  for (uint32_t n = needed; n <= sets->n_parameters; n++)
+    sets->words[place_of(sets, sets->n_parameters, 0) + (size_t)n * sets->n_words + row / 64] |=
+        1ull << row % 64;
+}
+
+int cuplug__rows_make(cuplug_operator *op, cuplug_error *error) {
+  uint32_t n_parameters = 0;
+  if (op->n_overloads < 2) return CUPLUG_OK;
+  for (uint32_t k = 0; k < op->n_overloads; k++)
+    if ((uint32_t)op->overloads[k].signature->n_parameters > n_parameters)
+      n_parameters = (uint32_t)op->overloads[k].signature->n_parameters;
+  const uint32_t n_words = (op->n_overloads + 63) / 64;
+  const size_t n = ((size_t)n_parameters * N_CODES + n_parameters + 1) * n_words;
+  op->rows = calloc(1, sizeof *op->rows + n * sizeof *op->rows->words);
+  if (!op->rows) return cuplug__no_memory(error, "registering an operator");
+  op->rows->n_words = n_words;
+  op->rows->n_parameters = n_parameters;
+  for (uint32_t k = 0; k < op->n_overloads; k++) add_row(op->rows, op->overloads[k].signature, k);
+  return CUPLUG_OK;
+}
+
+/* ---- Queries --------------------------------------------------------------------------------- */
+
+static uint32_t rank_of(const cuplug_argument *a) {
+  const int32_t ndim = a->tensor.ndim;
+  return N_KINDS + (ndim < 0 || ndim > MAX_RANK ? MAX_RANK : (uint32_t)ndim);
+}
+
+/* The sets that an overload must be in, by their first words. Returns their number. */
+static uint32_t choose_sets(const cuplug__row_sets *sets, const cuplug_argument *args,
+                            uint32_t n_args, const uint64_t *chosen[]) {
+  const uint64_t *words = sets->words;
+  uint32_t n = 0;
+  chosen[n++] = words + place_of(sets, sets->n_parameters, 0) + (size_t)n_args * sets->n_words;
+  for (uint32_t i = 0; i < n_args; i++) {
+    const cuplug_argument *a = &args[i];
+    uint32_t code = CUPLUG__N_DTYPES + a->kind;
+    if (a->kind == CUPLUG_ARGUMENT_ARRAY) {
+      const uint64_t bit = cuplug__dtype_bit(cuplug_type(&a->tensor));
+      if (!bit) return 0;
+      code = (uint32_t)__builtin_ctzll(bit);
+      chosen[n++] = words + place_of(sets, i, rank_of(a));
+    } else if (a->kind > CUPLUG_ARGUMENT_DTYPE) {
+      return 0;
+    }
+    chosen[n++] = words + place_of(sets, i, code);
+  }
+  return n;
+}
+
+uint32_t cuplug__rows_next(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                           uint32_t from) {
+  const cuplug__row_sets *sets = op->rows;
+  const uint64_t *chosen[2 * CUPLUG_MAX_ARGUMENTS + 1];
+  if (n_args > sets->n_parameters) return op->n_overloads;
+  const uint32_t n = choose_sets(sets, args, n_args, chosen);
+  uint64_t mask = ~0ull << from % 64;
+  for (uint32_t w = from / 64; n && w < sets->n_words; w++, mask = ~0ull) {
+    uint64_t rows = mask;
+    for (uint32_t k = 0; k < n && rows; k++) rows &= chosen[k][w];
+    if (rows) return w * 64 + (uint32_t)__builtin_ctzll(rows);
+  }
+  return op->n_overloads;
+}
+
+/* ---- Plugins --------------------------------------------------------------------------------- */
 
 static const char doing[] = "registering a plugin";
 
 /* With arrays of up to this size an entry that never waits takes a few microseconds. */
 #define INLINE_CALL_BYTES 16384
-
-static int runs_with_gil(const cuplug_row *row) {
-  return *row->host_entry && row->flags & CUPLUG_ROW_NEVER_WAITS &&
-         !(row->flags & CUPLUG_ROW_PREFERS_CUDA);
-}
 
 cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const char *name) {
   const uint64_t hash = cuplug__hash_text(name);
@@ -65,16 +291,18 @@ static int make_overloads(cuplug__plugin *plugin, const uint32_t *owners, cuplug
     cuplug__overload *overload = &op->overloads[op->n_overloads++];
     cuplug__make_overload(overload, row, tensors);
     tensors += count_tensors(row);
-    overload->inline_call_bytes = runs_with_gil(row) ? INLINE_CALL_BYTES : -1;
+    const uint32_t when = row->flags & (CUPLUG_ROW_NEVER_WAITS | CUPLUG_ROW_PREFERS_CUDA);
+    const int is_short = *row->host_entry && when == CUPLUG_ROW_NEVER_WAITS;
+    overload->inline_call_bytes = is_short ? INLINE_CALL_BYTES : -1;
     overload->states = plugin->states;
-    if (*row->state.symbol) status = cuplug__make_states(&row->state, &overload->states, error);
+    if (*row->state.symbol) status = make_states(&row->state, &overload->states, error);
   }
   return status;
 }
 
 static int fill(cuplug__plugin *plugin, uint32_t *owners, cuplug_error *error) {
   int status = name_operators(plugin, owners, error);
-  if (!status) status = cuplug__make_states(&plugin->table.state, &plugin->states, error);
+  if (!status) status = make_states(&plugin->table.state, &plugin->states, error);
   if (!status) status = make_overloads(plugin, owners, error);
   for (uint32_t k = 0; k < plugin->n_operators && !status; k++)
     status = cuplug__rows_make(&plugin->operators[k], error);
@@ -94,6 +322,16 @@ int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
                    : cuplug__no_memory(error, doing);
   free(owners);
   return status;
+}
+
+void cuplug__privates_end(cuplug__privates *privates) {
+  for (size_t k = 0; k < privates->n_files; k++) {
+    free(privates->files[k].needed);
+    free(privates->files[k].soname);
+    free(privates->files[k].path);
+  }
+  free(privates->files);
+  *privates = (cuplug__privates){0};
 }
 
 void cuplug__plugin_free(cuplug__plugin *plugin) {

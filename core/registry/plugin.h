@@ -1,13 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One plugin: its operators, made from its table, and its code. */
+/* The registry's data of a plugin and its operators: made from its table. Written under the
+ * registry's lock; fields that the call path reads without it are marked (atomic) or do not change
+ * once the operator exists. */
 #ifndef CUPLUG_CORE_REGISTRY_PLUGIN_H
 #define CUPLUG_CORE_REGISTRY_PLUGIN_H
 
-#include "base/index.h"
+#include "base/hash.h"
 #include "discovery/candidate.h"
-#include "discovery/private.h"
 #include "discovery/table.h"
-#include "registry/operator.h"
+
+#include <internal/frame.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+typedef struct cuplug__plugin cuplug__plugin;
+typedef struct cuplug__row_sets cuplug__row_sets;
+
+/* The names of an operator and its arrays in reports. */
+typedef struct cuplug__names {
+  const char *operator_name;
+  const cuplug_row *row; /* has the texts of its own faults; NULL if there is none */
+  uint32_t n_tensors;
+  const char **tensors; /* without those in lists; "" where the signature has no name */
+  const char *list;     /* of arrays, the last one: they come after the n_single others */
+  uint32_t n_single, n_lists;
+} cuplug__names;
+
+#define CUPLUG__NAME_BYTES 96 /* names have at most 63 */
+
+/* The name of tensor number `tensor` of a call, whose outputs begin with number `n_inputs`;
+ * UINT32_MAX if that is unknown, and the tensor is an input. */
+void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *names, uint32_t tensor,
+                         uint32_t n_inputs);
+
+#define CUPLUG__N_GPUS 64 /* at most */
+
+/* A state that one call has at a time. */
+typedef struct cuplug__held {
+  struct cuplug__held *next;
+  void *state;
+  uint32_t era; /* in which it was made */
+} cuplug__held;
+
+typedef struct cuplug__state_slot {
+  _Atomic uint32_t era; /* of `shared`; 0: it is not made */
+  uint32_t maker_era;   /* in which a thread makes it; 0: none does */
+  pthread_t maker;
+  void *shared;
+  cuplug__held *idle;
+} cuplug__state_slot;
+
+typedef int cuplug__create_state(const cuplug_call *call, void **state);
+
+/* The states that an exported function makes, on the host and for each GPU: entry/prepare.h. */
+typedef struct cuplug__states {
+  const char *symbol;
+  cuplug__create_state *create; /* NULL before the code is loaded */
+  int is_exclusive;
+  cuplug__state_slot slots[1 + CUPLUG__N_GPUS];
+} cuplug__states;
+
+typedef int cuplug__close_handle(const cuplug_call *call, void *handle);
+
+/* One row of the table, ready to be matched and called. */
+typedef struct cuplug__overload {
+  const cuplug_row *row;
+  const cuplug_signature *signature; /* the row's */
+  int64_t
+      inline_call_bytes; /* on the host it returns at once while no array is larger; -1: never */
+  /* An earlier tensor that tensor k must equal in dtype and shape; k if there is none. */
+  uint8_t like[CUPLUG_MAX_ARGUMENTS];
+  uint8_t scalars[CUPLUG_MAX_ARGUMENTS]; /* the parameters that are not arrays */
+  uint32_t n_scalars, n_arrays;          /* of the parameters; n_arrays: single ones */
+  cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
+  cuplug_entry *cuda;
+  void *context;                         /* of entries made in memory */
+  uint32_t null_strides_when_contiguous; /* as in cuplug_definition_row */
+  uint32_t prefers_host;                 /* 1: arrays of the host are not taken to a GPU unasked */
+  uint32_t keeps_rounding; /* 1: the host entry cannot change how its thread computes */
+  cuplug_reshape *reshape;
+  cuplug__states *states;      /* the plugin's, or its own; NULL: none */
+  cuplug__close_handle *close; /* of the handles that it makes */
+  _Atomic uint64_t prepared;   /* bit d: checked and ready for GPU d */
+  cuplug__names names;         /* of its tensors */
+} cuplug__overload;
+
+struct cuplug_operator {
+  uint64_t number; /* from 1 on, no other's in this process; 0: matches of it are not kept */
+  const cuplug__plugin *plugin;
+  const char *name;
+  uint32_t n_overloads;
+  cuplug__overload *overloads;
+  cuplug__row_sets *rows; /* of an operator with several: cuplug__rows_make */
+  _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
+  _Atomic uint64_t found; /* cuplug__registry_moment when only its name led to it; 0: never */
+  cuplug_operator *alike; /* found only by name before, with the same hash of the name */
+};
+
+/* A handle, made by an entry: entry/handle.h. */
+#define CUPLUG__CLOSED (1u << 31)
+struct cuplug_handle {
+  const cuplug_operator *op; /* which has made it */
+  const cuplug__overload *overload;
+  void *pointer; /* the plugin's; NULL: the entry has not set it yet */
+  cuplug_device device;
+  uint32_t era;          /* in which it was made */
+  _Atomic uint32_t uses; /* by calls under way, and CUPLUG__CLOSED */
+};
+
+/* Makes an overload of a row whose signature is parsed: what matching and reports take from it.
+ * `tensors` has room for a name of each parameter and output, and lives as long. */
+void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const char **tensors);
+
+/* ---- Which rows may take some arguments ------------------------------------------------------ */
+
+/* By kinds, dtypes and ranks: sets with a bit for each row, so that the first that fits is found
+ * among a thousand. */
+
+/* Makes the sets of an operator whose overloads are parsed; of one with a single row none. */
+int cuplug__rows_make(cuplug_operator *op, cuplug_error *error);
+
+/* The first overload from `from` on that may take the arguments; op->n_overloads if there is none.
+ * An operator with a single overload has no sets: the function is not called for it. */
+uint32_t cuplug__rows_next(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                           uint32_t from);
+
+/* ---- Plugins --------------------------------------------------------------------------------- */
 
 /* The file that the dynamic linker loads, while threads do so. */
 typedef struct cuplug__source {
@@ -19,6 +137,22 @@ typedef struct cuplug__source {
 } cuplug__source;
 
 enum { CUPLUG__BY_NAME, CUPLUG__BY_PATH, CUPLUG__BY_IDENTITY, CUPLUG__N_KEYS };
+
+/* A library that a plugin finds by its own RPATH or RUNPATH, or by that of one of them: the file
+ * that the dynamic linker would load, if it did not have that name yet. */
+typedef struct cuplug__private {
+  char *needed; /* the name that it is looked for by; owned */
+  char *soname; /* in the file; NULL: none; owned */
+  char *path;   /* owned */
+  dev_t device;
+  ino_t inode;
+} cuplug__private;
+
+typedef struct cuplug__privates {
+  cuplug__private *files; /* owned */
+  size_t n_files;
+} cuplug__privates;
+void cuplug__privates_end(cuplug__privates *privates);
 
 /* A plugin whose table was read. Never freed once it is registered; the registry's lock is held to
  * write fields that are not (atomic) or complete by then, and to read them. */

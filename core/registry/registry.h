@@ -61,15 +61,4 @@ void cuplug__registry_replace(cuplug__plugin *old, cuplug__plugin *fresh);
 /* Puts a plugin ahead of the search path and of those ranked before. */
 void cuplug__registry_rank(cuplug__plugin *plugin);
 
-/* ---- Private libraries of plugins ------------------------------------------------------------ */
-
-/* The dynamic linker has one library of a name, and would return the other one to that plugin. */
-
-/* Claims the names of the private libraries of an open plugin, whose real path is given, for its
- * files. ERROR_PLUGIN: another plugin has claimed one for a file of different content. The caller
- * does not hold the lock. */
-int cuplug__claim_privates(cuplug__plugin *plugin, int fd, const char *path, cuplug_error *error);
-/* Gives the names up, unless the code has been loaded. The caller does not hold the lock. */
-void cuplug__unclaim_privates(cuplug__plugin *plugin);
-
 #endif

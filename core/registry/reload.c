@@ -1,10 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin whose file was replaced, registered in addition to the old one. */
+/* Plugins by path: loaded, and reloaded when their file was replaced. */
 #include "base/status.h"
 #include "registry/load.h"
 #include "registry/registry.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static const char doing[] = "loading a plugin";
+
+/* An absolute path, to be freed. */
+static int make_absolute(const char *path, char **absolute, cuplug_error *error) {
+  char *directory = *path == '/' ? NULL : getcwd(NULL, 0);
+  if (*path != '/' && !directory && errno != ENOMEM)
+    return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no working directory: %s", path,
+                        strerror(errno));
+  *absolute = directory ? cuplug__join(directory, path) : *path == '/' ? strdup(path) : NULL;
+  free(directory);
+  return *absolute ? CUPLUG_OK : cuplug__no_memory(error, doing);
+}
+
+/* Puts a file's plugin ahead of the others. */
+static int rank(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                cuplug_error *error) {
+  int status = cuplug__registry_take(candidate, path, plugin, error);
+  if (status) return status;
+  if (!cuplug__identity_equal(&(*plugin)->identity, &candidate->identity))
+    return cuplug__reject(error,
+                          "%s: replaced on disk after its code was loaded: reload it, restart the "
+                          "process, or give the new file another path",
+                          path);
+  cuplug__registry_rank(*plugin);
+  return CUPLUG_OK;
+}
+
+int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
+                cuplug_error *error) {
+  char *absolute;
+  cuplug__plugin *plugin;
+  cuplug__candidate candidate;
+  cuplug__clear(error);
+  if (n_ops) *n_ops = 0;
+  if (!path || !*path)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "load: path: got an empty string, expected a file");
+  int status = make_absolute(path, &absolute, error);
+  if (status) return status;
+  status = cuplug__candidate_accept(absolute, &candidate, error);
+  if (!status) {
+    cuplug__registry_lock();
+    status = rank(&candidate, absolute, &plugin, error);
+    cuplug__registry_unlock();
+  }
+  cuplug__candidate_end(&candidate);
+  free(absolute);
+  if (status) return status;
+  for (uint32_t k = 0; k < plugin->n_operators && k < room; k++) ops[k] = &plugin->operators[k];
+  if (n_ops) *n_ops = plugin->n_operators;
+  return CUPLUG_OK;
+}
+
+/* ---- Reloaded -------------------------------------------------------------------------------- */
+
+/* The plugin of a new file is registered in addition to the old one. */
 
 /* The current code of a file in the process: the plugin reloaded last. */
 static cuplug__plugin *newest_of(cuplug__plugin *plugin) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signature/conditions.h"
 
-#include "base/near.h"
+#include "base/describe.h"
 #include "base/status.h"
 #include "signature/formula.h"
 
@@ -115,7 +115,13 @@ int cuplug__check_conditions(cuplug__parser *p) {
 /* The guarantees, then the functions of formulas, which begin conditions. */
 static const char *const functions[] = {"stride", "align", "contiguous", "len",
                                         "prod",   "min",   "max"};
-enum { N_GUARANTEES = 3, N_FUNCTIONS = sizeof functions / sizeof *functions };
+enum {
+  STRIDE,
+  ALIGN,
+  CONTIGUOUS,
+  N_GUARANTEES,
+  N_FUNCTIONS = sizeof functions / sizeof *functions
+};
 
 /* The array parameter or output of a name, or the list of arrays; without brackets in short
  * signatures. NULL: none. */
@@ -170,32 +176,23 @@ static int parse_integer(cuplug__parser *p, const char *mark, int64_t low, int64
   return cuplug__parse_fail(p, at, wanted);
 }
 
-static int parse_stride(cuplug__parser *p) {
+/* "(x) >= 16", "(x, -1) == 1" or "(x)" after the name of guarantee k. */
+static int parse_property(cuplug__parser *p, int k) {
   cuplug_parameter *x;
   int64_t number;
   if (parse_array(p, &x) ||
-      parse_integer(p, ",", -1, -1, "expected ', -1' (the last dimension)", &number) ||
-      cuplug__expect(p, ")", "expected ')'") ||
-      parse_integer(p, "==", 1, 1, "expected '== 1' (adjacent elements)", &number))
+      (k == STRIDE &&
+       parse_integer(p, ",", -1, -1, "expected ', -1' (the last dimension)", &number)) ||
+      cuplug__expect(p, ")", "expected ')'"))
     return CUPLUG_ERROR_VALUE;
-  x->has_unit_stride = 1;
-  return CUPLUG_OK;
-}
-
-static int parse_align(cuplug__parser *p) {
-  cuplug_parameter *x;
-  int64_t number;
-  if (parse_array(p, &x) || cuplug__expect(p, ")", "expected ')'") ||
-      parse_integer(p, ">=", 1, MAX_ALIGNMENT, "expected '>=' and 1, 2, 4, 8 or 16 bytes", &number))
+  x->has_unit_stride |= k == STRIDE;
+  x->is_contiguous |= k == CONTIGUOUS;
+  if (k == CONTIGUOUS) return CUPLUG_OK;
+  if (k == STRIDE)
+    return parse_integer(p, "==", 1, 1, "expected '== 1' (adjacent elements)", &number);
+  if (parse_integer(p, ">=", 1, MAX_ALIGNMENT, "expected '>=' and 1, 2, 4, 8 or 16 bytes", &number))
     return CUPLUG_ERROR_VALUE;
   x->address_mask = (uint32_t)number - 1;
-  return CUPLUG_OK;
-}
-
-static int parse_contiguous(cuplug__parser *p) {
-  cuplug_parameter *x;
-  if (parse_array(p, &x) || cuplug__expect(p, ")", "expected ')'")) return CUPLUG_ERROR_VALUE;
-  x->is_contiguous = 1;
   return CUPLUG_OK;
 }
 
@@ -218,13 +215,11 @@ static int refuse_name(cuplug__parser *p, const char *name, const char *at) {
 }
 
 int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at) {
-  static int (*const parse[N_GUARANTEES])(cuplug__parser *) = {parse_stride, parse_align,
-                                                               parse_contiguous};
   int k = 0;
   while (k < N_GUARANTEES && strcmp(name, functions[k])) k++;
   if (k == N_GUARANTEES) return refuse_name(p, name, at);
   p->s->has_guarantees = 1;
-  if (parse[k](p)) return CUPLUG_ERROR_VALUE;
+  if (parse_property(p, k)) return CUPLUG_ERROR_VALUE;
   at = p->at;
   if (!cuplug__take_word(p, "or")) return CUPLUG_OK;
   return cuplug__parse_fail(p, at, "expected ',' (a guarantee has no alternatives)");

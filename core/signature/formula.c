@@ -3,7 +3,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
-#include "signature/names.h"
+#include "signature/value.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -121,35 +121,29 @@ static int parse_bounded(cuplug__parser *p) {
   return status;
 }
 
-static int take_operation(cuplug__parser *p, const char *const *marks, const int32_t *kinds,
-                          int32_t *kind) {
-  for (int k = 0; marks[k]; k++)
-    if (cuplug__take(p, marks[k])) return *kind = kinds[k], 1;
-  return 0;
+/* Operands with marks between them, from the left; the last mark is NULL. */
+static int parse_operations(cuplug__parser *p, const char *const *marks, const int32_t *kinds,
+                            int (*operand)(cuplug__parser *)) {
+  if (operand(p)) return CUPLUG_ERROR_VALUE;
+  for (int k = 0; marks[k]; k++) {
+    if (!cuplug__take(p, marks[k])) continue;
+    if (operand(p)) return CUPLUG_ERROR_VALUE;
+    push(p, kinds[k], 0, 0);
+    k = -1;
+  }
+  return CUPLUG_OK;
 }
 
 static int parse_product(cuplug__parser *p) {
   static const char *const marks[] = {"*", "//", "%", NULL};
   static const int32_t kinds[] = {CUPLUG_STEP_MULTIPLY, CUPLUG_STEP_DIVIDE, CUPLUG_STEP_REMAINDER};
-  int32_t kind;
-  if (parse_bounded(p)) return CUPLUG_ERROR_VALUE;
-  while (take_operation(p, marks, kinds, &kind)) {
-    if (parse_bounded(p)) return CUPLUG_ERROR_VALUE;
-    push(p, kind, 0, 0);
-  }
-  return CUPLUG_OK;
+  return parse_operations(p, marks, kinds, parse_bounded);
 }
 
 static int parse_sum(cuplug__parser *p) {
   static const char *const marks[] = {"+", "-", NULL};
   static const int32_t kinds[] = {CUPLUG_STEP_ADD, CUPLUG_STEP_SUBTRACT};
-  int32_t kind;
-  if (parse_product(p)) return CUPLUG_ERROR_VALUE;
-  while (take_operation(p, marks, kinds, &kind)) {
-    if (parse_product(p)) return CUPLUG_ERROR_VALUE;
-    push(p, kind, 0, 0);
-  }
-  return CUPLUG_OK;
+  return parse_operations(p, marks, kinds, parse_product);
 }
 
 int cuplug__parse_formula(cuplug__parser *p, cuplug_formula *formula) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signature/parser.h"
 
+#include "base/describe.h"
 #include "base/dtype.h"
-#include "base/near.h"
 #include "base/status.h"
 
 #include <ctype.h>
@@ -123,11 +123,6 @@ int cuplug__take_mark(cuplug__parser *p, const char *mark) {
   if (strncmp(p->at, mark, n)) return 0;
   p->at += n;
   return 1;
-}
-
-/* isalnum would depend on the locale. */
-int cuplug__is_word(char c) {
-  return ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 int cuplug__take_word(cuplug__parser *p, const char *word) {
@@ -261,6 +256,14 @@ int cuplug__parse_words(cuplug__parser *p, uint32_t allowed, uint32_t *found) {
 }
 
 /* ---- Defaults -------------------------------------------------------------------------------- */
+
+int64_t cuplug__dim_number(cuplug_signature *s, const char *name) {
+  int32_t k = 0;
+  while (k < s->n_dim_names && strcmp(s->dim_names[k], name) != 0) k++;
+  if (k == CUPLUG_MAX_ARGUMENTS) return -1;
+  if (k == s->n_dim_names) s->dim_names[s->n_dim_names++] = name;
+  return k;
+}
 
 int32_t cuplug__variable_of(const cuplug_signature *s, const char *name) {
   for (int32_t k = 0; *name && k < s->n_variables; k++)

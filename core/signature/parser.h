@@ -34,8 +34,10 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
 
 /* "signature: byte 5: got ..., WANTED". Returns ERROR_VALUE. */
 int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted);
-/* 1 if a character may be part of a name. */
-int cuplug__is_word(char c);
+/* 1 if a character may be part of a name. isalnum would depend on the locale. */
+static inline int cuplug__is_word(char c) {
+  return ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
 void cuplug__skip_space(cuplug__parser *p);
 int cuplug__take_mark(cuplug__parser *p, const char *mark);
 /* 1 if a mark, or a whole word, comes next; it is consumed then. */
@@ -69,6 +71,8 @@ int cuplug__parse_words(cuplug__parser *p, uint32_t allowed, uint32_t *found);
 /* Parses what follows "=": a number, string, True, False, None or a dtype. */
 int cuplug__parse_default(cuplug__parser *p, cuplug_parameter *x);
 
+/* The number of a dimension's name, which is added if it is new; -1: there are too many. */
+int64_t cuplug__dim_number(cuplug_signature *s, const char *name);
 /* The number of the type variable of a name; -1: there is none. */
 int32_t cuplug__variable_of(const cuplug_signature *s, const char *name);
 /* 1 if a default is of the type, and in the range, of its parameter. */

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signature/rules.h"
 
+#include "base/describe.h"
 #include "base/dtype.h"
-#include "base/near.h"
 #include "base/status.h"
 #include "signature/conditions.h"
 #include "signature/formula.h"
 
 #include <string.h>
 
+/* "signature: problem". */
+#define refuse(p, ...) cuplug__fail((p)->error, CUPLUG_ERROR_VALUE, "signature: " __VA_ARGS__)
+
 static int is_array(const cuplug_parameter *x) { return x->kind <= CUPLUG_PARAMETER_INOUT; }
-static int has_arrays(const cuplug_parameter *x) {
-  return is_array(x) || x->kind == CUPLUG_PARAMETER_ARRAYS;
-}
 /* It is present in each call, so it defines a name. (An empty list is rejected then.) */
-static int binds(const cuplug_parameter *x) { return has_arrays(x) && !x->has_default; }
+static int binds(const cuplug_parameter *x) {
+  return (is_array(x) || x->kind == CUPLUG_PARAMETER_ARRAYS) && !x->has_default;
+}
 
 static int is_group(const cuplug_dim *d) {
   return d->kind == CUPLUG_DIM_VARIADIC || d->kind == CUPLUG_DIM_LOOP;
@@ -26,17 +28,6 @@ static int is_identifier_reserved(const char *name) {
 }
 
 /* ---- Dimensions ------------------------------------------------------------------------------ */
-
-static int add_name(cuplug__parser *p, cuplug_dim *d) {
-  cuplug_signature *s = p->s;
-  for (d->value = 0; d->value < s->n_dim_names; d->value++)
-    if (!strcmp(s->dim_names[d->value], d->text)) return CUPLUG_OK;
-  if (s->n_dim_names == CUPLUG_MAX_ARGUMENTS)
-    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "signature: expected at most 64 dimension names");
-  s->dim_names[s->n_dim_names++] = d->text;
-  return CUPLUG_OK;
-}
 
 /* The number among the scalars of the list of integers of this name; -1 if there is none. */
 static int64_t find_list(const cuplug_signature *s, const char *name) {
@@ -56,7 +47,8 @@ static int settle_dim(cuplug__parser *p, cuplug_dim *d) {
   int64_t list;
   if (d->kind == CUPLUG_DIM_FORMULA && cuplug__is_dimension(s, &d->formula)) {
     d->kind = CUPLUG_DIM_NAMED;
-    return add_name(p, d);
+    d->value = cuplug__dim_number(s, d->text);
+    return d->value >= 0 ? CUPLUG_OK : refuse(p, "expected at most 64 dimension names");
   }
   if (d->kind == CUPLUG_DIM_FORMULA && d->formula.n_steps == 1 &&
       d->formula.steps->kind == CUPLUG_STEP_NUMBER) {
@@ -148,29 +140,24 @@ static int check_dim(cuplug__parser *p, const cuplug_parameter *x, const cuplug_
       (cuplug__tie_formula(p, &d->formula) || cuplug__tie_formula(p, &d->end)))
     return CUPLUG_ERROR_VALUE;
   if (!is_output && d->kind == CUPLUG_DIM_UNKNOWN)
-    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "signature: %s: '?' is for outputs, whose size the run finds", name);
+    return refuse(p, "%s: '?' is for outputs, whose size the run finds", name);
   if (!is_output && (d->kind == CUPLUG_DIM_SLICE || d->kind == CUPLUG_DIM_LISTED))
-    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "signature: %s: '%s' is for outputs: it binds no dimensions", name,
-                        d->text);
+    return refuse(p, "%s: '%s' is for outputs: it binds no dimensions", name, d->text);
   if (x->words & CUPLUG_WORD_HOST && d->kind == CUPLUG_DIM_LOOP)
-    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "signature: %s: got '...', along which calls are cut, in an array of the "
-                        "host, expected sizes or '*name'",
-                        name);
+    return refuse(p,
+                  "%s: got '...', along which calls are cut, in an array of the host, expected "
+                  "sizes or '*name'",
+                  name);
   if (!is_output && d->kind == CUPLUG_DIM_LOOP && x->kind == CUPLUG_PARAMETER_ARRAYS)
-    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "signature: %s: '...' is for single arrays; a list has '*name'", name);
+    return refuse(p, "%s: '...' is for single arrays; a list has '*name'", name);
   if (!is_output || d->kind == CUPLUG_DIM_FIXED || d->kind == CUPLUG_DIM_UNKNOWN ||
       d->kind == CUPLUG_DIM_FORMULA || d->kind == CUPLUG_DIM_LISTED || is_bound(s, d))
     return CUPLUG_OK;
-  const int is_each = d->kind != CUPLUG_DIM_LOOP && s->each_names >> d->value & 1;
-  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                      is_each ? "signature: %s: dimension '%s' has a value for each item of a list"
-                              : "signature: %s: dimension '%s' stands in no input that is always "
-                                "given",
-                      name, d->kind == CUPLUG_DIM_LOOP ? "..." : s->dim_names[d->value]);
+  if (d->kind != CUPLUG_DIM_LOOP && s->each_names >> d->value & 1)
+    return refuse(p, "%s: dimension '%s' has a value for each item of a list", name,
+                  s->dim_names[d->value]);
+  return refuse(p, "%s: dimension '%s' stands in no input that is always given", name,
+                d->kind == CUPLUG_DIM_LOOP ? "..." : s->dim_names[d->value]);
 }
 
 static int check_dims(cuplug__parser *p, const cuplug_parameter *x) {
@@ -178,10 +165,8 @@ static int check_dims(cuplug__parser *p, const cuplug_parameter *x) {
   for (int32_t k = 0; k < x->n_dims; k++) {
     n_groups += is_group(&x->dims[k]);
     if (x->kind != CUPLUG_PARAMETER_OUTPUT && n_groups > 1)
-      return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                          "signature: %s: at most one of '...' and '*name' can be told apart in an "
-                          "input",
-                          x->name);
+      return refuse(p, "%s: at most one of '...' and '*name' can be told apart in an input",
+                    x->name);
     if (check_dim(p, x, &x->dims[k])) return CUPLUG_ERROR_VALUE;
   }
   return CUPLUG_OK;
@@ -189,7 +174,8 @@ static int check_dims(cuplug__parser *p, const cuplug_parameter *x) {
 
 /* One name is a single dimension, a group of them or a parameter: one of these. (A size `k` of an
  * integer parameter is a formula by now.) */
-static int check_dim_names(const cuplug_signature *s, int *parameter, cuplug_error *error) {
+static int check_dim_names(cuplug__parser *p, int *parameter) {
+  const cuplug_signature *s = p->s;
   int32_t kinds[CUPLUG_MAX_ARGUMENTS];
   for (int32_t k = 0; k < s->n_dim_names; k++) kinds[k] = -1;
   for (int32_t i = 0; i < s->n_parameters + s->n_outputs; i++)
@@ -200,17 +186,14 @@ static int check_dim_names(const cuplug_signature *s, int *parameter, cuplug_err
       if (d->kind != CUPLUG_DIM_NAMED && d->kind != CUPLUG_DIM_VARIADIC && !is_slice) continue;
       const int32_t kind = is_slice ? CUPLUG_DIM_VARIADIC : d->kind;
       if (kinds[d->value] >= 0 && kinds[d->value] != kind)
-        return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                            "signature: '%s' is used both as one dimension and as '*%s'",
-                            s->dim_names[d->value], s->dim_names[d->value]);
+        return refuse(p, "'%s' is used both as one dimension and as '*%s'", s->dim_names[d->value],
+                      s->dim_names[d->value]);
       kinds[d->value] = kind;
     }
   for (int32_t i = 0; i < s->n_parameters; i++)
     for (int32_t k = 0; k < s->n_dim_names && !is_array(&s->parameters[i]); k++)
       if (*parameter = i, kinds[k] >= 0 && !strcmp(s->dim_names[k], s->parameters[i].name))
-        return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                            "signature: '%s' is used both as a parameter and as dimensions",
-                            s->dim_names[k]);
+        return refuse(p, "'%s' is used both as a parameter and as dimensions", s->dim_names[k]);
   return CUPLUG_OK;
 }
 
@@ -228,19 +211,16 @@ static int has_known_dtype(const cuplug_signature *s, const cuplug_parameter *x)
   return 0;
 }
 
-static int check_type(const cuplug_signature *s, const cuplug_parameter *x, cuplug_error *error) {
+static int check_type(cuplug__parser *p, const cuplug_parameter *x) {
   if (x->type_variable < 0) return CUPLUG_OK;
-  const cuplug_type_variable *t = &s->variables[x->type_variable];
+  const cuplug_type_variable *t = &p->s->variables[x->type_variable];
   if (!t->dtypes) {
     const char *near = cuplug__near_dtype(t->name);
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "signature: '%s' is neither a dtype nor bound by 'where %s: ...'%s%s%s",
-                        t->name, t->name, near ? "; did you mean " : "", near ? near : "",
-                        near ? "?" : "");
+    return refuse(p, "'%s' is neither a dtype nor bound by 'where %s: ...'%s%s%s", t->name, t->name,
+                  near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
   }
-  if (has_known_dtype(s, x)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "signature: no input array that is always given has the dtype %s", t->name);
+  if (has_known_dtype(p->s, x)) return CUPLUG_OK;
+  return refuse(p, "no input array that is always given has the dtype %s", t->name);
 }
 
 /* Returns the number of dimensions that are written individually; *groups: those of any number. */
@@ -264,54 +244,46 @@ static int has_guarantee(const cuplug_parameter *x) {
 /* An output that is like an input has the same number of dimensions, whatever it is. An array with
  * a guarantee may be passed as a copy, in another order; an output has the input's order, which may
  * be any. */
-static int check_like(const cuplug_signature *s, const cuplug_parameter *x, cuplug_error *error) {
-  const cuplug_parameter *like = &s->parameters[x->like - 1];
+static int check_like(cuplug__parser *p, const cuplug_parameter *x) {
+  const cuplug_parameter *like = &p->s->parameters[x->like - 1];
   const char *name = *x->name ? x->name : "output";
   uint64_t names[2] = {0, 0};
   int groups[2];
   const int n = count_dims(x, &groups[0], &names[0]);
   if (n < 0 || n != count_dims(like, &groups[1], &names[1]) || groups[0] != groups[1] ||
       names[0] != names[1])
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "signature: %s: got other dimensions than those of %s, expected as many: "
-                        "it is like %s",
-                        name, like->name, like->name);
+    return refuse(p, "%s: got other dimensions than those of %s, expected as many: it is like %s",
+                  name, like->name, like->name);
   if (has_guarantee(x))
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "signature: %s: got guarantees of it, expected none: it is laid out like "
-                        "%s, in any order",
-                        name, like->name);
+    return refuse(p,
+                  "%s: got guarantees of it, expected none: it is laid out like %s, in any order",
+                  name, like->name);
   if (!has_guarantee(like)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "signature: %s: got guarantees of %s, expected none: where they do not hold, "
-                      "a copy in C order is passed, which the output cannot be like; test strides "
-                      "and addresses of %s in the entry",
-                      name, like->name, like->name);
+  return refuse(
+      p,
+      "%s: got guarantees of %s, expected none: where they do not hold, a copy in C order is "
+      "passed, which the output cannot be like; test strides and addresses of %s in the entry",
+      name, like->name, like->name);
 }
 
 static int check_parameter(cuplug__parser *p, int i) {
   const cuplug_signature *s = p->s;
   const cuplug_parameter *x = &s->parameters[i];
   if (is_identifier_reserved(x->name) && (i < s->n_parameters || !strcmp(x->name, "inout")))
-    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "signature: '%s' cannot be a parameter's name: calls use it", x->name);
+    return refuse(p, "'%s' cannot be a parameter's name: calls use it", x->name);
   for (int k = 0; k < i; k++)
     if (*x->name && !strcmp(s->parameters[k].name, x->name))
-      return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "signature: two parameters are called '%s'",
-                          x->name);
-  if (check_type(s, x, p->error)) return CUPLUG_ERROR_VALUE;
+      return refuse(p, "two parameters are called '%s'", x->name);
+  if (check_type(p, x)) return CUPLUG_ERROR_VALUE;
   if (x->has_default && i >= s->n_parameters && !*x->name)
-    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "signature: got an optional output without a name, expected one: callers "
-                        "ask for it by return_<name>");
+    return refuse(
+        p,
+        "got an optional output without a name, expected one: callers ask for it by return_<name>");
   if (x->has_default && !cuplug__fits_default(s, x))
-    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "signature: %s: this default does not fit its type", x->name);
-  if (x->like && check_like(s, x, p->error)) return CUPLUG_ERROR_VALUE;
+    return refuse(p, "%s: this default does not fit its type", x->name);
+  if (x->like && check_like(p, x)) return CUPLUG_ERROR_VALUE;
   if (i > 0 && i < s->n_parameters && !x->has_default && x[-1].has_default)
-    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "signature: %s needs a default too, since the parameter before it has one",
-                        x->name);
+    return refuse(p, "%s needs a default too, since the parameter before it has one", x->name);
   return check_dims(p, x);
 }
 
@@ -325,15 +297,13 @@ static int check_sizes(cuplug__parser *p, int *parameter) {
       *parameter = i;
       if (d->kind < CUPLUG_DIM_FORMULA) continue;
       if (cuplug__optional_scalars(s, &d->formula) || cuplug__optional_scalars(s, &d->end))
-        return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                            "signature: %s: size '%s' would be unknown where its parameter is None",
-                            name, d->text);
+        return refuse(p, "%s: size '%s' would be unknown where its parameter is None", name,
+                      d->text);
       for (uint32_t step = 0; step < d->formula.n_steps + d->end.n_steps; step++) {
         const cuplug_step *at = &d->formula.steps[step]; /* `end` follows it */
         if (at->kind != CUPLUG_STEP_REAL && (at->kind != CUPLUG_STEP_SCALAR || at->value < 2))
           continue;
-        return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "signature: %s: size '%s' is no integer",
-                            name, d->text);
+        return refuse(p, "%s: size '%s' is no integer", name, d->text);
       }
     }
   return CUPLUG_OK;
@@ -353,10 +323,8 @@ static int count_all(cuplug__parser *p) {
     s->n_each_lists += s->parameters[i].is_each;
   }
   if (n_arrays + (s->n_lists > 0) <= CUPLUG_MAX_ARGUMENTS) return CUPLUG_OK;
-  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                      "signature: at most %d arrays, outputs included%s",
-                      CUPLUG_MAX_ARGUMENTS - (s->n_lists > 0),
-                      s->n_lists ? ", in a signature with lists of arrays" : "");
+  return refuse(p, "at most %d arrays, outputs included%s", CUPLUG_MAX_ARGUMENTS - (s->n_lists > 0),
+                s->n_lists ? ", in a signature with lists of arrays" : "");
 }
 
 int cuplug__check_signature(cuplug__parser *p, int *parameter) {
@@ -370,5 +338,5 @@ int cuplug__check_signature(cuplug__parser *p, int *parameter) {
   if (check_sizes(p, parameter)) return CUPLUG_ERROR_VALUE;
   *parameter = -1;
   if (cuplug__check_conditions(p) || count_all(p)) return CUPLUG_ERROR_VALUE;
-  return check_dim_names(p->s, parameter, p->error);
+  return check_dim_names(p, parameter);
 }

@@ -20,7 +20,6 @@
 #include "base/status.h"
 #include "signature/conditions.h"
 #include "signature/formula.h"
-#include "signature/names.h"
 #include "signature/parser.h"
 #include "signature/rules.h"
 
@@ -54,20 +53,6 @@ static int type_variable(parser *p, const char *name, int32_t *number) {
   return CUPLUG_OK;
 }
 
-static int dim_name(parser *p, cuplug_dim *dim, const char *name, const char *at) {
-  cuplug_signature *s = p->s;
-  for (int32_t k = 0; k < s->n_dim_names; k++)
-    if (!strcmp(s->dim_names[k], name)) {
-      dim->value = k;
-      return CUPLUG_OK;
-    }
-  if (s->n_dim_names == CUPLUG_MAX_ARGUMENTS)
-    return fail(p, at, "expected at most 64 dimension names");
-  dim->value = s->n_dim_names;
-  s->dim_names[s->n_dim_names++] = name;
-  return CUPLUG_OK;
-}
-
 /* "a:b]" of *s[a:b]. */
 static int parse_slice(parser *p, cuplug_dim *dim) {
   static const char *const an_end = "expected ':' or ']'";
@@ -84,8 +69,9 @@ static int parse_slice(parser *p, cuplug_dim *dim) {
 static int parse_group(parser *p, cuplug_dim *dim) {
   const char *name, *at = p->at;
   dim->kind = CUPLUG_DIM_VARIADIC;
-  if (cuplug__parse_name(p, &name, a_dimension) || dim_name(p, dim, name, at))
-    return CUPLUG_ERROR_VALUE;
+  if (cuplug__parse_name(p, &name, a_dimension)) return CUPLUG_ERROR_VALUE;
+  dim->value = cuplug__dim_number(p->s, name);
+  if (dim->value < 0) return fail(p, at, "expected at most 64 dimension names");
   return cuplug__take(p, "[") ? parse_slice(p, dim) : CUPLUG_OK;
 }
 
@@ -234,12 +220,6 @@ static int parse_parameter(parser *p) {
 
 static const char *const only_output = "expected a handle as the only output";
 
-static int parse_made(parser *p, cuplug_parameter *x) {
-  if (p->s->n_outputs) return fail(p, p->token, only_output);
-  p->s->made = x;
-  return parse_tag(p, x);
-}
-
 static int parse_output(parser *p) {
   cuplug_parameter *x = new_parameter(p, p->s->n_outputs);
   const char *name;
@@ -255,7 +235,11 @@ static int parse_output(parser *p) {
     p->token = p->at;
     if (cuplug__parse_name(p, &name, "expected an output's dtype")) return CUPLUG_ERROR_VALUE;
   }
-  if (!strcmp(name, "handle")) return parse_made(p, x);
+  if (!strcmp(name, "handle")) {
+    if (p->s->n_outputs) return fail(p, p->token, only_output);
+    p->s->made = x;
+    return parse_tag(p, x);
+  }
   x->kind = CUPLUG_PARAMETER_OUTPUT;
   mark_type(p, x, name);
   if (x->words & CUPLUG_WORD_ZERO) p->s->zero_outputs |= 1ull << p->s->n_outputs;

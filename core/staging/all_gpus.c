@@ -6,14 +6,12 @@
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
 #include "entry/prepare.h"
-#include "host/progress.h"
 #include "staging/stage.h"
 #include "staging/staged_call.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct spread spread;
 

@@ -26,12 +26,6 @@ typedef struct pack {
 
 static int is_direct(const pack *p, uint32_t k) { return p->direct_mask >> k & 1; }
 
-/* In-out arrays change once it is known that nothing has failed. */
-static int is_pinned(const cuplug__staged_array *x) {
-  return !(x->is_sent && x->is_received) && x->bytes >= CUPLUG__PIN_QUERY_BYTES &&
-         cuplug__view_is_contiguous(&x->view) && cuplug__is_pinned(x->view.data, x->bytes);
-}
-
 /* Only for arrays of calls that may fit. */
 static int fits_pack(pack *p) {
   const cuplug__staged_call *s = p->staged;
@@ -42,9 +36,12 @@ static int fits_pack(pack *p) {
     bytes += s->arrays[k].bytes;
   }
   for (uint32_t k = 0; k < s->n_arrays && bytes <= CUPLUG__PACKED_PINNED_BYTES; k++) {
-    const uint64_t bit = is_pinned(&s->arrays[k]);
+    const cuplug__staged_array *x = &s->arrays[k];
+    /* In-out arrays change once it is known that nothing has failed. */
+    const int is_inout = x->is_sent && x->is_received;
+    const uint64_t bit = !is_inout && cuplug__is_for_driver(&x->view, 0, x->bytes);
     p->direct_mask |= bit << k;
-    if (!bit) n_buffered += s->arrays[k].bytes;
+    if (!bit) n_buffered += x->bytes;
   }
   return bytes < CUPLUG__PACKED_BYTES || (bytes <= CUPLUG__PACKED_PINNED_BYTES && !n_buffered);
 }
@@ -174,7 +171,7 @@ int cuplug__run_coalesced(cuplug__staged_call *s, cuplug__progress_tracker *trac
   *fits = status != CUPLUG_ERROR_MEMORY;
   if (!status) {
     run->stream = p.channel->stream;
-    run->fault = p.channel->fault;
+    run->fault = p.channel->faults->records;
     status = run_pack(&p, tracker);
   }
   if (!p.channel) return *fits ? status : CUPLUG_OK;

@@ -4,8 +4,8 @@
 #ifndef CUPLUG_CORE_STAGING_COALESCED_H
 #define CUPLUG_CORE_STAGING_COALESCED_H
 
-#include "host/progress.h"
 #include "staging/staged_call.h"
+#include "staging/transfer.h"
 
 /* The maximum bytes of all arrays, if some need buffers, and if all are pinned: larger calls gain
  * more from concurrent slices than these cost. */

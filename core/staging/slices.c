@@ -55,7 +55,8 @@ typedef struct pipeline {
 /* A thread of the team more for each, as far as there are copies on the host. */
 #define BYTES_OF_HELPER ((uint64_t)512 << 10)
 
-_Static_assert(SLOTS_OF_CHANNEL <= CUPLUG__N_PINNED, "each slot has an event of its channel");
+_Static_assert(SLOTS_OF_CHANNEL <= CUPLUG__N_PINNED,
+               "each slot has an event and a fault record of its channel");
 
 /* Slices at once, at most. */
 #define N_FILLING 3 /* from arrays to pinned memory */
@@ -142,12 +143,6 @@ static int acquire_channel(pipeline *p, int i) {
   return cuplug__channel_pin(p->channels[i], SLOTS_OF_CHANNEL * p->slot_bytes, run->error);
 }
 
-static int allocate_slots(pipeline *p) {
-  const cuplug__run *run = p->staged->run;
-  return cuplug__device_allocate(run->device.id, N_SLOTS * p->slot_bytes, p->channels[0]->stream,
-                                 &p->block, run->error);
-}
-
 /* Arrays that all slices read are transferred once, on the first channel; others wait for it. */
 static int send_shared(pipeline *p) {
   const cuplug__run *run = p->staged->run;
@@ -168,14 +163,6 @@ static int send_shared(pipeline *p) {
   return status ? status : cuplug__stream_synchronize(channel->stream, run->error);
 }
 
-static int make_faults(pipeline *p) {
-  const cuplug__run *run = p->staged->run;
-  int status = CUPLUG_OK;
-  for (uint64_t i = 0; i < cuplug__min(N_SLOTS, p->n_slices) && !status; i++)
-    status = cuplug__fault_make(&p->slots[i].fault, run->error);
-  return status;
-}
-
 /* Offsets are for a slice of `slice` rows. */
 static void divide_slots(pipeline *p) {
   uint64_t offset = 0;
@@ -188,19 +175,21 @@ static void divide_slots(pipeline *p) {
     const int channel = i % N_CHANNELS, place = i / N_CHANNELS;
     s->channel = p->channels[channel];
     s->event = s->channel->events[place];
+    s->fault = &s->channel->faults->records[place];
     if (s->channel->pinned) s->pinned = s->channel->pinned + place * p->slot_bytes;
     s->device = (char *)p->block + (uint64_t)i * p->slot_bytes;
   }
 }
 
 static int take_all(pipeline *p) {
+  const cuplug__run *run = p->staged->run;
   int status = CUPLUG_OK;
   plan(p);
   for (int i = 0; i < N_CHANNELS && !status; i++) status = acquire_channel(p, i);
   if (status || !measure(p)) return status;
-  status = allocate_slots(p);
+  status = cuplug__device_allocate(run->device.id, N_SLOTS * p->slot_bytes, p->channels[0]->stream,
+                                   &p->block, run->error);
   if (!status) status = send_shared(p);
-  if (!status) status = make_faults(p);
   if (!status) divide_slots(p);
   return status;
 }
@@ -215,8 +204,6 @@ static void give(pipeline *p) {
     if (i == 0) cuplug__device_free(p->block, p->channels[0]->stream, NULL);
     cuplug__channel_release(p->channels[i]);
   }
-  for (int i = 0; i < N_SLOTS; i++)
-    if (p->slots[i].fault) cuplug__fault_release(p->slots[i].fault);
 }
 
 /* ---- One slice, step by step ----------------------------------------------------------------- */
@@ -357,10 +344,6 @@ static void begin_pages(pipeline *p) {
   }
 }
 
-static void end_pages(pipeline *p) {
-  for (uint32_t k = 0; k < p->staged->n_arrays; k++) cuplug__host_pages_end(&p->pages[k]);
-}
-
 int cuplug__run_slices(cuplug__staged_call *s, cuplug__progress_tracker *tracker, int *fits) {
   pipeline *p = calloc(1, sizeof *p); /* too large for a small stack */
   *fits = 0;
@@ -372,7 +355,7 @@ int cuplug__run_slices(cuplug__staged_call *s, cuplug__progress_tracker *tracker
   if (*fits && !status) {
     begin_pages(p);
     status = run_all(p);
-    end_pages(p);
+    for (uint32_t k = 0; k < s->n_arrays; k++) cuplug__host_pages_end(&p->pages[k]);
   }
   give(p);
   free(p);

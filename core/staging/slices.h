@@ -4,8 +4,8 @@
 #ifndef CUPLUG_CORE_STAGING_SLICES_H
 #define CUPLUG_CORE_STAGING_SLICES_H
 
-#include "host/progress.h"
 #include "staging/staged_call.h"
+#include "staging/transfer.h"
 
 /* 1 for calls that are described in rows, of which there are enough, and some fit a slice. */
 int cuplug__suits_slices(const cuplug__staged_call *staged);

@@ -12,7 +12,6 @@
 #include "cuda/stream.h"
 #include "entry/entry.h"
 #include "entry/services.h"
-#include "host/progress.h"
 #include "staging/coalesced.h"
 #include "staging/slices.h"
 #include "staging/staged_call.h"
@@ -55,12 +54,6 @@ static int transfer(part *p, uint32_t k, int to_host) {
                           p->staged->run->error);
 }
 
-static int send(part *p) {
-  int status = CUPLUG_OK;
-  for (uint32_t k = 0; k < p->staged->n_arrays && !status; k++) status = transfer(p, k, 0);
-  return status;
-}
-
 static int run_entry(part *p) {
   cuplug__run *run = p->staged->run;
   cuplug__staged_call_bind_rows(p->staged, p->n, p->blocks);
@@ -99,8 +92,9 @@ static int receive(part *p) {
 static int run_part(part *p) {
   const cuplug__run *run = p->staged->run;
   p->is_back = 0;
-  int status = cuplug__prefix_operator_name(run, allocate(p));
-  if (!status) status = cuplug__prefix_operator_name(run, send(p));
+  int status = allocate(p);
+  for (uint32_t k = 0; k < p->staged->n_arrays && !status; k++) status = transfer(p, k, 0);
+  cuplug__prefix_operator_name(run, status);
   if (!status) status = run_entry(p);
   if (!status) status = cuplug__prefix_operator_name(run, receive(p));
   for (uint32_t k = 0; k < p->staged->n_arrays; k++) {
@@ -166,7 +160,7 @@ static int run_parts(cuplug__staged_call *s, cuplug__progress_tracker *tracker) 
   int status = cuplug__channel_acquire(run->device.id, &p.channel, run->error);
   if (status) return cuplug__prefix_operator_name(run, status);
   run->stream = p.channel->stream;
-  run->fault = p.channel->fault;
+  run->fault = p.channel->faults->records;
   status = run_all(&p);
   cuplug__channel_release(p.channel);
   return status;

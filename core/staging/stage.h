@@ -4,7 +4,7 @@
 #define CUPLUG_CORE_STAGING_STAGE_H
 
 #include "entry/run.h"
-#include "host/progress.h"
+#include "staging/transfer.h"
 
 /* Copies in, runs, waits, copies out: all, or, of a call that can be cut, these rows. 0 of them:
  * all. Inputs have been broadcast, the device has been entered. */

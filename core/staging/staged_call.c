@@ -63,13 +63,6 @@ static cuplug__staged_array *begin(cuplug__staged_call *s, uint32_t k) {
 
 /* ---- Whole ----------------------------------------------------------------------------------- */
 
-/* Unchanged, with its gaps. */
-static void take_span(cuplug__staged_array *p, const cuplug_tensor *x, cuplug__span span) {
-  p->bytes = (uint64_t)(span.high - span.low);
-  p->offset = (uint64_t)((uintptr_t)x->data - span.low);
-  cuplug__view_bytes(&p->view, (void *)span.low, p->bytes);
-}
-
 /* Without the gaps: its elements in the order of their addresses. Elements that a stride of 0
  * repeats are transferred once. */
 static void take_elements(cuplug__staged_array *p, const cuplug_tensor *x, cuplug__span span) {
@@ -104,7 +97,9 @@ static void describe_whole(cuplug__staged_call *s, uint32_t k) {
     p->bytes = bytes;
     s->tensors[k].strides = NULL;
   } else if (p->is_received ? span_bytes == bytes : span_bytes <= bytes) {
-    take_span(p, x, span);
+    p->bytes = span_bytes; /* unchanged, with its gaps */
+    p->offset = (uint64_t)((uintptr_t)x->data - span.low);
+    cuplug__view_bytes(&p->view, (void *)span.low, p->bytes);
   } else {
     take_elements(p, x, span);
     s->tensors[k].strides = p->strides;

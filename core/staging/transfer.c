@@ -10,7 +10,7 @@
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "host/copies.h"
-#include "host/progress.h"
+#include "host/jobs.h"
 #include "host/view.h"
 
 #define N_COPYING 4 /* chunks on their way between arrays and buffers; the DMA has the others */
@@ -97,10 +97,9 @@ int cuplug__driver_copy(int to_host, void *host, void *device, uint64_t bytes, v
                to_host);
 }
 
-/* Pinned memory needs no buffers; copying few bytes to one is faster than the query. */
-static int is_for_driver(const transfer *t) {
-  return t->bytes >= CUPLUG__PIN_QUERY_BYTES && cuplug__view_is_contiguous(t->view) &&
-         cuplug__is_pinned(t->view->data + t->first, t->bytes);
+int cuplug__is_for_driver(const cuplug__view *view, uint64_t first, uint64_t bytes) {
+  return bytes >= CUPLUG__PIN_QUERY_BYTES && cuplug__view_is_contiguous(view) &&
+         cuplug__is_pinned(view->data + first, bytes);
 }
 
 static int copy_directly(const transfer *t) {
@@ -157,7 +156,7 @@ int cuplug__transfer(cuplug__channel *channel, int to_host, const cuplug__view *
                 .tracker = tracker,
                 .error = error};
   if (!bytes) return CUPLUG_OK;
-  if (is_for_driver(&t)) return copy_directly(&t);
+  if (cuplug__is_for_driver(view, first, bytes)) return copy_directly(&t);
   int status = plan(&t);
   if (status) return status;
   status = to_host ? receive(&t) : send(&t);
@@ -238,4 +237,33 @@ int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t b
 int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes, void *stream,
                         cuplug_error *error) {
   return cuplug_copy_watched(device, 1, to, from, bytes, stream, NULL, NULL, error);
+}
+
+/* ---- Progress -------------------------------------------------------------------------------- */
+
+/* Shorter transfers end before anyone could see a report; and a caller that takes a lock to report,
+ * as Python does, delays the transfer less often. */
+#define PERIOD_NS 100000000
+
+void cuplug__progress_tracker_start(cuplug__progress_tracker *tracker, cuplug_progress *progress,
+                                    void *user, uint64_t total_bytes) {
+  *tracker =
+      (cuplug__progress_tracker){.progress = progress, .user = user, .total_bytes = total_bytes};
+  if (progress) tracker->next_ns = cuplug__now_ns() + PERIOD_NS;
+}
+
+/* Bytes that are transferred again, after memory had run out, count once. */
+int cuplug__progress_tracker_add(cuplug__progress_tracker *w, uint64_t bytes, cuplug_error *error) {
+  if (!w || !w->progress) return CUPLUG_OK;
+  const uint64_t left = w->total_bytes - w->done_bytes;
+  w->done_bytes += bytes < left ? bytes : left;
+  const int64_t now = cuplug__now_ns();
+  if (now < w->next_ns) return CUPLUG_OK;
+  w->next_ns = now + PERIOD_NS;
+  w->reported = 1;
+  return w->progress(w->user, w->done_bytes, w->total_bytes, error);
+}
+
+int cuplug__progress_tracker_end(cuplug__progress_tracker *w, cuplug_error *error) {
+  return w->reported ? w->progress(w->user, w->total_bytes, w->total_bytes, error) : CUPLUG_OK;
 }

@@ -5,14 +5,40 @@
 #define CUPLUG_CORE_STAGING_TRANSFER_H
 
 #include "cuda/channel.h"
-#include "host/progress.h"
 #include "host/view.h"
+
+#include <cuplug/host.h>
+
+/* ---- Progress -------------------------------------------------------------------------------- */
+
+typedef struct cuplug__progress_tracker {
+  cuplug_progress *progress; /* NULL: nobody watches */
+  void *user;
+  uint64_t done_bytes, total_bytes;
+  int64_t next_ns; /* when to report again */
+  int reported;
+} cuplug__progress_tracker;
+
+void cuplug__progress_tracker_start(cuplug__progress_tracker *tracker, cuplug_progress *progress,
+                                    void *user, uint64_t total_bytes);
+/* Counts bytes that have arrived. Returns the result of the caller's function, if it was time to
+ * call it; `tracker` may be NULL. */
+int cuplug__progress_tracker_add(cuplug__progress_tracker *tracker, uint64_t bytes,
+                                 cuplug_error *error);
+/* Everything has arrived: reports it if there was an earlier report. */
+int cuplug__progress_tracker_end(cuplug__progress_tracker *tracker, cuplug_error *error);
+
+/* ---- Transfers ------------------------------------------------------------------------------- */
 
 /* For smaller ones, waking threads costs more than it gains. */
 #define CUPLUG__TEAM_BYTES ((uint64_t)512 << 10)
 
 /* From this size on, it pays to query whether memory is pinned. */
 #define CUPLUG__PIN_QUERY_BYTES ((uint64_t)32 << 10)
+
+/* 1 if these bytes of a view are pinned, which need no buffers; copying few bytes to one is faster
+ * than the query. */
+int cuplug__is_for_driver(const cuplug__view *view, uint64_t first, uint64_t bytes);
 
 /* On the channel's stream, of the bytes of a view from `first` on. Returns when all have arrived on
  * the host; on the device the last may arrive, and the array be read, later. `tracker`: or NULL. */

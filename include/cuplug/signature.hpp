@@ -90,7 +90,7 @@ constexpr int end_of_parts(const char *text, int at) {
   return at;
 }
 
-/** What stands behind a word and a bar; -1: no bar follows the word. */
+/** What stands after a word and a bar; -1: no bar follows the word. */
 constexpr int after_bar(const char *text, int at) {
   const int end = after_word(text, skip_spaces(text, at));
   return text[end] == '|' ? end + 1 : -1;
@@ -305,7 +305,7 @@ constexpr item find_dtype(const char *text, const char *name, int there) {
   return finder.found.what == kind::none ? finder.in_list : finder.found;
 }
 
-/** Where `where` binds a type variable, behind the colon; -1: nowhere. */
+/** Where `where` binds a type variable, after the colon; -1: nowhere. */
 constexpr int bound_at(const char *text, const char *name, int there) {
   int at = end_of_parameters(text);
   while (text[at] && (is_of_word(text[at]) || !is_where(text, at + 1))) at++;

@@ -6,6 +6,7 @@
 
 #include <cuplug/halves.h>
 #include <cuplug/nontemporal.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,18 +99,41 @@ static void parallel(const cuplug_loop_call *call, cuplug_loop_part *part, long 
   (void)core->team_run(n, grain, run_range, &shared);
 }
 
-/* Parts call no parts: a thread has one buffer, as large as the largest request. */
+/* Memory of a thread until it ends, as large as the largest request: its stack may be small, and
+ * parts call no parts. */
+static _Thread_local char *own_room;
+static _Thread_local size_t own_bytes;
+static pthread_key_t key_of_end;
+static int has_key;
+
+static void forget(void *room) {
+  own_room = NULL;
+  own_bytes = 0;
+  free(room);
+}
+
+static void make_key(void) { has_key = !pthread_key_create(&key_of_end, forget); }
+
+static char *room_of(size_t bytes) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  if (bytes <= own_bytes) return own_room;
+  if (pthread_once(&once, make_key) || !has_key) return NULL;
+  char *larger = malloc(bytes);
+  if (!larger || pthread_setspecific(key_of_end, larger)) return free(larger), NULL;
+  free(own_room);
+  own_bytes = bytes;
+  return own_room = larger;
+}
+
 static void with_room(const cuplug_loop_call *call, unsigned long bytes, cuplug_loop_part *part,
                       long long from, long long to) {
-  cuplug__thread_buffer *own = core->thread_buffer_for(CUPLUG__BUFFER_ROOM);
   cuplug_loop_call in_room = *call;
-  if (own->bytes < bytes + CUPLUG_LINE_BYTES &&
-      !core->thread_buffer_grow(own, bytes + CUPLUG_LINE_BYTES)) {
+  char *room = room_of(bytes + CUPLUG_LINE_BYTES);
+  if (!room) {
     __atomic_store_n(&call->division->no_memory, 1, __ATOMIC_RELAXED);
     return;
   }
-  in_room.room =
-      (char *)own->memory + CUPLUG_LINE_BYTES - (uintptr_t)own->memory % CUPLUG_LINE_BYTES;
+  in_room.room = room + CUPLUG_LINE_BYTES - (uintptr_t)room % CUPLUG_LINE_BYTES;
   part(&in_room, from, to);
 }
 

@@ -4,7 +4,7 @@
  */
 #include "base/status.h"
 #include "check.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers are found by their hashes, in the order in which they were added, however many there are
  * and however many hashes are alike. */
-#include "base/index.h"
+#include "base/hash.h"
 #include "check.h"
 
 #define N 5000

@@ -4,7 +4,7 @@
 #define BOUND_CALLS_H
 
 #include "check.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 #include <stdlib.h>
 
@@ -49,7 +49,8 @@ static int bind(cuplug_argument *args, uint32_t n) {
   return cuplug_bind(&op, args, n, &frame, &error);
 }
 
-static void refused(cuplug_argument *args, uint32_t n, int status, const char *message) {
+__attribute__((unused)) static void refused(cuplug_argument *args, uint32_t n, int status,
+                                            const char *message) {
   CHECK(bind(args, n) == status);
   CHECK_TEXT(error.message, message);
   CHECK(cuplug_bind(&op, args, n, &frame, NULL) == status);

@@ -5,7 +5,7 @@
 
 #include "discovery/table.h"
 #include "fake_gpu.c"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 #include "registry/registry.h"
 
 #include "scenarios.h"

@@ -3,7 +3,7 @@
 /* Calls like one before: entries are given the same, and errors say the same, as in a call in two
  * halves for which nothing is kept; entries that call, fail or take memory; threads. */
 #include "check.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 #include "registry/registry.h"
 
 #include <pthread.h>

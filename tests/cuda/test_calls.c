@@ -9,7 +9,7 @@
 #include "raise_fault.h"
 #include "scenarios.h"
 
-#include <internal/gpus.h>
+#include <internal/functions.h>
 #include <pthread.h>
 
 #define LEGACY ((void *)1)

@@ -10,7 +10,7 @@
 #include "cuda/stream.h"
 #include "scenarios.h"
 
-#include <internal/gpus.h>
+#include <internal/functions.h>
 #include <pthread.h>
 
 #define MOST 1024

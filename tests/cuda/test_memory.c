@@ -208,10 +208,11 @@ static void channels(void) {
   enter();
   for (int i = 0; i < N; i++) {
     CHECK(!cuplug__channel_acquire(0, &all[i], &error));
-    CHECK(all[i]->stream && all[i]->fault && all[i]->events[0]);
+    CHECK(all[i]->stream && all[i]->faults && all[i]->events[0]);
     CHECK(!all[i]->pinned && all[i]->device == 0);
     for (int k = 0; k < i; k++)
-      CHECK(all[k] != all[i] && all[k]->fault != all[i]->fault && all[k]->stream != all[i]->stream);
+      CHECK(all[k] != all[i] && all[k]->faults != all[i]->faults &&
+            all[k]->stream != all[i]->stream);
   }
   for (int i = 0; i < N; i++) cuplug__channel_release(all[i]);
   CHECK(fake_counts().n_streams == N - 3 && fake_counts().n_events == (N - 3) * CUPLUG__N_PINNED);
@@ -282,10 +283,10 @@ static void stale_fault(void) {
   cuplug__channel *channel;
   enter();
   CHECK(!cuplug__channel_acquire(0, &channel, &error));
-  channel->fault->claimed = 1, channel->fault->status = CUPLUG_ERROR_INDEX;
+  channel->faults->records->claimed = 1, channel->faults->records->status = CUPLUG_ERROR_INDEX;
   cuplug__channel_release(channel);
   CHECK(!cuplug__channel_acquire(0, &channel, &error));
-  CHECK(channel->fault->claimed == 0 && channel->fault->status == 0);
+  CHECK(channel->faults->records->claimed == 0 && channel->faults->records->status == 0);
   cuplug__channel_release(channel);
 }
 
@@ -340,10 +341,10 @@ static void *use_lanes(void *unused) {
   CHECK(!context.status);
   for (int i = 0; i < 100; i++) {
     CHECK(!cuplug__channel_acquire(0, &channel, &mine));
-    CHECK(channel->fault->reserved_tail++ == 0);
+    CHECK(channel->faults->records->reserved_tail++ == 0);
     CHECK(!cuplug__device_allocate(0, 1000, channel->stream, &pointer, &mine));
     CHECK(!cuplug__device_free(pointer, channel->stream, &mine));
-    channel->fault->reserved_tail--;
+    channel->faults->records->reserved_tail--;
     cuplug__channel_release(channel);
   }
   cuplug__cuda_leave(&context);
@@ -376,12 +377,12 @@ static const scenario scenarios[] = {
     {"pinned_limit", pinned_limit, {NULL}},
     {"pinned_runs_short",
      pinned_runs_short,
-     {"FAKE_CUDA_FAIL=cuMemHostAlloc:3:2,cuMemHostAlloc:5:2,cuMemHostAlloc:6:2"}},
+     {"FAKE_CUDA_FAIL=cuMemHostAlloc:4:2,cuMemHostAlloc:6:2,cuMemHostAlloc:7:2"}},
     {"stale_fault", stale_fault, {NULL}},
     {"lane_fails",
      lane_fails,
      {"FAKE_CUDA_FAIL=cuMemHostAlloc:1:999,cuStreamCreate:1:999,cuEventCreate:1:999,"
-      "cuEventCreate:3:999,cuMemHostAlloc:3:999,cuMemHostAlloc:4:999"}},
+      "cuEventCreate:3:999,cuMemHostAlloc:6:999,cuMemHostAlloc:7:999"}},
     {"lane_given_broken", lane_given_broken, {"FAKE_CUDA_FAIL=cuStreamSynchronize:1:999"}},
     {"no_heap", no_heap, {NULL}},
     {"threads", threads, {NULL}},

@@ -26,6 +26,13 @@ def test_changed_settings_and_headers_rebuild(tmp_path):
     )
 
 
+def test_settings_of_single_objects_are_of_files_that_are_there():
+    rules = (ROOT / "build_backend" / "build.mk").read_text()
+    objects = re.findall(r"^\$\(BUILD\)/([\w/]+)\.o:", rules, re.M)
+    assert objects
+    assert [name for name in objects if not (ROOT / f"{name}.c").exists()] == []
+
+
 def test_what_was_made_of_files_that_are_gone_goes(tmp_path):
     package = tmp_path / "python" / "cuplug"
     stock = package / "lib" / "cuplug"

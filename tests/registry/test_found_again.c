@@ -7,7 +7,7 @@
 
 #include <cuplug/host.h>
 #include <fcntl.h>
-#include <internal/lookup.h>
+#include <internal/functions.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

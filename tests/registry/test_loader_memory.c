@@ -3,7 +3,7 @@
             -Wl,--wrap=asprintf,--wrap=fdopendir,--wrap=getcwd,--wrap=realpath */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of the loader fails in turn: ERROR_MEMORY, nothing lost, the next try works. */
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "check.h"
 #include "small_elf.h"
 

@@ -4,7 +4,7 @@
 /* Threads that find and load the same operators at the same time, for the first time; and a fork in
  * between. Each round has its own copy of a plugin, as code is loaded but once. */
 #include "check.h"
-#include "registry/operator.h"
+#include "registry/plugin.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "registry/registry.h"
 #include "small_elf.h"
 
-#include <internal/lookup.h>
+#include <internal/functions.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "discovery/private.h"
+#include "registry/private.h"
 
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "discovery/elf.h"
 #include "discovery/trust.h"
+#include "registry/registry.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -138,7 +139,9 @@ static int add_needed(int fd, const char *path, cuplug__privates *found, char **
   return status;
 }
 
-int cuplug__privates_find(int fd, const char *path, cuplug__privates *found, cuplug_error *error) {
+/* Finds them for an open plugin at an absolute path. To be ended, also after an error,
+ * ERROR_PLUGIN: one of them needs an executable stack. */
+static int find_all(int fd, const char *path, cuplug__privates *found, cuplug_error *error) {
   *found = (cuplug__privates){0};
   int status = add_needed(fd, path, found, NULL, error);
   for (size_t k = 0; k < found->n_files && !status; k++) { /* those of libraries come last */
@@ -150,16 +153,6 @@ int cuplug__privates_find(int fd, const char *path, cuplug__privates *found, cup
     close(next);
   }
   return status;
-}
-
-void cuplug__privates_end(cuplug__privates *found) {
-  for (size_t k = 0; k < found->n_files; k++) {
-    free(found->files[k].needed);
-    free(found->files[k].soname);
-    free(found->files[k].path);
-  }
-  free(found->files);
-  *found = (cuplug__privates){0};
 }
 
 /* ---- Rivals ---------------------------------------------------------------------------------- */
@@ -175,13 +168,82 @@ static int digest(const char *path, uint8_t digest[CUPLUG__DIGEST_BYTES]) {
   return is_read;
 }
 
-int cuplug__privates_rival(const cuplug__private *a, const cuplug__private *b) {
+/* 1 if two of them go by one name and are not the same file. */
+static int are_rivals(const cuplug__private *a, const cuplug__private *b) {
   return (is_called(a, b->needed) || is_called(a, b->soname)) &&
          !(a->device == b->device && a->inode == b->inode);
 }
 
-int cuplug__privates_differ(const cuplug__private *a, const cuplug__private *b) {
+/* 1 if the content of such two differs, or one has replaced the other. Reads both. */
+static int differ(const cuplug__private *a, const cuplug__private *b) {
   uint8_t digests[2][CUPLUG__DIGEST_BYTES];
   return !strcmp(a->path, b->path) || !digest(a->path, digests[0]) ||
          !digest(b->path, digests[1]) || memcmp(digests[0], digests[1], sizeof digests[0]) != 0;
+}
+
+/* ---- Claims ---------------------------------------------------------------------------------- */
+
+/* The files found first are kept, as other threads may be reading them. */
+static void claim(cuplug__plugin *plugin, cuplug__privates *found) {
+  cuplug__registry_lock();
+  if (!plugin->privates.files) {
+    plugin->privates = *found;
+    *found = (cuplug__privates){0};
+  }
+  plugin->is_claiming = 1;
+  cuplug__registry_unlock();
+  cuplug__privates_end(found);
+}
+
+/* The file that another plugin has claimed the name of `own` for, if it is another one. */
+static const cuplug__private *find_rival(const cuplug__plugin *plugin, const cuplug__private *own,
+                                         const cuplug__plugin **rival) {
+  const cuplug__private *found = NULL;
+  cuplug__registry_lock();
+  for (*rival = cuplug__registry_plugins(); *rival; *rival = (*rival)->next) {
+    if (*rival == plugin || !(*rival)->is_claiming) continue;
+    for (size_t k = 0; k < (*rival)->privates.n_files && !found; k++)
+      if (are_rivals(own, &(*rival)->privates.files[k])) found = &(*rival)->privates.files[k];
+    if (found) break;
+  }
+  cuplug__registry_unlock();
+  return found;
+}
+
+static int check_rivals(const cuplug__plugin *plugin, cuplug_error *error) {
+  const cuplug__plugin *other;
+  for (size_t k = 0; k < plugin->privates.n_files; k++) {
+    const cuplug__private *own = &plugin->privates.files[k];
+    const cuplug__private *rival = find_rival(plugin, own, &other);
+    if (!rival || !differ(own, rival)) continue;
+    if (!strcmp(own->path, rival->path))
+      return cuplug__reject(error,
+                            "%s: %s: replaced on disk after it was loaded; restart the process",
+                            plugin->path, own->path);
+    return cuplug__reject(
+        error,
+        "%s: %s: got %s, which %s has loaded, expected %s (a process has one "
+        "library of a name); give one of them another SONAME, or link it statically",
+        plugin->path, own->needed, rival->path, other->path, own->path);
+  }
+  return CUPLUG_OK;
+}
+
+int cuplug__claim_privates(cuplug__plugin *plugin, int fd, const char *path, cuplug_error *error) {
+  cuplug__privates found;
+  int status = find_all(fd, path, &found, error);
+  if (status || !found.n_files) {
+    cuplug__privates_end(&found);
+    return status;
+  }
+  claim(plugin, &found);
+  status = check_rivals(plugin, error);
+  if (status) cuplug__unclaim_privates(plugin);
+  return status;
+}
+
+void cuplug__unclaim_privates(cuplug__plugin *plugin) {
+  cuplug__registry_lock();
+  if (!plugin->library) plugin->is_claiming = 0;
+  cuplug__registry_unlock();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers found by a hash: the caller owns the objects that they identify, and compares them. */
-#ifndef CUPLUG_CORE_BASE_INDEX_H
-#define CUPLUG_CORE_BASE_INDEX_H
+/* Hashes: numbers found by one, whose objects the caller owns and compares; digests of files. */
+#ifndef CUPLUG_CORE_BASE_HASH_H
+#define CUPLUG_CORE_BASE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +28,19 @@ int cuplug__index_add(cuplug__index *index, uint64_t hash, size_t number);
 /* The numbers of a hash, in the order in which they were added: *at is 0 at first. 0: no more. */
 int cuplug__index_next(const cuplug__index *index, uint64_t hash, size_t *at, size_t *number);
 void cuplug__index_end(cuplug__index *index);
+
+/* ---- SHA-256 (FIPS 180-4) -------------------------------------------------------------------- */
+
+#define CUPLUG__DIGEST_BYTES 32
+
+typedef struct cuplug__sha256 {
+  uint32_t state[8];
+  uint64_t n_bytes;
+  uint8_t block[64];
+} cuplug__sha256;
+
+void cuplug__sha256_start(cuplug__sha256 *sha);
+void cuplug__sha256_add(cuplug__sha256 *sha, const void *data, size_t bytes);
+void cuplug__sha256_end(cuplug__sha256 *sha, uint8_t digest[CUPLUG__DIGEST_BYTES]);
 
 #endif
