@@ -216,6 +216,7 @@ static int check_type(cuplug__parser *p, const cuplug_parameter *x) {
   const cuplug_type_variable *t = &p->s->variables[x->type_variable];
   if (!t->dtypes) {
     const char *near = cuplug__near_dtype(t->name);
+    p->token = p->s->text + x->type_at;
     return refuse(p, "'%s' is neither a dtype nor bound by 'where %s: ...'%s%s%s", t->name, t->name,
                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
   }

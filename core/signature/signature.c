@@ -16,6 +16,7 @@
  *
  * Formulas are those of formula.h, conditions and guarantees of conditions.h, words of parser.h.
  */
+#include "base/describe.h"
 #include "base/dtype.h"
 #include "base/status.h"
 #include "signature/conditions.h"
@@ -23,6 +24,7 @@
 #include "signature/parser.h"
 #include "signature/rules.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,7 +280,13 @@ static int parse_bound(parser *p, const char *name, const char *at) {
     at = p->at;
     if (cuplug__parse_name(p, &name, "expected a dtype")) return CUPLUG_ERROR_VALUE;
     const uint64_t bits = cuplug__dtype_bits(name), is_group = bits & (bits - 1);
-    if (!bits) return fail(p, at, "expected a dtype");
+    if (!bits) {
+      char wanted[CUPLUG_MAX_NAME];
+      const char *near = cuplug__near_dtype(name);
+      snprintf(wanted, sizeof wanted, "expected a dtype%s%s%s", near ? "; did you mean " : "",
+               near ? near : "", near ? "?" : "");
+      return fail(p, at, wanted);
+    }
     p->s->variables[k].dtypes |= is_group ? bits & p->known : bits;
     p->s->variables[k].later |= is_group ? bits & ~p->known : 0;
   } while (cuplug__take(p, "|"));

@@ -52,7 +52,7 @@ static const struct {
     {"", 0, "signature: byte 0: got \"\", expected the operator's name"},
     {"f", 1, "signature: byte 1: got \"\", expected '('"},
     {"f(x float32[])", 4, "signature: byte 4: got \"float32[])\", expected ':' and a type"},
-    {"f(x: float33[])", 2,
+    {"f(x: float33[])", 5,
      "signature: 'float33' is neither a dtype nor bound by 'where float33: ...'; did you mean "
      "float32?"},
     {"f(x: float32[)", 13,
@@ -74,7 +74,8 @@ static const struct {
      "signature: output: dimension 'x' stands in no input that is always given"},
     {"f(x: int8[n]) -> y: int8[n] where y > 0", 34,
      "signature: y: neither an integer parameter nor a dimension of an input that is always given"},
-    {"f(x: T[n]) where T: float33", 20, "signature: byte 20: got \"float33\", expected a dtype"},
+    {"f(x: T[n]) where T: float33", 20,
+     "signature: byte 20: got \"float33\", expected a dtype; did you mean float32?"},
     {"f(x: T[n]) where U: int8", 17,
      "signature: byte 17: got \"U: int8\", expected a type variable used above"},
     {"f(x: T[n]) where T: int8, T: int8", 26,
