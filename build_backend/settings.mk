@@ -38,8 +38,7 @@ SANITIZER.address   := libasan.so
 SANITIZER.undefined := libubsan.so
 SANITIZER.thread    := libtsan.so
 SANITIZERS := $(foreach name,$(subst $(comma), ,$(SANITIZE)),$(shell $(CC) -print-file-name=$(SANITIZER.$(name))))
-# Compilers run without them.
-SANITIZED := $(if $(SANITIZE),LD_PRELOAD="$(strip $(SANITIZERS))" CC="env -u LD_PRELOAD $(CC)" UBSAN_OPTIONS=halt_on_error=1 \
+SANITIZED := $(if $(SANITIZE),LD_PRELOAD="$(strip $(SANITIZERS))" UBSAN_OPTIONS=halt_on_error=1 \
   ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
   TSAN_OPTIONS=die_after_fork=0:suppressions=$(abspath tests/hostile/tsan.supp))
 SEARCH  := PYTHONPATH="$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH))" $(SANITIZED)

@@ -8,23 +8,25 @@ import shlex
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from cuplug._engine.base import flags
-from cuplug._source.compilers import toolkit
+from cuplug._engine.base import environment, flags
+from cuplug._source.compilers import host_compiler, toolkit
 from places import FIXTURES, ROOT
-from selection import n_gpus
+from selection import is_sanitized, n_gpus, runs_all
 
 BUILT = Path(flags.PACKAGE).parent
 COMPILER = shlex.split(os.environ.get("CC", "cc"))
+# Tests of what compilers make of loops: their expressions are compiled as those of users.
+OPTIMIZED = ("test_element_wise", "test_host_compiler", "test_reductions", "test_rows")
+OPTIMIZED += ("test_same_numbers", "test_vector_functions")
 
 
 def run_compiler(command: list[str]) -> subprocess.CompletedProcess:
-    """Run a compiler without the libraries of sanitizers, with which nvcc crashes."""
-    alone = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    return subprocess.run(command, env=alone, capture_output=True, text=True)
+    """Run a compiler as cuplug does, without sanitizers."""
+    return subprocess.run(command, env=environment.for_programs({}), capture_output=True, text=True)
 
 
 def compile_library(command: list[str]) -> None:
@@ -36,9 +38,9 @@ def compile_library(command: list[str]) -> None:
 
 def run_at(command: list, cwd: Path, **variables: str) -> str:
     """Run a command that must succeed; return what it printed."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     done = subprocess.run(
-        command, cwd=cwd, env=environment | variables, capture_output=True, text=True, timeout=900
+        command, cwd=cwd, env=inherited | variables, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
     return done.stdout
@@ -91,6 +93,19 @@ def once(shared: Path) -> Callable[[str, Callable[[Path], object]], Path]:
         return folder
 
     return once
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_optimization(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Compile expressions in half the time, unless all tests run.
+
+    Tests with sanitizers find the code of all tests in the cache, in CI.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if not (runs_all() or is_sanitized() or request.path.stem in OPTIMIZED):
+            few = ("-O1" if flag == "-O3" else flag for flag in host_compiler.FLAGS)
+            patch.setattr(host_compiler, "FLAGS", tuple(few))
+        yield
 
 
 def _nvcc() -> list[str]:

@@ -27,6 +27,11 @@ def runs_all() -> bool:
     return os.environ.get("CUPLUG_TEST_ALL") == "1"
 
 
+def is_sanitized() -> bool:
+    """Tell whether the address sanitizer sees these tests."""
+    return "libasan" in os.environ.get("LD_PRELOAD", "")
+
+
 def _reason(item: pytest.Item) -> str:
     """Return why a test is left out; "" where it runs."""
     marks = {mark.name: mark for mark in reversed([*item.iter_markers()])}
@@ -34,7 +39,7 @@ def _reason(item: pytest.Item) -> str:
         return f"need more GPUs than there are ({n_gpus()})"
     if "large" in marks and os.environ.get("CUPLUG_TEST_LARGE") != "1":
         return "need much memory: set CUPLUG_TEST_LARGE=1"
-    if "uninstrumented" in marks and "libasan" in os.environ.get("LD_PRELOAD", ""):
+    if "uninstrumented" in marks and is_sanitized():
         return "are not for sanitizers"
     if "slow" in marks and _runs_few(item.config):
         return "are slow: make test-all runs them"

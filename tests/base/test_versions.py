@@ -35,7 +35,16 @@ def test_variables_count_without_privileges(monkeypatch):
     monkeypatch.setenv("CUPLUG_TEST_VARIABLE", "x")
     assert environment.variable("CUPLUG_TEST_VARIABLE") == "x"
     assert environment.variable("CUPLUG_NO_SUCH_VARIABLE") == ""
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
     assert environment.for_programs({"A": "b"}) == {**os.environ, "A": "b"}
+
+
+def test_compilers_run_without_the_sanitizers_of_python(monkeypatch):
+    others = "/opt/libsane.so.1 libfakeroot.so"
+    monkeypatch.setenv("LD_PRELOAD", f"/usr/lib/libasan.so.8:libubsan.so.1 {others}")
+    assert environment.for_programs({})["LD_PRELOAD"] == others
+    monkeypatch.setenv("LD_PRELOAD", "/usr/lib/clang/19/lib/libclang_rt.asan-x86_64.so")
+    assert environment.for_programs({})["LD_PRELOAD"] == ""
 
 
 PRIVILEGED = """

@@ -15,8 +15,10 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
+from builds import OPTIMIZED
 from cuplug._engine.base import flags
 from cuplug._source.compilers import cache, host_compiler, host_includes, processes
+from places import TESTS
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +50,11 @@ def times_back(path):
     """Give a file that was just written a time of before, so that each text has another."""
     about = path.stat()
     os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns - 10**9))
+
+
+def test_the_code_here_is_that_of_users():
+    assert "-O3" in host_compiler.FLAGS
+    assert all([*TESTS.glob(f"*/{name}.py")] for name in OPTIMIZED)
 
 
 def test_a_changed_header_is_another_code(tmp_path, monkeypatch):

@@ -238,7 +238,8 @@ static void died(int number) {
 static void run_all(const called *c, cuplug_entry *entry) {
   const int n_inputs = c->n_arrays - c->n_outputs;
   running = c;
-  for (int k = 0; k < n_inputs * N_PATTERNS * N_PATTERNS; k++) {
+  const int step = getenv("CUPLUG_TEST_ALL") ? 1 : 7; /* each input has its turn */
+  for (int k = 0; k < n_inputs * N_PATTERNS * N_PATTERNS; k += step) {
     now.changed = k % n_inputs, now.before = k / n_inputs % N_PATTERNS;
     now.after = k / n_inputs / N_PATTERNS;
     now.moment = -1; /* of all that the entry asks for, the first and the last few */

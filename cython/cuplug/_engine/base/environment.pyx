@@ -16,6 +16,7 @@ privileged = getauxval(AT_SECURE) != 0
 
 # The variables and the search path of programs that are run.
 PATH = "/usr/local/bin:/usr/bin:/bin"
+SANITIZERS = ("libasan.", "libhwasan.", "liblsan.", "libtsan.", "libubsan.", "libclang_rt.")
 
 
 def variable(name, default=""):
@@ -29,8 +30,15 @@ def path():
 
 
 def for_programs(more):
-    """Return the environment of a program that is run, with more variables."""
-    return {"PATH": PATH, **more} if privileged else {**os.environ, **more}
+    """Return the environment of a program that is run, with more variables.
+
+    Sanitizers that are preloaded into Python are left out: with them, compilers leak or crash.
+    """
+    if privileged:
+        return {"PATH": PATH, **more}
+    preloaded = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
+    kept = [file for file in preloaded if not os.path.basename(file).startswith(SANITIZERS)]
+    return {**os.environ, **({"LD_PRELOAD": " ".join(kept)} if preloaded else {}), **more}
 
 
 def home():

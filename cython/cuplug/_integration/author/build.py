@@ -276,7 +276,7 @@ def _run(command: list[str], directory: str) -> subprocess.CompletedProcess[str]
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "TMPDIR": directory},
+            env=environment.for_programs({"TMPDIR": directory}),
             text=True,
             errors="replace",
         )

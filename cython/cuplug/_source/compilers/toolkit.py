@@ -76,7 +76,12 @@ def _wheel_directories() -> list[str]:
 def _version(nvcc: str) -> tuple[int, int] | None:
     try:
         done = subprocess.run(
-            [nvcc, "--version"], capture_output=True, text=True, timeout=20, check=False
+            [nvcc, "--version"],
+            env=environment.for_programs({}),
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
