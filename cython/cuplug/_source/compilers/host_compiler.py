@@ -10,7 +10,6 @@ import os
 import platform
 import re
 import shlex
-import shutil
 from functools import cache
 from typing import NamedTuple
 
@@ -285,7 +284,7 @@ def _open(path: str) -> ctypes.CDLL:
         if "failed to map segment" not in str(error):
             raise
     with open(path, "rb") as file, open(os.memfd_create("cuplug"), "wb", buffering=0) as copy:
-        shutil.copyfileobj(file, copy)
+        copy.write(file.read())
         # Each in another spelling: the dynamic linker takes a known name for the library it has.
         slashes = f"{next(_n_copies):b}".replace("0", "/").replace("1", "/./")
         name = f"/proc/{os.readlink('/proc/self')}/fd{slashes}{copy.fileno()}"
