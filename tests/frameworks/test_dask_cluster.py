@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import cuplug
 import numpy as np
@@ -192,8 +191,29 @@ def test_what_is_brought_obeys_the_rules_of_who_may_write(tmp_path):
     brought = cuplug.dask.Plugins([named_plugin(tmp_path / "libopen.so", "open")])
     (tmp_path / "local").mkdir()
     (tmp_path / "local").chmod(0o777)
-    with pytest.raises(cuplug.PluginError, match=r"local, on the way to it: anyone may write it"):
-        brought.setup(SimpleNamespace(local_directory=str(tmp_path / "local")))
+    options = {"n_workers": 1, "processes": False, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**options, local_directory=tmp_path / "local") as cluster,
+        distributed.Client(cluster) as client,
+        pytest.raises(cuplug.PluginError, match=r"local, on the way to it: anyone may write it"),
+    ):
+        client.register_plugin(brought)
+
+
+def test_a_file_travels_once_for_workers_of_one_cache(client, tmp_path):
+    """The others read it there; how far it is, and how fast, are events."""
+    file = named_plugin(tmp_path / "libweighty.so", "weighty")
+    with file.open("ab") as end:
+        end.write(os.urandom(9 << 20))  # three messages, of bytes that no cache has
+    events = []
+    client.subscribe_topic("cuplug-plugins", lambda event: events.append(event[1]))
+    client.register_plugin(cuplug.dask.Plugins([file]))
+    assert len(set(client.run(lambda: cuplug.find("weighty").path).values())) == 2
+    (done,) = [x for _, x in client.get_events("cuplug-plugins") if x["file"] == file.name]
+    wait_for(lambda: done in events)
+    assert done["bytes"] == done["of_bytes"] == file.stat().st_size
+    assert done["bytes_per_s"] > 0
+    assert done["source"] == client.scheduler.address
 
 
 @pytest.mark.slow
