@@ -200,10 +200,13 @@ def test_a_file_travels_once_for_workers_of_one_cache(client, tmp_path):
     """The others read it there; how far it is, and how fast, are events."""
     file = named_plugin(tmp_path / "libweighty.so", "weighty")
     with file.open("ab") as end:
-        end.write(os.urandom(9 << 20))  # three messages, of bytes that no cache has
+        end.write(bytes(9 << 20))  # three messages
     events = []
+    usual = os.environ["CUPLUG_CACHE_DIR"]
+    client.run(set_variable, "CUPLUG_CACHE_DIR", str(tmp_path / "cache"))
     client.subscribe_topic("cuplug-plugins", lambda event: events.append(event[1]))
     client.register_plugin(cuplug.dask.Plugins([file]))
+    client.run(set_variable, "CUPLUG_CACHE_DIR", usual)
     assert len(set(client.run(lambda: cuplug.find("weighty").path).values())) == 2
     (done,) = [x for _, x in client.get_events("cuplug-plugins") if x["file"] == file.name]
     wait_for(lambda: done in events)

@@ -2,13 +2,17 @@
 """How files of plugins spread from a scheduler to its workers, without a cluster."""
 
 import asyncio
+import hashlib
 from collections import Counter
 from types import SimpleNamespace
 
+import cuplug
 import pytest
+from raw_plugins import named_plugin
 
 pytest.importorskip("distributed")
 from cuplug._integration.dask.distribution import PART_BYTES, Distribution
+from cuplug._integration.dask.plugins import PluginFiles
 
 DATA = bytes(range(256)) * (PART_BYTES // 256) + b"end"
 
@@ -82,3 +86,54 @@ def test_workers_that_end_block_nobody(scheduler):
         assert sorted(distribution.free[digest]) == ["w3", "w4", "w4"]
 
     asyncio.run(fetch_all())
+
+
+class Worker:
+    """What is used of a worker, whose source has some data; the scheduler has the right ones."""
+
+    def __init__(self, folder, data, of_source):
+        self.address, self.local_directory = "w", str(folder)
+        self.handlers, self.events, self.returned = {}, [], []
+        self.data = {"s": data, "other": of_source}
+        self.scheduler = SimpleNamespace(
+            address="s", cuplug_borrow=self.borrow, cuplug_return=self.take_back
+        )
+
+    def log_event(self, topic, event):
+        self.events.append((topic, event["source"], event["bytes"], event["of_bytes"]))
+
+    def rpc(self, source):
+        return SimpleNamespace(cuplug_read=lambda **place: self.read(source, **place))
+
+    async def read(self, source, digest, offset):
+        if self.data[source] is None:
+            raise OSError("it has gone")
+        return self.data[source][offset : offset + PART_BYTES]
+
+    async def borrow(self, digest, worker):
+        return "other"
+
+    async def take_back(self, digest, source, worker, failed):
+        """From now on others are sent here."""
+        part = self.handlers["cuplug_read"](digest, 0)
+        self.returned.append((source, worker, failed, part == self.data["s"][:PART_BYTES]))
+
+
+@pytest.mark.parametrize("source", ["right", "wrong", "short", "gone"])
+def test_what_a_source_lacks_comes_from_the_scheduler(tmp_path, monkeypatch, source):
+    monkeypatch.setenv("CUPLUG_CACHE_DIR", str(tmp_path / "cache"))
+    name = f"of{source}"
+    file = named_plugin(tmp_path / f"lib{name}.so", name)
+    with file.open("ab") as end:
+        end.write(bytes(PART_BYTES))
+    data = file.read_bytes()
+    sent = {"right": data, "wrong": data[::-1], "short": data[:100], "gone": None}[source]
+    worker = Worker(tmp_path / "local", data, sent)
+    (tmp_path / "local").mkdir(mode=0o700)
+    digest = hashlib.sha256(data).hexdigest()
+    asyncio.run(PluginFiles(((file.name, digest, len(data)),)).setup(worker))
+    failed = source != "right"
+    assert worker.returned == [("other", "w", failed, True)]
+    loaded = "s" if failed else "other"
+    assert worker.events[-1] == ("cuplug-plugins", loaded, len(data), len(data))
+    assert cuplug.find(name).path == str(tmp_path / "local/cuplug" / digest / file.name)

@@ -115,6 +115,7 @@ class _Shelf:
         self.worker = weakref.proxy(worker)
         self.lock = asyncio.Lock()  # setups of a worker that starts late run at the same time
         self.paths: dict[str, Path] = {}
+        worker.handlers["cuplug_read"] = self.read
 
     def read(self, digest: str, offset: int) -> bytes:
         """Return the part of a file that begins at an offset."""
@@ -125,32 +126,33 @@ class _Shelf:
         """Return the path of a file that was written by this worker."""
         path = Path(self.worker.local_directory) / "cuplug" / file.digest / file.name
         if not path.exists():  # the folder is named by what it holds
-            _write(path, await self._data_of(file))
-        self.paths[file.digest] = path
-        self.worker.handlers["cuplug_read"] = self.read
+            await self._fill(path, file)
         return path
 
-    async def _data_of(self, file: _File) -> bytes:
-        """Return what is in the cache, or fetch it: one worker of those that share the cache."""
+    async def _fill(self, path: Path, file: _File) -> None:
+        """Write what is in the cache, or fetch it: one worker of those that share the cache."""
         key = cache.key(_KIND, file.digest)
         with contextlib.ExitStack() as stack:
             if (data := cache.get(key, _KIND)) is None:
                 await asyncio.to_thread(stack.enter_context, key_lock.held(key))
                 data = cache.get(key, _KIND)
             if data is None:
-                data = await self._fetch(file)
-                cache.put(key, _KIND, data)
-        return data
+                await self._fetch(path, file)
+                cache.put(key, _KIND, path.read_bytes())
+            else:
+                _write(path, data)
 
-    async def _fetch(self, file: _File) -> bytes:
+    async def _fetch(self, path: Path, file: _File) -> None:
+        """Write what the scheduler or another worker has, and serve others by it."""
         scheduler, me = self.worker.scheduler, self.worker.address
         source = await scheduler.cuplug_borrow(digest=file.digest, worker=me)
         try:
             data, failed = await self._read_from(source, file), False
         except (OSError, LookupError, PluginError):  # of a worker; the scheduler always has it
             data, failed = await self._read_from(scheduler.address, file), True
+        _write(path, data)
+        self.paths[file.digest] = path
         await scheduler.cuplug_return(digest=file.digest, source=source, worker=me, failed=failed)
-        return data
 
     async def _read_from(self, source: str, file: _File) -> bytes:
         data, start = bytearray(), time.monotonic()
