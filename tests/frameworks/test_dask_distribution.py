@@ -132,6 +132,8 @@ def test_what_a_source_lacks_comes_from_the_scheduler(tmp_path, monkeypatch, sou
     (tmp_path / "local").mkdir(mode=0o700)
     digest = hashlib.sha256(data).hexdigest()
     asyncio.run(PluginFiles(((file.name, digest, len(data)),)).setup(worker))
+    asyncio.run(PluginFiles(()).setup(worker))  # another registration
+    assert worker.handlers["cuplug_read"](digest, PART_BYTES) == data[PART_BYTES : 2 * PART_BYTES]
     failed = source != "right"
     assert worker.returned == [("other", "w", failed, True)]
     loaded = "s" if failed else "other"

@@ -97,7 +97,7 @@ class PluginFiles(WorkerPlugin):
 
     async def setup(self, worker: Any) -> None:
         """Write the files where a worker runs, and load them in the order of registrations."""
-        shelf = _shelves.setdefault(worker, _Shelf(worker))
+        shelf = _Shelf.of(worker)
         async with shelf.lock:
             paths = [await shelf.path_of(_File(*file)) for file in self.files]
             for path in paths:
@@ -116,6 +116,13 @@ class _Shelf:
         self.lock = asyncio.Lock()  # setups of a worker that starts late run at the same time
         self.paths: dict[str, Path] = {}
         worker.handlers["cuplug_read"] = self.read
+
+    @classmethod
+    def of(cls, worker: Any) -> _Shelf:
+        """Return the worker's."""
+        if worker not in _shelves:
+            _shelves[worker] = cls(worker)
+        return _shelves[worker]
 
     def read(self, digest: str, offset: int) -> bytes:
         """Return the part of a file that begins at an offset."""
