@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test array-api-extra-test array-api-compat-test cupy-test dask-test scipy-test sklearn-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help archive core runtime plugins python
+.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test array-api-extra-test array-api-compat-test cupy-test dask-test cluster-test scipy-test sklearn-test bench gallery pictures site site-test instructions lint format abi abi-test fuzz hostile wheels wheel-test sdist release-check install clean help archive core runtime plugins python
 all: ## Build everything into build/ (the default)
 archive: ## Build libcuplug.a
 core: ## Build libcuplug
@@ -69,6 +69,10 @@ framework-test: all ## Run the tests with PyTorch (each version in TORCH), JAX, 
 FRAMEWORK_TESTS = $(WORKERS) tests/frameworks tests/interop tests/house/test_docs.py \
   tests/gallery/test_notebook.py \
   -k 'not md-all and not md-nvcc'
+
+cluster-test: ## Test clusters at full length: 10,000 blocks, data of five times the memory
+	CUPLUG_TEST_ALL=1 CUPLUG_TEST_LARGE=1 $(MAKE) framework-test \
+	  FRAMEWORK_TESTS="$(wildcard tests/frameworks/test_dask_[cmp]*.py)"
 
 # Suites of libraries that compute with arrays of others, in an environment of their own.
 SUITES := $(BUILD)/suites

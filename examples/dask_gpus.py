@@ -6,13 +6,13 @@ import logging
 from distributed import Client, Nanny, Scheduler, SpecCluster
 
 
-def start(n_workers: int, n_threads: int = 2) -> Client:
+def start(n_workers: int, n_threads: int = 2, memory_limit: str = "auto") -> Client:
     """Start the workers; the k-th sees GPU k alone, where there are GPUs."""
     quiet = {"silence_logs": logging.WARNING}
     workers = {}
     for k in range(n_workers):
         variables = {"CUDA_VISIBLE_DEVICES": str(k)}
-        options = {"nthreads": n_threads, "env": variables, **quiet}
+        options = {"nthreads": n_threads, "memory_limit": memory_limit, "env": variables, **quiet}
         workers[k] = {"cls": Nanny, "options": options}
     scheduler = {"cls": Scheduler, "options": {"dashboard": False}}
     return Client(SpecCluster(workers=workers, scheduler=scheduler, **quiet))

@@ -5,7 +5,8 @@
 
 Each worker reads a block, sends it to its GPU, works there, and writes what comes back; without a
 GPU the same on its CPUs. The rate is printed beside that of reading and writing alone, which is the
-most that the machine's storage and memory allow.
+most that the machine's storage and memory allow. If it was killed, the same command with --resume
+computes the blocks that are not written: Zarr writes a block aside and renames it.
 """
 
 import shutil
@@ -24,21 +25,27 @@ N_ROWS = 1 << 16
 N_KEPT = N_ROWS // 4
 
 
-def make_store(folder: Path, n_bytes: int, block_bytes: int) -> da.Array:
+def make_store(folder: Path, n_bytes: int, block_bytes: int, resume: bool = False) -> da.Array:
     """Write rows of random numbers; each block has all rows of some columns."""
     n_columns = max(1, n_bytes // (4 * N_ROWS))
     x = da.random.default_rng(1).random(
         (N_ROWS, n_columns), dtype="float32", chunks=(N_ROWS, max(1, block_bytes // (4 * N_ROWS)))
     )
-    da.store(x - 0.5, create(folder / "source", x.shape, x.chunksize), lock=False)
+    write(folder / "source", x - 0.5, resume)
     return da.from_zarr(str(folder / "source"))
 
 
-def create(path: Path, shape: tuple[int, ...], chunks: tuple[int, ...]) -> zarr.Array:
-    """Make an array on disk, not compressed, in place of one that is there."""
-    return zarr.create_array(
-        str(path), shape=shape, chunks=chunks, dtype="float32", compressors=None, overwrite=True
-    )
+def write(path: Path, x: da.Array, resume: bool) -> int:
+    """Write all blocks to a new array on disk, or those that it lacks; return their number."""
+    if not (resume and (path / "zarr.json").exists()):
+        options = {"dtype": "float32", "compressors": None, "overwrite": True}
+        zarr.create_array(str(path), shape=x.shape, chunks=x.chunksize, **options)
+    left = [k for k in range(x.numblocks[1]) if not (path / f"c/0/{k}").exists()]
+    if left:
+        target, n = zarr.open_array(str(path)), x.chunksize[1]
+        regions = [(slice(None), slice(k * n, min((k + 1) * n, x.shape[1]))) for k in left]
+        da.store([x.blocks[:, k] for k in left], [target] * len(left), regions=regions, lock=False)
+    return len(left)
 
 
 def n_gpus() -> int:
@@ -68,13 +75,15 @@ def copied(x: da.Array) -> da.Array:
     return x.map_blocks(lambda block: block[:N_KEPT], chunks=((N_KEPT,), x.chunks[1]))
 
 
-def rate(folder: Path, x: da.Array, make: Callable[[da.Array], da.Array]) -> float:
-    """Return at how many gigabytes per second blocks are read, worked on and written."""
+def rate(
+    path: Path, x: da.Array, make: Callable[[da.Array], da.Array], resume: bool = False
+) -> tuple[float, int]:
+    """Return at how many gigabytes per second blocks are read, worked on and written; how many."""
     y = make(x)
-    target = create(folder / "result", y.shape, y.chunksize)
     start = time.perf_counter()
-    da.store(y, target, lock=False)
-    return (x.nbytes + y.nbytes) / 1e9 / (time.perf_counter() - start)
+    n_blocks = write(path, y, resume)
+    share = n_blocks / y.npartitions
+    return share * (x.nbytes + y.nbytes) / 1e9 / (time.perf_counter() - start), n_blocks
 
 
 def check(folder: Path, x: da.Array, index: np.ndarray) -> None:
@@ -86,14 +95,17 @@ def check(folder: Path, x: da.Array, index: np.ndarray) -> None:
         np.testing.assert_array_equal(result[:, column], wanted)
 
 
-def work(folder: Path, n_bytes: int, block_bytes: int) -> None:
+def work(folder: Path, n_bytes: int, block_bytes: int, resume: bool = False) -> None:
     """Make the store, work on it, and print the rates."""
-    x = make_store(folder, n_bytes, block_bytes)
+    x = make_store(folder, n_bytes, block_bytes, resume)
     index = np.random.default_rng(2).integers(0, N_ROWS, N_KEPT, dtype="int32")
     print(f"{x.nbytes / 1e9:.3g} GB in {x.npartitions} blocks, {n_gpus()} GPUs")
-    limit = rate(folder, x, copied)
-    seen = rate(folder, x, lambda x: gathered(x, index))
+    limit, _ = rate(folder / "copy", x, copied)
+    shutil.rmtree(folder / "copy")
+    seen, n_blocks = rate(folder / "result", x, lambda x: gathered(x, index), resume)
     print(f"gathered and scaled: {seen:.2f} GB/s; read and written alone: {limit:.2f} GB/s")
+    if resume:
+        print(f"{x.npartitions - n_blocks} blocks were there")
     check(folder, x, index)
 
 
@@ -103,15 +115,24 @@ def work(folder: Path, n_bytes: int, block_bytes: int) -> None:
 @click.option("--workers", default=0, help="How many; 0: one for each GPU, or one.")
 @click.option("--threads", default=2, help="Of each worker.")
 @click.option("--block", default=128, help="The size of a block, in megabytes.")
+@click.option("--memory", default="auto", help='The limit of each worker: "4 GB".')
 @click.option("--keep", is_flag=True, help="Leave the store there.")
+@click.option("--resume", is_flag=True, help="Keep the blocks that are there.")
 def main(
-    gigabytes: float, folder: Path, workers: int, threads: int, block: int, keep: bool
+    gigabytes: float,
+    folder: Path,
+    workers: int,
+    threads: int,
+    block: int,
+    memory: str,
+    keep: bool,
+    resume: bool,
 ) -> None:
     """Gather and scale a store block by block, through all GPUs."""
     from dask_gpus import start
 
-    with start(workers or n_gpus() or 1, threads) as client, client.cluster:
-        work(folder.absolute(), int(gigabytes * 1e9), block * 10**6)
+    with start(workers or n_gpus() or 1, threads, memory) as client, client.cluster:
+        work(folder.absolute(), int(gigabytes * 1e9), block * 10**6, resume)
     if not keep:
         shutil.rmtree(folder)
 

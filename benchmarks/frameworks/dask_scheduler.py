@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What limits a large cluster: Dask's scheduler is measured here, a thousand workers are simulated.
 
-Measured: what each task of a call on blocks costs, and bytes that cross. The simulation has one
+Measured: what each task of a call on blocks costs, bytes that cross, and what a scheduler has for
+each task and each worker. The workers are in one process, so that this machine can have many. Two
+clusters of different sizes show what grows with the number of workers. The simulation has one
 scheduler, which serves events in their order, and workers of one thread that hold two tasks each,
 the one that runs and the next, as Dask's do. No task begins before the scheduler has the whole
 graph, and each one also takes the worker's own time. The result is the share of the time in which
@@ -11,7 +13,9 @@ the workers compute, from the moment when the graph is sent to the end of the la
 from __future__ import annotations
 
 import heapq
+import os
 import pickle
+import resource
 import subprocess
 import sys
 import tempfile
@@ -24,13 +28,29 @@ from typing import NamedTuple
 import click
 import dask
 import dask.array as da
+import numpy as np
 from cuplug.dask import relu
 from distributed import Client, Scheduler, wait
 
 LATENCY_S = 0.0005  # of a message between two machines
 HELD = 2  # tasks of a worker
+TASKS_EACH = 20
+IDLE_S = 5.0
 TASK_S = (0.01, 0.1, 1.0, 10.0)
 WORKERS = (10, 100, 1000)
+
+
+WORKERS_OF_ONE_PROCESS = """
+import asyncio, sys
+from distributed import Worker
+async def work():
+    file, folder, n = sys.argv[1:]
+    options = {"nthreads": 1, "dashboard": False, "local_directory": folder}
+    workers = [Worker(scheduler_file=file, **options) for _ in range(int(n))]
+    await asyncio.gather(*workers)
+    await asyncio.gather(*(worker.finished() for worker in workers))
+asyncio.run(work())
+"""
 
 
 class Costs(NamedTuple):
@@ -41,20 +61,22 @@ class Costs(NamedTuple):
     worker_s: float  # CPU time
 
 
-def measure(n_tasks: int) -> tuple[Costs, dict[str, float]]:
-    """Run tasks that take no time on two workers; return figures for each task."""
+def measure(n_tasks: int, n_workers: int, task_s: float = 0.0) -> tuple[Costs, dict[str, float]]:
+    """Run tasks that take no time, and some that sleep; return figures for each task."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         file = Path(folder) / "scheduler.json"
-        _start(stack, "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
-        for _ in range(2):
-            _start(stack, "worker", "--nthreads", "1", "--no-dashboard", "--scheduler-file", file)
+        module = "distributed.cli.dask_scheduler"
+        _start(stack, "-m", module, "--port", 0, "--no-dashboard", "--scheduler-file", file)
         client = stack.enter_context(Client(scheduler_file=str(file), timeout=60))
-        client.wait_for_workers(2)
-        wait(client.persist(relu(da.zeros(100, chunks=1))))
+        n_files = client.run_on_scheduler(_n_open_files)
+        _start(stack, "-c", WORKERS_OF_ONE_PROCESS, file, folder, n_workers)
+        client.wait_for_workers(n_workers)
+        wait(client.persist(relu(da.zeros(10 * n_workers, chunks=1))))
+        n_files = client.run_on_scheduler(_n_open_files) - n_files
         x = da.zeros(n_tasks, chunks=1)
         (graph,) = dask.optimize(relu(x))
         n = len(graph.dask)
-        graph_s, of_graph_s = _times_of_graph(client, graph)
+        graph_s, of_graph_s, of_graph_bytes = _costs_of_graph(client, graph)
         before = _cpu_times(client)
         start = time.perf_counter()
         wait(client.persist(graph))
@@ -63,26 +85,64 @@ def measure(n_tasks: int) -> tuple[Costs, dict[str, float]]:
         figures = {
             "n_tasks": n,
             "wall_s": wall_s / n,
+            "worker_files": n_files / n_workers,
+            "scheduler_bytes": of_graph_bytes / n,
+            "idle": _idle_share(client),
+            "busy": _busy_share(client, n_workers, task_s),
             "graph_bytes": len(pickle.dumps(graph.dask)),
             "task_bytes": len(pickle.dumps(next(iter(dict(graph.dask).values())))),
         }
         return Costs(graph_s / n, (used[0] - of_graph_s) / n, sum(used[1:]) / n), figures
 
 
-def _times_of_graph(client: Client, graph: da.Array) -> tuple[float, float]:
+def _idle_share(client: Client) -> float:
+    """Return the share of a core that a scheduler takes while workers only report."""
+    used_s, start = client.run_on_scheduler(time.process_time), time.perf_counter()
+    time.sleep(IDLE_S)
+    used_s = client.run_on_scheduler(time.process_time) - used_s
+    return used_s / (time.perf_counter() - start)
+
+
+def _busy_share(client: Client, n_workers: int, task_s: float) -> float:
+    """Return the share of the time that workers sleep in tasks of that length."""
+    if not task_s:
+        return 0.0
+    x = da.zeros(TASKS_EACH * n_workers, chunks=1)
+    start = time.perf_counter()
+    wait(client.persist(x.map_blocks(_slept, task_s, dtype=x.dtype, meta=x._meta)))
+    return TASKS_EACH * task_s / (time.perf_counter() - start)
+
+
+def _slept(x: np.ndarray, task_s: float) -> np.ndarray:
+    time.sleep(task_s)
+    return relu(x)
+
+
+def _costs_of_graph(client: Client, graph: da.Array) -> tuple[float, float, int]:
     """Send tasks that no worker may run.
 
-    Returns the time until the scheduler has them, and its CPU time.
+    Returns the time until the scheduler has them, and its CPU time and memory.
     """
+    memory = client.run_on_scheduler(_resident_bytes)
     used_s, start = client.run_on_scheduler(time.process_time), time.perf_counter()
     kept = client.persist(graph, resources={"none has it": 1})
     while client.run_on_scheduler(_n_tasks) < len(graph.dask):
         time.sleep(0.001)
-    taken = time.perf_counter() - start, client.run_on_scheduler(time.process_time) - used_s
+    taken_s = time.perf_counter() - start
+    taken = taken_s, client.run_on_scheduler(time.process_time) - used_s
+    memory = client.run_on_scheduler(_resident_bytes) - memory
     del kept
     while client.run_on_scheduler(_n_tasks):
         time.sleep(0.001)
-    return taken
+    return *taken, memory
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def _n_open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
 
 
 def _n_tasks(dask_scheduler: Scheduler) -> int:
@@ -90,21 +150,18 @@ def _n_tasks(dask_scheduler: Scheduler) -> int:
 
 
 def _cpu_times(client: Client) -> list[float]:
-    """Return the CPU time of the scheduler, and of each worker."""
+    """Return the CPU time of the scheduler, and of the process of the workers."""
     workers = client.run(time.process_time)
-    return [client.run_on_scheduler(time.process_time), *(workers[key] for key in sorted(workers))]
+    return [client.run_on_scheduler(time.process_time), max(workers.values())]
 
 
-def _start(stack: ExitStack, command: str, *options: object) -> None:
-    module = f"distributed.cli.dask_{command}"
-    process = subprocess.Popen(
-        [sys.executable, "-m", module, *map(str, options)], stderr=subprocess.DEVNULL
-    )
+def _start(stack: ExitStack, *options: object) -> None:
+    process = subprocess.Popen([sys.executable, *map(str, options)], stderr=subprocess.DEVNULL)
     stack.callback(process.wait)
     stack.callback(process.terminate)
 
 
-def busy_share(n_workers: int, task_s: float, costs: Costs, tasks_each: int = 20) -> float:
+def busy_share(n_workers: int, task_s: float, costs: Costs, tasks_each: int = TASKS_EACH) -> float:
     """Return the share of the workers' time that is spent in tasks."""
     order = count()
     left = n_workers * tasks_each
@@ -127,16 +184,26 @@ def busy_share(n_workers: int, task_s: float, costs: Costs, tasks_each: int = 20
 
 @click.command()
 @click.option("--tasks", default=10_000, help="How many tasks are measured.")
-def main(tasks: int) -> None:
+@click.option("--workers", default="2,40", help="How many workers each cluster has.")
+@click.option("--seconds", default=0.1, help="The length of tasks that are simulated and run.")
+def main(tasks: int, workers: str, seconds: float) -> None:
     """Print what was measured, and the table of the simulation."""
-    costs, seen = measure(tasks)
-    print(f"{seen['n_tasks']:,.0f} tasks, each a call on a block of one element:")
-    print(f"graph: {costs.graph_s * 1e6:.0f} us for each until the scheduler has it")
-    print(f"scheduler: {costs.scheduler_s * 1e6:.0f} us of CPU time for each")
-    print(f"workers: {costs.worker_s * 1e6:.0f} us of CPU time for each")
-    print(f"all: {seen['wall_s'] * 1e6:.0f} us for each, two workers")
-    print(f"client to scheduler: {seen['graph_bytes']:,} bytes for all")
-    print(f"scheduler to worker: {seen['task_bytes']:,} bytes for each\n")
+    for n in map(int, workers.split(",")):
+        costs, seen = measure(tasks, n, seconds)
+        print(
+            f"{seen['n_tasks']:,.0f} tasks on {n} workers, each a call on a block of one element:"
+        )
+        print(f"graph: {costs.graph_s * 1e6:.0f} us for each until the scheduler has it")
+        print(f"scheduler: {costs.scheduler_s * 1e6:.0f} us of CPU time for each")
+        print(f"scheduler: {seen['scheduler_bytes']:,.0f} bytes of memory for each")
+        print(f"scheduler: {seen['worker_files']:.1f} open files for each worker")
+        print(f"scheduler: {seen['idle']:.1%} of a core while no task runs")
+        print(f"workers: {costs.worker_s * 1e6:.0f} us of CPU time for each")
+        print(f"all: {seen['wall_s'] * 1e6:.0f} us for each")
+        print(f"client to scheduler: {seen['graph_bytes']:,} bytes for all")
+        print(f"scheduler to worker: {seen['task_bytes']:,} bytes for each")
+        share = busy_share(n, seconds, costs)
+        print(f"tasks of {seconds:g} s: simulated {share:.0%}, measured {seen['busy']:.0%}\n")
     print(f"| workers | {' | '.join(f'{task_s:g} s' for task_s in TASK_S)} |")
     print(f"|---|{'---|' * len(TASK_S)}")
     for n in WORKERS:

@@ -17,7 +17,7 @@ from cuplug._engine.lookup.attribute import operator_attribute as _operator_attr
 from cuplug._integration.dask.block import Block, Item
 from cuplug._integration.dask.call import call_on_blocks as hand_on
 
-__all__ = ["Block", "Function", "Item", "Plugins", "hand_on"]  # noqa: F822  (Plugins: below)
+__all__ = ["Block", "Function", "Item", "PluginFiles", "Plugins", "hand_on"]  # noqa: F822  (below)
 
 
 class Function(_OperatorFunction):
@@ -48,10 +48,10 @@ class Function(_OperatorFunction):
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "Plugins":  # for clusters; requires the package distributed
-        from cuplug._integration.dask.plugins import Plugins
+    if name in ("Plugins", "PluginFiles"):  # for clusters; require the package distributed
+        from cuplug._integration.dask import plugins
 
-        return Plugins
+        return getattr(plugins, name)
     return Function(_operator_attribute(__name__, name))
 
 

@@ -3,18 +3,13 @@
 
 import hashlib
 import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import cuplug
 import numpy as np
 import pytest
 from cuplug.ops import relu
-from places import FIXTURES
 from raw_plugins import named_plugin, quoted
 
 da = pytest.importorskip("dask.array")
@@ -192,47 +187,32 @@ def test_what_is_brought_obeys_the_rules_of_who_may_write(tmp_path):
     brought = cuplug.dask.Plugins([named_plugin(tmp_path / "libopen.so", "open")])
     (tmp_path / "local").mkdir()
     (tmp_path / "local").chmod(0o777)
-    with pytest.raises(cuplug.PluginError, match=r"local, on the way to it: anyone may write it"):
-        brought.setup(SimpleNamespace(local_directory=str(tmp_path / "local")))
+    options = {"n_workers": 1, "processes": False, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**options, local_directory=tmp_path / "local") as cluster,
+        distributed.Client(cluster) as client,
+        pytest.raises(cuplug.PluginError, match=r"local, on the way to it: anyone may write it"),
+    ):
+        client.register_plugin(brought)
 
 
-@pytest.mark.slow
-def test_a_scheduler_needs_no_plugin(tmp_path):
-    """In a process of its own, as on several machines: the plugin is brought to the worker."""
-    remote = cuplug.load(named_plugin(tmp_path / "libremote.so", "remote")).remote
-    file, processes = str(tmp_path / "scheduler.json"), []
-    for kind in ("scheduler --port 0", "worker --nthreads 1 --no-nanny"):
-        name, *options = kind.split()
-        command = [sys.executable, "-m", f"distributed.cli.dask_{name}", *options, "--no-dashboard"]
-        command += ["--host", "127.0.0.1", "--scheduler-file", file]
-        processes.append(subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL))
-    try:
-        with distributed.Client(scheduler_file=file, timeout=60) as client:
-            client.register_plugin(cuplug.dask.Plugins([remote]))
-            for y in (remote(CUT), CUT.map_blocks(remote, dtype=X.dtype, meta=X[:0, :0])):
-                assert client.compute(y).result(timeout=60).shape == X.shape
-            assert client.submit(remote, X).result(timeout=60).shape == X.shape
-    finally:
-        for process in reversed(processes):
-            process.terminate()
-            process.wait()
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_in_a_call_loses_nothing(client, build_plugin, tmp_path):
-    """Its task, and what it held, are computed anew, there or elsewhere."""
-    plugin = cuplug.load(build_plugin(FIXTURES / "blocks.c", "blocks"))
-    client.register_plugin(cuplug.dask.Plugins([plugin]))
-    mark = tmp_path / "called"
-    x = client.persist(CUT.astype("float64") + 1)
-    future = client.compute(plugin.hang_once(x, file=str(mark)))
-    victim = wait_for(lambda: int(mark.read_text() or 0) if mark.exists() else 0)
-    os.kill(victim, signal.SIGKILL)
-    assert (future.result(timeout=60) == X.astype("float64") + 1).all()
-    wait_for(lambda: len(client.scheduler_info()["workers"]) == 2)
-    assert victim not in client.run(os.getpid).values()
-    paths = client.run(lambda: cuplug.find("blocks.hang_once").path)
-    assert len(paths) == 2  # the new worker was brought the plugin, too
+def test_a_file_travels_once_for_workers_of_one_cache(client, tmp_path):
+    """The others read it there; how far it is, and how fast, are events."""
+    file = named_plugin(tmp_path / "libweighty.so", "weighty")
+    with file.open("ab") as end:
+        end.write(bytes(9 << 20))  # three messages
+    events = []
+    usual = os.environ["CUPLUG_CACHE_DIR"]
+    client.run(set_variable, "CUPLUG_CACHE_DIR", str(tmp_path / "cache"))
+    client.subscribe_topic("cuplug-plugins", lambda event: events.append(event[1]))
+    client.register_plugin(cuplug.dask.Plugins([file]))
+    client.run(set_variable, "CUPLUG_CACHE_DIR", usual)
+    assert len(set(client.run(lambda: cuplug.find("weighty").path).values())) == 2
+    (done,) = [x for _, x in client.get_events("cuplug-plugins") if x["file"] == file.name]
+    wait_for(lambda: done in events)
+    assert done["bytes"] == done["of_bytes"] == file.stat().st_size
+    assert done["bytes_per_s"] > 0
+    assert done["source"] == client.scheduler.address
 
 
 def wait_for(ask, most_s=60):

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """One worker for each GPU; the example on a store; what the benchmarks of clusters tell."""
 
+import os
 import re
 import runpy
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import cuplug
 import numpy as np
 import pytest
-from cuplug.ops import relu
+from cuplug.ops import gather, piecewise_scale, relu
 from places import FIXTURES, ROOT
 
 da = pytest.importorskip("dask.array")
@@ -83,13 +87,29 @@ def test_the_example_in_this_process(tmp_path, capsys, n):
 
 
 @pytest.mark.slow
-def test_the_example_on_two_workers(tmp_path):
-    pytest.importorskip("zarr")
-    printed = run(
-        STORE, "--gigabytes", 0.01, "--block", 1, "--workers", 2, "--folder", tmp_path / "x"
-    )
+def test_the_example_is_killed_and_resumed(tmp_path):
+    """The store has five times the memory of the worker, if much is run; no bit differs."""
+    zarr = pytest.importorskip("zarr")
+    megabytes, block = (2560, 16) if os.environ.get("CUPLUG_TEST_LARGE") == "1" else (40, 1)
+    options = ["--gigabytes", megabytes / 1000, "--block", block, "--workers", 1, "--keep"]
+    options += ["--memory", "512 MB", "--folder", tmp_path / "x"]
+    command = [sys.executable, *map(str, (STORE, *options))]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    blocks = tmp_path / "x" / "result" / "c" / "0"
+    while sum(path.name.isdigit() for path in blocks.glob("*")) < 5:  # not of half a block
+        assert process.poll() is None
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)  # the client, the scheduler and the worker
+    process.wait()
+    printed = run(STORE, *options, "--resume")
+    assert int(re.search(r"(\d+) blocks were there", printed)[1]) > 4
     assert "GB/s; read and written alone: " in printed
-    assert not (tmp_path / "x").exists()
+    x = zarr.open_array(str(tmp_path / "x" / "source"), mode="r")[:]
+    index = np.random.default_rng(2).integers(0, len(x), len(x) // 4, dtype="int32")
+    wanted = piecewise_scale(gather(x, index))
+    result = zarr.open_array(str(tmp_path / "x" / "result"), mode="r")[:]
+    assert np.array_equal(result.view("int32"), wanted.view("int32"))
+    shutil.rmtree(tmp_path / "x")
 
 
 def test_an_example_that_computes_something_else_is_found_out(tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from cuplug._source.compilers import cache
 from cuplug._source.kernels.function import Function, Image
 from cuplug.errors import CudaError, NotFoundError, PluginError
 
-CACHE_KINDS = {"cubin": "code for GPUs", "so": "code for the CPU"}
+CACHE_KINDS = {"cubin": "code for GPUs", "so": "code for the CPU", "plugin": "plugins of clusters"}
 
 
 def show_plugins(everything: bool, as_json: bool) -> None:

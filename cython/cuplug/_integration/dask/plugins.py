@@ -1,27 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin files brought to the workers of a cluster."""
+"""Plugin files brought to the workers of a cluster: the client's list, and what workers load."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import os
+import pickle
+import time
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import uuid4
 
-from distributed import WorkerPlugin
+from distributed import SchedulerPlugin, WorkerPlugin
+from distributed.protocol import Serialize, Serialized, deserialize
 
 from cuplug._engine.lookup.find import load
+from cuplug._integration.dask.distribution import PART_BYTES, Distribution
+from cuplug._source.compilers import cache, key_lock
+from cuplug.errors import PluginError
 
-__all__ = ["Plugins"]
+__all__ = ["PluginFiles", "Plugins"]
+
+_TOPIC = "cuplug-plugins"
+_KIND = "plugin"  # of entries of the cache
+_REPORTED_S = 1.0
 
 
-class Plugins(WorkerPlugin):
+def _error_of(wrapped: Any) -> Exception:
+    """Return the error of a worker, as a scheduler receives it: pickled, in one of two wrappers."""
+    if isinstance(wrapped, Serialized):
+        wrapped = Serialize(deserialize(wrapped.header, wrapped.frames))
+    return pickle.loads(wrapped.data)  # type: ignore[no-any-return]
+
+
+class _File(NamedTuple):
+    name: str
+    digest: str
+    n_bytes: int
+
+
+class Plugins(SchedulerPlugin):
     """Bring plugins to all workers of a cluster, those that come later included.
 
-    `client.register_plugin(cuplug.dask.Plugins(["libmine.so"]))`. Each worker writes a file into a
-    folder of its own, named by the file's SHA-256, and takes it as `cuplug.load` does: ahead of its
-    search path, by the same rules of who may write it and of what an allow-list has.
+    `client.register_plugin(cuplug.dask.Plugins(["libmine.so"]))`. The scheduler receives each file
+    once. Of the workers that share a cache directory, one fetches it, from the scheduler or from a
+    worker that has it. Each worker writes a file into a folder of its own, named by the file's
+    SHA-256, and takes it as `cuplug.load` does: ahead of its search path, by the same rules of who
+    may write it and of what an allow-list has.
 
     Each registration counts, in their order: the files of the last one are found first, also if
     they were registered before, and workers that come later do the same.
@@ -37,30 +66,134 @@ class Plugins(WorkerPlugin):
         When it is registered: a worker refuses a file.
     """
 
-    __module__ = "cuplug.dask"  # whichever module it is in
-
     def __init__(self, files: Iterable[Any]) -> None:
         paths = [Path(os.fspath(getattr(file, "path", file))) for file in files]
         self.files = tuple((path.name, path.read_bytes()) for path in paths)
 
-    def setup(self, worker: Any) -> None:
-        """Write the files where a worker runs, and load them."""
-        for name, data in self.files:
-            load(_write(Path(worker.local_directory) / "cuplug" / _digest(data), name, data))
+    async def start(self, scheduler: Any) -> None:
+        """Keep the files where the scheduler runs, and have all workers load them."""
+        distribution = Distribution.of(scheduler)
+        listed = tuple(_File(name, distribution.add(data), len(data)) for name, data in self.files)
+        self.files = ()
+        responses = await scheduler.register_worker_plugin(
+            None, pickle.dumps(PluginFiles(listed)), f"cuplug-{uuid4()}", idempotent=False
+        )
+        for response in responses.values():
+            if response["status"] == "error":
+                raise _error_of(response["exception"])
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+class PluginFiles(WorkerPlugin):
+    """What a worker does with `Plugins`: it fetches the files that its host lacks, and loads all.
+
+    Parameters
+    ----------
+    files : tuple
+        The name, the SHA-256 and the length of each file.
+    """
+
+    def __init__(self, files: tuple[_File, ...]) -> None:
+        self.files: tuple[Any, ...] = tuple(map(tuple, files))  # pickles have no private names
+
+    async def setup(self, worker: Any) -> None:
+        """Write the files where a worker runs, and load them in the order of registrations."""
+        shelf = _Shelf.of(worker)
+        async with shelf.lock:
+            paths = [await shelf.path_of(_File(*file)) for file in self.files]
+            for path in paths:
+                load(path)
 
 
-def _write(folder: Path, name: str, data: bytes) -> Path:
+for _public in (Plugins, PluginFiles):  # what pickles name, whichever module they are in
+    _public.__module__ = "cuplug.dask"
+
+
+class _Shelf:
+    """The files that a worker has written, which others may read."""
+
+    def __init__(self, worker: Any) -> None:
+        self.worker = weakref.proxy(worker)
+        self.lock = asyncio.Lock()  # setups of a worker that starts late run at the same time
+        self.paths: dict[str, Path] = {}
+        worker.handlers["cuplug_read"] = self.read
+
+    @classmethod
+    def of(cls, worker: Any) -> _Shelf:
+        """Return the worker's."""
+        if worker not in _shelves:
+            _shelves[worker] = cls(worker)
+        return _shelves[worker]
+
+    def read(self, digest: str, offset: int) -> bytes:
+        """Return the part of a file that begins at an offset."""
+        with open(self.paths[digest], "rb") as file:
+            return os.pread(file.fileno(), PART_BYTES, offset)
+
+    async def path_of(self, file: _File) -> Path:
+        """Return the path of a file that was written by this worker."""
+        path = Path(self.worker.local_directory) / "cuplug" / file.digest / file.name
+        if not path.exists():  # the folder is named by what it holds
+            await self._fill(path, file)
+        return path
+
+    async def _fill(self, path: Path, file: _File) -> None:
+        """Write what is in the cache, or fetch it: one worker of those that share the cache."""
+        key = cache.key(_KIND, file.digest)
+        with contextlib.ExitStack() as stack:
+            if (data := cache.get(key, _KIND)) is None:
+                await asyncio.to_thread(stack.enter_context, key_lock.held(key))
+                data = cache.get(key, _KIND)
+            if data is None:
+                await self._fetch(path, file)
+                cache.put(key, _KIND, path.read_bytes())
+            else:
+                _write(path, data)
+
+    async def _fetch(self, path: Path, file: _File) -> None:
+        """Write what the scheduler or another worker has, and serve others by it."""
+        scheduler, me = self.worker.scheduler, self.worker.address
+        source = await scheduler.cuplug_borrow(digest=file.digest, worker=me)
+        try:
+            data, failed = await self._read_from(source, file), False
+        except (OSError, LookupError, PluginError):  # of a worker; the scheduler always has it
+            data, failed = await self._read_from(scheduler.address, file), True
+        _write(path, data)
+        self.paths[file.digest] = path
+        await scheduler.cuplug_return(digest=file.digest, source=source, worker=me, failed=failed)
+
+    async def _read_from(self, source: str, file: _File) -> bytes:
+        data, start = bytearray(), time.monotonic()
+        reported_s = start
+        remote = self.worker.rpc(source)
+        while len(data) < file.n_bytes:
+            part = await remote.cuplug_read(digest=file.digest, offset=len(data))
+            if not part:
+                break
+            data += part
+            now_s = time.monotonic()
+            if now_s - reported_s > _REPORTED_S or len(data) == file.n_bytes:
+                reported_s = now_s
+                self._report(file, source, len(data), now_s - start)
+        if hashlib.sha256(data).hexdigest() != file.digest:
+            raise PluginError(f"{file.name}: got other bytes from {source}, expected {file.digest}")
+        return bytes(data)
+
+    def _report(self, file: _File, source: str, n_bytes: int, seconds: float) -> None:
+        """Tell the scheduler and all who subscribe how far it is, and how fast."""
+        of = {"file": file.name, "worker": self.worker.address, "source": source}
+        rate = {"bytes_per_s": n_bytes / max(seconds, 1e-6)}
+        self.worker.log_event(_TOPIC, {**of, "bytes": n_bytes, "of_bytes": file.n_bytes, **rate})
+
+
+_shelves: weakref.WeakKeyDictionary[Any, _Shelf] = weakref.WeakKeyDictionary()
+
+
+def _write(final: Path, data: bytes) -> None:
     """Write a file aside and rename it: nobody sees half of it."""
-    final, temporary = folder / name, folder / f".{name}-{os.getpid()}"
-    if final.exists():  # the folder is named by what it holds
-        return final
+    folder, temporary = final.parent, final.with_name(f".{final.name}-{os.getpid()}")
     for made in (folder.parent, folder):
         made.mkdir(mode=0o700, exist_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "wb") as file:
         file.write(data)
-    return temporary.rename(final)
+    temporary.rename(final)

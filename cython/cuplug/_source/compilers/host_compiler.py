@@ -10,7 +10,6 @@ import os
 import platform
 import re
 import shlex
-import shutil
 from functools import cache
 from typing import NamedTuple
 
@@ -174,7 +173,7 @@ def preprocess(header: str, options: tuple[str, ...]) -> str:
 def _library_of(job: Job, names: dict[str, str]) -> ctypes.CDLL:
     key = host_includes.key_of(job.key)
     if key not in _loaded:
-        library, key = _load(job, names)
+        library, key = _stored(key) or _load(job, names)
         _loaded.setdefault(key, library)
     return _loaded[key]
 
@@ -246,15 +245,12 @@ def _told(compiler: tuple[str, ...], variables: tuple[str, ...], about: str) -> 
 
 
 def _load(job: Job, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
-    """Return a library and its key, from the disk or newly compiled."""
-    if stored := _stored(job):
-        return stored
+    """Return a library and its key, newly compiled here or by another process."""
     with key_lock.held(job.key):
-        return _stored(job) or _compile(job, names)
+        return _stored(host_includes.key_of(job.key)) or _compile(job, names)
 
 
-def _stored(job: Job) -> tuple[ctypes.CDLL, str] | None:
-    key = host_includes.key_of(job.key)
+def _stored(key: str) -> tuple[ctypes.CDLL, str] | None:
     if path := disk.get_path(key, "so"):
         with contextlib.suppress(OSError):
             return _open(path), key
@@ -285,7 +281,7 @@ def _open(path: str) -> ctypes.CDLL:
         if "failed to map segment" not in str(error):
             raise
     with open(path, "rb") as file, open(os.memfd_create("cuplug"), "wb", buffering=0) as copy:
-        shutil.copyfileobj(file, copy)
+        copy.write(file.read())
         # Each in another spelling: the dynamic linker takes a known name for the library it has.
         slashes = f"{next(_n_copies):b}".replace("0", "/").replace("1", "/./")
         name = f"/proc/{os.readlink('/proc/self')}/fd{slashes}{copy.fileno()}"

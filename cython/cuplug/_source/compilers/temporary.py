@@ -16,7 +16,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from cuplug._engine.discovery.fields import check_owner
 from cuplug.errors import CompileError, NotFoundError, PluginError
@@ -104,6 +103,8 @@ def _is_of_system(parent: str) -> bool:
     In a user namespace, as of rootless containers, what belongs to a user without a number there is
     shown as the overflow user's.
     """
+    from pathlib import Path  # takes longer to import than all of this module
+
     try:
         numbers = Path("/proc/self/uid_map").read_text().split()
         overflow = int(Path("/proc/sys/kernel/overflowuid").read_text())
