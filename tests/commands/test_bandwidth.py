@@ -13,7 +13,7 @@ import pytest
 from cuplug._engine.signature.signature import parse
 from cuplug._integration.author.bench_arguments import n_bytes_of, sized_arguments
 from cuplug._integration.author.gradient_arguments import misfit
-from cuplug._integration.commands import bandwidth, cli
+from cuplug._integration.commands import authoring, bandwidth, cli
 from places import FIXTURES, ROOT
 from processes import run
 
@@ -45,6 +45,22 @@ def test_bench(tmp_path, monkeypatch):
         ValueError, match="bench: hello: no arrays, expected an operator that moves"
     ):
         bandwidth.measure(cuplug.find("hello"))
+
+
+@pytest.mark.parametrize(
+    ("call_us", "copy_us", "expected"),
+    [
+        ((2, 100), (1, 95), "it reaches 0.95 of a copy's bandwidth: memory is the limit"),
+        ((2, 100), (1, 25), "and 4.0 times the speed is possible at most"),
+        ((2, 3), (1, 3), "measure larger arrays"),
+    ],
+)
+def test_the_verdict(call_us, copy_us, expected):
+    times = zip((1 << 10, 1 << 28), call_us, copy_us, strict=True)
+    measured = [bandwidth.Measurement("cuda", n, call, copy, "") for n, call, copy in times]
+    text = authoring.verdict(measured)
+    assert text.startswith("cuda: a call takes at least 2.00 us")
+    assert expected in text
 
 
 def test_bench_with_shapes_and_scalars():
