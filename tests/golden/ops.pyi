@@ -499,7 +499,17 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """Rows of source at the given indices: NumPy's take along axis 0."""
+        """Rows of source at the given indices: NumPy's take along axis 0.
+
+        Parameters
+        ----------
+        source
+            Array of any dtype.
+        index
+            Positions along the axis; negative ones count from the end.
+        mode
+            For positions out of range: an error, modulo the size, or the closest one.
+        """
     @overload
     def __call__(
         self,
@@ -511,7 +521,17 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """Rows of source at the given indices: NumPy's take along axis 0."""
+        """Rows of source at the given indices: NumPy's take along axis 0.
+
+        Parameters
+        ----------
+        source
+            Array of any dtype.
+        index
+            Positions along the axis; negative ones count from the end.
+        mode
+            For positions out of range: an error, modulo the size, or the closest one.
+        """
     @overload
     def __call__(
         self,
@@ -524,7 +544,19 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The same along any axis."""
+        """The same along any axis.
+
+        Parameters
+        ----------
+        source
+            Array of any dtype.
+        index
+            Positions along the axis; negative ones count from the end.
+        mode
+            For positions out of range: an error, modulo the size, or the closest one.
+        axis
+            Dimension of source.
+        """
     @overload
     def __call__(
         self,
@@ -537,7 +569,19 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The same along any axis."""
+        """The same along any axis.
+
+        Parameters
+        ----------
+        source
+            Array of any dtype.
+        index
+            Positions along the axis; negative ones count from the end.
+        mode
+            For positions out of range: an error, modulo the size, or the closest one.
+        axis
+            Dimension of source.
+        """
     @overload
     def __call__(
         self,

@@ -94,8 +94,8 @@ def _row_fields(row: Row, signature: Signature) -> dict[str, Any]:
         "doc": row.doc,
         "sides": row.sides,
         "properties": row.properties,
-        "parameters": [_parameter_fields(signature, x) for x in signature.parameters],
-        "outputs": [_parameter_fields(signature, x) for x in _outputs(signature)],
+        "parameters": [_parameter_fields(row, signature, x) for x in signature.parameters],
+        "outputs": [_parameter_fields(row, signature, x) for x in _outputs(signature)],
     }
 
 
@@ -103,7 +103,7 @@ def _outputs(signature: Signature) -> tuple[Parameter, ...]:
     return (signature.made,) if signature.made else signature.outputs
 
 
-def _parameter_fields(signature: Signature, x: Parameter) -> dict[str, Any]:
+def _parameter_fields(row: Row, signature: Signature, x: Parameter) -> dict[str, Any]:
     return {
         "name": x.name,
         "kind": x.kind,
@@ -111,18 +111,23 @@ def _parameter_fields(signature: Signature, x: Parameter) -> dict[str, Any]:
         "shape": signature.shape(x),
         "choices": list(x.choices),
         "default": x.default_text if x.has_default else None,
+        "doc": row.properties.get(f"doc.{x.name}") or "",
     } | ({"tag": x.tag} if x.tag else {})
 
 
 def _show_row(row: Row, signature: Signature) -> None:
-    said = [key if value is None else f"{key} = {value}" for key, value in row.properties.items()]
+    told = {key: value for key, value in row.properties.items() if not key.startswith("doc.")}
+    said = [key if value is None else f"{key} = {value}" for key, value in told.items()]
     lines = [row.signature, row.doc, f"runs on: {', '.join(row.sides)}"]
     print_lines(["", *lines, *([f"properties: {', '.join(said)}"] if said else []), ""])
     cells = []
     for x in (*signature.parameters, *_outputs(signature)):
         shape = f"[{signature.shape(x)}]" if x.is_array else ""
-        cells.append((x.name, x.kind, _type(signature, x), shape, x.default_text))
-    print_table(("parameter", "kind", "type", "shape", "default"), cells)
+        doc = row.properties.get(f"doc.{x.name}") or ""
+        cells.append((x.name, x.kind, _type(signature, x), shape, x.default_text, doc))
+    columns = ("parameter", "kind", "type", "shape", "default", "description")
+    n = len(columns) if any(cell[-1] for cell in cells) else -1
+    print_table(columns[:n], [cell[:n] for cell in cells])
     named = [(name, dtypes) for name, dtypes in signature.variables if name]
     print_lines([f"{name}: {', '.join(dtypes)}" for name, dtypes in named])
 
