@@ -68,7 +68,9 @@ $(BUILD)/cython/%.c: $(TRANSLATED)
 	@:
 
 $(BUILD)/python.flags: $(INSTALLED)/build
-	@$(PY) build_backend/python_flags.py > $@
+	@$(PY) build_backend/python_flags.py $(BUILD) > $@
+# Without an environment of our own, Python's packages may be elsewhere than they were.
+SETTLED += $(if $(VENV),,$(call settle,$(BUILD)/python.flags,$(shell $(PYTHON) build_backend/python_flags.py $(BUILD) 2>/dev/null)))
 
 # Cython's C, and assertions in Python's headers, are not ours to warn about; symbols other than the
 # module's init stay hidden. As most functions of Python are called in one place of a module, it is

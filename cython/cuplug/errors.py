@@ -24,6 +24,9 @@ class Error(Exception):
     Rejected arguments raise ValueError, TypeError, IndexError or MemoryError.
     """
 
+    def __init__(self, *args: object) -> None:  # with a signature, unlike Exception's
+        super().__init__(*args)
+
 
 @public
 class CudaError(Error, RuntimeError):

@@ -72,7 +72,7 @@ def _configured(path: str) -> Iterator[Plugin]:
     patterns = told.pop("plugins", USUAL_PLUGINS)
     paths = [path for pattern in patterns for path in sorted(glob.glob(pattern)) if _is_one(path)]
     if not paths:
-        raise OptionError(f"tool.cuplug: plugins: got {list(patterns)}, which names no source")
+        raise OptionError(f"tool.cuplug: plugins: got {list(patterns)}, expected paths of sources")
     for path in paths:
         yield from _plugins_at(path, package, told)
 
@@ -85,7 +85,7 @@ def _check(told: dict[str, Any]) -> None:
     for key, value in told.items():
         if key not in SETTINGS:
             raise OptionError(
-                f"tool.cuplug: {key}: no such setting, expected {', '.join(SETTINGS)}"
+                f"tool.cuplug: got unknown setting {key}, expected {', '.join(SETTINGS)}"
             )
         if key == "options" and isinstance(value, dict):
             for name, own in value.items():
@@ -97,7 +97,7 @@ def _check(told: dict[str, Any]) -> None:
             raise OptionError(f"tool.cuplug: {key}: got {value!r}, expected {wanted}")
     if "package" not in told:
         raise OptionError(
-            "tool.cuplug: package: missing, expected the package that has the plugins"
+            "tool.cuplug: package: got nothing, expected the package that has the plugins"
         )
 
 

@@ -113,11 +113,9 @@ def arguments(
     known = {name for s in signatures for name in (*[x.name for x in s.parameters], *s.dim_names)}
     for name in (*pins, *made):
         if name not in known:
-            wanted = f"expected one of {', '.join(sorted(known))}" if known else "there is none"
+            wanted = f"one of {', '.join(sorted(known))}" if known else "no name"
             where = "pinned" if name in pins else "made"
-            raise ValueError(
-                f"arguments: {where}: {name}: no such parameter or dimension, {wanted}"
-            )
+            raise ValueError(f"arguments: {where}: got unknown name {name}, expected {wanted}")
     for s in signatures:
         for x in s.parameters:
             if x.kind == "handle" and not x.has_default and x.name not in (*pins, *made):

@@ -30,7 +30,8 @@ CUPLUG_TYPED_OPERATOR(grouped_matmul,
                       "The products of consecutive groups of rows, each with its own matrix.");
 
 CUPLUG_CUDA_ENTRY(grouped_matmul, (T), x, w, sizes, m, k, n, y) {
-  if (!are_all(sizes, m)) return call.fail(CUPLUG_ERROR_VALUE, "sizes: got a sum that is not m");
+  if (!are_all(sizes, m))
+    return call.fail(CUPLUG_ERROR_VALUE, "sizes: got another sum, expected m");
   for (int64_t g = 0, at = 0; g < sizes.size(); at += sizes[g++])
     if (int status = call.launch<grouped_matmul_kernel<T>>({cuplug::blocks(sizes[g] * n, 256), 256},
                                                            x + at * k, w + g * k * n, y + at * n,
@@ -40,7 +41,8 @@ CUPLUG_CUDA_ENTRY(grouped_matmul, (T), x, w, sizes, m, k, n, y) {
 }
 
 CUPLUG_HOST_ENTRY(grouped_matmul, (T), x, w, sizes, m, k, n, y) {
-  if (!are_all(sizes, m)) return call.fail(CUPLUG_ERROR_VALUE, "sizes: got a sum that is not m");
+  if (!are_all(sizes, m))
+    return call.fail(CUPLUG_ERROR_VALUE, "sizes: got another sum, expected m");
   for (int64_t g = 0, row = 0; g < sizes.size(); g++)
     for (const int64_t end = row + sizes[g]; row < end; row++)
       for (int64_t i = 0; i < n; i++) {

@@ -50,7 +50,8 @@ static int rotate_host(Call call, std::initializer_list<X> arrays, table cos, ta
                        P positions, int64_t n, int64_t m, int64_t r) {
   for (int64_t t = 0; t < n; t++)
     if (positions[t] < 0 || positions[t] >= m)
-      return call.fail(CUPLUG_ERROR_INDEX, "positions: got a position outside of cos and sin");
+      return call.fail(CUPLUG_ERROR_INDEX,
+                       "positions: got one outside of cos, expected 0 <= p < m");
   for (auto x : arrays)
     for (int64_t t = 0; x && t < n; t++)
       for (int64_t j = 0; j < x.shape(1) * r; j++)

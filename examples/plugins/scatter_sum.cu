@@ -35,7 +35,7 @@ CUPLUG_CUDA_ENTRY(scatter_sum, (T), source, index, d, rows, sums) {
 CUPLUG_HOST_ENTRY(scatter_sum, (T), source, index, d, rows, sums) {
   for (int64_t i = 0; i < index.size(); i++) {
     if (index[i] < 0 || index[i] >= rows)
-      return call.fail(CUPLUG_ERROR_INDEX, "index: got a number outside of 0 ... rows - 1");
+      return call.fail(CUPLUG_ERROR_INDEX, "index: got another number, expected 0 <= i < rows");
     for (int64_t k = 0; k < d; k++) sums[index[i] * d + k] += source[i * d + k];
   }
   return CUPLUG_OK;

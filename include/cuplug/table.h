@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbol table of a plugin, as macros at file scope. Part of <cuplug/plugin.h>, which includes
- * it; docs/abi.md describes their output, byte by byte. */
+/* Part of <cuplug/plugin.h>: macros for the symbol table, whose bytes docs/abi.md describes. */
 #ifndef CUPLUG_TABLE_H
 #define CUPLUG_TABLE_H
 
@@ -9,7 +8,8 @@
 CUPLUG__BEGIN_C
 
 /** Properties of an operator: they follow its doc string, without a comma. */
-#define CUPLUG_TAKES_STRIDES "\0!takes_strides" /* arrays of any strides pass unchanged */
+#define CUPLUG_DOC(name, text) "\0doc." #name "=" text /* one line about a parameter or output */
+#define CUPLUG_TAKES_STRIDES "\0!takes_strides"        /* arrays of any strides pass unchanged */
 /* The same for arrays on a GPU only; `strides` is NULL if they are C-contiguous. */
 #define CUPLUG_CUDA_TAKES_STRIDES "\0!cuda_takes_strides"
 #define CUPLUG_KEEPS_WHOLE "\0!keeps_whole"  /* it counts elements: no call is cut into parts */

@@ -221,19 +221,24 @@ CUPLUG_ENTRY int gather_one_host(const cuplug_call *call) {
 #define MODES "mode: \"raise\" | \"wrap\" | \"clip\" = \"raise\""
 #define PROPERTIES \
   CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(gather_backward) CUPLUG_LINEAR(source)
+#define DOCS                                                                       \
+  CUPLUG_DOC(source, "Array of any dtype.")                                        \
+  CUPLUG_DOC(index, "Positions along the axis; negative ones count from the end.") \
+  CUPLUG_DOC(mode, "For positions out of range: an error, modulo the size, or the closest one.")
 #define AXIS_RANGE "-max(len(s), 1) <= axis < max(len(s), 1)"
 #define AXIS "axis % max(len(s), 1)"
 
 CUPLUG_OPERATOR(gather_cuda, gather_host,
                 "gather(source: T[m, *row], index: I[*n], " MODES ") -> T[*n, *row] "
                 "where T: any, I: integer",
-                "Rows of source at the given indices: NumPy's take along axis 0." PROPERTIES
+                "Rows of source at the given indices: NumPy's take along axis 0." DOCS PROPERTIES
                     CUPLUG_INDEPENDENT(n, row));
 CUPLUG_OPERATOR(gather_cuda, gather_host,
                 "gather(source: T[*s], index: I[*n], " MODES ", axis: int = 0) -> "
                 "T[*s[:" AXIS "], *n, *s[" AXIS " + 1:]] "
                 "where T: any, I: integer, " AXIS_RANGE,
-                "The same along any axis." PROPERTIES CUPLUG_INDEPENDENT(n));
+                "The same along any axis." DOCS CUPLUG_DOC(axis, "Dimension of source.")
+                    PROPERTIES CUPLUG_INDEPENDENT(n));
 CUPLUG_OPERATOR(gather_one_cuda, gather_one_host,
                 "gather(source: T[*s], index: int, " MODES ", axis: int = 0) -> "
                 "T[*s[:" AXIS "], *s[" AXIS " + 1:]] where T: any, " AXIS_RANGE,

@@ -53,7 +53,7 @@ CUPLUG_ENTRY int make_solver(const cuplug_call *call, void **state) {
   if (!status) status = library_open(call, &cusolver_library, addresses);
   if (status) return status;
   solver *new = calloc(1, sizeof *new);
-  if (!new) return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "got no memory for cuSOLVER's handle");
+  if (!new) return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "no memory for cuSOLVER's handle");
   memcpy(&new->functions, addresses, sizeof new->functions);
   memcpy(&new->copy, &copy, sizeof copy);
   find_both("cusolverDnXsyevBatched_bufferSize", "cusolverDnXsyevBatched", &new->at_once);

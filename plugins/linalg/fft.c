@@ -87,7 +87,7 @@ CUPLUG_ENTRY int make_transforms(const cuplug_call *call, void **state) {
   const int status = library_open(call, &cufft_library, addresses);
   if (status) return status;
   transforms *new = calloc(1, sizeof *new);
-  if (!new) return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "got no memory for plans of cuFFT");
+  if (!new) return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "no memory for plans of cuFFT");
   memcpy(&new->functions, addresses, sizeof new->functions);
   pthread_mutex_init(&new->lock, NULL);
   *state = new;

@@ -11,7 +11,7 @@
 CUPLUG_ENTRY int make_blas(const cuplug_call *call, void **state) {
   static const library driver = {"libcuda", "the driver", {"libcuda.so.1"}, {"cuMemsetD8Async"}};
   blas *new = calloc(1, sizeof *new);
-  if (!new) return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "got no memory for a handle of cuBLAS");
+  if (!new) return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "no memory for a handle of cuBLAS");
   void *addresses[CUPLUG_MAX_FUNCTIONS];
   int status = library_open(call, &driver, addresses), code = 0;
   memcpy(&new->clear, addresses, sizeof new->clear);

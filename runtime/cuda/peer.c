@@ -23,7 +23,7 @@ int cuplug_allocate_shared(int32_t device, int is_managed, uint64_t bytes, void 
   RELAXED mode = core->capture_allow_unsafe();
   int code = allocate(is_managed, bytes ? bytes : 1, pointer);
   if (code != CUPLUG__CU_OUT_OF_MEMORY) return core->cuda_check(error, code, what);
-  return core->fail(error, CUPLUG_ERROR_MEMORY, "%s: got %llu bytes, which there are not", what,
+  return core->fail(error, CUPLUG_ERROR_MEMORY, "%s: no memory for %llu bytes", what,
                     (unsigned long long)bytes);
 }
 

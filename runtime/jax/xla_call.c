@@ -88,7 +88,8 @@ static int fill_tensor(const run *r, const cuplug__xla_buffer *buffer, cuplug_te
                        cuplug_error *error) {
   const uint32_t id = cuplug__xla_dtype(buffer->dtype);
   if (!id)
-    return core->fail(error, CUPLUG_ERROR_TYPE, "%s: got an array of XLA's type %d",
+    return core->fail(error, CUPLUG_ERROR_TYPE,
+                      "%s: got an array of XLA's type %d, expected a dtype of cuplug",
                       cuplug_operator_name(r->plan->op), buffer->dtype);
   *x = cuplug_make_tensor(buffer->data, (cuplug_type_id)id, (int32_t)buffer->ndim, buffer->shape);
   x->device = r->device;

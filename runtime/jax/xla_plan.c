@@ -74,7 +74,8 @@ int cuplug__xla_read_number(int32_t dtype, const void *value, cuplug_argument *a
   case CUPLUG_COMPLEX128:
     return *argument = read_complex(value, bits), CUPLUG_OK;
   }
-  return core->fail(error, CUPLUG_ERROR_TYPE, "got a number of XLA's type %d", dtype);
+  return core->fail(error, CUPLUG_ERROR_TYPE,
+                    "got a number of XLA's type %d, expected a dtype of cuplug", dtype);
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
@@ -122,8 +123,8 @@ static int find_operator(const cuplug__xla_attributes *a, cuplug_operator **op,
   }
   if (address)
     return core->fail(error, CUPLUG_ERROR_NOT_FOUND,
-                      "cuplug: the program calls an operator that another process has made from "
-                      "source: expected one of a plugin, which is found by its name");
+                      "cuplug: got a program with an operator that another process created from "
+                      "source, expected one of a plugin, which is found by its name");
   if (!name || name->n >= sizeof text) return damaged(error, "it names no operator");
   memcpy(text, name->text, name->n);
   text[name->n] = 0;

@@ -126,7 +126,7 @@ static int read_layout(const cuplug_kernel *kernel, uint64_t *sizes, int32_t *n,
     sizes[k] = bytes;
   }
   if (known >= 0) return CUPLUG_OK;
-  return core->fail(error, CUPLUG_ERROR_VALUE, "%s: got a kernel of more than %d parameters",
+  return core->fail(error, CUPLUG_ERROR_VALUE, "%s: got more parameters, expected at most %d",
                     kernel->name, CUPLUG_MAX_KERNEL_PARAMETERS);
 }
 

@@ -62,7 +62,7 @@ def test_one_may_be_success(library):
     one = {"signature": "Succeeds(n: int)", "arguments": "n", "returns": "one"}
     succeeds = adopt(library, Succeeds=one).Succeeds
     assert succeeds(3) is None
-    with pytest.raises(cuplug.PluginError, match="Succeeds: the function returned 0, expected 1"):
+    with pytest.raises(cuplug.PluginError, match="Succeeds: result: got 0, expected 1"):
         succeeds(0)
 
 

@@ -55,7 +55,7 @@ def test_numbers_by_address_and_a_status(adopt):
     x = np.arange(4.0)
     scale(x, 2.5)
     np.testing.assert_array_equal(x, np.arange(4.0) * 2.5)
-    with pytest.raises(cuplug.PluginError, match="scale: the function returned 2, expected 0"):
+    with pytest.raises(cuplug.PluginError, match="scale: result: got 2, expected 0"):
         scale(x, 0)
 
 
@@ -109,7 +109,7 @@ def test_a_workspace_of_a_known_size(adopt):
         scratch="work: float64[2 * n]; more: int32[n]",
     )
     np.testing.assert_array_equal(reverse(np.arange(5.0)), np.arange(5.0)[::-1])
-    with pytest.raises(cuplug.PluginError, match="reverse: the function returned -6, expected 0"):
+    with pytest.raises(cuplug.PluginError, match="reverse: result: got -6, expected 0"):
         reverse(np.arange(5.0), "other")
 
 
@@ -139,8 +139,8 @@ def test_texts(adopt):
 @pytest.mark.parametrize(
     ("returns", "good", "bad", "text"),
     [
-        ("nonnegative", 5, -1, "returned -1, expected 0 or more"),
-        ("nonzero", -2, 0, "returned 0, expected another number"),
+        ("nonnegative", 5, -1, "got -1, expected 0 or more"),
+        ("nonzero", -2, 0, "got 0, expected another number"),
     ],
 )
 def test_conventions_of_results(adopt, returns, good, bad, text):
@@ -242,7 +242,7 @@ def test_lapack():
     x = b.copy()
     library.solve(a.copy(), x)
     np.testing.assert_allclose(a @ x, b, atol=1e-12)
-    with pytest.raises(cuplug.PluginError, match="solve: the function returned 1, expected 0"):
+    with pytest.raises(cuplug.PluginError, match="solve: result: got 1, expected 0"):
         library.solve(np.zeros((2, 2)), np.zeros((2, 1)))
     symmetric = a + a.T
     vectors = np.stack([symmetric, 2 * symmetric])

@@ -128,7 +128,7 @@ def test_letters_as_a_status_and_as_an_output(library):
     prototype, function = "char letter_status(int n);", {"function": "letter_status"}
     status = adopt(library, prototype, "f", signature="f(n: int)", arguments="n", **function)
     assert status(0) is None
-    with pytest.raises(cuplug.PluginError, match="f: the function returned 65, expected 0"):
+    with pytest.raises(cuplug.PluginError, match="f: result: got 65, expected 0"):
         status(65)
     for dtype in ("int8", "uint8"):
         told = {"signature": f"f(n: int) -> r: {dtype}[]", "arguments": "n", "returns": "r"}

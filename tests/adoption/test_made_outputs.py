@@ -99,7 +99,7 @@ def test_memory_that_the_function_allocates(adopt, n):
 
 
 def test_memory_that_the_function_does_not_allocate(adopt):
-    with pytest.raises(cuplug.PluginError, match="range: r: the function left NULL in made, expec"):
+    with pytest.raises(cuplug.PluginError, match="range: r: got NULL in made, expec"):
         adopt("range", **RANGE)(-1)
 
 
@@ -111,9 +111,7 @@ def test_room_that_is_used_in_part(adopt):
 
 
 def test_more_than_the_room(adopt):
-    message = (
-        r"positive: found: the function left shape \(4,\), expected at most 3 elements in room"
-    )
+    message = r"positive: found: got shape \(4,\), expected at most 3 elements in room"
     with pytest.raises(cuplug.PluginError, match=message):
         adopt("positive", **{**POSITIVE, "function": "too_many"})(np.ones(3))
 

@@ -108,7 +108,7 @@ def test_a_pointer_that_is_left_at_an_address(objects):
     with objects.opened("41") as counter:
         assert objects.next(counter) == 41
     assert objects.alive() == 0
-    with pytest.raises(cuplug.PluginError, match="opened: the function returned 7, expected 0"):
+    with pytest.raises(cuplug.PluginError, match="opened: result: got 7, expected 0"):
         objects.opened("")
 
 
@@ -131,7 +131,7 @@ def test_an_object_outlives_those_that_were_made_from_it(objects):
 
 
 def test_null_is_an_error(objects):
-    with pytest.raises(cuplug.PluginError, match="counter: the function returned NULL, expected a"):
+    with pytest.raises(cuplug.PluginError, match="counter: result: got NULL, expected a"):
         objects.counter(-1)
 
 
@@ -203,7 +203,7 @@ def test_operators_are_pickled_and_handles_are_not(objects):
         ("counter", {"destroy": "alive"}, "destroy: got alive, expected a function of struct coun"),
         ("counter", {"destroy": "nothing"}, "function: got 'nothing', expected a function that"),
         ("counter", {"returns": "zero"}, r"got struct counter .*, expected int or void, or an out"),
-        ("opened", {"arguments": "digits, NULL"}, "expected c either among them, or as what the f"),
+        ("opened", {"arguments": "digits, NULL"}, "expected it among them, or as the result"),
         ("opened", {"arguments": "digits, digits"}, "got digits, expected struct counter"),
         ("opened", {"returns": "c"}, r"returns: got int for c, expected a pointer for a handle"),
         ("view", {"arguments": "step, c, step"}, r"got step, expected struct view \*"),

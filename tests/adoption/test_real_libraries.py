@@ -53,7 +53,7 @@ def test_lapack(capsys):
     np.testing.assert_allclose(values, np.linalg.eigvalsh(stack), atol=1e-12)
     np.testing.assert_array_equal(stack, before)
     names["main"]()
-    assert "solve: the function returned 1, expected 0" in capsys.readouterr().out
+    assert "solve: result: got 1, expected 0" in capsys.readouterr().out
 
 
 def test_checksums(capsys):
@@ -71,7 +71,7 @@ def test_checksums(capsys):
     for row in rows:
         crypto.update(context, row)
     assert crypto.digest(context).tobytes() == hashlib.sha384(rows.tobytes()).digest()
-    with pytest.raises(cuplug.PluginError, match="algorithm: the function returned NULL"):
+    with pytest.raises(cuplug.PluginError, match="algorithm: result: got NULL"):
         crypto.algorithm("nothing")
     names["main"]()
     assert "300 bytes become" in capsys.readouterr().out
@@ -90,9 +90,7 @@ def test_gsl(capsys):
     for f in (math.sin, "sin(x)"):
         value, error = gsl.integrate(gsl.integrand(f), 0, math.pi, workspace, 50)
         assert abs(value - 2) <= max(error, 1e-12)
-    with pytest.raises(
-        cuplug.PluginError, match=r"integrate: the function returned \d+, expected 0"
-    ):
+    with pytest.raises(cuplug.PluginError, match=r"integrate: result: got \d+, expected 0"):
         gsl.integrate(gsl.integrand("1 / (x - 0.3)"), 0, 1, workspace, 5)
     names["main"]()
     assert "J0(1) = 0.765198" in capsys.readouterr().out
@@ -118,14 +116,14 @@ def test_images(capsys):
         data = jpeg.encode(compressor, flat)
         assert data[:2].tobytes() == b"\xff\xd8"
         assert data[-2:].tobytes() == b"\xff\xd9"
-    with pytest.raises(cuplug.PluginError, match="decode: the function returned NULL"):
+    with pytest.raises(cuplug.PluginError, match="decode: result: got NULL"):
         webp.decode(np.zeros(9, np.uint8))
     with skipped_without_headers():
         png = names["adopt_png"]()
     data = png.encode(image)
     assert data[:4].tobytes() == b"\x89PNG"
     np.testing.assert_array_equal(png.decode(data), image)
-    with pytest.raises(cuplug.PluginError, match="decode: the function returned 1, expected 0"):
+    with pytest.raises(cuplug.PluginError, match="decode: result: got 1, expected 0"):
         png.decode(data[:20])
     names["main"]()
     assert "png is the same image: True" in capsys.readouterr().out
@@ -141,7 +139,7 @@ def test_cplusplus(capsys):
     assert find(pattern, text).tolist() == [x.start() for x in re.finditer("[a-z]+", text)]
     assert find(pattern, "").tolist() == []
     names["main"]()
-    assert "regex: the function returned NULL" in capsys.readouterr().out
+    assert "regex: result: got NULL" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -90,7 +90,10 @@ TEXTS = {
 @pytest.mark.parametrize("where", TEXTS)
 @pytest.mark.parametrize(
     ("text", "part"),
-    [("x\0 + 1", "got a zero character, expected"), ("x\ud800", "got what UTF-8 cannot encode: ")],
+    [
+        ("x\0 + 1", "got a zero character, expected"),
+        ("x\ud800", r"got 'x\\ud800', expected text for UTF-8: "),
+    ],
 )
 def test_texts_that_c_cannot_be_given(where, text, part):
     with pytest.raises(ValueError, match=f"^{where}: {part}"):

@@ -85,12 +85,12 @@ def test_what_structures_are_not_for():
         cuplug.asarray(points(PACKED), device="cpu")["x"]
     with pytest.raises(TypeError, match="relu: x: got "):
         relu(x)
-    with pytest.raises(BufferError, match="DLPack has no structures"):
+    with pytest.raises(BufferError, match="expected a dtype of DLPack"):
         x.__dlpack__()
     with pytest.raises(TypeError):
         x + x
     for dtype in ([("x", object)], [("x", "V70000")], np.dtype("V4"), "U3"):
-        with pytest.raises(TypeError, match="which no operator takes"):
+        with pytest.raises(TypeError, match="expected a dtype of cuplug"):
             cuplug.empty(3, np.dtype(dtype), "cpu")
 
 

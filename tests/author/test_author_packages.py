@@ -227,15 +227,15 @@ def test_in_place(ours, installed):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("stubs = 'x'", "tool.cuplug: package: missing, expected the package that has the plugins"),
+        ("stubs = 'x'", "tool.cuplug: package: got nothing, expected the package that"),
         ("package = 3", "tool.cuplug: package: got 3, expected str"),
         ("package = 'ours'\nplugins = [1]", "plugins: got [1], expected a list of texts"),
         (
             "package = 'ours'\n[tool.cuplug.options]\nhalf = '-O3'",
             "tool.cuplug: options: got '-O3', expected a list of texts",
         ),
-        ("package = 'ours'\nfast = true", "fast: no such setting, expected package, plugins, arch"),
-        ("package = 'ours'\nplugins = ['*.cu']", "plugins: got ['*.cu'], which names no source"),
+        ("package = 'ours'\nfast = true", "got unknown setting fast, expected package, plugins"),
+        ("package = 'ours'\nplugins = ['*.cu']", "plugins: got ['*.cu'], expected paths of"),
     ],
 )
 def test_settings_that_are_wrong(ours, installed, text, sentence):

@@ -98,7 +98,7 @@ def test_new_overwrites_nothing(tmp_path):
     (tmp_path / "twice" / "twice.cu").write_text("mine")
     done = run("new", "twice", cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stderr == "cuplug: new: twice is there already, expected a name that is free\n"
+    assert done.stderr == "cuplug: new: got twice, which exists, expected a new name\n"
     assert (tmp_path / "twice" / "twice.cu").read_text() == "mine"
 
 
@@ -139,7 +139,7 @@ def test_output_is_a_file_or_a_folder(tmp_path):
     ("name", "sentence"),
     [
         ("none.cu", "no such file"),
-        ("text.txt", "expected a folder, or a file that ends in .cu, .c or .cpp"),
+        ("text.txt", "got .txt, expected a folder, or a file that ends in .cu, .c or .cpp"),
         ("folder", "a folder without a .cu, .c or .cpp file"),
     ],
 )
@@ -185,8 +185,7 @@ def test_a_library_is_called_as_its_plugin(tmp_path, monkeypatch):
         assert run("check", name, cwd=place).returncode == 0
     monkeypatch.setenv("CC", "no-such-compiler")
     sentence = (
-        "^build: libuniq.so: the plugin is called half in other.c, expected a library of its name, "
-        "libhalf.so$"
+        "^build: got libuniq.so for the plugin half of other.c, expected the name libhalf.so$"
     )
     with pytest.raises(cuplug.BuildError, match=sentence):
         cuplug.build(folder, output=tmp_path / "libuniq.so")

@@ -116,7 +116,7 @@ def test_a_library_beside_a_plugin(build, tmp_path):
     (tmp_path / "to").mkdir(mode=0o755)
     done = CliRunner().invoke(main, ["install", path, "--to", str(tmp_path / "to")])
     assert done.exit_code == 1
-    assert "needed libraries that are not found: librare.so" in done.output
+    assert "missing libraries: librare.so" in done.output
     shutil.copytree(tmp_path / "beside", tmp_path / "to" / "beside")
     done = CliRunner().invoke(main, ["install", path, "--to", str(tmp_path / "to")])
     assert done.exit_code == 0, done.output

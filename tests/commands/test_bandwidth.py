@@ -13,7 +13,7 @@ import pytest
 from cuplug._engine.signature.signature import parse
 from cuplug._integration.author.bench_arguments import n_bytes_of, sized_arguments
 from cuplug._integration.author.gradient_arguments import misfit
-from cuplug._integration.commands import bandwidth, cli
+from cuplug._integration.commands import authoring, bandwidth, cli
 from places import FIXTURES, ROOT
 from processes import run
 
@@ -41,10 +41,24 @@ def test_bench(tmp_path, monkeypatch):
         bandwidth.draw("relu", measured, str(tmp_path / "none.svg"))
     with pytest.raises(ValueError, match="bench: dtype: got complex64, expected one of"):
         bandwidth.measure(cuplug.find("relu"), dtype="complex64")
-    with pytest.raises(
-        ValueError, match="bench: hello: no arrays, expected an operator that moves"
-    ):
+    with pytest.raises(ValueError, match="bench: hello: got no arrays, expected an operator with"):
         bandwidth.measure(cuplug.find("hello"))
+
+
+@pytest.mark.parametrize(
+    ("call_us", "copy_us", "expected"),
+    [
+        ((2, 100), (1, 95), "it reaches 0.95 of a copy's bandwidth: memory is the limit"),
+        ((2, 100), (1, 25), "and 4.0 times the speed is possible at most"),
+        ((2, 3), (1, 3), "measure larger arrays"),
+    ],
+)
+def test_the_verdict(call_us, copy_us, expected):
+    times = zip((1 << 10, 1 << 28), call_us, copy_us, strict=True)
+    measured = [bandwidth.Measurement("cuda", n, call, copy, "") for n, call, copy in times]
+    text = authoring.verdict(measured)
+    assert text.startswith("cuda: a call takes at least 2.00 us")
+    assert expected in text
 
 
 def test_bench_with_shapes_and_scalars():
@@ -65,7 +79,7 @@ def test_bench_with_shapes_and_scalars():
 @pytest.mark.parametrize(
     ("operator", "shape", "sentence"),
     [
-        ("relu", "y=3", "--shape: y: no such name, expected one of x"),
+        ("relu", "y=3", "--shape: got unknown name y, expected one of x"),
         ("relu", "x=a", "--shape: x: got 'a', expected sizes, as in 1024,1024"),
         ("gather", "source=", "gather: source: got shape (), expected [m, *row]"),
     ],

@@ -76,7 +76,11 @@ def test_a_budget_is_kept_and_reported(build_plugin):
 
 @pytest.mark.slow
 def test_overloads_are_reached_or_the_one_in_front_is_named(build_plugin):
-    results = try_all(str(build_plugin(SOURCE + OVERLOADS, "overloads")), examples=3)
+    seen = []
+    path = str(build_plugin(SOURCE + OVERLOADS, "overloads"))
+    results = try_all(path, examples=3, report=lambda *progress: seen.append(progress))
+    n = len({r.signature for r in results})
+    assert [(k, of) for k, of, _ in seen] == [(k, n) for k in range(1, n + 1)]
     assert [r for r in results if not r.ok] == []
     untried = [r for r in results if not r.tried]
     assert {r.signature for r in untried} == {"g(x: float64[n]) -> float64[n]"}

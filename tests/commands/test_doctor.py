@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 from cuplug._integration.author.fatbin import Code
-from cuplug._integration.commands import doctor, examine_cuda
+from cuplug._integration.commands import doctor
 from cuplug._integration.commands import machine as machines
 from cuplug._integration.commands.cli import main
 from cuplug._integration.commands.machine import NOTE, OK, PROBLEM, Machine
@@ -107,7 +107,7 @@ def test_temporary_files(tmp_path, monkeypatch):
 def test_toolkit_against_driver(toolkit, driver, level):
     machine = Machine(driver_version=driver)
     machine.toolkit = Toolkit("/usr/bin/nvcc", toolkit) if toolkit else None
-    (finding,) = examine_cuda.examine_toolkit(machine)
+    (finding,) = machines.examine_toolkit(machine)
     assert finding.level == level
     assert level == OK or finding.advice
 
@@ -124,9 +124,9 @@ def test_toolkit_against_driver(toolkit, driver, level):
     ],
 )
 def test_architectures_against_a_gpu(monkeypatch, code, wanted):
-    monkeypatch.setattr(examine_cuda, "_code", lambda plugin: code)
+    monkeypatch.setattr(machines, "code_of", lambda plugin: code)
     machine = Machine(devices=[HOPPER], plugins=[Record("/x/libhalf.so")])
-    found = list(examine_cuda.examine_architectures(machine))
+    found = list(machines.examine_architectures(machine))
     assert levels(found) == wanted
     assert all("9.0" in finding.text for finding in found[:-1])
 
@@ -147,14 +147,14 @@ def test_a_build_without_cuda_code(devices, toolkit, sides, wanted):
     stock += [Record("/x/libgather.so", sides=sides, origin="stock")]
     machine = Machine(devices=devices, toolkit=toolkit, plugins=stock)
     found = [
-        x for x in examine_cuda.examine_architectures(machine) if "own 2 plugins have no" in x.text
+        x for x in machines.examine_architectures(machine) if "own 2 plugins have no" in x.text
     ]
     assert levels(found) == wanted
     for finding in found:
         assert f'CUDA_ARCHS="{90 if devices else "all"}"' in finding.advice
     mine = [Record("/x/libhalf.so", sides=("cpu",))]
     others = Machine(devices=devices, toolkit=toolkit, plugins=mine)
-    assert PROBLEM not in levels(examine_cuda.examine_architectures(others))
+    assert PROBLEM not in levels(machines.examine_architectures(others))
 
 
 @pytest.mark.parametrize(
@@ -162,12 +162,12 @@ def test_a_build_without_cuda_code(devices, toolkit, sides, wanted):
     [(80, 80, True), (80, 86, True), (86, 80, False), (80, 90, False), (90, 80, False)],
 )
 def test_which_machine_code_a_gpu_runs(architecture, capability, runs):
-    assert examine_cuda.runs_machine_code(Code({architecture}), capability) == runs
+    assert machines.runs_machine_code(Code({architecture}), capability) == runs
 
 
 def test_no_gpu_is_no_problem():
     machine = Machine(cuda_error="no NVIDIA driver: libcuda.so.1 was not found")
-    found = [*examine_cuda.examine_driver(machine), *examine_cuda.examine_gpus(machine)]
+    found = [*machines.examine_driver(machine), *machines.examine_gpus(machine)]
     assert set(levels(found)) == {NOTE}
 
 
@@ -179,7 +179,7 @@ def test_adopted_libraries(tmp_path):
     machine = Machine(plugins=[Record(str(library), kind="adopted")])
     (found,) = doctor.examine_permissions(machine)
     assert found.text == f"{sidecar} may be written by its group"
-    (found,) = examine_cuda.examine_architectures(machine)
+    (found,) = machines.examine_architectures(machine)
     assert found.text == "no plugin has kernels"
     machine.plugins[0].state = "rejected"
     assert list(doctor.examine_plugins(machine))[1].advice == "see `cuplug list`"

@@ -109,5 +109,5 @@ def test_what_is_refused(place, tmp_path, built):
 
 
 def test_what_is_not_uninstalled(place):
-    assert "no libgather.so was found" in refusal("uninstall", "gather")
+    assert "there is no libgather.so" in refusal("uninstall", "gather")
     assert "expected the name of a plugin" in refusal("uninstall", "../x")

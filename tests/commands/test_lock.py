@@ -94,7 +94,7 @@ def test_a_library_that_a_plugin_links(place, tmp_path, monkeypatch):
     assert states(lock)["libwanted.so"] == "changed"
     wanted.unlink()
     done = run("lock", "user", "-o", str(lock))
-    assert "it links libwanted.so, which is not found" in done.output
+    assert "missing libraries: libwanted.so" in done.output
 
 
 def test_an_adopted_library_with_its_description(place, tmp_path):

@@ -36,19 +36,22 @@ class Screen(io.StringIO):
         return True
 
 
-def test_a_narrow_screen_hides_no_text(monkeypatch):
-    """Paths that differ at their end are wrapped, not cut."""
+def test_a_narrow_screen_splits_no_word(monkeypatch):
+    """The longest column wraps between words, and the last one has its own line."""
     screen = Screen()
     for name, value in (("COLUMNS", "80"), ("TERM", "dumb"), ("NO_COLOR", "1")):
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "stdout", screen)
-    rows = [(name, "1.0", "cpu, cuda", f"/opt/{'long/' * 20}lib{name}.so") for name in ("ab", "cd")]
-    output.print_table(("plugin", "version", "sides", "file"), rows)
+    names = [f"operator_{k}_backward" for k in range(12)]
+    rows = [(x, ", ".join(names), "cpu", f"/opt/{'long/' * 20}lib{x}.so") for x in ("ab", "cd")]
+    output.print_table(("plugin", "operators", "sides", "file"), [*rows, ("e", "", "", "")])
     lines = screen.getvalue().splitlines()
-    assert max(map(len, lines)) <= 80
-    start = lines[0].index("file")
-    text = "".join(line[start:].strip() for line in lines[1:])
-    assert text == "".join(row[-1] for row in rows)
+    assert max(len(line) for line in lines if "/opt/" not in line) <= 80
+    assert [line.strip() for line in lines if "/opt/" in line] == [row[-1] for row in rows]
+    column = slice(lines[0].index("operators"), lines[0].index("sides"))
+    words = " ".join(line[column] for line in lines[2:] if "/opt/" not in line).split()
+    assert words == [*rows[0][1].split(), *rows[1][1].split()]
+    assert lines[-1] == "e"
 
 
 def test_a_long_table_on_a_screen(capsys, screen):

@@ -110,7 +110,7 @@ def test_what_does_not_fit_together():
     assert "Unresolved extern function" in refusal({"a.cu": APPLY, "b.cu": ""})
     assert "both.cu: linking: " in refusal([TWICE, TWICE], name="both.cu")
     assert refusal(SOURCES, names=["nothing<3>"]) == (
-        "<string>: names: got nothing<3>, which is in none of the sources"
+        "<string>: names: got nothing<3>, expected a name in one of the sources"
     )
     assert "linking: " in refusal(APPLY, link=[b"no code"])
 

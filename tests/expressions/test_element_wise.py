@@ -289,7 +289,7 @@ ILL_FORMED = {
     (
         "f(a: T, b: T, c: T, d: T, e: T, g: T, h: T) -> T",
         "a",
-    ): "signature: 7 parameters may be arrays or numbers",
+    ): "signature: got 7 parameters that may be arrays or numbers",
     ("f(x: T[...) -> T", "x"): "expected ',' or ']'",
 }
 
@@ -327,7 +327,7 @@ except cuplug.CompileError as error:
 """,
         env={"PATH": str(tmp_path), "CC": None, "CUPLUG_CACHE_DIR": str(tmp_path / "cache")},
     )
-    assert done.stdout.startswith("no C compiler: got none of cc, gcc, clang; install one")
+    assert done.stdout.startswith("no C compiler: no cc, gcc or clang on PATH; install one")
 
 
 def test_compiled_code_is_kept(run_python, tmp_path):

@@ -118,7 +118,7 @@ def test_what_is_refused():
             SUMS(x, axis=axis)
     with pytest.raises(ValueError, match="sums: axis: got 0, expected 0 <= axis < 0"):
         SUMS(np.ones(()), axis=0)
-    with pytest.raises(ValueError, match="f: exclusive: expected identity"):
+    with pytest.raises(ValueError, match="f: exclusive: got no identity"):
         cuplug.scan("f(x: T) -> T", reduce="a + b", exclusive=True)
     inverse = cuplug.scan("inverse(x: T) -> T", map="100 / x", reduce="a + b")
     with pytest.raises(ValueError, match="inverse: map: line 1, column 5: got 100 / 0"):

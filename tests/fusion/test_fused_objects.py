@@ -80,7 +80,7 @@ def test_calls_with_known_dtypes():
         assert fused(x, np.float64(2)).dtype == np.float64
         assert fused(x.astype(np.int8), 2).dtype == np.int8
         assert fused(cuplug.asarray(x), 2).numpy().tolist() == (x * 2 + 1).tolist()
-        with pytest.raises(OverflowError, match="10000000000000000000000 beside an array of int8"):
+        with pytest.raises(OverflowError, match="got 1.*0, expected a value of int8"):
             fused(x.astype(np.int8), 10**22)
         with pytest.raises(TypeError, match="got an unexpected keyword argument 'y'"):
             fused(x, 2, y=2)

@@ -530,7 +530,17 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """Rows of source at the given indices: NumPy's take along axis 0."""
+        """Rows of source at the given indices: NumPy's take along axis 0.
+
+        Parameters
+        ----------
+        source
+            Array of any dtype.
+        index
+            Positions along the axis; negative ones count from the end.
+        mode
+            For positions out of range: an error, modulo the size, or the closest one.
+        """
     @overload
     def __call__(
         self,
@@ -542,7 +552,17 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """Rows of source at the given indices: NumPy's take along axis 0."""
+        """Rows of source at the given indices: NumPy's take along axis 0.
+
+        Parameters
+        ----------
+        source
+            Array of any dtype.
+        index
+            Positions along the axis; negative ones count from the end.
+        mode
+            For positions out of range: an error, modulo the size, or the closest one.
+        """
     @overload
     def __call__(
         self,
@@ -555,7 +575,19 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The same along any axis."""
+        """The same along any axis.
+
+        Parameters
+        ----------
+        source
+            Array of any dtype.
+        index
+            Positions along the axis; negative ones count from the end.
+        mode
+            For positions out of range: an error, modulo the size, or the closest one.
+        axis
+            Dimension of source.
+        """
     @overload
     def __call__(
         self,
@@ -568,7 +600,19 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The same along any axis."""
+        """The same along any axis.
+
+        Parameters
+        ----------
+        source
+            Array of any dtype.
+        index
+            Positions along the axis; negative ones count from the end.
+        mode
+            For positions out of range: an error, modulo the size, or the closest one.
+        axis
+            Dimension of source.
+        """
     @overload
     def __call__(
         self,

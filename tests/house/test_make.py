@@ -33,6 +33,20 @@ def test_settings_of_single_objects_are_of_files_that_are_there():
     assert [name for name in objects if not (ROOT / f"{name}.c").exists()] == []
 
 
+def test_headers_of_numpy_may_move(tmp_path):
+    """pip builds in an environment of its own, which is gone when it builds again."""
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        (folder / "include").mkdir(parents=True)
+        text = f"__version__ = '2.0'\ndef get_include(): return {str(folder / 'include')!r}\n"
+        (folder / "numpy.py").write_text(text)
+        make = [*BUILD, f"BUILD={tmp_path}", "VENV=", "NVCC=", f"PYTHON={sys.executable}"]
+        run_at([*make, f"{tmp_path}/python.flags"], ROOT, PYTHONPATH=str(folder))
+        _, flag = (tmp_path / "python.flags").read_text().replace('"', "").split()
+        assert Path(flag.removeprefix("-I")).samefile(folder / "include")
+        (folder / "include").rmdir()
+
+
 def test_what_was_made_of_files_that_are_gone_goes(tmp_path):
     package = tmp_path / "python" / "cuplug"
     stock = package / "lib" / "cuplug"

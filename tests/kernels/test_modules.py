@@ -377,7 +377,7 @@ def test_same_source_same_module(run_kernels):
     assert cuplug.compile(SCALE, names=["scale<1>"], options=["-DX"]) is not a
     assert list(a) == ["scale<1>"] and "scale<1>" in a and len(a) == 1
     raises(cuplug.NotFoundError, "name it in names=", lambda: a["scale<2>"])
-    raises(cuplug.NotFoundError, "there is no kernel nothing",
+    raises(cuplug.NotFoundError, "no kernel nothing",
            lambda: a["nothing"][1, 1]())
     raises(TypeError, "options: got str", cuplug.compile, SCALE, "-DX")
     """

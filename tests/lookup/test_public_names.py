@@ -162,6 +162,15 @@ def test_signatures_of_public_names():
     assert str(inspect.signature(cuplug.find)) == "(name, version=None, digest=None)"
 
 
+@pytest.mark.parametrize("name", sorted(set(cuplug.__all__) - MODULES))
+def test_what_is_public_has_help_and_a_signature(name):
+    found = getattr(cuplug, name)
+    assert inspect.getdoc(found)
+    if callable(found):
+        inspect.signature(found)
+        assert "--\n" not in inspect.getdoc(found).partition("\n\n")[0]
+
+
 def test_no_module_has_the_name_of_something_public():
     inside = {path.stem for path in PACKAGE.iterdir()}
     assert {"errors", "ops"} <= inside

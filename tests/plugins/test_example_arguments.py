@@ -21,7 +21,7 @@ def test_grouped_matmul(get_operator, side, dtype, sizes):
     given = np.array(sizes, np.int64)
     np.testing.assert_array_equal(operator(x, w, given, device=side), wanted, strict=True)
     for wrong in (given + 1, -given - 1) if sizes else ():
-        with pytest.raises(ValueError, match="grouped_matmul: sizes: got a sum that is not m"):
+        with pytest.raises(ValueError, match="grouped_matmul: sizes: got another sum, expected m"):
             operator(x, w, wrong, device=side)
 
 

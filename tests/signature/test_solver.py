@@ -103,9 +103,7 @@ def test_close_to_what_was_wished():
 )
 def test_conditions_that_nothing_satisfies_are_named(conditions, named):
     signature = parse(f"f(x: float32[n], y: float32[m]) where {conditions}")
-    with pytest.raises(
-        Unsolved, match=f"^f: no values were found that satisfy {re.escape(named)}$"
-    ):
+    with pytest.raises(Unsolved, match=f"^f: no values satisfy {re.escape(named)}$"):
         solve(signature, {}, {"n": 3, "m": 3})
     with pytest.raises(Unsolved):
         drawn(signature.text)
@@ -130,7 +128,7 @@ def test_arguments_are_made_by_functions():
     for arguments in drawn("f(x: int8[n], index: int64[n], k: int)", made={"k": k, "index": index}):
         n = arguments["x"].size
         assert (arguments["k"], arguments["index"]) == (n + 1, [n] * n)
-    with pytest.raises(ValueError, match=r"^arguments: made: z: no such parameter or dimension, e"):
+    with pytest.raises(ValueError, match=r"^arguments: made: got unknown name z, expected"):
         testing.arguments("f(x: int8[n])", made={"z": k})
 
 

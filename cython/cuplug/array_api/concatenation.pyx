@@ -224,7 +224,9 @@ cdef int check_fit(const cuplug_tensor *first, Array x, int along) except -1:
         fits &= k == along or x.tensor.shape[k] == first.shape[k]
     if not fits:
         seen = tuple([first.shape[k] for k in range(first.ndim)])
-        raise ValueError(f"concat: arrays: got shapes {seen} and {x.shape}, which differ")
+        raise ValueError(
+            f"concat: arrays: got shapes {seen} and {x.shape}, expected equal sizes but along axis"
+        )
     return 0
 
 

@@ -74,7 +74,9 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     if wanted == result.dtype:
         return copied(result)
     if copy is False:
-        raise ValueError(f"asarray: copy: got False, but {result.dtype} has to become {wanted}")
+        raise ValueError(
+            f"asarray: copy: got False, expected None or True ({result.dtype} becomes {wanted})"
+        )
     return astype(result, wanted)
 
 

@@ -173,7 +173,7 @@ cdef cuplug_tensor tensor_like(str function, object x, object dtype, object devi
     if dtype is not None:
         like.dtype = dtype_in_memory(to_descr(function, dtype))
         if not like.dtype.bits:
-            raise TypeError(f"{function}: dtype: got {dtype}, which no operator takes")
+            raise TypeError(f"{function}: dtype: got {dtype}, expected a dtype of cuplug")
     if device is not None:
         like.device = place_for(function, device)
     return like

@@ -274,7 +274,7 @@ def viewed(Array x not None, dtype):
     start(&to, "view", x)
     to.x.dtype, last = dtype_in_memory(descr), to.x.ndim - 1
     if not to.x.dtype.bits:
-        raise TypeError(f"view: dtype: got {descr}, which no operator takes")
+        raise TypeError(f"view: dtype: got {descr}, expected a dtype of cuplug")
     if <size_t>to.x.data % <size_t>descr.alignment:
         raise ValueError(f"view: got memory that is not aligned for {descr}, expected a copy of it")
     if own != size:
@@ -313,7 +313,7 @@ def broadcast_to(x, /, shape):
     if n_bytes >= 2.0**63:
         raise ValueError(f"broadcast_to: got shape {wanted}, expected less than 2^63 bytes")
     if not fits:
-        raise ValueError(f"broadcast_to: shape: got {wanted}, which {own.shape} does not fit")
+        raise ValueError(f"broadcast_to: shape: got {wanted}, expected one that {own.shape} fits")
     to.x.ndim = n
     return share_memory(&to.x, own, own.dtype)
 
@@ -341,7 +341,7 @@ def reshape(x, /, shape, *, copy=None):
     if copy or not is_contiguous(&source.tensor):
         steps = None if copy else reshaped_steps(source, [to.shape[k] for k in range(to.x.ndim)])
         if steps is None and copy is False:
-            raise ValueError("reshape: copy: got False, but such a shape has no strides")
+            raise ValueError("reshape: copy: got False, expected None or True (no strides fit it)")
         if steps is None:
             source = source.spread(source.shape)
             to.x.data = source.tensor.data

@@ -106,10 +106,10 @@ class Adopted(Arguments):
         dtype = self.dtype(x)
         fits = result.kind in ("primitive", "enum") and is_element(self.ffi, result, dtype)
         if any(kind != "loop" for kind, _ in x.dims) or self.place != "host" or not fits:
-            seen = f"got {result.cname} for {dtype}[{self.scope.signature.shape(x)}]"
+            output = f"{dtype}[{self.scope.signature.shape(x)}]"
             raise ValueError(
-                f"{self.name}: returns: {seen}, expected the same type, an output without "
-                "dimensions, and a function for the host"
+                f"{self.name}: returns: got {result.cname} for {output}, expected the same type, "
+                "an output without dimensions, and a function for the host"
             )
         return "array", self.scope.arrays[x.name], dtype
 
@@ -124,8 +124,8 @@ class Adopted(Arguments):
         ]
         if (self.value is not None and self.value[0] == "made") == bool(kinds):
             raise ValueError(
-                f"{self.name}: arguments: expected {self.made} either among them, or as what the "
-                "function returns"
+                f"{self.name}: arguments: got {self.made} {'twice' if kinds else 'nowhere'}, "
+                "expected it among them, or as the result"
             )
         self.is_in_place = bool(kinds) and kinds[0].item.kind == "struct"
         made = kinds[0] if kinds else self.type.result
@@ -154,8 +154,8 @@ class Adopted(Arguments):
     ) -> list[tuple[str, int]]:
         """Return where each parameter or member is given from, and its number there."""
         if len(terms) != len(kinds):
-            seen = f"got {len(terms)}, expected {len(kinds)} for {whole}"
-            raise ValueError(f"{self.name}: {what}: {seen}")
+            n, expected = len(terms), f"{len(kinds)} for {whole}"
+            raise ValueError(f"{self.name}: {what}: got {n}, expected {expected}")
         given = []
         for term, kind in zip(terms, kinds, strict=True):
             found = self._source(term, kind)

@@ -91,7 +91,7 @@ class AdoptedCall(Adopted):
         place = sources["made"][0]
         pointer = place if self.is_in_place else place[0]
         if not pointer:
-            raise PluginError(f"{self.name}: the function made NULL, expected a pointer")
+            raise PluginError(f"{self.name}: got NULL from the function, expected a handle")
         destroy, lock = self.functions[self.destroy], self.lock
         wanted = self.ffi.typeof(destroy).args[0]
         given = pointer if fits(self.made_type, wanted) else self.ffi.new(wanted, pointer)
@@ -113,18 +113,18 @@ class AdoptedCall(Adopted):
         shape = tuple(
             size_of(size, places) if isinstance(size, str) else next(left) for size in x.sizes
         )
-        source, what = places[x.source], f"{self.name}: {self.arrays[x.at].name}: the function left"
+        source, what = places[x.source], f"{self.name}: {self.arrays[x.at].name}"
         if self.scratch[self.scratch_at[x.source]].is_made:
             source = source[0]
             if not source:
-                raise PluginError(f"{what} NULL in {x.source}, expected memory")
+                raise PluginError(f"{what}: got NULL in {x.source}, expected memory")
             if self.free:
                 source = self.ffi.gc(source, self.functions[self.free])
         elif math.prod(shape) > len(source):
             room = f"at most {len(source)} elements in {x.source}"
-            raise PluginError(f"{what} shape {shape}, expected {room}")
+            raise PluginError(f"{what}: got shape {shape}, expected {room}")
         if min(shape) < 0:
-            raise PluginError(f"{what} shape {shape}, expected sizes of 0 or more")
+            raise PluginError(f"{what}: got shape {shape}, expected sizes of 0 or more")
         return x.at, shape, int(self.ffi.cast("uintptr_t", source)), source
 
     def _make_scratch(self, sizes: Iterator[int]) -> list[Any]:
@@ -249,7 +249,7 @@ class AdoptedCall(Adopted):
             place = self.ffi.cast(f"{stored} *", sources["array"][at])
             place[0] = self._number(result, stored)
         elif result == self.ffi.NULL:
-            raise PluginError(f"{self.name}: the function returned NULL, expected a pointer")
+            raise PluginError(f"{self.name}: result: got NULL, expected a pointer")
         else:
             sources[source][at][0] = result
 
@@ -307,11 +307,11 @@ class AdoptedCall(Adopted):
         if result is None or self.returns == "ignored":
             return
         if self.returns == "nonzero" and not result:
-            raise PluginError(f"{self.name}: the function returned 0, expected another number")
+            raise PluginError(f"{self.name}: result: got 0, expected another number")
         if self.returns == "nonnegative" and result < 0:
-            raise PluginError(f"{self.name}: the function returned {result}, expected 0 or more")
+            raise PluginError(f"{self.name}: result: got {result}, expected 0 or more")
         if self.returns == "one" and result != 1:
-            raise PluginError(f"{self.name}: the function returned {result}, expected 1")
+            raise PluginError(f"{self.name}: result: got {result}, expected 1")
         if self.returns == "cuda" and result:
             raise CudaError(f"{self.name}: CUDA error {result}", result)
         if self.returns == "errno" and result < 0:
@@ -319,4 +319,4 @@ class AdoptedCall(Adopted):
             number = errno if result == -1 and errno else -result
             raise OSError(number, f"{self.name}: {os.strerror(number)}")
         if self.returns == "zero" and result:
-            raise PluginError(f"{self.name}: the function returned {result}, expected 0")
+            raise PluginError(f"{self.name}: result: got {result}, expected 0")

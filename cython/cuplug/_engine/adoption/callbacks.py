@@ -59,8 +59,8 @@ class CallbackType:
     def _check(self) -> None:
         """Compare the names of the arguments with the function's type."""
         if len(self.arguments) != len(self.type.args):
-            seen = f"got {len(self.arguments)}, expected {len(self.type.args)}"
-            raise ValueError(f"{self.name}: arguments: {seen} for {self.type.cname}")
+            n, expected = len(self.arguments), f"{len(self.type.args)} for {self.type.cname}"
+            raise ValueError(f"{self.name}: arguments: got {n}, expected {expected}")
         for name, kind in zip(self.arguments, self.type.args, strict=True):
             if not self._fits(name, kind):
                 raise ValueError(

@@ -52,11 +52,12 @@ def _read_text(path: str) -> str:
     with open(path, "rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise ValueError(f"got more than {MAX_BYTES} bytes")
+        raise ValueError(f"got {len(data)} bytes or more, expected at most {MAX_BYTES}")
     text = data.decode()
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > MAX_DOTS:
-            raise ValueError(f"line {number}: got more than {MAX_DOTS} dots")
+            n_dots = line.count(".")
+            raise ValueError(f"line {number}: got {n_dots} dots, expected at most {MAX_DOTS}")
     return text
 
 

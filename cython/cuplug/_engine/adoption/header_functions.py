@@ -56,7 +56,7 @@ def read_header(header: str, options: tuple[str, ...] = ()) -> dict[str, HeaderF
     try:
         parsed = c_parser.CParser().parse(text, header)
     except Exception as error:  # its parser raises some of its own
-        raise PluginError(f"{header}: got what the parser does not take: {error}") from None
+        raise PluginError(f"{header}: the C parser failed: {error}") from None
     return _Header(named[1] if named else header, "/" in header, parsed.ext, c_ast).functions()
 
 

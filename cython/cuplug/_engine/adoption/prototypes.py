@@ -47,7 +47,7 @@ class Prototypes:
         try:
             import cffi
         except ImportError:
-            raise PluginError("adopt: cffi is not installed, expected: pip install cffi") from None
+            raise PluginError("adopt: requires the package cffi: pip install cffi") from None
         _check_depth(prototypes)
         ffi: Any = cffi.FFI()
         self.ffi = ffi
@@ -55,7 +55,7 @@ class Prototypes:
         try:
             self.ffi.cdef(prototypes, override=True)
         except RecursionError:
-            raise ValueError("prototypes: got declarations that are nested too deep") from None
+            raise ValueError("prototypes: the declarations are nested too deep") from None
         except Exception as error:
             text = str(error) or type(error).__name__
             raise ValueError(f"prototypes: {text}") from None

@@ -29,7 +29,8 @@ cdef object token = object()  # required to make an object
 
 @cython.final
 cdef class Handle:
-    """An object of a plugin, made by an operator whose result is a `handle[tag]`.
+    """Handle()\n--\n
+    An object of a plugin, made by an operator whose result is a `handle[tag]`.
 
     It is an argument of operators of the same plugin, in calls that run on the device where it was
     made. It is closed by `close`, at the end of a `with` block, or when nothing refers to it any

@@ -79,7 +79,9 @@ def to_array(x, dtype, device, copy):
     is_shared = host is x or host.base is not None
     is_copied = is_shared and (copy is True or is_odd(<PyArrayObject *>host))
     if copy is False and (is_copied or not is_shared or place.type != CUPLUG_CPU):
-        raise ValueError(f"asarray: copy: got False, but {type(x).__name__} has to be copied")
+        raise ValueError(
+            f"asarray: copy: got False, expected None or True ({type(x).__name__} must be copied)"
+        )
     return from_numpy(host, place, is_copied)
 
 

@@ -45,7 +45,8 @@ from cuplug._engine.base.public import public
 
 @cython.final
 cdef class Array(Methods):
-    """An array on the host or in GPU memory, where it is ordered with the legacy default stream.
+    """Array()\n--\n
+    An array on the host or in GPU memory, where it is ordered with the legacy default stream.
 
     It is made by `cuplug.asarray`, `cuplug.empty` and similar functions, and by operators that take
     such arrays. It has the functions, operators and indexing of the Python array API standard, in
@@ -149,7 +150,7 @@ cdef class Array(Methods):
             write(view, value)
 
     def __delitem__(self, key):
-        raise TypeError("cuplug.Array: del: got elements, which cannot be deleted")
+        raise TypeError("cuplug.Array: elements cannot be deleted")
 
     def __iter__(self):
         if not self.tensor.ndim:
@@ -182,7 +183,7 @@ cdef class Array(Methods):
         descr = None if dtype is None else to_descr("__array__", dtype)
         result = numpy.array(seen, descr) if copy else numpy.asarray(seen, descr)
         if copy is False and result is not seen:
-            raise ValueError(f"cuplug.Array: got {self.dtype}, whose conversion needs a copy")
+            raise ValueError(f"cuplug.Array: copy: got False, expected None ({self.dtype})")
         return result
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
@@ -194,15 +195,14 @@ cdef class Array(Methods):
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """Export as a DLPack capsule, ordered before the work on `stream`."""
         if self.tensor.dtype.code == OPAQUE:
-            raise BufferError(f"cuplug.Array: DLPack has no structures, got {self.dtype}")
+            raise BufferError(f"cuplug.Array: got {self.dtype}, expected a dtype of DLPack")
         place = None if dl_device is None else two_integers("dl_device", dl_device)
         if place is not None and place != self.__dlpack_device__():
             if place != (CUPLUG_CPU, 0):
-                seen = f"it is on {self.device}, not on {device_text(place)}"
-                raise BufferError(f"cuplug.Array: {seen}")
+                told = f"got {device_text(place)}, expected {self.device} or cpu"
+                raise BufferError(f"cuplug.Array: dl_device: {told}")
             if copy is False:
-                where = f"on {self.device}, which has to be copied to cpu"
-                raise BufferError(f"cuplug.Array: copy: got False, but an array {where}")
+                raise BufferError(f"cuplug.Array: copy: got False, expected None ({self.device})")
             return functions().asarray(self, device="cpu").__dlpack__(max_version=max_version)
         if copy:
             exported = functions().asarray(self, copy=True)
@@ -279,7 +279,7 @@ cdef Array field_of(Array x, str name):
     field, offset = x.dtype.fields[name][:2]
     dtype, inner = field.base, field.shape
     if not dtype_in_memory(dtype).bits:
-        raise TypeError(f"cuplug.Array: {name}: got a field of {dtype}, which no operator takes")
+        raise TypeError(f"cuplug.Array: {name}: got a field of {dtype}, expected a dtype of cuplug")
     if any([stride % dtype.itemsize for stride in x.strides]):
         wanted = f"expected multiples of the {dtype.itemsize} bytes of its elements"
         raise ValueError(f"cuplug.Array: {name}: got strides {x.strides}, {wanted}")

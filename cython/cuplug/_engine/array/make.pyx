@@ -105,7 +105,9 @@ def from_pointer(pointer, shape, dtype, device="cuda", owner=None):
         raise ValueError(f"from_pointer: pointer: got {pointer}, expected an address")
     x.data = <void *><uintptr_t>index(pointer)
     if <uintptr_t>x.data % descr.alignment:
-        raise ValueError(f"from_pointer: pointer: got {pointer:#x}, which is not aligned")
+        raise ValueError(
+            f"from_pointer: pointer: got {pointer:#x}, expected a multiple of {descr.alignment}"
+        )
     return of_structures(share_memory(&x, owner), descr)
 
 
@@ -125,7 +127,7 @@ cdef object describe(
     x.shape, x.strides, x.data, x.byte_offset = sizes, NULL, NULL, 0
     x.dtype = dtype_in_memory(descr)
     if not x.dtype.bits:
-        raise TypeError(f"{function}: dtype: got {dtype}, which no operator takes")
+        raise TypeError(f"{function}: dtype: got {dtype}, expected a dtype of cuplug")
     cdef double n_bits = x.dtype.bits * x.dtype.lanes
     for k in range(x.ndim):
         n_bits *= sizes[k] if sizes[k] else 1  # NumPy also rejects what is too large without a 0

@@ -34,7 +34,7 @@ def name_of(dtype: Any) -> str:
 def kind_of(dtype: Any) -> str:
     """Return "bool", "int", "uint", "float", "complex" or "storage"."""
     if name_of(dtype) not in DTYPES:
-        raise TypeError(f"got elements of dtype {dtype}, which no operator takes")
+        raise TypeError(f"got elements of dtype {dtype}, expected a dtype of cuplug")
     return DTYPES[name_of(dtype)].kind
 
 

@@ -25,7 +25,7 @@ def check_text(function: str, argument: str, text: object) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{where}: got what UTF-8 cannot encode: {error}") from None
+        raise ValueError(f"{where}: got {text!r}, expected text for UTF-8: {error}") from None
     return text
 
 

@@ -42,6 +42,7 @@ from cuplug._engine.interop.reading cimport start_reading
 from cuplug._engine.base import nvtx_ranges
 from cuplug._engine.base.public import PublicCall, public
 from cuplug._engine.call.delegate import hand_on
+from cuplug._engine.discovery.fields import full_doc
 from cuplug._engine.signature.signature_attribute import CallSignature
 
 cdef enum:
@@ -115,7 +116,8 @@ cdef class Operator(Described):
 
     @property
     def __doc__(self):
-        lines = [*self.signatures, "", self.doc, "", self.origin]
+        doc = full_doc(self.doc, self.properties)
+        lines = [*self.signatures, "", doc, "", self.origin]
         return "\n".join(lines)
 
     __signature__ = CallSignature()
@@ -153,7 +155,7 @@ cdef class Operator(Described):
                 self, &r, n, PySequence_Fast_ITEMS(values), <PyObject *>names, &out, &device
             )
             if out != NULL:
-                raise TypeError(f"{self.name}: out: got an argument of infer, which fills nothing")
+                raise TypeError(f"{self.name}: infer: got out, expected only inputs")
             return infer_outputs(self.op, &r, n)
         finally:
             Py_XDECREF(r.kept)
@@ -370,11 +372,11 @@ cdef int compare_name(Operator self, object name) except -1:
     if name in self.returns:
         return RETURNED
     wanted = ", ".join([*self.names, *self.returns, "out", "device"])
-    raise TypeError(f"{self.name}: {name}: no such argument, expected {wanted} or stream")
+    raise TypeError(f"{self.name}: got unknown argument {name}, expected {wanted} or stream")
 
 
 cdef int refuse_twice(Operator self, object name) except -1:
-    raise TypeError(f"{self.name}: {name}: got twice, by position and by keyword")
+    raise TypeError(f"{self.name}: {name}: got two values, by position and keyword, expected one")
 
 
 cdef Operator nothing = None  # its fields are not read

@@ -26,6 +26,8 @@ from cuplug._engine.base.core_call cimport cuplug_operator_signature, cuplug_sig
 from cuplug._engine.base.strings cimport to_architectures, to_str
 from cuplug._engine.discovery.fields cimport properties_of
 
+from cuplug._engine.discovery.fields import parameter_docs
+
 token = object()  # without which no operator is made
 
 
@@ -132,7 +134,11 @@ cdef class Described:
 
         signatures = "".join([f"<li><code>{escape(text)}</code></li>" for text in self.signatures])
         doc = "<br>".join(map(escape, self.doc.splitlines()))
-        return f"<b>{self.name}</b>: {doc}<ul>{signatures}</ul><small>{escape(self.origin)}</small>"
+        told = parameter_docs(self.properties).items()
+        names = "".join([f"<dt>{x}</dt><dd>{escape(text)}</dd>" for x, text in told])
+        names = f"<dl>{names}</dl>" if names else ""
+        origin = f"<small>{escape(self.origin)}</small>"
+        return f"<b>{self.name}</b>: {doc}<ul>{signatures}</ul>{names}{origin}"
 
 
 cdef bint has_entry(const cuplug_operator *op, int32_t device_type) noexcept:

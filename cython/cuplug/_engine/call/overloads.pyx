@@ -122,7 +122,7 @@ cdef uint32_t put_in_order(
 cdef int refuse(const cuplug_operator *op, list names, object twice) except -1:
     name = to_str(cuplug_operator_name(op))
     if twice is not None:
-        raise TypeError(f"{name}: {twice}: got twice, by position and by keyword")
+        raise TypeError(f"{name}: {twice}: got two values, by position and keyword, expected one")
     rows = range(cuplug_operator_n_rows(op))
     texts = [to_str(cuplug_row_signature(cuplug_operator_row(op, k))) for k in rows]
     listed = "".join([f"\n  {text}" for text in texts])

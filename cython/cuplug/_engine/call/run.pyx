@@ -323,7 +323,9 @@ cdef int refuse_returned(const cuplug_frame *frame, uint64_t asked) except -1:
     while not asked >> k & 1:
         k += 1
     name = (<const char *>frame.signature.name).decode()
-    raise TypeError(f"{name}: got a request for output {k}, which is not optional in this overload")
+    raise TypeError(
+        f"{name}: got a request for output {k}, expected an optional output of this overload"
+    )
 
 
 cdef int check_number(const cuplug_frame *frame, uint32_t n, object outs) except -1:

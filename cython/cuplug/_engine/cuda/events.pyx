@@ -66,7 +66,7 @@ cdef class Stream:
         if not INT32_MIN <= number <= INT32_MAX:
             raise ValueError(f"Stream: priority: got {priority}, expected a number such as -1")
         if self.stream != NULL:
-            raise TypeError("Stream: it is made, expected a new one")
+            raise TypeError("Stream: __init__: got an existing stream, expected a new one")
         if cuplug_make_stream(gpu, bool(non_blocking), number, &self.stream, &error):
             raise_error(&error)
         self.device, self.is_own = gpu, True
@@ -189,7 +189,7 @@ cdef class Event:
         cdef cuplug_error error
         cdef int32_t gpu = parse_gpu("Event", 0 if device is None else device).id
         if self.event != NULL:
-            raise TypeError("Event: it is made, expected a new one")
+            raise TypeError("Event: __init__: got an existing event, expected a new one")
         if cuplug_make_event(gpu, bool(timing), &self.event, &error):
             raise_error(&error)
         self.device, self.has_time = gpu, bool(timing)
@@ -244,8 +244,9 @@ cdef class Event:
         cdef float milliseconds = 0
         for event in (self, end):
             if not ((<Event>event).is_recorded and (<Event>event).has_time):
-                wanted = "expected one that was recorded, made with timing=True"
-                raise ValueError(f"elapsed_time: got {event!r}, {wanted}")
+                raise ValueError(
+                    f"elapsed_time: got {event!r}, expected a recorded event with timing=True"
+                )
         if cuplug_elapsed_time(self.device, self.event, end.event, &milliseconds, &error):
             raise_error(&error)
         return milliseconds

@@ -26,8 +26,10 @@ cdef void *parse_stream(str function, object stream) except? NULL:
     try:
         handle = handle_of(stream)
     except (AttributeError, TypeError, ValueError) as error:
-        seen = f"{type(stream).__name__} whose __cuda_stream__ is ill-formed"
-        raise TypeError(f"{function}: stream: got {seen}: {error}") from None
+        seen = type(stream).__name__
+        raise TypeError(
+            f"{function}: stream: got {seen}, expected a valid __cuda_stream__: {error}"
+        ) from None
     if not isinstance(handle, int) or isinstance(handle, bool):
         raise TypeError(
             f"{function}: stream: got {type(stream).__name__}, expected an object with "
@@ -58,7 +60,7 @@ cdef int refuse_capture(str function, void *stream, str wanted) except -1:
     if cuplug_query_stream(stream, &device, &is_captured, &error):
         raise_error(&error)
     if is_captured:
-        raise ValueError(f"{function}: stream: it is being captured in a CUDA graph, {wanted}")
+        raise ValueError(f"{function}: stream: got one that a CUDA graph captures, {wanted}")
     return 0
 
 

@@ -85,6 +85,23 @@ cdef dict properties_of(const core.cuplug_row *row):
             properties[key] = value if is_value else None
 
 
+def parameter_docs(rows):
+    """Return what the properties of overloads say about each parameter: {"x": "Any array."}."""
+    docs = {}
+    for properties in rows:
+        for key, text in properties.items():
+            kind, _, name = key.partition(".")
+            if kind == "doc" and text and text not in docs.setdefault(name, []):
+                docs[name].append(text)
+    return {name: " ".join(texts) for name, texts in docs.items()}
+
+
+def full_doc(doc, rows):
+    """Return documentation, with a section of parameters if properties of overloads have one."""
+    parts = [f"{name}\n    {text}" for name, text in parameter_docs(rows).items()]
+    return "\n".join([doc, *(["", "Parameters", "----------"] if parts else []), *parts])
+
+
 cdef str _entry(const core.cuplug_row *row, int device_type):
     cdef const char *entry = core.cuplug_row_entry(row, device_type)
     return to_str(entry) if entry != NULL else ""

@@ -68,7 +68,7 @@ cdef int set_strides(
     cdef Py_ssize_t in_bytes[MAX_NDIM]
     cdef int k
     if len(strides) != a.tensor.ndim or a.tensor.ndim > MAX_NDIM:
-        raise ValueError(f"got strides {strides} for {a.tensor.ndim} dimensions")
+        raise ValueError(f"got {len(strides)} strides, expected {a.tensor.ndim}, one per dimension")
     for k in range(a.tensor.ndim):
         in_bytes[k] = strides[k]
     return divide_strides(r, a, in_bytes, item_bytes)

@@ -139,8 +139,8 @@ cdef int fail_by_reference(
     name = function.name.decode()
     return raise_later(
         PluginError(
-            f"{name}: the function keeps a reference to an array, expected none after the call; "
-            "call it without a description"
+            f"{name}: got a function that keeps a reference to an array, expected none after the "
+            "call; call it without a description"
         ),
         cuplug_entry_error(call),
     )

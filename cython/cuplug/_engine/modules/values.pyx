@@ -256,8 +256,8 @@ cdef object object_of(tvm_any *value, reading *r, str name):
     if value.type == TVM_ARRAY:
         return items_of_array(value, r, name)
     raise PluginError(
-        f"{name}: the function returned an object of type {value.type}, expected a tensor, a "
-        "number, a string, None or an array of these"
+        f"{name}: result: got an object of type {value.type}, expected a tensor, a number, a "
+        "string, None or an array of these"
     )
 
 

@@ -74,7 +74,7 @@ cdef core_call.cuplug_signature *parse(str text, parser parse_text) except NULL:
 cdef bytes encode(str text, str what):
     encoded = text.encode()
     if b"\0" in encoded:  # where it would end for the core
-        raise SignatureError(f"{what}: got a zero byte", encoded.index(b"\0"), text)
+        raise SignatureError(f"{what}: got a zero byte, expected text", encoded.index(b"\0"), text)
     return encoded
 
 

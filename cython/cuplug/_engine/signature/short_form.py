@@ -56,8 +56,8 @@ def _overloads(text: str) -> list[list[Addition]]:
     either = [x for x, form in zip(parameters, forms, strict=True) if len(form) > 1]
     if len(either) > MAX_EITHER:
         raise SignatureError(
-            f"signature: {len(either)} parameters may be arrays or numbers, expected at most "
-            f"{MAX_EITHER}; write T[...] for arrays",
+            f"signature: got {len(either)} parameters that may be arrays or numbers, expected at "
+            f"most {MAX_EITHER}; write T[...] for arrays",
             either[MAX_EITHER][3],
             text,
         )

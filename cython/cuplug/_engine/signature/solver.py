@@ -99,7 +99,7 @@ def solve(
         found = search.run(fixed, start, attempt)
         if found is not None:
             return {**dict.fromkeys(wishes), **found}  # in the order of the wishes
-    raise Unsolved(f"{signature.name}: no values were found that satisfy {search.unmet()}")
+    raise Unsolved(f"{signature.name}: no values satisfy {search.unmet()}")
 
 
 def _moved(x: Any, random: Random) -> Any:

@@ -330,7 +330,7 @@ def _output(match: _Match, x: Parameter) -> ArraySpec:
         raise NoMatch(f"{x.name or 'output'}: {error}") from None
     known = [size for size in shape if size is not _UNKNOWN]
     if len(shape) > _MAX_NDIM or not all(map(sizes.is_possible, known)):
-        raise NoMatch(f"{x.name or 'output'}: got the shape {shape}, which no array has")
+        raise NoMatch(f"{x.name or 'output'}: got the shape {shape}, expected one of an array")
     n_bytes = math.prod(
         (size for size in known if isinstance(size, int)), start=DTYPES[dtype].n_bytes
     )

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuplug._engine.base import flags
+from cuplug._engine.discovery.fields import full_doc
 from cuplug._engine.discovery.table import Table, read_table
 from cuplug._engine.signature import signature
 from cuplug._integration.author import memoryviews, stubs
@@ -112,7 +113,7 @@ def write_stubs(files: Sequence[str], directory: str, name: str | None = None) -
 
 
 def _rows(table: Table) -> list[stubs.Row]:
-    return [(signature.parse(row.signature), row.doc) for row in table.rows]
+    return [(signature.parse(x.signature), full_doc(x.doc, [x.properties])) for x in table.rows]
 
 
 def write_stock(directory: str) -> None:

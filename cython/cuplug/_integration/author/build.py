@@ -214,8 +214,8 @@ def _refuse_other_name(source: Source, library: str) -> None:
         _refuse_several_tables(source)
         where = os.path.basename(next(iter(tables)))
         raise BuildError(
-            f"build: {file}: the plugin is called {names[0]} in {where}, expected a library of its "
-            f"name, lib{names[0]}.so"
+            f"build: got {file} for the plugin {names[0]} of {where}, expected the name "
+            f"lib{names[0]}.so"
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cuplug._engine.adoption.description import description_path_of
-from cuplug._engine.discovery.fields import check_owner
+from cuplug._engine.discovery.fields import check_owner, parameter_docs
 from cuplug._engine.discovery.table import read_functions, read_rows, read_table
 from cuplug._engine.lookup.adopted_libraries import describe
 from cuplug._engine.lookup.tvm_modules import describe_file
@@ -157,8 +157,8 @@ def _check_name(subject: Subject) -> Iterator[Finding]:
     seen = os.path.basename(subject.path)
     if seen != wanted:
         yield _error(
-            f"the file is called {seen} and its plugin {subject.table.name}",
-            f"call the file {wanted}: in a plugin directory other names are rejected",
+            f"got the file name {seen}, expected {wanted} for the plugin {subject.table.name}",
+            f"rename the file to {wanted}: in a plugin directory other names are rejected",
         )
 
 
@@ -176,6 +176,15 @@ def _check_docs(subject: Subject) -> Iterator[Finding]:
             yield _warning(
                 f"row {number} ({row.operator}) has no doc line",
                 "say in one line what the operator computes",
+            )
+        if _signature_error(row.signature):
+            continue
+        signature = parse(row.signature)
+        names = {x.name for x in (*signature.parameters, *signature.outputs)}
+        for name in sorted(parameter_docs([row.properties]).keys() - names):
+            yield _warning(
+                f"row {number}: got the documentation of {name}, expected a parameter or an output",
+                f"rename it in CUPLUG_DOC({name}, ...)",
             )
 
 

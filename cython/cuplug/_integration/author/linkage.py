@@ -16,6 +16,7 @@ from cuplug._integration.author import elf
 from cuplug._integration.author.elf import ElfError, open_regular
 from cuplug._integration.author.finding import Finding, Subject, error, some, warning
 
+MISSING = "missing libraries"  # how that finding begins, which `cuplug install` takes for an error
 # What every machine with Python, or with a GPU, has.
 USUAL_LIBRARIES = re.compile(
     r"(libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libgomp|libcudart|ld-linux[\w-]*)"
@@ -49,12 +50,12 @@ def check_undefined(subject: Subject) -> Iterator[Finding]:
     own = [part for part in subject.elf_file.rpath if elf.is_relative_to_origin(part)]
     if libraries and own:  # a wheel is built where the libraries of others are not yet
         yield warning(
-            f"needed libraries that are not found: {some(libraries)}",
+            f"{MISSING}: {some(libraries)}",
             f"put them into {':'.join(own)}, got from {subject.elf_file.origin}, or install them",
         )
     elif libraries:
         yield error(
-            f"needed libraries that are not found: {some(libraries)}",
+            f"{MISSING}: {some(libraries)}",
             "install them, or link them statically",
         )
     if symbols and not libraries:

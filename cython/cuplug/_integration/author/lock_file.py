@@ -125,7 +125,7 @@ def _linked_files(path: str) -> list[str]:
         raise PluginError(f"{path}: {error}") from None
     runtime = find_runtime() if LIBRARY in missing else ""  # of tvm-ffi, which its package has
     if lacking := [x for x in missing if x != LIBRARY or not os.path.isabs(runtime)]:
-        raise PluginError(f"{path}: it links {', '.join(lacking)}, which is not found")
+        raise PluginError(f"{path}: missing libraries: {', '.join(lacking)}; install them")
     return [library.path for library in found] + [runtime] * bool(runtime)
 
 

@@ -81,8 +81,9 @@ def find_sources(path: str | os.PathLike[str]) -> list[Source]:
     if not os.path.exists(text):
         raise BuildError(f"build: {text}: no such file")
     if not text.endswith(SUFFIXES):
+        kind = os.path.splitext(text)[1] or "no suffix"
         raise BuildError(
-            f"build: {text}: expected a folder, or a file that ends in .cu, .c or .cpp"
+            f"build: {text}: got {kind}, expected a folder, or a file that ends in .cu, .c or .cpp"
         )
     return [source_of((text,))]
 
@@ -131,8 +132,8 @@ def _has_several(files: tuple[str, ...]) -> bool:
     if len(tables) > 1 and len(tables) < len(files):
         listed = ", ".join(os.path.basename(file) for file in tables)
         raise BuildError(
-            f"build: {os.path.dirname(files[0])}: a table in each of {listed}, and files beside "
-            "them without one: expected a folder for each plugin of several files"
+            f"build: {os.path.dirname(files[0])}: got a table in each of {listed}, and files "
+            "without one, expected a folder for each plugin of several files"
         )
     return len(tables) > 1
 

@@ -145,7 +145,9 @@ def _rank(x: Parameter) -> tuple[int, list[tuple[str, Extent]]]:
 
 
 def _docstring(doc: str) -> str:
-    return '"""' + doc.replace("\\", "\\\\").replace('"', '\\"') + '"""'
+    first, *more = doc.replace("\\", "\\\\").replace('"', '\\"').split("\n")
+    lines = [f"{' ' * 8 * bool(x)}{x}" for x in more]
+    return '"""' + "\n".join([first, *lines, *([" " * 8] if more else [])]) + '"""'
 
 
 def _first_array(signature: Signature) -> Parameter | None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cuplug._integration.commands.property_runner import Result
 
 BAR = 40  # characters as wide as a copy
+NEAR_COPY = 0.8  # of its bandwidth
 WATCHED = (*SUFFIXES, *HEADER_SUFFIXES)
 
 
@@ -161,8 +162,22 @@ def show_bandwidth(measured: list[Measurement]) -> None:
     ]
     print_table(heading, rows)
     for side in dict.fromkeys(x.side for x in measured):
-        smallest = next(x for x in measured if x.side == side)
-        print_lines([f"a call takes at least {smallest.call_us:.2f} us on {side}"])
+        print_lines([verdict([x for x in measured if x.side == side])])
+
+
+def verdict(measured: list[Measurement]) -> str:
+    """Return what limits an operator on one device type, and at which size."""
+    smallest, largest = measured[0], measured[-1]
+    text = f"{largest.side}: a call takes at least {smallest.call_us:.2f} us"
+    if largest.call_us < 2 * smallest.call_us:
+        return f"{text}, and the largest little more: measure larger arrays, with --shape or --set"
+    size, share = f"with {largest.n_bytes:,} bytes", f"{largest.share:.2f} of a copy's bandwidth"
+    if largest.share >= NEAR_COPY:
+        return f"{text}; {size} it reaches {share}: memory is the limit, little can be gained"
+    return (
+        f"{text}; {size} it reaches {share}: computation or the order of accesses is the limit, "
+        f"and {1 / largest.share:.1f} times the speed is possible at most if it only moves data"
+    )
 
 
 def _indented(text: str) -> list[str]:

@@ -110,7 +110,7 @@ def measure(
     """
     signature = parse(operator.signatures[0])
     if not signature.arrays:
-        raise ValueError(f"bench: {operator.name}: no arrays, expected an operator that moves data")
+        raise ValueError(f"bench: {operator.name}: got no arrays, expected an operator with arrays")
     names = {name for _, allowed in signature.variables for name in allowed}
     if dtype is not None and dtype not in names:
         raise ValueError(f"bench: dtype: got {dtype}, expected one of {', '.join(sorted(names))}")

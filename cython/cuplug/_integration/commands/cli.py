@@ -11,7 +11,18 @@ import click
 
 from cuplug import __version__
 from cuplug._engine.base import flags
-from cuplug._integration.commands.generating import adopt, bind, json_option, stubs
+from cuplug._integration.commands.generating import (
+    adopt,
+    bind,
+    build,
+    complete_files,
+    complete_operators,
+    complete_plugins,
+    json_option,
+    lock,
+    new,
+    stubs,
+)
 from cuplug._source.compilers import aliases
 from cuplug.errors import CudaError, NotFoundError, PluginError
 
@@ -72,7 +83,7 @@ def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool, cmake: bo
         click.echo(context.get_help())
 
 
-for command in (adopt, bind, stubs):
+for command in (adopt, bind, build, lock, new, stubs):
     main.add_command(command)
 
 
@@ -88,40 +99,28 @@ for command in (adopt, bind, stubs):
     metavar="[FILE]",
     help="Compare with FILE, or cuplug.lock, as `cuplug lock` wrote it.",
 )
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write a page for a browser: plugins, operators to search, and kernels.",
+)
 @json_option
-def list_command(everything: bool, locked: str | None, as_json: bool) -> None:
+def list_command(everything: bool, locked: str | None, page: str | None, as_json: bool) -> None:
     """List the plugins on the search path, and those that are not used, with the reason."""
-    from cuplug._integration.commands import report
+    from cuplug._integration.commands import listing
 
-    if locked is None:
-        report.show_plugins(everything, as_json)
-    elif not report.show_locked(locked, as_json):
+    if page is not None:
+        listing.write_page(page)
+    elif locked is None:
+        listing.show_plugins(everything, as_json)
+    elif not listing.show_locked(locked, as_json):
         sys.exit(EXIT_PROBLEM)
 
 
 @main.command()
-@click.argument("operators", nargs=-1)
-@click.option(
-    "-o",
-    "output",
-    type=click.Path(dir_okay=False),
-    default="cuplug.lock",
-    show_default=True,
-    help="The file to write.",
-)
-@json_option
-def lock(operators: tuple[str, ...], output: str, as_json: bool) -> None:
-    """Write digests of the plugins of OPERATORS, or of all, and of the libraries they link.
-
-    `cuplug list --locked` compares later; as CUPLUG_ALLOW_LIST, the file keeps other plugins out.
-    """
-    from cuplug._integration.commands import report
-
-    report.show_lock(operators, output, as_json)
-
-
-@main.command()
-@click.argument("operator")
+@click.argument("operator", shell_complete=complete_operators)
 @json_option
 def info(operator: str, as_json: bool) -> None:
     """Show all about one OPERATOR ("gather" or "plugin.gather")."""
@@ -164,7 +163,7 @@ def install(file: str, folder: str | None, as_json: bool) -> None:
 
 
 @main.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_plugins)
 @json_option
 def uninstall(name: str, as_json: bool) -> None:
     """Remove the plugin NAME from the first folder of yours that has it."""
@@ -190,8 +189,48 @@ def doctor(as_json: bool) -> None:
     sys.exit(EXIT_PROBLEM if failed else EXIT_FINE)
 
 
+@main.command()
+@json_option
+def env(as_json: bool) -> None:
+    """Show the variables of the environment: values in effect, their sources, and defaults."""
+    from cuplug._integration.commands import doctor as doctors
+    from cuplug._integration.commands import output
+
+    found = doctors.variables()
+    if as_json:
+        output.print_json({"variables": [x.as_dict() for x in found]})
+    else:
+        columns = ("variable", "value", "source", "default")
+        others = [x for x in found if x.source == "unknown"]
+        output.print_table(columns, ((x.name, x.value, x.source, x.default) for x in found))
+        output.print_lines(f"{x.name} is not a variable of cuplug; {x.meaning}" for x in others)
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a script for SHELL that completes commands, operators, plugins and topics.
+
+    \b
+      eval "$(cuplug completion bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    if kind := get_completion_class(shell):
+        click.echo(kind(main, {}, "cuplug", "_CUPLUG_COMPLETE").source())
+
+
+def _complete_topics(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
+    from cuplug._integration.author import doc_pages
+
+    pages = doc_pages.read_pages()
+    topics = [*(x.name for x in pages), *main.commands]
+    topics += [part for page in pages for part in page.sections()] if text else []
+    return sorted({x for x in topics if x.startswith(text)})
+
+
 @main.command("help")
-@click.argument("topic", required=False)
+@click.argument("topic", required=False, shell_complete=_complete_topics)
 @click.pass_context
 def help_command(context: click.Context, topic: str | None) -> None:
     """Show a page of the documents, or a part of one; without TOPIC, what there is."""
@@ -218,79 +257,7 @@ def cache_command(what: str, as_json: bool) -> None:
 
 
 @main.command()
-@click.argument("name")
-@click.argument("operator", required=False)
-@click.option("--package", is_flag=True, help="A Python package with the plugin, to be installed.")
-@click.option(
-    "--build-backend",
-    "back_end",
-    type=click.Choice(["setuptools", "scikit-build-core"]),
-    default="setuptools",
-    show_default=True,
-    help="The build backend of the package.",
-)
-@click.option(
-    "--language",
-    type=click.Choice(["cuda", "c"]),
-    default="cuda",
-    show_default=True,
-    help="CUDA and C++, or C for only the CPU.",
-)
-def new(name: str, operator: str | None, package: bool, back_end: str, language: str) -> None:
-    """Write the folder NAME with a plugin, ready to build and to edit, and a test.
-
-    The plugin of a package is called OPERATOR, or as the package is.
-    """
-    from cuplug._integration.commands import authoring, scaffold
-
-    if operator and not package:
-        raise click.UsageError("OPERATOR goes with --package")
-    try:
-        if package:
-            files = scaffold.write_package(name, operator or name, back_end, ".", language)
-        else:
-            files = scaffold.write_plugin(name, ".", language)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="NAME") from None
-    authoring.show_new(name, files, package)
-
-
-@main.command()
-@click.argument("source", type=click.Path())
-@click.argument("options", nargs=-1)
-@click.option("-o", "output", type=click.Path(), help="The library, or the folder for it.")
-@click.option(
-    "--arch",
-    default="native",
-    envvar="CUPLUG_ARCH",
-    help='"native", "all", or numbers: "80,90"; default: $CUPLUG_ARCH.',
-)
-@click.option("--watch", is_flag=True, help="Build again when a source changes.")
-def build(
-    source: str, options: tuple[str, ...], output: str | None, arch: str, watch: bool
-) -> None:
-    """Compile SOURCE, a .cu, .c or .cpp file or a folder of them, to lib<plugin>.so.
-
-    OPTIONS after -- are passed to the compilers.
-    """
-    from cuplug._integration.author.sources import BuildError
-    from cuplug._integration.commands import authoring
-
-    if watch:
-        authoring.check_watching()
-    try:
-        for built in authoring.build_and_show(source, output, arch, options):
-            authoring.show_next(built)
-    except BuildError as error:
-        if not watch:
-            raise
-        click.echo(f"cuplug: {error}", err=True)
-    if watch:
-        authoring.watch(source, output, arch, options)
-
-
-@main.command()
-@click.argument("what", metavar="FILE.so|FOLDER|OPERATOR")
+@click.argument("what", metavar="FILE.so|FOLDER|OPERATOR", shell_complete=complete_files)
 @click.option(
     "--examples",
     default=30,
@@ -313,9 +280,13 @@ def test(
     """
     from cuplug._integration.commands import authoring, output, overrides, property_runner
 
-    with authoring.progress(f"test {what}"):
-        pins = overrides.split("--set", said)
-        results = property_runner.try_all(what, examples, seed, pins, **how)
+    pins = overrides.split("--set", said)
+    with authoring.progress(f"test {what}") as line:
+
+        def report(number: int, n: int, name: str) -> None:
+            line.update(f"test {what}: signature {number} of {n}, {name}")
+
+        results = property_runner.try_all(what, examples, seed, pins, report=report, **how)
     failed = any(not result.ok for result in results)
     if as_json:
         listed = [result.as_dict() for result in results]
@@ -326,7 +297,7 @@ def test(
 
 
 @main.command()
-@click.argument("what", metavar="FILE.so|FOLDER|OPERATOR")
+@click.argument("what", metavar="FILE.so|FOLDER|OPERATOR", shell_complete=complete_files)
 @click.option("--dtype", help="The dtype of arrays that may have it; default: float32 if allowed.")
 @click.option(
     "--shape", "shapes", multiple=True, metavar="NAME=SIZES", help="Of an array: x=1024,1024."

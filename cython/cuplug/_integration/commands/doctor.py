@@ -3,39 +3,66 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import os
 import platform
+import re
 import shlex
 import stat
 import sysconfig
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import cuplug
 from cuplug._engine.adoption.description import description_path_of
-from cuplug._engine.base import flags
-from cuplug._integration.commands import examine_cuda
-from cuplug._integration.commands.machine import NOTE, OK, PROBLEM, Finding, Machine, look_around
+from cuplug._engine.base import environment, flags
+from cuplug._integration.author import doc_pages
+from cuplug._integration.commands import machine as machines
+from cuplug._integration.commands.machine import NOTE, OK, PROBLEM, Finding, Machine
 from cuplug._source.compilers import cache, host_compiler, nvrtc, processes
 from cuplug.errors import CompileError
 
-VARIABLES = (
-    "LD_LIBRARY_CUPLUG_PATH",
-    "LD_LIBRARY_PATH",
-    "CUPLUG_DEVICE",
-    "CUPLUG_VERBOSE",
-    "CUPLUG_ALLOW_GROUP",
-    "CUPLUG_ALLOW_LIST",
-    "CUPLUG_ALLOW_UNSAFE",
-    "CUPLUG_LOAD_IN_PLACE",
-    "CUPLUG_TRUSTED_OWNERS",
-    "CUPLUG_NVTX",
-    "CUDA_VISIBLE_DEVICES",
-    "CUDA_HOME",
-    "NVCC",
-)
+# Rows of the tables in docs/environment.md: name, default and meaning.
+VARIABLE = re.compile(r"^\| `([A-Z_]+)` \| (.+?) \| (.+) \|$", re.M)
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 # Origins that the user set up: a directory missing there is worth a word.
 NAMED_ORIGINS = ("LD_LIBRARY_CUPLUG_PATH", "package")
+
+
+@dataclass
+class Variable:
+    """A variable of the environment, and its value in effect."""
+
+    name: str
+    value: str
+    source: str  # "environment", "default", "ignored" or "unknown"
+    default: str
+    meaning: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the variable for JSON."""
+        return asdict(self)
+
+
+def variables() -> list[Variable]:
+    """Return the variables that cuplug reads, then those that only look as if it did."""
+    (page,) = (x for x in doc_pages.read_pages() if x.name == "environment")
+    found = []
+    for name, default, text in VARIABLE.findall(page.text):
+        default, meaning = (LINK.sub(r"\1", x).replace("`", "") for x in (default, text))
+        value = os.environ.get(name, "")
+        source = "default" if not value else "ignored" if environment.privileged else "environment"
+        found.append(
+            Variable(name, value if source == "environment" else default, source, default, meaning)
+        )
+    known = [x.name for x in found]
+    for name in sorted(x for x in os.environ if x.startswith("CUPLUG_") and x not in known):
+        near = difflib.get_close_matches(name, known, 1, cutoff=0.8)
+        advice = f"did you mean {near[0]}?" if near else "see `cuplug help environment`"
+        found.append(Variable(name, os.environ[name], "unknown", "", advice))
+    return found
 
 
 def examine_package(machine: Machine) -> Iterator[Finding]:
@@ -143,8 +170,12 @@ def _group_writable(path: str) -> bool:
 
 def examine_environment(machine: Machine) -> Iterator[Finding]:
     """Name the variables that have a say."""
-    in_force = [f"{name}={os.environ[name]}" for name in VARIABLES if os.environ.get(name)]
+    known = variables()
+    in_force = [f"{x.name}={x.value}" for x in known if x.source == "environment"]
     yield Finding(OK, "\n".join(in_force) or "no variable that cuplug reads is set")
+    for x in known:
+        if x.source == "unknown":
+            yield Finding(NOTE, f"{x.name} is set, and cuplug does not read it", x.meaning)
     if os.environ.get("CUPLUG_ALLOW_UNSAFE"):
         yield Finding(
             NOTE,
@@ -179,14 +210,14 @@ def examine_python(machine: Machine) -> Iterator[Finding]:
 
 EXAMINATIONS: list[tuple[str, Callable[[Machine], Iterator[Finding]]]] = [
     ("cuplug", examine_package),
-    ("driver", examine_cuda.examine_driver),
-    ("gpu", examine_cuda.examine_gpus),
-    ("toolkit", examine_cuda.examine_toolkit),
+    ("driver", machines.examine_driver),
+    ("gpu", machines.examine_gpus),
+    ("toolkit", machines.examine_toolkit),
     ("compilers", examine_compilers),
     ("temporary files", examine_temporary_files),
     ("search path", examine_search_path),
     ("plugins", examine_plugins),
-    ("architectures", examine_cuda.examine_architectures),
+    ("architectures", machines.examine_architectures),
     ("permissions", examine_permissions),
     ("environment", examine_environment),
     ("python", examine_python),
@@ -195,7 +226,7 @@ EXAMINATIONS: list[tuple[str, Callable[[Machine], Iterator[Finding]]]] = [
 
 def examine() -> list[Finding]:
     """Examine the machine. Never raises: an examination that fails becomes a finding."""
-    machine = look_around()
+    machine = machines.look_around()
     findings: list[Finding] = []
     for topic, examination in EXAMINATIONS:
         try:

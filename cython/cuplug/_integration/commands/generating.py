@@ -1,13 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that write what others read: descriptions of libraries, typed functions, stubs."""
+"""Commands that write files: descriptions, typed functions, stubs, locks, new plugins, builds."""
 
 from __future__ import annotations
 
 import json
 
 import click
+from click.shell_completion import CompletionItem
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+
+
+def complete_operators(
+    context: click.Context, parameter: click.Parameter, text: str
+) -> list[CompletionItem]:
+    """Return the operators that begin with a text, or with "plugin." those of a plugin."""
+    import cuplug
+
+    used = [x for x in cuplug.plugins() if x.state == "ok"]
+    if "." in text:
+        names = {f"{x.name}.{operator}" for x in used for operator in x.operators}
+    else:
+        names = {operator for x in used for operator in x.operators}
+    return [CompletionItem(x) for x in sorted(names) if x.startswith(text)]
+
+
+def complete_plugins(
+    context: click.Context, parameter: click.Parameter, text: str
+) -> list[CompletionItem]:
+    """Return the plugins that begin with a text."""
+    import cuplug
+
+    names = {x.name for x in cuplug.plugins() if x.state == "ok"}
+    return [CompletionItem(x) for x in sorted(names) if x.startswith(text)]
+
+
+def complete_files(
+    context: click.Context, parameter: click.Parameter, text: str
+) -> list[CompletionItem]:
+    """Return operators and, by the shell, files and folders."""
+    return [CompletionItem(text, type="file"), *complete_operators(context, parameter, text)]
 
 
 @click.command()
@@ -84,3 +116,96 @@ def stubs(files: tuple[str, ...], directory: str, name: str | None, as_json: boo
     from cuplug._integration.commands import report
 
     report.show_stubs(files, directory, name, as_json)
+
+
+@click.command()
+@click.argument("operators", nargs=-1, shell_complete=complete_operators)
+@click.option(
+    "-o",
+    "output",
+    type=click.Path(dir_okay=False),
+    default="cuplug.lock",
+    show_default=True,
+    help="The file to write.",
+)
+@json_option
+def lock(operators: tuple[str, ...], output: str, as_json: bool) -> None:
+    """Write digests of the plugins of OPERATORS, or of all, and of the libraries they link.
+
+    `cuplug list --locked` compares later; as CUPLUG_ALLOW_LIST, the file keeps other plugins out.
+    """
+    from cuplug._integration.commands import listing
+
+    listing.show_lock(operators, output, as_json)
+
+
+@click.command()
+@click.argument("name")
+@click.argument("operator", required=False)
+@click.option("--package", is_flag=True, help="A Python package with the plugin, to be installed.")
+@click.option(
+    "--build-backend",
+    "back_end",
+    type=click.Choice(["setuptools", "scikit-build-core"]),
+    default="setuptools",
+    show_default=True,
+    help="The build backend of the package.",
+)
+@click.option(
+    "--language",
+    type=click.Choice(["cuda", "c"]),
+    default="cuda",
+    show_default=True,
+    help="CUDA and C++, or C for only the CPU.",
+)
+def new(name: str, operator: str | None, package: bool, back_end: str, language: str) -> None:
+    """Write the folder NAME with a plugin, ready to build and to edit, and a test.
+
+    The plugin of a package is called OPERATOR, or as the package is.
+    """
+    from cuplug._integration.commands import authoring, scaffold
+
+    if operator and not package:
+        raise click.UsageError("OPERATOR goes with --package")
+    try:
+        if package:
+            files = scaffold.write_package(name, operator or name, back_end, ".", language)
+        else:
+            files = scaffold.write_plugin(name, ".", language)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="NAME") from None
+    authoring.show_new(name, files, package)
+
+
+@click.command()
+@click.argument("source", type=click.Path())
+@click.argument("options", nargs=-1)
+@click.option("-o", "output", type=click.Path(), help="The library, or the folder for it.")
+@click.option(
+    "--arch",
+    default="native",
+    envvar="CUPLUG_ARCH",
+    help='"native", "all", or numbers: "80,90"; default: $CUPLUG_ARCH.',
+)
+@click.option("--watch", is_flag=True, help="Build again when a source changes.")
+def build(
+    source: str, options: tuple[str, ...], output: str | None, arch: str, watch: bool
+) -> None:
+    """Compile SOURCE, a .cu, .c or .cpp file or a folder of them, to lib<plugin>.so.
+
+    OPTIONS after -- are passed to the compilers.
+    """
+    from cuplug._integration.author.sources import BuildError
+    from cuplug._integration.commands import authoring
+
+    if watch:
+        authoring.check_watching()
+    try:
+        for built in authoring.build_and_show(source, output, arch, options):
+            authoring.show_next(built)
+    except BuildError as error:
+        if not watch:
+            raise
+        click.echo(f"cuplug: {error}", err=True)
+    if watch:
+        authoring.watch(source, output, arch, options)

@@ -16,6 +16,7 @@ import cuplug
 from cuplug._engine.discovery.fields import check_owner
 from cuplug._engine.discovery.table import read_table
 from cuplug._engine.lookup.records import Directory
+from cuplug._integration.author import linkage
 from cuplug._integration.author.check import ERROR, check_file
 from cuplug._integration.author.elf import ElfError, open_regular
 from cuplug._integration.author.sources import library_at
@@ -60,7 +61,7 @@ def uninstall(name: str) -> str:
             _sync(folder)
             return path
     looked = "".join(f"\n  looked in: {folder}" for folder in folders)
-    raise NotFoundError(f"uninstall: {name}: no lib{name}.so was found{looked}")
+    raise NotFoundError(f"uninstall: {name}: there is no lib{name}.so{looked}")
 
 
 def show_installed(path: str, as_json: bool) -> None:
@@ -96,7 +97,7 @@ def _choose_folder() -> str:
         if directory.origin == "user":
             os.makedirs(directory.path, mode=0o755, exist_ok=True)
             return directory.path
-    raise PluginError("install: there is no home directory, expected --to FOLDER")
+    raise PluginError("install: there is no home directory; pass --to FOLDER")
 
 
 @contextmanager
@@ -136,7 +137,7 @@ def _copy(source: str, folder: str) -> str:
 def _check(source: str, fresh: str, folder: str) -> None:
     """Refuse what would not be loaded from the folder: libraries beside a plugin are not copied."""
     for finding in check_file(fresh, os.path.realpath(folder)):
-        if finding.level == ERROR or finding.text.startswith("needed libraries"):
+        if finding.level == ERROR or finding.text.startswith(linkage.MISSING):
             text = finding.text.replace(fresh, source)
             raise PluginError(f"install: {source}: {finding.rule}: {text}")
 

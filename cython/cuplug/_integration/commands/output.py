@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from textwrap import wrap
 from typing import Any
 
 from rich.cells import cell_len
@@ -47,13 +49,16 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
     What nobody reads on a screen is not laid out for one, which takes 2 ms for each row.
     """
-    rows = list(rows)
+    rows = [tuple(row) for row in rows]
     if len(rows) > MAX_DRAWN or not sys.stdout.isatty():
         print_lines(_aligned([columns, *rows]))
         return
+    if max(map(cell_len, _aligned([columns, *rows]))) > (width := Console().width):
+        print_lines(_narrow([columns, *rows], width))
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")  # a path is of no use without its end
+        table.add_column(column)
     for row in rows:
         table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
     _print(table)
@@ -66,6 +71,25 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     for row in cells:
         padded = (x + " " * (n - cell_len(x)) for x, n in zip(row, widths, strict=True))
         yield "  ".join(padded).rstrip()
+
+
+def _narrow(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Yield lines for a narrow screen: the longest column wraps between words.
+
+    The last one, often a path or a reason, has its own line, so that it can be copied.
+    """
+    *columns, _ = zip(*rows, strict=True)
+    widths = [max(map(cell_len, column)) for column in columns]
+    longest = widths.index(max(widths))
+    rest = width - sum(widths) + widths[longest] - 2 * len(columns)
+    words = max(cell_len(word) for cell in columns[longest] for word in [*cell.split(), ""])
+    widths[longest] = min(widths[longest], max(rest, words))
+    for *cells, last in rows:
+        parts = [wrap(x, max(n, 1)) or [""] for x, n in zip(cells, widths, strict=True)]
+        for line in zip_longest(*parts, fillvalue=""):
+            padded = (x + " " * (n - cell_len(x)) for x, n in zip(line, widths, strict=True))
+            yield "  ".join(padded).rstrip()
+        yield from [f"    {' '.join(last.split(chr(10)))}"] if last else []
 
 
 def print_findings(findings: Iterable[tuple[str, str, str, str]]) -> None:

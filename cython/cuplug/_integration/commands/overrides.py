@@ -45,7 +45,7 @@ def split(option: str, texts: Iterable[str]) -> dict[str, str]:
         if not equals or not name:
             raise ValueError(f"{option}: got {text!r}, expected a name and what it is to be: k=3")
         if name in said:
-            raise ValueError(f"{option}: {name}: got twice")
+            raise ValueError(f"{option}: {name}: got two values, expected one")
         said[name] = value
     return said
 
@@ -77,8 +77,8 @@ def check_names(option: str, said: Iterable[str], known: Sequence[str]) -> None:
     """Raise ValueError for a name that no signature has."""
     for name in said:
         if name not in known:
-            wanted = f"expected one of {', '.join(known)}" if known else "there is nothing to set"
-            raise ValueError(f"{option}: {name}: no such name, {wanted}")
+            wanted = f"one of {', '.join(known)}" if known else "no name (nothing can be set)"
+            raise ValueError(f"{option}: got unknown name {name}, expected {wanted}")
 
 
 def read_shapes(signature: Signature, said: dict[str, str]) -> dict[str, tuple[int, ...]]:

@@ -328,7 +328,7 @@ def refuses_bad_arguments(operator: Tried, arguments: Arguments, device: str = "
                     f"{what}: refused, but {name} was written"
                 )
         else:
-            raise AssertionError(f"{what}: accepted, expected an error")
+            raise AssertionError(f"{what}: got a result, expected an error")
 
 
 def survives_any_values(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -75,6 +76,7 @@ def try_all(
     pins: dict[str, str] | None = None,
     fixture: str = "",
     budget: float = math.inf,
+    report: Callable[[int, int, str], object] = lambda k, n, name: None,
 ) -> list[Result]:
     """Try all properties of a plugin file, or of an operator by its name.
 
@@ -94,6 +96,8 @@ def try_all(
         lib<name>.fixture.py next to each library, if it exists.
     budget : float, optional
         Seconds for all of it. What does not run or finish in this time is not tried.
+    report : callable, optional
+        Called before each signature with its number from 1, their number and the operator's name.
 
     Raises
     ------
@@ -127,6 +131,7 @@ def try_all(
     causes: dict[tuple[str, str], Result] = {}
     for number, (operator, options) in enumerate(rows):
         now = time.monotonic()
+        report(number + 1, len(rows), operator.name)
         file = fixture or fixture_beside(operator.path)
         options |= {"examples": examples, "seed": seed, "pins": pins, "fixture": file}
         options["until"] = now + (end - now) / (len(rows) - number)

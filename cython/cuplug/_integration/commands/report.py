@@ -1,109 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cuplug list`, `info`, `path`, `check`, `bind` and the like show."""
+"""What `cuplug info`, `path`, `check`, `bind`, `stubs`, `cache` and `help` show."""
 
 from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 
 import cuplug
-from cuplug._engine.cuda.devices import devices
 from cuplug._engine.discovery.table import Row, read_table
-from cuplug._engine.lookup.records import PluginFile
 from cuplug._engine.signature.signature import Parameter, Signature, parse
-from cuplug._integration.author import bind, check, doc_pages, elf, fatbin, lock_file
+from cuplug._integration.author import bind, check, doc_pages
 from cuplug._integration.author.sources import libraries_at
+from cuplug._integration.commands.listing import dotted, kernels_of
 from cuplug._integration.commands.output import print_findings, print_json, print_lines, print_table
 from cuplug._source.compilers import cache
-from cuplug._source.kernels.function import Function, Image
-from cuplug.errors import CudaError, NotFoundError, PluginError
+from cuplug.errors import NotFoundError, PluginError
 
 CACHE_KINDS = {"cubin": "code for GPUs", "so": "code for the CPU", "plugin": "plugins of clusters"}
-
-
-def show_plugins(everything: bool, as_json: bool) -> None:
-    """Write the plugins; with `everything`, libraries without a table too."""
-    records = [p for p in cuplug.plugins() if everything or p.state != "no plugin"]
-    if as_json:
-        print_json({"plugins": [_plugin_fields(record) for record in records]})
-        return
-    columns = ("plugin", "version", "operators", "sides", "architectures", "file")
-    fine = [record for record in records if record.state == "ok"]
-    if fine:
-        print_table(columns, (_plugin_cells(record) for record in fine))
-    else:
-        print_lines(["No plugins: `cuplug path` shows where they are looked for."])
-    others = [record for record in records if record.state != "ok"]
-    if others:
-        print_lines(["", "Not used:"])
-        cells = ((record.state, record.path, record.reason) for record in others)
-        print_table(("state", "file", "reason"), cells)
-    refused = [record for record in cuplug.search_path() if record.state == "rejected"]
-    if refused:
-        print_lines(["", "Not searched:"])
-        print_table(("directory", "reason"), ((record.path, record.reason) for record in refused))
-
-
-def show_lock(names: Sequence[str], path: str, as_json: bool) -> None:
-    """Write down what the plugins of some operators, or all, consist of."""
-    used = [p for p in cuplug.plugins() if p.state == "ok"]
-    if names:
-        paths = {cuplug.find(name).path for name in names}
-        used = [p for p in used if p.path in paths]
-    files = lock_file.write_lock(path, used, cuplug.__version__)
-    if as_json:
-        print_json({"lock": path, "files": files})
-    else:
-        print_lines([f"{path}: {len(used)} plugins, {len(files)} files with what they link"])
-
-
-def show_locked(path: str, as_json: bool) -> bool:
-    """Compare what is used with what was written down; say whether it is the same."""
-    digests = lock_file.read_lock(path)
-    compared = lock_file.compare(digests, [p for p in cuplug.plugins() if p.state == "ok"])
-    ok = all(x.state == lock_file.SAME for x in compared)
-    if as_json:
-        print_json({"lock": path, "ok": ok, "files": [x.as_dict() for x in compared]})
-    else:
-        print_table(("state", "file", "found"), ((x.state, x.file, x.path) for x in compared))
-    return ok
-
-
-def _plugin_fields(record: PluginFile) -> dict[str, Any]:
-    return {
-        "name": record.name,
-        "version": record.version,
-        "path": record.path,
-        "state": record.state,
-        "reason": record.reason,
-        "origin": record.origin,
-        "operators": list(record.operators),
-        "sides": list(record.sides),
-        "architectures": list(record.architectures),
-        "abi": record.abi,
-        "loaded": record.loaded,
-        "kind": record.kind,
-    }
-
-
-def _plugin_cells(record: PluginFile) -> tuple[str, ...]:
-    return (
-        record.name,
-        record.version or f"({record.kind})",
-        ", ".join(record.operators),
-        ", ".join(record.sides),
-        _dotted(record.architectures),
-        record.path,
-    )
-
-
-def _dotted(architectures: Iterable[int]) -> str:
-    return " ".join(fatbin.dotted(number // 10) for number in architectures)
 
 
 def show_search_path(as_json: bool) -> None:
@@ -131,7 +49,7 @@ def show_operator(name: str, as_json: bool) -> None:
         "loaded": loaded,
         "architectures": list(table.architectures),
         "signatures": [_row_fields(row, parse(row.signature)) for row in rows],
-        "kernels": _kernels_of(operator.path),
+        "kernels": kernels_of(operator.path),
     }
     if as_json:
         print_json(facts)
@@ -141,38 +59,12 @@ def show_operator(name: str, as_json: bool) -> None:
             f"{operator.name}, of plugin {operator.plugin} {operator.version or '(no version)'}",
             f"file:          {operator.path}",
             f"loaded:        {'yes' if loaded else 'no, at the first call'}",
-            f"architectures: {_dotted(table.architectures) or 'none'}",
+            f"architectures: {dotted(table.architectures) or 'none'}",
         ]
     )
     for row in rows:
         _show_row(row, parse(row.signature))
     _show_kernels(facts["kernels"])
-
-
-def _kernels_of(path: str) -> list[dict[str, Any]]:
-    """Return the facts of the kernels in a library on the first GPU; none without a GPU."""
-    if not devices():
-        return []
-    found = []
-    try:
-        library = elf.read_library(path)
-        sections = library.fatbins or library.relocatable_fatbins
-        images = [Image(code, path) for code in fatbin.containers(sections)]
-    except (elf.ElfError, OSError, ValueError):
-        return []
-    for image in images:
-        try:
-            found += [_facts(Function(image, x, x, None, 0)) for x in image.list_kernels()]
-        except CudaError:  # code for other GPUs, or without kernels
-            continue
-    return found
-
-
-def _facts(kernel: Function) -> dict[str, Any]:
-    n_threads, _ = kernel.suggest_block()
-    attributes = kernel.attributes()._asdict()
-    most = kernel.max_active_blocks(n_threads) * n_threads
-    return {"kernel": kernel.name, **attributes, "block": n_threads, "active_threads": most}
 
 
 def _show_kernels(kernels: list[dict[str, Any]]) -> None:
@@ -202,8 +94,8 @@ def _row_fields(row: Row, signature: Signature) -> dict[str, Any]:
         "doc": row.doc,
         "sides": row.sides,
         "properties": row.properties,
-        "parameters": [_parameter_fields(signature, x) for x in signature.parameters],
-        "outputs": [_parameter_fields(signature, x) for x in _outputs(signature)],
+        "parameters": [_parameter_fields(row, signature, x) for x in signature.parameters],
+        "outputs": [_parameter_fields(row, signature, x) for x in _outputs(signature)],
     }
 
 
@@ -211,7 +103,7 @@ def _outputs(signature: Signature) -> tuple[Parameter, ...]:
     return (signature.made,) if signature.made else signature.outputs
 
 
-def _parameter_fields(signature: Signature, x: Parameter) -> dict[str, Any]:
+def _parameter_fields(row: Row, signature: Signature, x: Parameter) -> dict[str, Any]:
     return {
         "name": x.name,
         "kind": x.kind,
@@ -219,18 +111,23 @@ def _parameter_fields(signature: Signature, x: Parameter) -> dict[str, Any]:
         "shape": signature.shape(x),
         "choices": list(x.choices),
         "default": x.default_text if x.has_default else None,
+        "doc": row.properties.get(f"doc.{x.name}") or "",
     } | ({"tag": x.tag} if x.tag else {})
 
 
 def _show_row(row: Row, signature: Signature) -> None:
-    said = [key if value is None else f"{key} = {value}" for key, value in row.properties.items()]
+    told = {key: value for key, value in row.properties.items() if not key.startswith("doc.")}
+    said = [key if value is None else f"{key} = {value}" for key, value in told.items()]
     lines = [row.signature, row.doc, f"runs on: {', '.join(row.sides)}"]
     print_lines(["", *lines, *([f"properties: {', '.join(said)}"] if said else []), ""])
     cells = []
     for x in (*signature.parameters, *_outputs(signature)):
         shape = f"[{signature.shape(x)}]" if x.is_array else ""
-        cells.append((x.name, x.kind, _type(signature, x), shape, x.default_text))
-    print_table(("parameter", "kind", "type", "shape", "default"), cells)
+        doc = row.properties.get(f"doc.{x.name}") or ""
+        cells.append((x.name, x.kind, _type(signature, x), shape, x.default_text, doc))
+    columns = ("parameter", "kind", "type", "shape", "default", "description")
+    n = len(columns) if any(cell[-1] for cell in cells) else -1
+    print_table(columns[:n], [cell[:n] for cell in cells])
     named = [(name, dtypes) for name, dtypes in signature.variables if name]
     print_lines([f"{name}: {', '.join(dtypes)}" for name, dtypes in named])
 

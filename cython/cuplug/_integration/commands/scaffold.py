@@ -51,7 +51,7 @@ def check_name(name: str) -> None:
             "characters at most"
         )
     if keyword.iskeyword(name):
-        raise ValueError(f"new: name: {name!r} is a word of Python, expected another")
+        raise ValueError(f"new: name: got {name!r}, expected a name that is not a Python keyword")
 
 
 def write_plugin(name: str, directory: str = ".", language: str = "cuda") -> list[str]:
@@ -90,7 +90,7 @@ def write_package(
     for taken, x in (("cuplug", package), ("operators", name)):
         if x == taken:
             raise ValueError(
-                f"new: name: {x!r} is a module that the package needs, expected another"
+                f"new: name: got {x!r}, expected another (the package has a module of that name)"
             )
     words = {"package": package, "name": name, "version": __version__}
     words |= {"suffix": LANGUAGES[language]}
@@ -101,7 +101,7 @@ def write_package(
 def _write(templates: dict[str, str], folder: str, words: dict[str, str]) -> list[str]:
     folder = os.path.normpath(folder)
     if os.path.lexists(folder):
-        raise FileExistsError(f"new: {folder} is there already, expected a name that is free")
+        raise FileExistsError(f"new: got {folder}, which exists, expected a new name")
     os.mkdir(folder)
     written = []
     for template, file in templates.items():

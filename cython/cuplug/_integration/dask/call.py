@@ -61,7 +61,9 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
     given.update((name, x) for name, x in keywords.items() if name not in wanted)
     for name in ("device", "out", "stream"):
         if given.pop(name, None) is not None and name != "device":
-            raise TypeError(f"{operator.name}: {name}: got with dask arrays, whose blocks are new")
+            raise TypeError(
+                f"{operator.name}: {name}: got a value, expected None (blocks of dask are new)"
+            )
     call = _match(operator, given)
     inputs = list(_inputs(call.signature, given))
     _refuse_changes(call.signature, inputs)
@@ -163,7 +165,7 @@ def _refuse_changes(signature: Signature, inputs: list[_Input]) -> None:
                 "a NumPy array or the like, as it is changed in place"
             )
     if not signature.outputs:
-        raise TypeError(f"{signature.name}: got dask arrays, and it has no outputs to compute")
+        raise TypeError(f"{signature.name}: got dask arrays, expected other arrays (no outputs)")
 
 
 # ---- Dimensions ----------------------------------------------------------------------------------

@@ -193,10 +193,9 @@ def find_compiler() -> list[str]:
     for command in [chosen] if chosen else [["cc"], ["gcc"], ["clang"]]:
         if _path_of(command[0]):
             return command
-    wanted = f"CC={shlex.join(chosen)}, which is not there" if chosen else "none of cc, gcc, clang"
+    named = f"CC={shlex.join(chosen)} does not exist" if chosen else "no cc, gcc or clang on PATH"
     raise CompileError(
-        f"no C compiler: got {wanted}; install one or set CC, or call the operator with arrays "
-        "on a GPU"
+        f"no C compiler: {named}; install one or set CC, or call the operator with arrays on a GPU"
     )
 
 

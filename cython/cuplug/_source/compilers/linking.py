@@ -132,7 +132,7 @@ def _link(
         types |= binary.types
     for each in names:
         if each not in lowered:
-            raise CompileError(f"{name}: names: got {each}, which is in none of the sources")
+            raise CompileError(f"{name}: names: got {each}, expected a name in one of the sources")
     codes = {title: binary.image for title, binary in compiled.items()} | dict(parts)
     image = link_program(find(), name, codes, options, "-ptx" in options)
     log = "\n".join(binary.log for binary in compiled.values() if binary.log)

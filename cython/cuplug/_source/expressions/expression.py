@@ -126,10 +126,10 @@ def _kind_of(parsed: Signature, x: Parameter, name: str, takes_raw: bool) -> str
         shapes = {parsed.shape(y) for y in parsed.outputs}
         if x.kind == "output" and is_alone and len(shapes) == 1:
             return x.kind
-    wanted = "expected arrays T[...]"
+    wanted = "arrays T[...]"
     if takes_raw:
         wanted += ", inputs of other dimensions, or outputs of one shape"
-    raise ValueError(f"{parsed.name}: {name}: got {parsed.text!r}, {wanted}")
+    raise ValueError(f"{parsed.name}: {name}: got {parsed.text!r}, expected {wanted}")
 
 
 def _is_looped(x: Parameter) -> bool:

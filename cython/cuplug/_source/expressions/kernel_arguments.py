@@ -191,5 +191,5 @@ def check_arguments(terms: Sequence[Term], scope: Scope, operator: str, most: in
                 "known before the run"
             )
         if x.name not in named:
-            seen = f"got no {x.name}" if x.name else "got an output without a name"
-            raise ValueError(f"{operator}: arguments: {seen}, expected every output among them")
+            seen = f"no {x.name}" if x.name else "an output without a name"
+            raise ValueError(f"{operator}: arguments: got {seen}, expected each output by its name")

@@ -135,7 +135,9 @@ def _operator(
     if cuda is None and host is None:
         raise ValueError(f"{name}: got no source, expected cuda, host or both")
     if cuda is not None and (threads is None) == (not grid):
-        raise ValueError(f"{name}: expected threads, or grid, for the kernel's launch")
+        raise ValueError(
+            f"{name}: got {'both threads and grid' if grid else 'no threads or grid'}, expected one"
+        )
     plan = Plan(
         *(scope, arguments, cuda, host, kernel or name, function or name),
         *(

@@ -110,5 +110,5 @@ def code_of_scan(signature: str, texts: Sequence[Any], exclusive: bool) -> tuple
     given = Code(names, map or "", reduce, post or "", identity, preamble, accumulate, None)
     check_names(given, signature)
     if exclusive and identity is None:
-        raise ValueError(f"{names.operator}: exclusive: expected identity, which comes first")
+        raise ValueError(f"{names.operator}: exclusive: got no identity, expected the first result")
     return row, with_defaults(given, map, post)._replace(exclusive=exclusive)

@@ -143,8 +143,10 @@ class Fused(FusedCall):
         try:
             import cloudpickle
         except ImportError:
-            wanted = "the package cloudpickle, for functions that no module has"
-            raise pickle.PicklingError(f"fuse: {self._name}: expected {wanted}") from None
+            raise pickle.PicklingError(
+                f"fuse: {self._name}: to pickle functions that no module has, install the package "
+                "cloudpickle: pip install cloudpickle"
+            ) from None
         return fuse, (PublicCall(pickle.loads, cloudpickle.dumps(self.function)),)
 
     def __copy__(self) -> Fused:

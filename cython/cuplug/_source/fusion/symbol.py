@@ -159,7 +159,7 @@ def symbol_of(x: Any) -> Symbol:
     if isinstance(x, NUMBERS):
         return Symbol("constant", type(x), x)
     raise TypeError(
-        f"fuse: got {type(x).__name__}, which is no argument of the function: pass it as one"
+        f"fuse: got {type(x).__name__}, expected an argument of the function; pass it as one"
     )
 
 
@@ -191,7 +191,7 @@ def check_fits(number: int, dtype: Any, beyond: str | None = None) -> None:
         limits = np.iinfo(dtype)
         is_allowed = number < limits.min if beyond == "below" else number > limits.max
         if not limits.min <= number <= limits.max and not (beyond and is_allowed):
-            raise OverflowError(f"fuse: got {number} beside an array of {dtype}, which it passes")
+            raise OverflowError(f"fuse: got {number}, expected a value of {dtype} (as the array)")
 
 
 def call(name: str, *args: Any) -> Symbol:

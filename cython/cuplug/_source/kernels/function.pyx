@@ -204,8 +204,9 @@ cdef class Function:
         cdef uint32_t n_bytes = size_of(self.name, "shared", shared)
         cdef int32_t number = self.number(device)
         if threads > INT32_MAX:
-            wanted = f"expected at most {INT32_MAX}"
-            raise ValueError(f"{self.name}: n_threads: got {n_threads}, {wanted}")
+            raise ValueError(
+                f"{self.name}: n_threads: got {n_threads}, expected at most {INT32_MAX}"
+            )
         if cuplug_max_active_blocks(
             self.load(number), number, <int32_t>threads, n_bytes, &n, &error
         ):

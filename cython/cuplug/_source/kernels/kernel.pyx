@@ -18,7 +18,8 @@ cdef enum:
 
 @cython.final
 cdef class Kernel(Function):
-    """A compiled kernel: `kernel[grid, block](...)` launches it, as `<<<grid, block>>>` does.
+    """Kernel()\n--\n
+    A compiled kernel: `kernel[grid, block](...)` launches it, as `<<<grid, block>>>` does.
 
     `kernel[grid, block, shared, stream]` adds bytes of dynamic shared memory and a stream. You can
     keep the result and call it many times: its grid has been checked.

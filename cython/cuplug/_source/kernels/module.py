@@ -118,7 +118,7 @@ class Module:
         if symbols.tells_all(self.image) or not name.isidentifier():
             seen = symbols.describe(dict.fromkeys([*self, *found]), name)
             named = "" if name.isidentifier() else ", name it in names="
-            raise NotFoundError(f"{self.name}: there is no kernel {name}{named}: {seen}")
+            raise NotFoundError(f"{self.name}: no kernel {name}{named}: {seen}")
         self._loaded.find_kernel(name, name)
 
     def __iter__(self) -> Iterator[str]:

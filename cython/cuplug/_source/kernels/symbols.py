@@ -40,7 +40,7 @@ def ptx_in(name: str, image: bytes) -> str:
     """
     if is_ptx(image):
         return image.decode().rstrip("\0")
-    raise ValueError(f"{name}: ptx: got machine code that was loaded, which has none")
+    raise ValueError(f"{name}: ptx: got loaded machine code, expected a module of source or PTX")
 
 
 def kernels_in(image: bytes) -> list[str]:

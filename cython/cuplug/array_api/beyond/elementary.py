@@ -325,7 +325,7 @@ def unravel_index(indices: Array, /, shape: Any, order: str | None = "C") -> tup
         raise ValueError(f'unravel_index: order: got {order!r}, expected "C" or "F"')
     n = int(np.prod(sizes, dtype=np.int64))
     if bool(is_any((places < 0) | (places >= n))):
-        raise ValueError(f"unravel_index: indices: got a position beyond {n} elements")
+        raise ValueError(f"unravel_index: got an index outside of the shape, expected 0 to {n - 1}")
     found, rest = [], astype(places, "int64")
     for size in sizes if order == "F" else reversed(sizes):
         found.append(binary("remainder", rest, size))

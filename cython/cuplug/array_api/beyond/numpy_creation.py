@@ -36,7 +36,7 @@ def array(
     flag = {"C": "c_contiguous", "F": "f_contiguous"}.get(_checked(order))
     is_other = flag is not None and not x.flags[flag]
     if is_other and copy is False:
-        raise ValueError(f"array: copy: got False, but the elements are not in order {order!r}")
+        raise ValueError(f"array: copy: got False, expected None or True (for order {order!r})")
     if is_other or (copy and is_lent and (x is object or x.base is not None)):
         x = x.copy(order)
     found: Array = x[(None,) * (ndmin - x.ndim)] if x.ndim < ndmin else x

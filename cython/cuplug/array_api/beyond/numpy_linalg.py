@@ -89,7 +89,9 @@ def multi_dot(arrays: Any, *, out: Array | None = None) -> Array:
     given[0] = given[0][None, :] if is_row else given[0]
     given[-1] = given[-1][:, None] if is_column else given[-1]
     if any(x.ndim != 2 for x in given):
-        raise np.linalg.LinAlgError("numpy.linalg.multi_dot: got an array that is not a matrix")
+        seen = ", ".join(f"{x.ndim}-D" for x in given)
+        message = f"numpy.linalg.multi_dot: arrays: got {seen}, expected matrices"
+        raise np.linalg.LinAlgError(message)
     sizes = [given[0].shape[0], *(x.shape[1] for x in given)]
 
     @cache
