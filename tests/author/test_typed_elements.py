@@ -13,8 +13,8 @@ ELEMENTS = {
     "short": "i2", "int16_t": "i2", "cnp.int16_t": "i2", "uint16_t": "u2", "cnp.uint16_t": "u2",
     "int": "i4", "int32_t": "i4", "cnp.int32_t": "i4", "uint32_t": "u4", "cnp.uint32_t": "u4",
     "long": "i8", "long long": "i8", "int64_t": "i8", "cnp.int64_t": "i8", "cnp.intp_t": "i8",
-    "Py_ssize_t": "i8", "size_t": "u8", "uint64_t": "u8", "cnp.uint64_t": "u8",
-    "unsigned long": "u8", "own_int": "i8", "float": "f4", "cnp.float32_t": "f4", "double": "f8",
+    "Py_ssize_t": "i8", "intptr_t": "i8", "ptrdiff_t": "i8", "size_t": "u8", "uint64_t": "u8",
+    "cnp.uint64_t": "u8", "unsigned long": "u8", "own_int": "i8", "float": "f4", "cnp.float32_t": "f4", "double": "f8",
     "cnp.float64_t": "f8", "own_float": "f8", "float complex": "c8", "double complex": "c16",
     "cnp.complex128_t": "c16",
 }  # fmt: skip
