@@ -51,6 +51,8 @@ ctypedef fused Element:
     signed long long
     unsigned long long
     Py_ssize_t
+    ssize_t
+    ptrdiff_t
     size_t
     float
     double
