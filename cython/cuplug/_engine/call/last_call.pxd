@@ -6,5 +6,4 @@ from cuplug._engine.base.core_call cimport cuplug_frame
 cdef bint is_verbose
 # Store the record of `last_call` for this thread.
 cdef void note_last(const cuplug_frame *frame) noexcept nogil
-# The same, and print it if requested.
-cdef int note_run(const cuplug_frame *frame) except -1
+cdef int print_run(const cuplug_frame *frame) except -1

@@ -78,13 +78,6 @@ cdef void note_last(const cuplug_frame *frame) noexcept nogil:
     cuplug_last.staged = frame.staged
 
 
-cdef int note_run(const cuplug_frame *frame) except -1:
-    note_last(frame)
-    if is_verbose:
-        print_run(frame)
-    return 0
-
-
 cdef int print_run(const cuplug_frame *frame) except -1:
     place = place_name(frame.device.type, frame.device.id)
     staged = ", staged through pinned memory" if frame.staged else ""

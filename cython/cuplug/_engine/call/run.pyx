@@ -26,7 +26,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_run, cuplug_set_output, cuplug_signature, cuplug_required_copies,
 )
 from cuplug._engine.base.status cimport raise_error, raise_later
-from cuplug._engine.call.last_call cimport note_run
+from cuplug._engine.call.last_call cimport is_verbose, note_last, print_run
 from cuplug._engine.cuda.placement cimport default_device, has_default, parse_places
 from cuplug._engine.cuda.streams cimport in_graph
 from cuplug._engine.host.progress cimport report_progress, watched
@@ -130,7 +130,9 @@ cdef object run_operator(
         leave_stream(r, &frame)
     if frame.origin:
         note_origin(r, &frame, n, result)
-    note_run(&frame)
+    note_last(&frame)
+    if is_verbose:
+        print_run(&frame)
     if r.first_kind != NULL and r.first_kind.protocol == DLPACK and n_outputs:
         result = finish_outputs(r, frame.signature.name, result, n, out)
     return result if type(result) is not list else as_returned(result, &frame)
