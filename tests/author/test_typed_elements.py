@@ -14,9 +14,9 @@ ELEMENTS = {
     "int": "i4", "int32_t": "i4", "cnp.int32_t": "i4", "uint32_t": "u4", "cnp.uint32_t": "u4",
     "long": "i8", "long long": "i8", "int64_t": "i8", "cnp.int64_t": "i8", "cnp.intp_t": "i8",
     "Py_ssize_t": "i8", "intptr_t": "i8", "ptrdiff_t": "i8", "size_t": "u8", "uint64_t": "u8",
-    "cnp.uint64_t": "u8", "unsigned long": "u8", "own_int": "i8", "float": "f4", "cnp.float32_t": "f4", "double": "f8",
-    "cnp.float64_t": "f8", "own_float": "f8", "float complex": "c8", "double complex": "c16",
-    "cnp.complex128_t": "c16",
+    "cnp.uint64_t": "u8", "unsigned long": "u8", "own_int": "i8", "float": "f4",
+    "cnp.float32_t": "f4", "double": "f8", "cnp.float64_t": "f8", "own_float": "f8",
+    "float complex": "c8", "double complex": "c16", "cnp.complex128_t": "c16",
 }  # fmt: skip
 STOCK = """
 from libc.stdint cimport *
@@ -167,18 +167,3 @@ def test_strided_planes_and_errors_of_stock_functions(stock):
     mixed = np.zeros(3, np.dtype([("a", "u1"), ("b", "<f4")]))["b"]
     with pytest.raises(ValueError, match="gather: got strides that are no multiples"):
         getattr(stock, f"run_{k}")(mixed, np.array([1], "i4"), np.empty(1, "f4"))
-
-
-@pytest.mark.slow
-def test_a_cimport_of_one_operator_costs_what_a_wrapper_costs(tmp_path):
-    """In bytes of C: a test of the time would depend on the machine."""
-    head = "def run(const float[::1] x, float[::1] out):\n    with nogil:\n        "
-    texts = {
-        "bare": head + "out[0] = x[0]\n",
-        "typed": f"from cuplug.typed.relu cimport relu, view\n{head}relu(view(x), view(out))\n",
-    }
-    for name, text in texts.items():
-        (tmp_path / f"{name}.pyx").write_text(text)
-        compile_module(tmp_path / f"{name}.pyx", tmp_path)
-    sizes = [(tmp_path / f"{name}.c").stat().st_size for name in texts]
-    assert sizes[1] < 1.2 * sizes[0]
