@@ -145,10 +145,9 @@ CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, const cuplug_a
                             cuplug__describe_dtype(m->types[v]).s,
                             m->s->parameters[m->type_from[v]].name);
   const int is_text = a->kind == CUPLUG_ARGUMENT_STRING && !cuplug__dtype_bits(a->scalar.s);
-  const char *near = is_text ? cuplug__near_dtype(a->scalar.s) : NULL;
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s%s%s%s", seen.s,
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s%s", seen.s,
                           cuplug__describe_parameter(m->s, &m->s->parameters[i]).s,
-                          near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                          is_text ? cuplug__meant_dtype(a->scalar.s).s : "");
 }
 
 /* Returns whether a string names a type variable whose dtype is known, which is then stored in

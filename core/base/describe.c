@@ -198,7 +198,7 @@ static const char *const other_names[][2] = {
     {"u16", "uint16"},       {"u32", "uint32"},        {"u64", "uint64"},     {"boolean", "bool"},
     {"cfloat", "complex64"}, {"cdouble", "complex128"}};
 
-const char *cuplug__near_dtype(const char *name) {
+static const char *near_dtype(const char *name) {
   const char *nearest = NULL;
   int best = MAX_NAME;
   for (size_t k = 0; k < sizeof other_names / sizeof *other_names; k++)
@@ -208,4 +208,11 @@ const char *cuplug__near_dtype(const char *name) {
     if (far >= 0 && far < best) best = far, nearest = cuplug_dtype_name(k);
   }
   return nearest;
+}
+
+cuplug__text cuplug__meant_dtype(const char *name) {
+  cuplug__text text = {""};
+  const char *near = near_dtype(name);
+  if (near) snprintf(text.s, sizeof text.s, "; did you mean %s?", near);
+  return text;
 }

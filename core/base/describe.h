@@ -38,7 +38,7 @@ int cuplug__edit_distance(const char *a, const char *b, int limit);
  * that begins with the other one counts as similar. */
 int cuplug__name_distance(const char *asked, const char *name);
 
-/* The dtype that a name may have stood for; NULL: none is near. */
-const char *cuplug__near_dtype(const char *name);
+/* "; did you mean float32?" for a name that may have stood for a dtype; else "". */
+cuplug__text cuplug__meant_dtype(const char *name);
 
 #endif

@@ -215,10 +215,9 @@ static int check_type(cuplug__parser *p, const cuplug_parameter *x) {
   if (x->type_variable < 0) return CUPLUG_OK;
   const cuplug_type_variable *t = &p->s->variables[x->type_variable];
   if (!t->dtypes) {
-    const char *near = cuplug__near_dtype(t->name);
     p->token = p->s->text + x->type_at;
-    return refuse(p, "'%s' is neither a dtype nor bound by 'where %s: ...'%s%s%s", t->name, t->name,
-                  near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return refuse(p, "'%s' is neither a dtype nor bound by 'where %s: ...'%s", t->name, t->name,
+                  cuplug__meant_dtype(t->name).s);
   }
   if (has_known_dtype(p->s, x)) return CUPLUG_OK;
   return refuse(p, "no input array that is always given has the dtype %s", t->name);

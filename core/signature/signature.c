@@ -281,10 +281,8 @@ static int parse_bound(parser *p, const char *name, const char *at) {
     if (cuplug__parse_name(p, &name, "expected a dtype")) return CUPLUG_ERROR_VALUE;
     const uint64_t bits = cuplug__dtype_bits(name), is_group = bits & (bits - 1);
     if (!bits) {
-      char wanted[CUPLUG_MAX_NAME];
-      const char *near = cuplug__near_dtype(name);
-      snprintf(wanted, sizeof wanted, "expected a dtype%s%s%s", near ? "; did you mean " : "",
-               near ? near : "", near ? "?" : "");
+      char wanted[sizeof(cuplug__text) + 20];
+      snprintf(wanted, sizeof wanted, "expected a dtype%s", cuplug__meant_dtype(name).s);
       return fail(p, at, wanted);
     }
     p->s->variables[k].dtypes |= is_group ? bits & p->known : bits;

@@ -3,6 +3,8 @@
 #ifndef CUPLUG_ENTRIES_HPP
 #define CUPLUG_ENTRIES_HPP
 
+#include <cuplug/signature.hpp>
+
 /* Compilers then show the author's line, and not each macro on the way to it. */
 #pragma GCC system_header
 

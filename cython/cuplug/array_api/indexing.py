@@ -222,7 +222,7 @@ def _add_item(items: list[Any], item: Any, x: Array, at: int) -> tuple[Array, in
 
 def _spread_together(positions: list[Array]) -> list[Array]:
     try:
-        return broadcast_arrays(*positions)
+        return [*broadcast_arrays(*positions)]
     except ValueError:
         seen = ", ".join(str(k.shape) for k in positions)
         wanted = "such that can be broadcast together"

@@ -75,10 +75,8 @@ def axes_of(str name, axes, int ndim):
     """Return axes counted from 0, none twice; all of them for None."""
     if axes is None:
         return tuple(range(ndim))
-    if isinstance(axes, int):
-        return (axis_number(name, axes, ndim),)
-    given = axes if isinstance(axes, (tuple, list, range)) else (axes,)
-    found = tuple([axis_number(name, axis, ndim) for axis in given])
+    many = isinstance(axes, (tuple, list, range))
+    found = tuple([axis_number(name, axis, ndim) for axis in (axes if many else (axes,))])
     if len(set(found)) != len(found):
         raise ValueError(f"{name}: axis: got {axes}, expected each dimension once")
     return found
@@ -190,24 +188,20 @@ def expand_dims(x, /, axis=0):
 
     Examples
     --------
-    >>> xp.expand_dims(xp.ones((2, 3)), 1).shape
-    (2, 1, 3)
     >>> xp.expand_dims(xp.ones((2, 3)), (0, -1)).shape
     (1, 2, 3, 1)
     """
     cdef layout to
     cdef Array own = start(&to, "expand_dims", x)
-    cdef int k, at
     if isinstance(axis, (tuple, list)):
         for each in sorted(axes_of("expand_dims", axis, to.x.ndim + len(axis))):
             x = expand_dims(x, each)
         return x
-    at = axis_number("expand_dims", axis, to.x.ndim + 1)
-    check_ndim(to.x.ndim + 1)
-    for k in range(to.x.ndim, at, -1):
+    cdef int k, n = check_ndim(to.x.ndim + 1), at = axis_number("expand_dims", axis, n)
+    for k in range(n - 1, at, -1):
         to.shape[k], to.strides[k] = to.shape[k - 1], to.strides[k - 1]
     to.shape[at], to.strides[at] = 1, 0
-    to.x.ndim += 1
+    to.x.ndim = n
     return share_memory(&to.x, own, own.dtype)
 
 
