@@ -194,6 +194,7 @@ def test_info(folder):
         "shape": "n, ...",
         "choices": [],
         "default": None,
+        "doc": "",
     }
     assert signature["parameters"][1]["choices"] == ["a", "b"]
     assert signature["parameters"][1]["default"] == '"a"'
