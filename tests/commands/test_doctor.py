@@ -213,6 +213,7 @@ def test_variables_in_force(monkeypatch):
     monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", "/some/where")
     monkeypatch.setenv("CUPLUG_ALLOW_UNSAFE", "1")
     monkeypatch.setenv("SUDO_UID", "1000")
+    monkeypatch.delenv("CUPLUG_TEST_ALL", raising=False)
     found = list(doctor.examine_environment(Machine()))
     assert "LD_LIBRARY_CUPLUG_PATH=/some/where" in found[0].text
     assert levels(found) == [OK, NOTE, NOTE]
