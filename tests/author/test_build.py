@@ -172,7 +172,9 @@ def test_several_plugins_in_a_folder(tmp_path):
     done = run("build", ".", "-o", "libhalf.so", cwd=tmp_path)
     assert done.stderr == "cuplug: build: output: got libhalf.so for 2 plugins, expected a folder\n"
     (tmp_path / "loops.c").touch()
-    with pytest.raises(cuplug.BuildError, match="a table in each of half.c, third.c, and files without one"):
+    with pytest.raises(
+        cuplug.BuildError, match="a table in each of half.c, third.c, and files without one"
+    ):
         cuplug.build(tmp_path)
 
 

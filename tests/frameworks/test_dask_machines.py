@@ -281,15 +281,15 @@ def test_retries(client, writable):
 
 def test_a_cluster_that_grows_and_shrinks(tmp_path):
     """Workers that come when there is work have the plugins; then they leave."""
-    late = cuplug.load(named_plugin(tmp_path / "liblate.so", "late")).late
+    lagging = cuplug.load(named_plugin(tmp_path / "liblagging.so", "lagging")).lagging
     options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": "ERROR"}
     with (
         distributed.LocalCluster(n_workers=0, **options, local_directory=tmp_path) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.register_plugin(cuplug.dask.Plugins([late]))
+        client.register_plugin(cuplug.dask.Plugins([lagging]))
         cluster.adapt(minimum=0, maximum=2, interval="50ms", wait_count=2, target_duration="50ms")
         x, values = blocks(100)
-        y = late(x).map_blocks(lambda block: np.full(1, block.size), chunks=(1,))
+        y = lagging(x).map_blocks(lambda block: np.full(1, block.size), chunks=(1,))
         assert (y.compute() == values.size).all()
         wait_for(lambda: not client.scheduler_info()["workers"])
