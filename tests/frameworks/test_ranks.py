@@ -2,6 +2,7 @@
 """Operators in two processes of torchrun, with PyTorch's DTensor, of MPI and of JAX."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -18,13 +19,13 @@ SHARDED |= {"relu_backward": 3, "take_along_axis": 5, "scatter_add": 19, "join":
 
 
 def run(command, *folders):
-    """Run a program; return the lines that it prints, sorted."""
+    """Run a program; return the lines that it prints, sorted, also where two are on one line."""
     paths = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
     variables = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(command, env=variables, capture_output=True, text=True)
     assert not done.returncode, done.stdout + done.stderr
-    return sorted(done.stdout.splitlines())
+    return sorted(filter(None, re.split(r"\n|(?=rank \d)", done.stdout)))
 
 
 def torchrun(program, *arguments):
