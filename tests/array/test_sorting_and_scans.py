@@ -80,6 +80,16 @@ def test_searches(device):
 
 @with_device
 @pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("value", [0, 2, 255, 256, -1, 2**70, -(2**70), 2.5, True, np.int8(-1)])
+def test_searches_for_one_number(device, side, value):
+    """Also beyond the dtype."""
+    x = np.array([0, 2, 2, 255], "uint8")
+    seen = xp.searchsorted(xp.asarray(x, device=device), value, side=side)
+    assert (seen.shape, int(seen)) == ((), int(np.searchsorted(x, value, side)))
+
+
+@with_device
+@pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize(
     "dtype", ["float16", "float32", "float64", "int8", "uint8", "uint32", "int64"]
 )

@@ -92,6 +92,10 @@ def searchsorted(
         x1 = stock("gather.gather")(x1, checked("searchsorted", "sorter", sorter))
     x1, x2 = in_common("searchsorted", x1, x2)
     if is_number:
+        if kind_of(x1.dtype) in ("int", "uint") and side in ("left", "right"):
+            info = np.iinfo(x1.dtype)
+            if not info.min <= x2 <= info.max:  # before or after all elements
+                x2, side = (info.min, "left") if x2 < info.min else (info.max, "right")
         x2 = asarray(x2, dtype=x1.dtype, device=x1.device)
     result: Array = stock("sorting.searchsorted")(x1, x2, side)
     return result

@@ -29,22 +29,11 @@ static cuplug_lanes_float cuplug_powers_float(cuplug_lanes_float x, cuplug_lanes
       0x1p+0,        0x1.0b5586p+0, 0x1.172b84p+0, 0x1.2387a6p+0, 0x1.306fep+0,  0x1.3dea64p+0,
       0x1.4bfdaep+0, 0x1.5ab07ep+0, 0x1.6a09e6p+0, 0x1.7a1148p+0, 0x1.8ace54p+0, 0x1.9c4918p+0,
       0x1.ae89fap+0, 0x1.c199bep+0, 0x1.d5818ep+0, 0x1.ea4afap+0};
-  static const cuplug_lanes_float rest_of_roots = {0,
-                                                   0x1.9f3122p-25,
-                                                   -0x1.c15742p-27,
-                                                   0x1.ceac48p-25,
-                                                   0x1.4636e2p-25,
-                                                   0x1.824684p-25,
-                                                   -0x1.593abcp-25,
-                                                   -0x1.5bd5ecp-27,
-                                                   0x1.9fcef4p-26,
-                                                   -0x1.829fdp-25,
-                                                   0x1.15506ep-27,
-                                                   0x1.51f848p-27,
-                                                   -0x1.a94b14p-26,
-                                                   -0x1.3d56b2p-27,
-                                                   -0x1.822dbcp-27,
-                                                   0x1.52486cp-27};
+  static const cuplug_lanes_float rest_of_roots = {
+      0x0p+0,          0x1.9f3122p-25,  -0x1.c15742p-27, 0x1.ceac48p-25,
+      0x1.4636e2p-25,  0x1.824684p-25,  -0x1.593abcp-25, -0x1.5bd5ecp-27,
+      0x1.9fcef4p-26,  -0x1.829fdp-25,  0x1.15506ep-27,  0x1.51f848p-27,
+      -0x1.a94b14p-26, -0x1.3d56b2p-27, -0x1.822dbcp-27, 0x1.52486cp-27};
   const float per_r = 0x1.715476p+0f, rest_per_r = 0x1.4ae0cp-26f; /* log2(1 + r) / r for r = 0 */
 
   /* x = 2^k * z, 0.699 <= z < 1.398 */
