@@ -79,7 +79,7 @@ def _number(dtype: Any, value: Any) -> Any:
     """Return a number of a dtype; for integers it has to be in the range, as in NumPy."""
     if kind_of(dtype) == "storage":
         raise TypeError(f"assign: value: got {value}, expected an array of {name_of(dtype)}")
-    if np.iscomplexobj(value) and kind_of(dtype) != "complex":
+    if isinstance(value, (complex, np.complexfloating)) and kind_of(dtype) != "complex":
         raise TypeError(f"assign: value: got {value}, expected a real number for {dtype}")
     if kind_of(dtype) not in ("int", "uint"):
         return number_of("assign", value, dtype)

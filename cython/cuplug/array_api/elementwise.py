@@ -30,7 +30,7 @@ from cuplug._source.expressions.functions import (
     POWERS,
     known_power,
 )
-from cuplug.array_api.dtypes import astype, checked, in_dtype
+from cuplug.array_api.dtypes import astype, checked, finfo, in_dtype
 from cuplug.array_api.elementwise_docs import docstrings
 from cuplug.array_api.filled import full_like
 from cuplug.array_api.functions import ArrayFunction
@@ -256,9 +256,16 @@ def number_of(name: str, x: Any, dtype: Any) -> Any:
     if isinstance(x, int) and x.bit_length() > 1024:
         wanted = f"one in the range of {dtype}"
         raise ValueError(f"{name}: got an integer beyond the range of float64, expected {wanted}")
-    scalar = DTYPES[name_of(dtype)].scalar
+    number = DTYPES[name_of(dtype)].scalar(x)
+    if kind == "float" and abs(number) <= _largest(dtype):
+        return number  # the operator rounds it
     with np.errstate(over="ignore"):
-        return scalar(np.asarray(scalar(x)).astype(dtype)[()])
+        return type(number)(np.asarray(number).astype(dtype)[()])
+
+
+@cache
+def _largest(dtype: Any) -> float:
+    return finfo(dtype).max
 
 
 def plain_number(x: Any) -> Any:

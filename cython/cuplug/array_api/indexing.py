@@ -98,7 +98,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         return repeat(reshape(x, (-1,)), repeats, axis=0)
     along = axis_of("repeat", 0 if axis is None else axis, x.ndim)
     if not isinstance(repeats, Array):
-        if hasattr(repeats, "__index__") and np.ndim(repeats) == 0:
+        if type(repeats) is int or (hasattr(repeats, "__index__") and np.ndim(repeats) == 0):
             return repeated(x, integer("repeat: repeats", repeats), along)
         repeats = asarray(on_the_host("repeat: repeats", repeats, "integers"), device=x.device)
     times = astype(repeats, "int64") if kind_of(repeats.dtype) == "bool" else repeats
