@@ -53,6 +53,27 @@ def test_arrays(module):
     np.testing.assert_array_equal(x, y + 1)
 
 
+def test_tensors_of_tvm_ffi_are_passed_as_they_are(module):
+    x = np.arange(4, dtype="float32")
+    given, result = tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(np.zeros(4, "float32"))
+    for k in range(3):  # from the second call on, nothing but the object is read
+        x[:] = k
+        assert module.add_one(given, result) is None
+        np.testing.assert_array_equal(np.from_dlpack(result), np.full(4, k + 1))
+        with pytest.raises(ValueError, match="add_one: sizes differ"):
+            module.add_one(given, tvm_ffi.from_dlpack(np.zeros(3, "float32")))
+        assert module.shape(given) == (4,)
+    same = module.identity(given)
+    assert np.shares_memory(np.from_dlpack(same), x)
+    before = sys.getrefcount(x)
+    module.keep(given)
+    del given, same
+    gc.collect()
+    assert sys.getrefcount(x) == before
+    module.forget()
+    assert sys.getrefcount(x) == before - 1
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [

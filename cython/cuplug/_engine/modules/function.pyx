@@ -28,7 +28,7 @@ from cuplug._engine.interop.reading cimport MAX_ARGUMENTS, items_of, reading, st
 from cuplug._engine.interop.stream_order cimport enter_stream, leave_stream
 from cuplug._engine.modules.abi cimport tvm_any, tvm_call
 from cuplug._engine.modules.runtime cimport run_function, runtime
-from cuplug._engine.modules.values cimport drop, error_of, to_object, to_value
+from cuplug._engine.modules.values cimport drop, error_of, take_tensors, to_object, to_value
 
 ON_DEFAULT = "expected another: nothing tells the module of the stream"
 
@@ -91,22 +91,24 @@ cdef object call_function(
     cdef ModuleFunction self = <ModuleFunction>callable
     cdef Py_ssize_t n = PyVectorcall_NARGS(nargsf)
     cdef reading r
+    cdef tvm_any values[MAX_ARGUMENTS]
     if keywords != NULL and len(<tuple>keywords):
         raise TypeError(f"{self.name}: got keywords, expected arguments by position")
     if n > MAX_ARGUMENTS:
         raise TypeError(f"{self.name}: got {n} arguments, expected at most {MAX_ARGUMENTS}")
     start_reading(&r)
+    if take_tensors(args, n, &r, values):
+        return run_on_host(self, &r, values, n)
     try:
         read_arguments(args, <uint32_t>n, &r, 0)
         if r.must_reread:
             read_again(&r, <uint32_t>n)
-        return run(self, &r, n)
+        return run(self, &r, values, n)
     finally:
         Py_XDECREF(r.kept)
 
 
-cdef object run(ModuleFunction self, reading *r, Py_ssize_t n):
-    cdef tvm_any values[MAX_ARGUMENTS]
+cdef object run(ModuleFunction self, reading *r, tvm_any *values, Py_ssize_t n):
     cdef tvm_any result
     cdef cuplug_frame frame
     cdef Py_ssize_t k, n_made = 0
@@ -121,16 +123,24 @@ cdef object run(ModuleFunction self, reading *r, Py_ssize_t n):
             to_value(&r.args[k], r.objects[k], r, self.name, k, &values[k])
             n_made += 1
         if device < 0:
-            with nogil:
-                status = run_function(self.self, self.call, values, <int32_t>n, -1, NULL, &result)
-        else:
-            status = run_on_gpu(self, r, values, n, device, &frame, &result)
+            return run_on_host(self, r, values, n)
+        status = run_on_gpu(self, r, values, n, device, &frame, &result)
         if status:
             raise error_of(self.name, status)
         return to_object(&result, r, self.name)
     finally:
         for k in range(n_made):
             drop(&values[k])
+
+
+cdef object run_on_host(ModuleFunction self, reading *r, const tvm_any *values, Py_ssize_t n):
+    cdef tvm_any result
+    cdef int status
+    with nogil:
+        status = run_function(self.self, self.call, values, <int32_t>n, -1, NULL, &result)
+    if status:
+        raise error_of(self.name, status)
+    return to_object(&result, r, self.name)
 
 
 cdef int run_on_gpu(

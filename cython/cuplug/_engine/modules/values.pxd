@@ -11,6 +11,10 @@ cdef int to_value(
     const cuplug_argument *a, PyObject *obj, reading *r, str name, Py_ssize_t at,
     tvm_any *value
 ) except -1
+# Passes arguments as they are, which the caller keeps, if all are tensors of tvm-ffi on the host.
+cdef bint take_tensors(
+    PyObject *const *args, Py_ssize_t n, reading *r, tvm_any *values
+) noexcept
 # Releases what a value holds.
 cdef void drop(tvm_any *value) noexcept
 # A value as a Python object; it takes the value's reference. Tensors become arrays like the first

@@ -25,7 +25,16 @@ from cuplug._engine.base.core cimport (
     CUPLUG_MISALIGNED,
     CUPLUG_READ_ONLY,
 )
-from cuplug._engine.interop.kinds cimport NUMPY, OWN, array_kind, find_kind, tvm_object_of
+from cuplug._engine.interop.kinds cimport (
+    NUMPY,
+    OWN,
+    array_kind,
+    cuplug_load_kind,
+    cuplug_store_kind,
+    find_kind,
+    tvm_object_of,
+    type_of,
+)
 from cuplug._engine.interop.reading cimport items_of
 from cuplug._engine.modules.abi cimport (
     TVM_ARRAY,
@@ -66,6 +75,8 @@ from cuplug.errors import PluginError
 
 cdef enum:
     MAX_ITEMS = 1024  # of a list
+
+cdef array_kind *tensors = NULL  # the kind of tvm-ffi's own tensors, once one was passed
 
 
 cdef int to_value(
@@ -116,8 +127,11 @@ cdef int tensor_value(
     cdef array_kind unknown
     if a.flags:
         refuse_array(a.flags, name, at)
-    tensor = <tvm_tensor *>tvm_object_of(obj, find_kind(obj, &unknown))
+    cdef const array_kind *kind = find_kind(obj, &unknown)
+    tensor = <tvm_tensor *>tvm_object_of(obj, kind)
     if tensor != NULL:
+        if kind != &unknown:
+            cuplug_store_kind(&tensors, kind)
         tvm_retain(&tensor.head)
         value.type = TVM_TENSOR
         value.value.p = tensor
@@ -132,6 +146,27 @@ cdef int tensor_value(
     value.type = TVM_TENSOR
     value.value.p = tensor
     return 0
+
+
+cdef bint take_tensors(
+    PyObject *const *args, Py_ssize_t n, reading *r, tvm_any *values
+) noexcept:
+    cdef const array_kind *kind = cuplug_load_kind(&tensors)
+    cdef const tvm_tensor *tensor
+    cdef Py_ssize_t k
+    if kind == NULL or not n:
+        return False
+    for k in range(n):
+        if type_of(args[k]) != kind.type:
+            return False
+        tensor = <const tvm_tensor *>tvm_object_of(args[k], kind)
+        if tensor == NULL or tensor.tensor.device.type != CUPLUG_CPU:
+            return False
+        values[k].type = TVM_TENSOR
+        values[k].n_small = 0
+        values[k].value.p = tensor
+    r.first, r.first_kind = args[0], kind
+    return True
 
 
 cdef int refuse_array(uint32_t flags, str name, Py_ssize_t at) except -1:
