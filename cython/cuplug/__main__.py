@@ -19,10 +19,10 @@ def _line(*options: str) -> str:
     if len(line.split()) == len(options):
         return line
     from cuplug._source.compilers import (
-        aliases,  # which takes longer to import than to print the line
+        cache,  # which takes longer to import than to print the line
     )
 
-    return aliases.command_line(options)
+    return " ".join(map(cache.without_spaces, options))
 
 
 QUICK = {

@@ -23,7 +23,7 @@ from cuplug._integration.commands.generating import (
     new,
     stubs,
 )
-from cuplug._source.compilers import aliases
+from cuplug._source.compilers import cache
 from cuplug.errors import CudaError, NotFoundError, PluginError
 
 EXIT_FINE = 0
@@ -75,7 +75,7 @@ def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool, cmake: bo
         raise click.UsageError("--nvcc goes with --cflags")
     options = flags.plugin_flags(nvcc) if cflags else []
     options += flags.host_flags() if libs else []
-    parts = [aliases.command_line(options)] if options else []
+    parts = [*map(cache.without_spaces, options)]
     parts += [flags.get_cmake_path()] if cmake else []
     if parts:
         click.echo(" ".join(parts))
@@ -244,6 +244,22 @@ def help_command(context: click.Context, topic: str | None) -> None:
         report.show_topic(topic, list(main.commands))
     else:
         report.show_topics()
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("folder", type=click.Path(file_okay=False, writable=True))
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+def warm(folder: str, program: tuple[str, ...]) -> None:
+    """Run PROGRAM, and copy the code that it compiles, or has from the cache, to FOLDER.
+
+    Ship the folder with an application, and set CUPLUG_WARM_PATH to it. The application then needs
+    no compilers on machines with the same processor instructions and GPU architectures.
+
+    Example: cuplug warm compiled python application.py
+    """
+    from cuplug._integration.commands import report
+
+    sys.exit(report.show_warm(folder, program))
 
 
 @main.command("cache")

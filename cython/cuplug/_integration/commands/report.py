@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,7 +20,7 @@ from cuplug._integration.author import bind, check, doc_pages
 from cuplug._integration.author.sources import libraries_at
 from cuplug._integration.commands.listing import dotted, kernels_of
 from cuplug._integration.commands.output import print_findings, print_json, print_lines, print_table
-from cuplug._source.compilers import cache
+from cuplug._source.compilers import cache, shipped
 from cuplug.errors import NotFoundError, PluginError
 
 CACHE_KINDS = {"cubin": "code for GPUs", "so": "code for the CPU", "plugin": "plugins of clusters"}
@@ -209,6 +211,16 @@ def show_cache(what: str, as_json: bool) -> None:
     print_lines([f"{directory}: at most {_mib(limit)}, $CUPLUG_CACHE_BYTES changes that", ""])
     rows = [[CACHE_KINDS[kind], str(len(n)), _mib(sum(n))] for kind, n in kinds.items()]
     print_table(["what", "entries", "size"], rows)
+
+
+def show_warm(folder: str, program: Sequence[str]) -> int:
+    """Run a program that copies the code that it uses to a folder; return its exit status."""
+    os.makedirs(folder, exist_ok=True)
+    environment = os.environ | {shipped.TARGET: os.path.abspath(folder)}
+    status = subprocess.run(program, env=environment).returncode
+    sizes = [file.stat().st_size for file in os.scandir(folder) if file.is_file()]
+    print_lines([f"{folder}: {len(sizes)} file(s), {_mib(sum(sizes))}"])
+    return status
 
 
 def _mib(n_bytes: int) -> str:

@@ -93,10 +93,7 @@ def put(key: str, kind: str, data: bytes) -> str | None:
         return None
     final = _path(key, kind)
     try:
-        with temporary.folder(directory()) as aside:
-            fresh = os.path.join(aside, "entry")
-            _write(fresh, [data, _trailer(data)])
-            os.rename(fresh, final)
+        write_entry(final, directory(), data)
     except OSError:
         return None
     if _is_turn(len(data)):
@@ -129,6 +126,30 @@ def clear() -> int:
     return sum(_remove(path) for path, _ in _files())
 
 
+def without_spaces(option: str) -> str:
+    """Return a flag of `cuplug --cflags`, which a shell splits at each space.
+
+    A path with a space becomes a link in the cache. If the cache cannot be written, or has a space
+    in its own path, the flag stays as it is.
+    """
+    if not _has_space(option):
+        return option
+    flag, slash, rest = option.partition("/")
+    path = slash + rest
+    link = os.path.join(directory(), "paths", sha256(os.fsencode(path)).hexdigest())
+    if _has_space(link) or not make_directory():
+        return option
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(link), mode=0o700, exist_ok=True)
+        os.symlink(path, link)
+    leads_there = os.path.islink(link) and os.readlink(link) == path
+    return flag + link if leads_there else option
+
+
+def _has_space(text: str) -> bool:
+    return any(character.isspace() for character in text)
+
+
 def _path(key: str, kind: str) -> str:
     return os.path.join(directory(), f"{key}.{kind}")
 
@@ -142,25 +163,44 @@ def _read(key: str, kind: str) -> tuple[str, bytes] | None:
         return None
     path = _path(key, kind)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        status, data = read_entry(path)
     except OSError:
         return None
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or not _is_own(status):
-            return None
-        try:
-            whole = file.read()
-        except OSError:
-            return None
-    data = whole[:-TRAILER_BYTES]
-    if whole[len(data) :] != _trailer(data):
+    if not _is_own(status):
+        return None
+    if data is None:
         _remove(path)
         return None
     if time.time() - status.st_mtime > TOUCH_S:
         with contextlib.suppress(OSError):
             os.utime(path)
     return path, data
+
+
+def read_entry(path: str) -> tuple[os.stat_result, bytes | None]:
+    """Return the status of a file, and what it stores; None if that is damaged.
+
+    Raises
+    ------
+    OSError
+        There is no such regular file that can be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path}: got no regular file, expected one")
+        whole = file.read()
+    data = whole[:-TRAILER_BYTES]
+    return status, data if whole[len(data) :] == _trailer(data) else None
+
+
+def write_entry(path: str, folder: str, data: bytes, mode: int = 0o600) -> None:
+    """Write an entry by way of a temporary folder in the same directory."""
+    with temporary.folder(folder) as aside:
+        fresh = os.path.join(aside, "entry")
+        _write(fresh, [data, _trailer(data)], mode)
+        os.rename(fresh, path)
 
 
 def _is_own(status: os.stat_result) -> bool:
@@ -188,9 +228,9 @@ def make_directory() -> bool:
     return _is_own_directory()
 
 
-def _write(path: str, parts: Iterable[bytes]) -> None:
+def _write(path: str, parts: Iterable[bytes], mode: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o600), "wb") as file:
+    with open(os.open(path, flags, mode), "wb") as file:
         file.writelines(parts)
 
 

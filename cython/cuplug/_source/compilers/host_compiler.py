@@ -17,7 +17,7 @@ from cuplug._engine.base import environment
 from cuplug._engine.base.flags import command_of
 from cuplug._engine.base.libraries import open_library
 from cuplug._source.compilers import cache as disk
-from cuplug._source.compilers import host_includes, key_lock
+from cuplug._source.compilers import host_includes, key_lock, shipped
 from cuplug._source.compilers.processes import run, working_directory
 from cuplug.errors import CompileError, PluginError
 
@@ -73,6 +73,9 @@ LIBRARY_OPTIONS = (
 _loaded: dict[str, ctypes.CDLL] = {}  # never unloaded: operators hold addresses
 
 
+Asked = tuple[str, str, tuple[str, ...], tuple[str, ...]]  # the arguments of job_of
+
+
 class Job(NamedTuple):
     """One compilation: the compiler's command, its options, the text, and their key."""
 
@@ -118,7 +121,7 @@ def compile_host(
     CompileError
         The text is wrong: the message shows the user's lines. Or there is no C compiler.
     """
-    library = _library_of(job_of("host code", source, FLAGS, options), names)
+    library = _library_of(("host code", source, FLAGS, options), names)
     address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
     assert address is not None
     return address
@@ -145,7 +148,7 @@ def compile_library(source: str, library: str, options: tuple[str, ...]) -> int:
         library = f"-Wl,{library},-rpath,{os.path.dirname(library)}"
     asked = (*language, *options, "-Wl,--no-as-needed", library, *run_time)
     text = f'#line 1 "source"\n{source}'
-    return _library_of(job_of("library", text, FLAGS, asked), {"source": source})._handle
+    return _library_of(("library", text, FLAGS, asked), {"source": source})._handle
 
 
 def preprocess(header: str, options: tuple[str, ...]) -> str:
@@ -170,11 +173,25 @@ def preprocess(header: str, options: tuple[str, ...]) -> str:
             return file.read()
 
 
-def _library_of(job: Job, names: dict[str, str]) -> ctypes.CDLL:
+def request_of(asked: Asked) -> str:
+    """Return the key of a compilation for shipped.py."""
+    kind, source, flags, options = asked
+    return shipped.request(kind, source, shlex.join((*flags, *options)), shipped.processor()[1])
+
+
+def _library_of(asked: Asked, names: dict[str, str]) -> ctypes.CDLL:
+    request = request_of(asked)
+    if request in _loaded:
+        return _loaded[request]
+    if path := shipped.path_of(request, "so"):
+        return _loaded.setdefault(request, _open(path))
+    job = job_of(*asked)
     key = host_includes.key_of(job.key)
     if key not in _loaded:
         library, key = _stored(key) or _load(job, names)
         _loaded.setdefault(key, library)
+    if request and host_includes.are_of_system(job.key):
+        shipped.add(request, "so", disk.get(key, "so"))
     return _loaded[key]
 
 
@@ -206,20 +223,11 @@ def _path_of(command: str) -> str | None:
     return next((x for x in paths if os.path.isfile(x) and os.access(x, os.X_OK)), None)
 
 
-@cache
-def _processor() -> str:
-    """Say what code for this very machine depends on."""
-    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
-        text = file.read(16384)
-        return "".join(re.findall(r"^(?:model name|flags|Features)\s*:(.*)$", text, re.M)[:2])
-    return os.uname().machine
-
-
 def _identity(compiler: tuple[str, ...]) -> str:
     """Say which compiler it is: the one behind wrappers such as ccache and env, too."""
     path = os.path.realpath(_path_of(compiler[0]) or compiler[0])
     variables = tuple(environment.variable(name) for name in _VARIABLES)
-    seen = [path, *variables, _processor()]
+    seen = [path, *variables, *shipped.processor()]
     if _PLAIN.fullmatch(os.path.basename(path)) and _is_elf(path):
         return "\n".join([*seen, _about(path)])
     told = _told(compiler, (environment.path(), *variables), _about(path))

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
+from cuplug._engine.base import flags
 from cuplug._source.compilers import cache as disk
 
 LIST = "code.d"  # where the compiler writes the list, as a rule of make
 _KIND = "included"
+_SYSTEM = ("/usr/", "/lib/", "/opt/", f"{sys.base_prefix}/")
 _RECENT_NS = 1_000_000_000  # a file that has just changed may change again and look the same
 
 
@@ -48,6 +51,13 @@ def keep(key: str, directory: str) -> str:
     paths = {os.path.realpath(os.path.join(directory, path)) for path in found}
     files = [_File(path, "", "") for path in sorted(paths) if os.path.dirname(path) != own]
     return _of_files(key, files, is_new=True)
+
+
+def are_of_system(key: str) -> bool:
+    """Return whether a text includes nothing but headers of the system and of cuplug."""
+    own = os.path.realpath(os.path.join(flags.get_include(), "cuplug", "plugin.h"))
+    places = (*_SYSTEM, os.path.dirname(own) + os.sep)
+    return all(file.path.startswith(places) for file in _known.get(key, []))
 
 
 def _of_files(key: str, files: list[_File], is_new: bool = False) -> str:

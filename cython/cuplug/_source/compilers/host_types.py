@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from cuplug._source.compilers import cache as disk
-from cuplug._source.compilers import host_compiler, host_includes, key_lock
+from cuplug._source.compilers import host_compiler, host_includes, key_lock, shipped
 from cuplug._source.compilers.kernel_types import (
     BFLOAT,
     BOOL,
@@ -56,11 +56,17 @@ def types_of(
         The text is wrong, or has no such function; or there is no C compiler.
     """
     source = f"{source}\n__typeof__(&{function}) {_VARIABLE};\n"
-    job = host_compiler.job_of("host types", source, FLAGS, options)
+    asked = "host types", source, FLAGS, options
+    request = host_compiler.request_of(asked)
+    if (data := shipped.read(request, "types")) is not None:
+        return tuple(map(int, data.split()))
+    job = host_compiler.job_of(*asked)
     found = _stored(job)
     if found is None:
         with key_lock.held(job.key):
             found = _stored(job) or _compile(job, names)
+    if request and host_includes.are_of_system(job.key):
+        shipped.add(request, "types", _written(found))
     return found
 
 
@@ -75,8 +81,12 @@ def _compile(job: host_compiler.Job, names: dict[str, str]) -> tuple[int, ...]:
     with working_directory() as directory:
         codes = _read(host_compiler.compile_object(job, directory, names))
         key = host_includes.keep(job.key, directory)
-    disk.put(key, "types", " ".join(map(str, codes)).encode())
+    disk.put(key, "types", _written(codes))
     return _found.setdefault(key, codes)
+
+
+def _written(codes: tuple[int, ...]) -> bytes:
+    return " ".join(map(str, codes)).encode()
 
 
 def _read(path: str) -> tuple[int, ...]:

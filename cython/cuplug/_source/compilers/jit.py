@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cuplug._engine.base.validate import as_str_tuple, check_strings, check_text
-from cuplug._source.compilers import cache, kernel_types, key_lock, nvrtc
+from cuplug._source.compilers import cache, kernel_types, key_lock, nvrtc, shipped
 from cuplug._source.compilers.headers import included_texts, is_self_contained
 from cuplug._source.compilers.program import compile_program
 from cuplug.errors import CompileError
@@ -62,13 +62,24 @@ class Program(NamedTuple):
     architecture: str
     name: str
     headers: dict[str, str]
-    compiler: Any  # of nvrtc or of nvcc
+    compiler: str
     is_part: bool = False  # of what will be linked
+
+    @property
+    def found(self) -> Any:
+        """The compiler, of nvrtc or of nvcc."""
+        if self.compiler == "nvrtc":
+            return nvrtc.find()
+        from cuplug._source.compilers import (
+            nvcc,  # which takes longer to import than to find a binary
+        )
+
+        return nvcc.find()
 
     def compile(self, text: str, names: Sequence[str]) -> tuple[bytes, list[str], str]:
         """Compile the source, or a text that goes on; return the image, lowered names, the log."""
-        if not isinstance(self.compiler, nvrtc.Compiler):
-            return self.compiler.compile(
+        if self.compiler != "nvrtc":
+            return self.found.compile(
                 text,
                 self.name,
                 self.architecture,
@@ -87,9 +98,10 @@ class Program(NamedTuple):
     def _nvrtc(
         self, text: str, names: Sequence[str], *included: str
     ) -> tuple[bytes, list[str], str]:
-        paths = [f"-I{directory}" for directory in self.compiler.include]
+        compiler = self.found
+        paths = [f"-I{directory}" for directory in compiler.include]
         image, lowered, _, log = compile_program(
-            self.compiler.path,
+            compiler.path,
             text,
             self.name,
             self.architecture,
@@ -136,8 +148,25 @@ def compile_to_binary(
         The source is refused, with its lines; or there is no compiler.
     """
     program = check(source, names, options, architecture, name, headers, compiler)
-    key, is_whole = key_of(program)
-    return kept(key, is_whole, lambda: compile_source(key, program))
+
+    def make() -> Binary:
+        key, is_whole = key_of(program)
+        return kept(key, is_whole, lambda: compile_source(key, program))
+
+    return shipped_or(request_of(program), make)
+
+
+def shipped_or(request: str, make: Callable[[], Binary]) -> Binary:
+    """Return the shipped code for a request, or the result of `make`, which may be shipped."""
+    if not request:
+        return make()
+    if request not in _memory:
+        data = shipped.read(request, "cubin")
+        binary = make() if data is None else _unpack(request, data)
+        if data is None:
+            shipped.add(request, "cubin", _pack(binary))
+        _memory.setdefault(request, binary)
+    return _memory[request]
 
 
 def kept(key: str, is_whole: bool, make: Callable[[], Binary]) -> Binary:
@@ -184,7 +213,7 @@ def check(
     headers: Mapping[str, str] | None,
     compiler: str,
 ) -> Program:
-    """Check the request, and find the compiler."""
+    """Check the arguments of `compile_to_binary`."""
     headers = dict(headers or {})
     names, options = (
         as_str_tuple("compile", "names", names),
@@ -199,28 +228,37 @@ def check(
         check_text("compile", f"headers[{title!r}]", text)
     if compiler not in ("nvrtc", "nvcc"):
         raise ValueError(f"compile: compiler: got {compiler!r}, expected 'nvrtc' or 'nvcc'")
-    if compiler == "nvrtc":
-        found: Any = nvrtc.find()
-    else:
-        from cuplug._source.compilers import (
-            nvcc,  # which takes longer to import than to find a binary
-        )
-
-        found = nvcc.find()
     architecture = architecture.removeprefix("sm_")
-    return Program(source, names, options, architecture, name, headers, found)
+    return Program(source, names, options, architecture, name, headers, compiler)
 
 
 def key_of(program: Program) -> tuple[str, bool]:
-    """Return the key of what comes of a program, and whether that tells all that it is made of."""
+    """Return the key of the compiled program, and whether it covers all that the code is made of.
+
+    Raises
+    ------
+    CompileError
+        There is no compiler.
+    """
+    parts, is_whole = _parts_of(program)
+    return cache.key("cubin", program.found.identity, *parts), is_whole
+
+
+def request_of(program: Program) -> str:
+    """Return the key of a program for shipped.py; "" if nothing can be shipped."""
+    if not shipped.request():
+        return ""
+    parts, is_whole = _parts_of(program)
+    return shipped.request("cubin", *parts) if is_whole else ""
+
+
+def _parts_of(program: Program) -> tuple[list[str], bool]:
     included = included_texts(program.source, program.name, program.options, program.headers)
     own = [program.architecture, program.name]
     asked = (program.names, program.options, own, [*program.headers, *program.headers.values()])
     parts = [part for group in asked for part in (str(len(group)), *group)]
     files = [part for item in sorted((included or {}).items()) for part in item]
-    identity = program.compiler.identity
-    key = cache.key("cubin", identity, _PROBE_KEY, program.source, *parts, *files)
-    return key, included is not None
+    return [_PROBE_KEY, program.source, *parts, *files], included is not None
 
 
 def compile_source(key: str, program: Program, perhaps: Sequence[str] = ()) -> Binary:
@@ -263,7 +301,7 @@ def compile_source(key: str, program: Program, perhaps: Sequence[str] = ()) -> B
     from cuplug._source.compilers import diagnostics
 
     message = diagnostics.explain(
-        failure, source, program.name, names, program.headers, program.compiler
+        failure, source, program.name, names, program.headers, program.found
     )
     raise CompileError(message, failure.log) from None
 
@@ -300,8 +338,10 @@ def _pack(binary: Binary) -> bytes:
 
 def _load(key: str) -> Binary | None:
     data = cache.get(key, "cubin")
-    if data is None:
-        return None
+    return None if data is None else _unpack(key, data)
+
+
+def _unpack(key: str, data: bytes) -> Binary:
     end = 8 + int.from_bytes(data[:8], "little")
     texts = data[8:end].decode().split("\0") if end > 8 else []
     lowered = dict(zip(texts[::3], texts[1::3], strict=True))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache as once
 
 from cuplug._engine.base import environment
-from cuplug._source.compilers import cache, jit, nvrtc
+from cuplug._source.compilers import cache, jit, nvrtc, shipped
 from cuplug._source.compilers.program import link_program
 from cuplug.errors import CompileError
 
@@ -52,14 +52,20 @@ def compile_to_binary(
         )
         for title, text in sources.items()
     ]
-    keys = [jit.key_of(program) for program in programs]
     given = [part for item in parts.items() for part in item]
-    key = cache.key("linked", _identity(find()), name, *[k for k, _ in keys], *names, "", *given)
+    requests = [jit.request_of(program) for program in programs]
+    request = shipped.request("linked", name, *requests, *names, "", *given)
 
     def make() -> jit.Binary:
+        keys = [jit.key_of(program) for program in programs]
+        of_parts, are_whole = zip(*keys, strict=True) if keys else ((), ())
+        key = cache.key("linked", _identity(find()), name, *of_parts, *names, "", *given)
+        return jit.kept(key, all(are_whole), lambda: link(key, of_parts))
+
+    def link(key: str, keys: Sequence[str]) -> jit.Binary:
         compiled = [
             jit.compile_source(k, program, _mentioned(names, program.source))
-            for program, (k, _) in zip(programs, keys, strict=True)
+            for program, k in zip(programs, keys, strict=True)
         ]
         return _link(
             key,
@@ -70,7 +76,7 @@ def compile_to_binary(
             _linker_options(options, architecture),
         )
 
-    return jit.kept(key, all(is_whole for _, is_whole in keys), make)
+    return jit.shipped_or(request if all(requests) else "", make)
 
 
 def compile_to_ptx(

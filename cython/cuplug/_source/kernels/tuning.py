@@ -9,7 +9,7 @@ from typing import Any
 
 from cuplug._engine.cuda.events import Event
 from cuplug._engine.cuda.placement import Device
-from cuplug._source.compilers import cache
+from cuplug._source.compilers import cache, shipped
 from cuplug._source.kernels.function import Function
 from cuplug._source.kernels.launch import Launch
 from cuplug.errors import CudaError
@@ -41,11 +41,13 @@ def tune(
     what = "a function" if callable(threads) else str(threads)
     parts = [kernel.symbol, Device(device).name, what, " ".join(map(str, sizes)), str(shared)]
     key = cache.key("tuned", image, *parts)
-    known = cache.get(key, "tuned")
+    request = shipped.request("tuned", image, *parts)
+    known = shipped.read(request, "tuned") or cache.get(key, "tuned")
     best = int(known) if known and known.isdigit() and int(known) in sizes else 0
     if not best:
         best = _measure(kernel, {block: launch(block) for block in sizes}, arguments, device)
         cache.put(key, "tuned", str(best).encode())
+    shipped.add(request, "tuned", str(best).encode())
     return launch(best)
 
 
