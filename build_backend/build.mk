@@ -45,7 +45,7 @@ CUDA_SIDES := $(if $(ARCHS),$(patsubst plugins/%,$(BUILD)/plugins/%.o,$(wildcard
 sides    = $(filter $(1:%=$(BUILD)/plugins/%/%),$(HOST_SIDES) $(CUDA_SIDES))
 library  = $(1:%=$(PACKAGE)/lib/cuplug/lib%.so)
 # What the demo calls, and tells to try next: the others, some of CUB's algorithms, take minutes.
-DEMO     = $(shell sed -n 's/.*from cuplug.ops import \([a-z_]*\).*/\1/p' examples/demo.py)
+DEMO     = $(sort $(shell sed -n 's/.*from cuplug.ops import \([a-z_]*\).*/\1/p' examples/demo.py))
 
 $(if $(shell sh build_backend/prerequisites.sh compiler "$(CC)" "$(if $(ARCHS),$(NVCC))" && echo fine),,$(error The build cannot begin))
 

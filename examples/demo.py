@@ -43,7 +43,8 @@ def report(result: np.ndarray, expected: np.ndarray, ours, numpy_ms: float) -> N
 
 def say_next(command: str, python: str) -> None:
     """Print what to try next, given how the command and Python are called from here."""
-    code = "import numpy; from cuplug.ops import relu; print(relu(numpy.array([-1.0, 2.0])))"
+    imports = "from numpy import array; from cuplug.ops import gather"
+    code = f"{imports}; print(gather(array([0.5, 1.5]), array([1, 0])))"
     print("Try next:")
     print(f"  {command} list")
     print(f"  {command} new half && {command} build half")

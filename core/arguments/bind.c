@@ -90,7 +90,7 @@ static int spread(cuplug__match *m, uint32_t k) {
     return cuplug__mismatch(
         m, i, CUPLUG_ERROR_VALUE,
         "got shape %s, expected %s, the broadcast shape: it is changed in place",
-        cuplug__describe_shape(t->shape, t->ndim).s, cuplug__describe_shape(wanted, ndim).s);
+        cuplug__describe_tuple(t->shape, t->ndim).s, cuplug__describe_tuple(wanted, ndim).s);
   const int repeats_elements = ndim && (!t->ndim || t->shape[t->ndim - 1] != wanted[ndim - 1]);
   const cuplug_parameter *x = &m->s->parameters[i];
   if (m->takes_strides && !x->is_contiguous && !(x->has_unit_stride && repeats_elements))

@@ -43,7 +43,7 @@ cuplug__guarantee_text cuplug__describe_broken(const cuplug_parameter *x, const 
     return text;
   }
   snprintf(text.got, sizeof text.got, "strides %.60s",
-           cuplug__describe_strides(t->strides, t->ndim).s);
+           cuplug__describe_tuple(t->strides, t->ndim).s);
   if (x->is_contiguous)
     snprintf(text.expected, sizeof text.expected, "those of a C-contiguous array");
   else if (has_other_elements(x, t))

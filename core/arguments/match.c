@@ -88,8 +88,8 @@ CUPLUG__COLD static int refuse_group(cuplug__match *m, int32_t i, int64_t name,
                                      const int64_t *shape, int32_t ndim) {
   if (!m->error) return CUPLUG_ERROR_VALUE;
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "dimensions *%s: got %s, expected %s as in %s",
-                          m->s->dim_names[name], cuplug__describe_shape(shape, ndim).s,
-                          cuplug__describe_shape(m->groups[name], (int32_t)m->sizes[name]).s,
+                          m->s->dim_names[name], cuplug__describe_tuple(shape, ndim).s,
+                          cuplug__describe_tuple(m->groups[name], (int32_t)m->sizes[name]).s,
                           m->s->parameters[m->size_from[name]].name);
 }
 
@@ -210,7 +210,7 @@ CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_
   for (int32_t k = 0; k < t->ndim; k++) negative |= t->shape[k] < 0;
   if (n_bytes < 0)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got shape %s, expected %s",
-                            cuplug__describe_shape(t->shape, t->ndim).s,
+                            cuplug__describe_tuple(t->shape, t->ndim).s,
                             negative ? "sizes of at least 0" : "less than 2^63 bytes");
   if (seen(m, i)->tensor.data)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
@@ -237,7 +237,7 @@ CUPLUG__COLD static int refuse_sizes(cuplug__match *m, int32_t i) {
 CUPLUG__COLD static int refuse_strides(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   return cuplug__mismatch(
       m, i, CUPLUG_ERROR_VALUE, "got strides %s for shape %s, expected elements within 2^62 bytes",
-      cuplug__describe_strides(t->strides, t->ndim).s, cuplug__describe_shape(t->shape, t->ndim).s);
+      cuplug__describe_tuple(t->strides, t->ndim).s, cuplug__describe_tuple(t->shape, t->ndim).s);
 }
 
 /* The requirements of an in-out array, which cannot be copied: contiguous or without shared

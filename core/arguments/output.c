@@ -36,7 +36,7 @@ static int check_kind(const cuplug_frame *f, uint32_t k, const cuplug_argument *
   if (!cuplug__has_sizes(x) || x->ndim != wanted->ndim ||
       !cuplug__same_sizes(x->shape, wanted->shape, x->ndim))
     return refuse(f, k, CUPLUG_ERROR_VALUE, cuplug__describe_argument(given).s,
-                  cuplug__describe_shape(wanted->shape, wanted->ndim).s, error);
+                  cuplug__describe_tuple(wanted->shape, wanted->ndim).s, error);
   int cuda = cuplug__is_cuda(x->device), host = cuplug__is_host(x->device);
   int same = f->home.type == CUPLUG_CUDA ? cuda && x->device.id == f->home.id
                                          : host || (cuda && !f->home.type);
@@ -60,8 +60,8 @@ CUPLUG__COLD static int refuse_order(const cuplug_frame *f, uint32_t k, const cu
   int64_t in_order[CUPLUG_MAX_NDIM];
   cuplug__contiguous_strides(t->ndim, t->shape, in_order);
   const cuplug__text got =
-      cuplug__describe_strides(given->strides ? given->strides : in_order, t->ndim);
-  const cuplug__text wanted = cuplug__describe_strides(t->strides ? t->strides : in_order, t->ndim);
+      cuplug__describe_tuple(given->strides ? given->strides : in_order, t->ndim);
+  const cuplug__text wanted = cuplug__describe_tuple(t->strides ? t->strides : in_order, t->ndim);
   return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: got strides %s, expected %s (like %s)",
                       f->signature->name, *x->name ? x->name : "out", got.s, wanted.s,
                       f->signature->parameters[x->like - 1].name);
@@ -83,7 +83,7 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   else if (!strided && !cuplug__is_contiguous(t))
     got = "an array that is not C-contiguous", wanted = "a C-contiguous one";
   else if (!cuplug__has_possible_strides(t))
-    return refuse(f, k, CUPLUG_ERROR_VALUE, cuplug__describe_strides(t->strides, t->ndim).s,
+    return refuse(f, k, CUPLUG_ERROR_VALUE, cuplug__describe_tuple(t->strides, t->ndim).s,
                   "strides that keep its elements within 2^62 bytes", error);
   else if (cuplug__shares_elements(t))
     got = "an array whose elements share memory", wanted = "one with memory for each";

@@ -259,7 +259,7 @@ static int fail(const cuplug_frame *f, const cuplug_condition *condition,
   const char *name = s->parameters[f->parameter[condition->array]].name;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: got %s at %s, expected %s%s%s%s", s->name,
                       name, cuplug__describe_number(values->element).s,
-                      cuplug__describe_shape(index, x->ndim).s, condition->text,
+                      cuplug__describe_tuple(index, x->ndim).s, condition->text,
                       *names.s ? " (" : "", names.s, *names.s ? ")" : "");
 }
 

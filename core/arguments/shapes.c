@@ -137,7 +137,7 @@ static int shape_new(cuplug__match *m, const cuplug_parameter *x, uint32_t k) {
   if (n_bytes >= 0 || cuplug__has_unknown(t)) return CUPLUG_OK;
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
                       "%s: the output's shape %s needs 2^63 bytes or more", m->s->name,
-                      cuplug__describe_shape(t->shape, t->ndim).s);
+                      cuplug__describe_tuple(t->shape, t->ndim).s);
 }
 
 /* Sets the strides of output tensor k, whose shape is known, in the order of those of the input

@@ -50,7 +50,7 @@ static cuplug__text describe_dtypes(uint64_t bits) {
   return text;
 }
 
-static cuplug__text describe_tuple(const int64_t *items, int32_t n, int has_unknown) {
+static cuplug__text describe_items(const int64_t *items, int32_t n, int has_unknown) {
   cuplug__text text = {"("};
   for (int32_t k = 0; k < n; k++)
     add(&text, has_unknown && items[k] < 0 ? "%s?" : "%s%" PRId64, k ? ", " : "", items[k]);
@@ -58,12 +58,12 @@ static cuplug__text describe_tuple(const int64_t *items, int32_t n, int has_unkn
   return text;
 }
 
-cuplug__text cuplug__describe_shape(const int64_t *shape, int32_t ndim) {
-  return describe_tuple(shape, ndim, 1);
+cuplug__text cuplug__describe_tuple(const int64_t *items, int32_t n) {
+  return describe_items(items, n, 0);
 }
 
-cuplug__text cuplug__describe_strides(const int64_t *strides, int32_t ndim) {
-  return describe_tuple(strides, ndim, 0);
+cuplug__text cuplug__describe_output_shape(const int64_t *shape, int32_t ndim) {
+  return describe_items(shape, ndim, 1);
 }
 
 cuplug__text cuplug__describe_device(cuplug_device device) {

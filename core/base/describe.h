@@ -19,10 +19,10 @@ cuplug__text cuplug__describe_parameter(const cuplug_signature *signature,
 cuplug__text cuplug__describe_float(double x);
 /* "float32". */
 cuplug__text cuplug__describe_dtype(uint32_t id);
-/* "(3, 4)", as Python writes a tuple; sizes of -1 as "?". */
-cuplug__text cuplug__describe_shape(const int64_t *shape, int32_t ndim);
-/* "(8, 1)". */
-cuplug__text cuplug__describe_strides(const int64_t *strides, int32_t ndim);
+/* "(3, 4)", as Python writes a tuple: of sizes, strides or an index. */
+cuplug__text cuplug__describe_tuple(const int64_t *items, int32_t n);
+/* "(3, ?)": sizes that are known after the run, which are -1, as "?". */
+cuplug__text cuplug__describe_output_shape(const int64_t *shape, int32_t ndim);
 /* "7.5, 9.0" for "750,900", as tables write compute capabilities. */
 cuplug__text cuplug__describe_architectures(const char *architectures);
 /* "the host" or "cuda:0". */

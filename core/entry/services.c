@@ -98,12 +98,12 @@ static int set_shape(cuplug__run *run, uint32_t k, const int64_t *shape) {
     if (shape[d] < 0 || (t->shape[d] >= 0 && t->shape[d] != shape[d]))
       return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
                           "the plugin asked for an output of shape %s where the signature says %s",
-                          cuplug__describe_shape(shape, t->ndim).s,
-                          cuplug__describe_shape(t->shape, t->ndim).s);
+                          cuplug__describe_tuple(shape, t->ndim).s,
+                          cuplug__describe_output_shape(t->shape, t->ndim).s);
   for (int32_t d = 0; d < t->ndim; d++) t->shape[d] = shape[d];
   if (cuplug__n_bytes(t) < 0)
     return cuplug__fail(run->error, CUPLUG_ERROR_VALUE, "the output's shape %s needs 2^63 bytes",
-                        cuplug__describe_shape(t->shape, t->ndim).s);
+                        cuplug__describe_tuple(t->shape, t->ndim).s);
   if (t->strides) cuplug__contiguous_strides(t->ndim, shape, t->strides);
   return CUPLUG_OK;
 }

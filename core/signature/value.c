@@ -353,7 +353,7 @@ static void tell_name(description *d, const char *name, size_t n) {
   const cuplug_tensor *t = cuplug__tensor_at(place->array, d->values);
   if (t && t->ndim >= place->n_before + place->n_after)
     tell(d, name, n,
-         cuplug__describe_shape(t->shape + place->n_before,
+         cuplug__describe_tuple(t->shape + place->n_before,
                                 t->ndim - place->n_before - place->n_after)
              .s);
 }

@@ -90,7 +90,16 @@ Records
 import os as _os
 
 from cuplug import _engine
-from cuplug._engine.base.strings import version as _version
+
+try:
+    from cuplug._engine.base.strings import version as _version
+except ImportError as _error:
+    if not str(_error).startswith("Interpreter change detected"):
+        raise
+    raise ImportError(
+        "cuplug: got a second interpreter of this process, expected the one that imported cuplug "
+        "first; import it first in the interpreter that uses it, or start another process"
+    ) from None
 
 __version__ = _version()
 

@@ -4,6 +4,7 @@
 import gc
 import itertools
 import math
+import operator
 import pickle
 import re
 
@@ -81,6 +82,44 @@ def test_writing_to_arrays_of_any_order(device):
         a[...] = c.copy()
         b[...] = d
         np.testing.assert_array_equal(ours.numpy(), x)
+
+
+IN_PLACE = ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor"]
+IN_PLACE += ["ilshift", "irshift"]
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_numpy_arrays_change_arrays_of_the_host(name):
+    change = getattr(operator, name)
+    for dtypes in itertools.product(("float32", "float64", "int16", "int64"), repeat=2):
+        x, y = (np.arange(1, 7).reshape(2, 3).astype(dtype) for dtype in dtypes)
+        for other in (y, y[1], y[:, ::-1], y.T.copy().T):
+            expected, ours = x.copy(), xp.asarray(x.copy(), device="cpu")
+            try:
+                change(expected, other)
+            except TypeError:
+                with pytest.raises(TypeError):
+                    change(ours, other)
+                continue
+            assert change(ours, other) is ours
+            np.testing.assert_allclose(ours.numpy(), expected, rtol=1e-6)
+
+
+def test_numpy_views_of_a_changed_array():
+    ours = xp.arange(5, device="cpu")
+    ours += ours.numpy()[::-1]
+    np.testing.assert_array_equal(ours.numpy(), [4, 4, 4, 4, 4])
+    with pytest.raises(ValueError, match=r"broadcast_to: shape: got"):
+        ours += np.ones(4, int)
+    with pytest.raises(TypeError, match="got ndarray, of elements of dtype object"):
+        ours += np.array([None] * 5)
+
+
+@pytest.mark.gpu
+def test_numpy_arrays_change_no_array_on_a_gpu():
+    ours = xp.ones(3, device="cuda")
+    with pytest.raises(TypeError, match=r"add: y: got ndarray, expected a cuplug.Array"):
+        ours += np.ones(3)
 
 
 def test_writing_across_large_arrays(device):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another libcuplug.so.1 than that of the package, and variables with raised privileges."""
+"""Another libcuplug.so.1 than that of the package, a second interpreter, and raised privileges."""
 
 import os
 import shutil
@@ -28,6 +28,30 @@ def test_another_version_of_the_core(tmp_path, run_python):
     assert last.startswith("ImportError: cuplug: got libcuplug.so.1 of version ")
     assert other.decode() in last
     assert cuplug.__version__ in last
+
+
+INTERPRETERS = """
+import sys
+if sys.version_info >= (3, 13):
+    import _interpreters as interpreters
+    other = interpreters.create("legacy")
+else:
+    import _xxsubinterpreters as interpreters
+    other = interpreters.create(isolated=False)
+def run_there(text):
+    found = interpreters.run_string(other, "import sys; sys.path[:] = %r\\n%s" % (sys.path, text))
+    if found is not None:
+        raise RuntimeError(found)
+"""
+HERE, THERE = "import cuplug; cuplug.find('relu')", 'run_there("import cuplug")'
+
+
+@pytest.mark.parametrize(("first", "second"), [(HERE, THERE), (THERE, HERE)])
+def test_the_first_interpreter_has_cuplug(first, second, run_python):
+    done = run_python(f"{INTERPRETERS}\n{first}\nprint('imported')\n{second}")
+    assert (done.returncode, done.stdout) == (1, "imported\n"), done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert "cuplug: got a second interpreter of this process, expected the one" in last
 
 
 def test_variables_count_without_privileges(monkeypatch):

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cuplug test` after crashes, without time, with fixtures, and under compute-sanitizer."""
 
+import json
 import re
+from types import SimpleNamespace
 
 import pytest
+from cuplug._integration.commands import property_runner
+from cuplug._integration.commands.authoring import show_results
 from cuplug._integration.commands.property_runner import LATE, first_error, try_all
 from processes import run
 
@@ -27,18 +31,13 @@ CUPLUG_ENTRY int wears_out_host(const cuplug_call *call) {
 CUPLUG_HOST_OPERATOR(wears_out_host, "wears_out(x: float32[n]) -> float32[n]", "Forty calls.");
 CUPLUG_PLUGIN(wears_out, "1.0.0");
 """
-SLOW = """
-CUPLUG_ENTRY int slow_host(const cuplug_call *call) {
-  nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-  return fill(call);
-}
+STUCK = """
 CUPLUG_ENTRY int stuck_host(const cuplug_call *call) {
   for (;;) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
   return fill(call);
 }
-CUPLUG_HOST_OPERATOR(slow_host, "slow(x: float32[n]) -> float32[n]", "A tenth of a second.");
 CUPLUG_HOST_OPERATOR(stuck_host, "stuck(x: float32[n]) -> float32[n]", "For ever.");
-CUPLUG_PLUGIN(slow, "1.0.0");
+CUPLUG_PLUGIN(stuck, "1.0.0");
 """
 OVERLOADS = """
 CUPLUG_ENTRY int any_host(const cuplug_call *call) { return fill(call); }
@@ -59,18 +58,47 @@ def test_a_crash_by_an_earlier_check_is_one_error(build_plugin):
     assert "large arrays" in {r.property for r in results if r.ok and r.tried}
 
 
+def test_a_budget_is_shared_and_reported(monkeypatch, capsys):
+    """Of the three signatures of gather, the first would need 100 s for each of its properties."""
+    now, given = [0.0], []
+
+    def run_command(command, env, left):
+        given.append(left - property_runner.GRACE_S)
+        ends, lines = now[0] + given[-1], []
+        for name in json.loads(command[-1])["properties"]:
+            now[0] += 100.0 if len(given) == 1 and lines else 0.0
+            if now[0] > ends:
+                now[0] = ends + 2  # until it has ended
+                return lines, property_runner.OUT_OF_TIME
+            lines.append({"property": name, "ok": True, "text": "", "code": "", "kind": "bad"})
+        return lines, ""
+
+    monkeypatch.setattr(property_runner, "_run_command", run_command)
+    monkeypatch.setattr(property_runner, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(property_runner, "devices", list)
+    results = try_all("gather.gather", budget=360.0)
+    assert given == [120.0, 119.0, 238.0]  # what the second left is the third's
+    found = [r for r in results if r.property != "CUDA"]
+    assert not [r for r in found if not r.ok or r.tried == r.text.startswith(LATE)]
+    signatures = list(dict.fromkeys(r.signature for r in found))
+    assert len(signatures) == 3
+    first = [r for r in found if r.signature == signatures[0]]
+    n = len(first) - 1
+    assert [r for r in found if not r.tried] == first[1:]
+    show_results(results, 360.0)
+    last = capsys.readouterr().out.splitlines()[-1]
+    late = f"{n} did not run or finish: those of gather"
+    assert last == f"budget of 360 s: {len(results) - n} checks ran; {late}"
+
+
 @pytest.mark.slow
-def test_a_budget_is_kept_and_reported(build_plugin):
-    path = str(build_plugin(SOURCE + SLOW, "slow"))
-    done = run("test", path, "--budget", "8", "--examples", "5")
+def test_a_budget_ends_an_operator_that_is_stuck(build_plugin):
+    done = run("test", str(build_plugin(SOURCE + STUCK, "stuck")), "--budget", "0.5")
     assert done.returncode == 0, done.stdout
-    slow, _, stuck = done.stdout.partition("stuck(x")
-    assert "ok    the same result again" in slow
-    assert LATE in slow
-    assert LATE in stuck
+    assert LATE in done.stdout
     last = done.stdout.splitlines()[-1]
     assert re.fullmatch(
-        r"budget of 8 s: \d+ checks ran; \d+ did not run or finish: those of slow, stuck", last
+        r"budget of 0\.5 s: \d+ checks ran; \d+ did not run or finish: those of stuck", last
     )
 
 

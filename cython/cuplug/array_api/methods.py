@@ -106,7 +106,9 @@ def _is_number(x: Any) -> bool:
 
 
 def in_place(name: str, x: Array, other: Any) -> Array:
-    """Change an array as Python's `+=` and the like do."""
+    """Change an array as Python's `+=` and the like do; NumPy's arrays only change host memory."""
+    if isinstance(other, np.ndarray) and other.ndim and x.device.type == "cpu":
+        other = asarray(other, device="cpu")
     if name == "pow" and (short := known_power(x.dtype, other)):
         made(short, name_of(x.dtype), True)(x)
         return x
