@@ -306,11 +306,7 @@ cdef int call_with_copies(
     cdef cuplug_error error
     cdef uint32_t k, n_copies = 0
     if frame.unaligned_stride_mask:
-        with gil:
-            raise ValueError(
-                f"{cuplug_operator_name(frame.op).decode()}: got strides that are no multiples of "
-                "the element size, expected multiples of it; pass a copy of the array"
-            )
+        return raise_unaligned_strides(frame)
     for k in range(n_parameters):
         inputs[k] = arguments[k]
     try:
@@ -326,6 +322,19 @@ cdef int call_with_copies(
     finally:
         for k in range(n_copies):
             free(copies[k])
+
+
+cdef int raise_unaligned_strides(const cuplug_frame *frame) except -1 nogil:
+    cdef uint32_t k = 0
+    while not frame.unaligned_stride_mask >> k & 1:
+        k += 1
+    with gil:
+        name = frame.signature.parameters[frame.parameter[k]].name.decode()
+        raise ValueError(
+            f"{cuplug_operator_name(frame.op).decode()}: {name}: got strides that are not multiples "
+            "of the element size, expected multiples (a view has strides in elements); pass a copy "
+            "of the array"
+        )
 
 
 cdef core.cuplug_argument *argument_of(

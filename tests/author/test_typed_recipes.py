@@ -59,6 +59,15 @@ pyximport.install(
     setup_args={"include_dirs": cuplug.get_include()}, language_level=3, build_dir="built"
 )
 """
+PURE = """
+import cython
+from cython.cimports.cuplug.typed.gather import gather, view
+
+
+def gathered(source: cython.float[:], index: cython.int[:], out: cython.float[:]):
+    with cython.nogil:
+        gather(view(source), view(index), view(out))
+"""
 NOTEBOOK = """
 import cuplug
 from IPython.core.interactiveshell import InteractiveShell
@@ -90,6 +99,14 @@ def test_cythonize(folder):
     command = [sys.executable, "-m", "Cython.Build.Cythonize", "-3", "-i", "wrapper.pyx"]
     run(command, folder, CFLAGS=f"-I{get_include()}")
     run([sys.executable, "-c", USE], folder)
+
+
+def test_pure_python_mode(tmp_path):
+    (tmp_path / "wrapper.py").write_text(PURE)
+    command = [sys.executable, "-m", "Cython.Build.Cythonize", "-3", "-i", "wrapper.py"]
+    run(command, tmp_path, CFLAGS=f"-I{get_include()}")
+    (tmp_path / "wrapper.py").unlink()
+    run([sys.executable, "-c", USE], tmp_path)
 
 
 def test_pyximport(folder):
