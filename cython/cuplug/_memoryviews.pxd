@@ -99,6 +99,9 @@ cdef void *current_stream(int32_t device) except? NULL nogil
 # What a cuplug.Array is, for as long as it lives; NULL for None.
 cdef const Tensor *tensor_of(object array) noexcept nogil
 
+# A view of a cuplug.Array, for as long as it lives; None is no array.
+cdef View view_of_array(object array) noexcept nogil
+
 # Frees the memory of an output whose size only the run knew.
 cdef void free_view(View *view) noexcept nogil
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The call behind the generated typed functions, on the host and on GPUs."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -20,6 +20,7 @@ from cuplug._engine.base.core cimport (
     CUPLUG_MISALIGNED,
     CUPLUG_NEW_HANDLE,
     CUPLUG_OK,
+    CUPLUG_READ_ONLY,
     cuplug_allocate_device,
     cuplug_element_bytes,
     cuplug_error,
@@ -205,6 +206,13 @@ cdef void *current_stream(int32_t device) except? NULL nogil:
 
 cdef const Tensor *tensor_of(object array) noexcept nogil:
     return NULL if array is None else <const Tensor *>&(<Buffer>array).tensor
+
+
+cdef View view_of_array(object array) noexcept nogil:
+    cdef View view = view_of_tensor(tensor_of(array))
+    if array is not None and (<Buffer>array).is_read_only:
+        view.head |= <uint64_t>CUPLUG_READ_ONLY << 32
+    return view
 
 
 cdef inline int run(

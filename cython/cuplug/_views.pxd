@@ -86,7 +86,7 @@ ctypedef fused Memoryview:
 # array.
 cdef inline _cuplug.View view(Memoryview x) noexcept nogil:
     if Memoryview is cuplug.Array:
-        return _cuplug.view_of_tensor(_cuplug.tensor_of(x))
+        return _cuplug.view_of_array(x)
     elif Memoryview in Vector:
         return memoryview_of(1, Memoryview in Strided, x, &x[0])
     else:

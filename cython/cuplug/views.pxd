@@ -41,7 +41,7 @@ ctypedef fused Memoryview:
 
 cdef inline _cuplug.View view(Memoryview x) noexcept nogil:
     if Memoryview is cuplug.Array:
-        return _cuplug.view_of_tensor(_cuplug.tensor_of(x))
+        return _cuplug.view_of_array(x)
     elif Memoryview in Vector:
         return _views.memoryview_of(1, Memoryview not in Contiguous, x, &x[0])
     elif Memoryview in Matrix:

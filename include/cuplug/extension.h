@@ -30,7 +30,7 @@ static struct {
   int (*call_with_lists)(cuplug_operator **, const char *, cuplug_argument *, uint32_t, uint32_t,
                          void *);
   void *(*current_stream)(int32_t);
-  const cuplug_tensor *(*tensor_of)(PyObject *);
+  cuplug_view (*view_of_array)(PyObject *);
   void (*free_view)(cuplug_view *);
   int (*close_handle)(cuplug_handle *);
   PyObject *array_type; /* cuplug.Array, owned until the process ends */
@@ -62,9 +62,8 @@ static inline int cuplug__import_functions(PyObject *functions) {
                                          &cuplug__imported.call_with_lists) ||
                  cuplug__import_function(functions, "current_stream", "void *(int32_t)",
                                          &cuplug__imported.current_stream) ||
-                 cuplug__import_function(functions, "tensor_of",
-                                         "cuplug_tensor const *(PyObject *)",
-                                         &cuplug__imported.tensor_of) ||
+                 cuplug__import_function(functions, "view_of_array", "cuplug_view (PyObject *)",
+                                         &cuplug__imported.view_of_array) ||
                  cuplug__import_function(functions, "free_view", "void (cuplug_view *)",
                                          &cuplug__imported.free_view) ||
                  cuplug__import_function(functions, "close_handle", "int (cuplug_handle *)",
@@ -128,7 +127,7 @@ static inline int cuplug_call_with_lists(cuplug_operator **slot, const char *nam
 static inline int cuplug_view_of_array(PyObject *array, cuplug_view *view) {
   const int is_array = PyObject_IsInstance(array, cuplug__imported.array_type);
   if (is_array == 1) {
-    *view = cuplug_view_of_tensor(cuplug__imported.tensor_of(array));
+    *view = cuplug__imported.view_of_array(array);
     return 0;
   }
   if (!is_array)

@@ -194,7 +194,7 @@ def test_other_libraries_share_the_memory():
     theirs[1] = 9
     assert float(ours[1]) == 9
     with pytest.raises(ValueError, match=r"expected None or True \(ndarray must be copied"):
-        cuplug.asarray(np.broadcast_to(theirs, (2, 3)), device="cpu", copy=False)
+        cuplug.asarray(np.frombuffer(bytes(9), "float64", 1, 1), device="cpu", copy=False)
     pointer = cuplug.from_pointer(ours.data_ptr, (3,), "float64", "cpu", theirs)
     same(pointer, theirs)
 
@@ -204,7 +204,7 @@ def test_memory_is_pickled_out_of_band():
     x, buffers = xp.zeros((3, 2)), []
     data = pickle.dumps(x, 5, buffer_callback=buffers.append)
     shared = pickle.loads(data, buffers=buffers)
-    copies = copy.copy(x), copy.deepcopy(x), pickle.loads(data, buffers=[bytes(buffers[0])])
+    copies = copy.copy(x), copy.deepcopy(x), pickle.loads(data, buffers=[bytearray(buffers[0])])
     shared[0, 0] = 7
     assert x.data_ptr == shared.data_ptr
     assert float(x[0, 0]) == 7

@@ -29,11 +29,12 @@ def test_modules_that_were_compiled_before_find_the_call():
     from cuplug._memoryviews import __pyx_capi__ as functions
 
     arguments = "cuplug_operator **, char const *, cuplug_argument const *, uint32_t, uint32_t"
-    added = {"call_on_stream", "call_with_lists", "current_stream", "tensor_of"}
+    added = {"call_on_stream", "call_with_lists", "current_stream", "tensor_of", "view_of_array"}
     assert functions.keys() == {"call", "close_handle", "free_view"} | added
     assert f'"int ({arguments})"' in repr(functions["call"])
     assert f'"int ({arguments}, void *)"' in repr(functions["call_on_stream"])
     assert '"cuplug_tensor const *(PyObject *)"' in repr(functions["tensor_of"])
+    assert '"cuplug_view (PyObject *)"' in repr(functions["view_of_array"])
     assert '"void *(int32_t)"' in repr(functions["current_stream"])
     assert '"void (cuplug_view *)"' in repr(functions["free_view"])
     assert '"int (cuplug_handle *)"' in repr(functions["close_handle"])

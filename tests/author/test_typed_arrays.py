@@ -108,6 +108,11 @@ def test_errors_name_the_argument(user):
     x, out = on_host(np.zeros(3, "f4")), on_host(np.zeros(4, "f4"))
     with pytest.raises(ValueError, match="relu: out: "):
         user.run_relu(x, out)
+    theirs = np.float32([-1, 2])
+    theirs.flags.writeable = False
+    for result in (on_host(theirs), on_host(theirs)[::-1]):
+        with pytest.raises(ValueError, match="relu: out: got a read-only array"):
+            user.run_relu(on_host(theirs), result)
     with pytest.raises(TypeError, match="relu: x: got None"):
         user.run_relu(None, out)
     with pytest.raises(TypeError, match="Argument 'x' has incorrect type"):

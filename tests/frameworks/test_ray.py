@@ -39,8 +39,13 @@ def test_arrays_are_in_the_object_store(call):
     x = ray.put(cuplug.asarray(X))
     y = ray.get(call.remote(relu, x))
     assert (type(y), y.tolist()) == (cuplug.Array, [0, 0, 0, 0, 1, 2])
-    y += 1  # what Ray shares is not changed
-    assert ray.get(x).tolist() == X.tolist()
+    first, second = ray.get(x), ray.get(x)
+    assert first.data_ptr == second.data_ptr
+    for shared in (first, y):
+        with pytest.raises(ValueError, match="got a read-only array"):
+            shared += 1
+    (first.copy() + 1).fill(0)
+    assert second.tolist() == X.tolist()
 
 
 def test_actors_have_state(call):

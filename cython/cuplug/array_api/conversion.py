@@ -36,7 +36,7 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
         for others as for `empty`.
     copy : bool, optional
         True: always; False: never, and ValueError if a copy is required. By default, memory of the
-        same device is shared.
+        same device is shared, and the array is read-only if its memory is.
 
     Returns
     -------
@@ -45,8 +45,8 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     Raises
     ------
     TypeError, ValueError
-        If no operator takes the elements, the device is unknown, an array on a GPU is read-only, or
-        an array of another library is on another GPU.
+        If no operator takes the elements, the device is unknown, or an array of another library is
+        on another GPU.
     MemoryError, CudaError
         As for `empty`.
 

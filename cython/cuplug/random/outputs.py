@@ -70,7 +70,11 @@ def fitting(name: str, dtype: Any, size: Size, out: Any) -> Any:
         raise TypeError(f"{name}: out: got {seen.dtype}, expected {dtype}")
     if size is not None and seen.shape != shape_of_size(size):
         raise ValueError(f"{name}: out: got shape {seen.shape}, expected {shape_of_size(size)}")
-    return out if is_in_order(seen) else empty(seen.shape, dtype, seen.device)
+    if is_in_order(seen):
+        return out
+    if not seen.flags.writeable:
+        raise ValueError(f"{name}: out: got a read-only array, expected a writable one")
+    return empty(seen.shape, dtype, seen.device)
 
 
 def written(x: Any, out: Any) -> None:

@@ -247,7 +247,7 @@ cdef int read_by_protocol(
         return 0 if is_plain else check_views(<object>obj, r, a)
     if kind.protocol == OWN:
         a.kind = CUPLUG_ARGUMENT_ARRAY
-        a.flags = 0
+        a.flags = CUPLUG_READ_ONLY if (<Array>obj).is_read_only else 0
         a.tensor = (<Array>obj).tensor
         return 0
     if kind.protocol == SPEC:

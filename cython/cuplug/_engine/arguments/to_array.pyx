@@ -50,11 +50,11 @@ def to_array(x, dtype, device, copy):
     try:
         kind = kind_of(&r, <PyObject *>x)
         if kind != NULL and kind.protocol != NUMPY and kind.protocol != BUFFER:
-            shared = read_own_or_gpu(&r, x, kind, device)
-            if isinstance(shared, Array):
-                return shared
-            if shared is not None:
-                x = shared
+            found = read_own_or_gpu(&r, x, kind, device)
+            if isinstance(found, Array):
+                return found
+            if found is not None:
+                x = found
     finally:
         Py_XDECREF(r.kept)
     cdef cuplug_device place = place_for("asarray", device)
@@ -96,10 +96,13 @@ cdef object seen_as_numpy(
         raise TypeError(f"asarray: x: got {seen}, expected a dtype of {', '.join(DTYPES)}")
     if descr_of_dtype(a.tensor.dtype).isbuiltin == 1:
         return None
-    view = share_memory(&a.tensor, (x, <object>r.kept if r.kept != NULL else None))
-    result = numpy.asarray(view)
-    if a.flags & CUPLUG_READ_ONLY:
-        result.flags.writeable = False
+    return numpy.asarray(shared(r, x, a))
+
+
+cdef Array shared(reading *r, object x, const cuplug_argument *a):
+    cdef Array result
+    result = share_memory(&a.tensor, (x, <object>r.kept if r.kept != NULL else None))
+    result.is_read_only = a.flags & CUPLUG_READ_ONLY
     return result
 
 
@@ -134,12 +137,12 @@ cdef Array to_other_gpu(Array x, cuplug_device place):
 
 cdef bint is_odd(PyArrayObject *host) noexcept:
     """Return whether no view of a NumPy array can be an Array."""
-    cdef int wanted = NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE, k
+    cdef int k
     cdef Py_ssize_t item_bytes = PyArray_ITEMSIZE(host)
     for k in range(PyArray_NDIM(host) if item_bytes else 0):
         if PyArray_STRIDES(host)[k] % item_bytes:
             return True
-    return PyArray_FLAGS(host) & wanted != wanted
+    return not PyArray_FLAGS(host) & NPY_ARRAY_ALIGNED
 
 
 cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object device):
@@ -174,8 +177,6 @@ cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object
         )
     if a.flags & CUPLUG_BYTE_SWAPPED:
         raise TypeError("asarray: x: got a byte-swapped array, expected native byte order")
-    if a.flags & CUPLUG_READ_ONLY:
-        raise ValueError("asarray: x: got a read-only array, expected a writable one; copy it")
     add_current_stream(r, kind, a.tensor.device.id)
     wait_for_streams(r, a.tensor.device.id, work_stream(a.tensor.device.id))
-    return share_memory(&a.tensor, (x, <object>r.kept if r.kept != NULL else None))
+    return shared(r, x, &a)

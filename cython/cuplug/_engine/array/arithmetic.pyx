@@ -7,7 +7,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from cuplug._engine.array.buffer cimport Buffer, is_on_gpu
+from cuplug._engine.array.buffer cimport Buffer, check_writable, is_on_gpu
 from cuplug._engine.array.layout cimport may_overlap, same_shape
 from cuplug._engine.base.dlpack cimport DLPACK_BOOL, DLPACK_FLOAT, DLPACK_INT
 from cuplug._engine.base.core cimport cuplug_tensor
@@ -116,6 +116,7 @@ cdef bint wrote_number(const cuplug_tensor *x, object value) except -1:
 
 cdef object changed(str name, Buffer x, object other):
     cdef bint is_direct = is_number(other)
+    check_writable(x, name)
     if type(other) is type(x):
         is_direct = same_shape(&x.tensor, &(<Buffer>other).tensor) and is_apart(x, other)
     if not is_direct:

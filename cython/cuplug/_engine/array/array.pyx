@@ -10,6 +10,7 @@ from libc.stdint cimport int64_t, uint64_t
 from cuplug._engine.array.arithmetic cimport as_float, changing, functions, is_apart, is_number
 from cuplug._engine.array.arithmetic cimport stock, wrote_number
 from cuplug._engine.array.buffer cimport FEW, are_positions, check_origin, check_request
+from cuplug._engine.array.buffer cimport check_writable, device_text
 from cuplug._engine.array.buffer cimport is_contiguous, is_on_gpu, n_elements
 from cuplug._engine.array.copies cimport copy_small, has_no_gaps, host_values, as_numpy_view
 from cuplug._engine.array.copies cimport take_numpy, to_numpy
@@ -143,6 +144,7 @@ cdef class Array(Methods):
         return functions().take_at(self, key) if view is None else view
 
     def __setitem__(self, key, value):
+        check_writable(self, "assignment")
         view = part_of(self, key)
         if view is None:
             functions().put_at(self, key, value)
@@ -213,7 +215,7 @@ cdef class Array(Methods):
             raise TypeError(f"cuplug.Array: stream: got {stream!r:.60}, expected an int or None")
         if stream is not None and stream not in (-1, 0, 1):
             order_streams(self.tensor.device.id, <void *><size_t>stream, NULL)
-        return export(self, &self.tensor, max_version)
+        return export(self, &self.tensor, max_version, self.is_read_only)
 
     def __array_namespace__(self, *, api_version=None):
         """Return `cuplug.array_api`, the functions of the Python array API standard."""
@@ -228,13 +230,6 @@ cdef class Array(Methods):
 
 
 public(Array)
-
-
-cdef str device_text(tuple place):
-    """Return the name of a DLPack device as `Device` writes it, if it has one."""
-    if place[0] == CUPLUG_CPU:
-        return "cpu"
-    return f"cuda:{place[1]}" if place[0] == CUPLUG_CUDA else f"DLPack's device {place}"
 
 
 def _rows(Array x):
@@ -342,8 +337,10 @@ cdef Array share_memory(const cuplug_tensor *x, object owner, object dtype=None)
     cdef Array result = without_memory(x, descr_of_dtype(x.dtype) if dtype is None else dtype)
     cdef int k
     result.owner = owner
-    if type(owner) is Array and (<Array>owner).owner is not None:
-        result.owner = (<Array>owner).owner  # no chain of views, to be freed recursively
+    if type(owner) is Array:
+        result.is_read_only = (<Array>owner).is_read_only
+        if (<Array>owner).owner is not None:
+            result.owner = (<Array>owner).owner  # no chain of views, to be freed recursively
     result.tensor.data = <char *>x.data + x.byte_offset
     if not is_contiguous(x):
         result.tensor.strides = result.tensor.shape + x.ndim

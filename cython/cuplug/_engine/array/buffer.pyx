@@ -8,6 +8,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint64_t
 
 from cuplug._engine.base.core cimport (
+    CUPLUG_CPU,
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
     CUPLUG_MAX_NDIM,
@@ -113,6 +114,12 @@ cdef int check_origin(Buffer x) except -1:
     return raise_error(&error) if origin and cuplug_check_origin(origin, &error) else 0
 
 
+cdef int check_writable(Buffer x, str name) except -1:
+    if x.is_read_only:
+        raise ValueError(f"{name}: got a read-only array, expected a writable one; use x.copy()")
+    return 0
+
+
 cdef int check_request(Buffer x, int flags) except -1:
     """A request without a shape is for bytes: PyTorch makes one dimension of these."""
     if flags & PyBUF_ND != PyBUF_ND and x.tensor.ndim != 1:
@@ -145,7 +152,7 @@ cdef dict interface_of(Buffer x):
     return {
         "shape": x.shape,
         "typestr": x.dtype.str,
-        "data": (x.data_ptr, False),
+        "data": (x.data_ptr, x.is_read_only),
         "strides": None if x.tensor.strides == NULL else x.strides,
         "version": 3,
     }
@@ -177,6 +184,12 @@ cdef bint is_on_gpu(const cuplug_tensor *x) noexcept:
 
 cdef bint are_on_one_device(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
     return is_on_gpu(x) == is_on_gpu(y) and (not is_on_gpu(x) or x.device.id == y.device.id)
+
+
+cdef str device_text(tuple place):
+    if place[0] == CUPLUG_CPU:
+        return "cpu"
+    return f"cuda:{place[1]}" if place[0] == CUPLUG_CUDA else f"DLPack's device {place}"
 
 
 cdef bint are_positions(Buffer x, object key) noexcept:

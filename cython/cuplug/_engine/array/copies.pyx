@@ -7,8 +7,8 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memmove
 
-from cuplug._engine.array.buffer cimport Buffer, check_origin, is_contiguous, is_on_gpu
-from cuplug._engine.array.buffer cimport n_elements, origin_of
+from cuplug._engine.array.buffer cimport Buffer, check_origin, check_writable
+from cuplug._engine.array.buffer cimport is_contiguous, is_on_gpu, n_elements, origin_of
 from cuplug._engine.array.layout cimport may_overlap, repeats_elements
 from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 from cuplug._engine.base.core_call cimport cuplug_copy_array
@@ -128,7 +128,7 @@ cdef object as_numpy_view(Buffer x):
     Py_INCREF(x.dtype)
     seen = PyArray_NewFromDescr(
         &PyArray_Type, <PyArray_Descr *>x.dtype, x.tensor.ndim, <npy_intp *>x.tensor.shape, strides,
-        x.tensor.data, NPY_ARRAY_WRITEABLE, NULL
+        x.tensor.data, 0 if x.is_read_only else NPY_ARRAY_WRITEABLE, NULL
     )
     Py_INCREF(x)
     PyArray_SetBaseObject(<PyArrayObject *>seen, <PyObject *>x)
@@ -224,6 +224,7 @@ cdef int check_out(Buffer x, object out) except -1:
 
 cdef int take_numpy(Buffer x, object values, object stream) except -1:
     cdef void *after = parse_stream("set", stream)
+    check_writable(x, "set")
     if not is_on_gpu(&x.tensor):
         as_numpy_view(x)[...] = values
         return 0

@@ -13,8 +13,10 @@ from cuplug._engine.array.buffer cimport is_on_gpu
 from cuplug._engine.array.copies cimport take_numpy
 from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_device, cuplug_tensor
 from cuplug._engine.base.numpy_api cimport (
+    NPY_ARRAY_WRITEABLE,
     PyArray_DATA,
     PyArray_DIMS,
+    PyArray_FLAGS,
     PyArray_NDIM,
     PyArray_STRIDES,
     PyArrayObject,
@@ -199,7 +201,9 @@ cdef Array from_numpy(object host, cuplug_device place, bint is_copied):
         for k in range(x.ndim):
             strides[k] = PyArray_STRIDES(array)[k] // <int64_t>host.itemsize
         x.strides, x.data = strides, PyArray_DATA(array)
-        return share_memory(&x, source_of(host), host.dtype)
+        result = share_memory(&x, source_of(host), host.dtype)
+        result.is_read_only = not PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE
+        return result
     result = of_structures(empty_like_tensor(&x), host.dtype)
     take_numpy(result, host, None)
     return result

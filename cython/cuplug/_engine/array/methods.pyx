@@ -89,7 +89,7 @@ cdef class Methods(Arithmetic):
     @property
     def flags(self):
         """The layout: `flags.c_contiguous`, `flags["F_CONTIGUOUS"]` and others."""
-        return functions().Flags(self)
+        return functions().Flags(self, not (<Buffer>self).is_read_only)
 
     def put(self, indices, values, mode="raise"):
         """Write values, which are repeated if they are fewer, at positions in C order.

@@ -3,8 +3,10 @@ from cuplug._engine.base.core cimport cuplug_tensor
 
 
 # A capsule of a tensor whose memory, shape and strides live as long as the owner, for a consumer of
-# `max_version` of DLPack; None: one of before DLPack 1.
-cdef object export(object owner, const cuplug_tensor *x, object max_version)
+# `max_version` of DLPack; None: one of before DLPack 1, which cannot be read-only.
+cdef object export(
+    object owner, const cuplug_tensor *x, object max_version, bint is_read_only
+)
 # An argument of __dlpack__ that must be a pair.
 cdef tuple two_integers(str argument, object value)
 

@@ -6,7 +6,8 @@ from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-from cuplug._engine.base.dlpack cimport DLPACK_MAJOR, dlpack_managed_tensor, dlpack_versioned_tensor
+from cuplug._engine.base.dlpack cimport DLPACK_MAJOR, DLPACK_READ_ONLY
+from cuplug._engine.base.dlpack cimport dlpack_managed_tensor, dlpack_versioned_tensor
 from cuplug._engine.base.core cimport CUPLUG_CPU, cuplug_tensor
 
 from operator import index
@@ -15,9 +16,14 @@ cdef extern from "Python.h":
     int Py_IsInitialized() nogil
 
 
-cdef object export(object owner, const cuplug_tensor *x, object max_version):
+cdef object export(
+    object owner, const cuplug_tensor *x, object max_version, bint is_read_only
+):
     if max_version is not None and two_integers("max_version", max_version)[0] >= DLPACK_MAJOR:
-        return export_versioned(owner, x)
+        return export_versioned(owner, x, is_read_only)
+    if is_read_only:
+        wanted = "expected a writable one before DLPack 1; use x.copy() or max_version=(1, 0)"
+        raise BufferError(f"__dlpack__: got a read-only array, {wanted}")
     return export_unversioned(owner, x)
 
 
@@ -31,7 +37,7 @@ cdef tuple two_integers(str argument, object value):
     raise TypeError(f"__dlpack__: {argument}: got {value!r:.60}, expected two integers")
 
 
-cdef object export_versioned(object owner, const cuplug_tensor *x):
+cdef object export_versioned(object owner, const cuplug_tensor *x, bint is_read_only):
     cdef dlpack_versioned_tensor *managed = <dlpack_versioned_tensor *>PyMem_RawMalloc(
         sizeof(dlpack_versioned_tensor)
     )
@@ -39,7 +45,7 @@ cdef object export_versioned(object owner, const cuplug_tensor *x):
         raise MemoryError()
     managed.version.major = DLPACK_MAJOR
     managed.version.minor = 0
-    managed.flags = 0
+    managed.flags = DLPACK_READ_ONLY if is_read_only else 0
     managed.tensor = x[0]
     managed.context = <void *>owner
     managed.deleter = delete_versioned
@@ -95,4 +101,4 @@ cdef class HostArray:
         return CUPLUG_CPU, 0
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        return export(self, &self.tensor, max_version)
+        return export(self, &self.tensor, max_version, False)

@@ -45,7 +45,7 @@ class Flat:
 class Flags:
     """The layout of an array, by attributes and by NumPy's keys."""
 
-    def __init__(self, x: Array) -> None:
+    def __init__(self, x: Array, writeable: bool) -> None:
         in_order, in_reverse = is_in_order(x), is_in_order(x.transpose())
         vars(self).update(
             c_contiguous=in_order,
@@ -55,7 +55,7 @@ class Flags:
             forc=in_order or in_reverse,
             fnc=in_reverse and not in_order,
             owndata=x.base is None,
-            writeable=True,
+            writeable=writeable,
             aligned=True,
         )
 
