@@ -48,7 +48,7 @@ LAUNCH_PEERS = {
 }
 QUOTES = [
     Quote(
-        "call with 3 NumPy arrays, nothing done",
+        "call with 3 NumPy arrays, empty function",
         *("calls", "3 arrays of", "cuplug, 3 NumPy arrays"),
         {"`np.add(out=)`": "np.add(out=)", "tvm-ffi": "tvm-ffi, NumPy arrays"},
     ),

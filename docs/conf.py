@@ -29,6 +29,7 @@ html_title = f"cuplug {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
+html_search_scorer = str(HERE / "scorer.js")
 templates_path = ["_templates"]
 html_copy_source = False
 html_last_updated_fmt = None
@@ -108,7 +109,7 @@ def show(found: re.Match[str], folder: Path, page: Path) -> str:
         drawn.write_text(file.read_text().replace(SCHEME, query))
         path = os.path.relpath(drawn, page)
         blocks.append(THEMED.format(path=path, alt=found["alt"], theme=theme))
-    return "".join(blocks)
+    return "".join(["````{container} picture\n", *blocks, "````\n"])
 
 
 def list_functions(found: re.Match[str]) -> str:

@@ -4,7 +4,7 @@ const each = (selector, change) => document.querySelectorAll(selector).forEach(c
 
 /* What scrolls takes the focus, so that the arrow keys scroll it; the rest does not. */
 function reach() {
-  each("article pre, .table-wrapper", (frame) => {
+  each("article pre, .table-wrapper, .picture", (frame) => {
     if (frame.scrollWidth > frame.clientWidth) frame.tabIndex = 0;
     else frame.removeAttribute("tabindex");
   });

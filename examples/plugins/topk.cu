@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topk(x, k) = the k largest of x in descending order, and where they are. x: T[n] -> T[k],
+/* topk(x, k) = the k largest of x in descending order, and their positions. x: T[n] -> T[k],
  * int64[k] T: float32, float64. Of equal values the first comes first; NaN comes before all
  * numbers. For small k: on the GPU one block reads x once for each of the k, each time for the
  * largest that is left. */
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(THREADS)
 CUPLUG_TYPED_OPERATOR(topk,
                       "topk(x: T[n], k: int) -> (values: T[k], indices: int64[k]) "
                       "where T: float32 | float64, 0 <= k <= n",
-                      "The k largest in descending order, and where they are.");
+                      "The k largest in descending order, and their positions.");
 
 CUPLUG_CUDA_ENTRY(topk, (T), x, n, k, values, indices) {
   return call.launch<topk_kernel<T>>({1, THREADS}, x, n, k, values, indices);

@@ -237,10 +237,10 @@ CUPLUG_OPERATOR(gather_cuda, gather_host,
                 "gather(source: T[*s], index: I[*n], " MODES ", axis: int = 0) -> "
                 "T[*s[:" AXIS "], *n, *s[" AXIS " + 1:]] "
                 "where T: any, I: integer, " AXIS_RANGE,
-                "The same along any axis." DOCS CUPLUG_DOC(axis, "Dimension of source.")
-                    PROPERTIES CUPLUG_INDEPENDENT(n));
+                "Elements of source at the given indices along an axis." DOCS CUPLUG_DOC(
+                    axis, "Dimension of source.") PROPERTIES CUPLUG_INDEPENDENT(n));
 CUPLUG_OPERATOR(gather_one_cuda, gather_one_host,
                 "gather(source: T[*s], index: int, " MODES ", axis: int = 0) -> "
                 "T[*s[:" AXIS "], *s[" AXIS " + 1:]] where T: any, " AXIS_RANGE,
-                "At one index; the axis is dropped." PROPERTIES);
+                "The elements of source at one index along an axis, without that axis." PROPERTIES);
 CUPLUG_PLUGIN(gather, "1.0.0");

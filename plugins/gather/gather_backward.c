@@ -359,10 +359,10 @@ CUPLUG_ENTRY int gather_one_backward_host(const cuplug_call *call) {
 CUPLUG_OPERATOR(gather_backward_cuda, gather_backward_host,
                 "gather_backward(grad: T[*g], index: I[*n], " REST
                 "where T: floating | complex, I: integer, " AXIS_RANGE,
-                "The gradient of gather: zeros, to whose rows at the given indices those of grad "
-                "are added." CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(gather) CUPLUG_LINEAR(grad));
-CUPLUG_OPERATOR(
-    gather_one_backward_cuda, gather_one_backward_host,
-    "gather_backward(grad: T[*g], index: int, " REST "where T: floating | complex, " AXIS_RANGE,
-    "The same for one index, whose axis grad has not." CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(gather)
-        CUPLUG_LINEAR(grad));
+                "The gradient of gather: zeros, with the rows of grad added at the given "
+                "indices." CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(gather) CUPLUG_LINEAR(grad));
+CUPLUG_OPERATOR(gather_one_backward_cuda, gather_one_backward_host,
+                "gather_backward(grad: T[*g], index: int, " REST
+                "where T: floating | complex, " AXIS_RANGE,
+                "The gradient of gather at one index: grad lacks the axis." CUPLUG_NEVER_WAITS
+                    CUPLUG_GRADIENT(gather) CUPLUG_LINEAR(grad));

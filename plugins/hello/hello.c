@@ -12,5 +12,5 @@ CUPLUG_ENTRY int hello_host(const cuplug_call *call) {
   return CUPLUG_OK;
 }
 
-CUPLUG_OPERATOR(hello_cuda, hello_host, "hello()", "Prints a line from where it runs.");
+CUPLUG_OPERATOR(hello_cuda, hello_host, "hello()", "Prints a line on the device that runs it.");
 CUPLUG_PLUGIN(hello, "1.0.0");

@@ -191,22 +191,23 @@ CUPLUG_ENTRY int repeat_host(const cuplug_call *call) { return join_host(call); 
 #define PROPERTIES CUPLUG_TAKES_STRIDES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
 
 CUPLUG_OPERATOR(join_cuda, join_host, "join(a: T[m, p], b: T[m, q]) -> T[m, p + q] where T: any",
-                "The rows of matrices, one behind the other." PROPERTIES CUPLUG_GRADIENT(
-                    join_backward) CUPLUG_LINEAR(a, b));
+                "The rows of two matrices, concatenated." PROPERTIES CUPLUG_GRADIENT(join_backward)
+                    CUPLUG_LINEAR(a, b));
 CUPLUG_OPERATOR(join_cuda, join_host,
                 "join(a: T[m, p], b: T[m, q], c: T[m, r]) -> T[m, p + q + r] where T: any",
-                "The same of three." PROPERTIES CUPLUG_GRADIENT(join_backward)
-                    CUPLUG_LINEAR(a, b, c));
+                "The rows of three matrices, concatenated." PROPERTIES CUPLUG_GRADIENT(
+                    join_backward) CUPLUG_LINEAR(a, b, c));
 CUPLUG_OPERATOR(
     join_cuda, join_host,
     "join(a: T[m, p], b: T[m, q], c: T[m, r], d: T[m, s]) -> T[m, p + q + r + s] where T: any",
-    "The same of four." PROPERTIES CUPLUG_GRADIENT(join_backward) CUPLUG_LINEAR(a, b, c, d));
-#define BACKWARD(size, matrices, outputs)                                                    \
-  CUPLUG_OPERATOR(                                                                           \
-      join_backward_cuda, join_backward_host,                                                \
-      "join_backward(grad: T[m, " size "], " matrices ") -> (" outputs                       \
-      ") where T: floating | complex",                                                       \
-      "The gradients of join: the columns of grad that are those of each matrix." PROPERTIES \
+    "The rows of four matrices, concatenated." PROPERTIES CUPLUG_GRADIENT(join_backward)
+        CUPLUG_LINEAR(a, b, c, d));
+#define BACKWARD(size, matrices, outputs)                                                 \
+  CUPLUG_OPERATOR(                                                                        \
+      join_backward_cuda, join_backward_host,                                             \
+      "join_backward(grad: T[m, " size "], " matrices ") -> (" outputs                    \
+      ") where T: floating | complex",                                                    \
+      "The gradients of join: the columns of grad that belong to each matrix." PROPERTIES \
           CUPLUG_GRADIENT(join) CUPLUG_LINEAR(grad))
 BACKWARD("p + q", "a: T[m, p], b: T[m, q]", "grad_a: T[m, p], grad_b: T[m, q]");
 BACKWARD("p + q + r", "a: T[m, p], b: T[m, q], c: T[m, r]",
@@ -215,8 +216,8 @@ BACKWARD("p + q + r + s", "a: T[m, p], b: T[m, q], c: T[m, r], d: T[m, s]",
          "grad_a: T[m, p], grad_b: T[m, q], grad_c: T[m, r], grad_d: T[m, s]");
 CUPLUG_OPERATOR(repeat_cuda, repeat_host,
                 "repeat(x: T[m, w], times: int) -> T[m, times * w] where T: any, times >= 0",
-                "Each row several times, one behind the other." PROPERTIES CUPLUG_GRADIENT(
-                    repeat_backward) CUPLUG_LINEAR(x));
+                "Each row, repeated consecutively." PROPERTIES CUPLUG_GRADIENT(repeat_backward)
+                    CUPLUG_LINEAR(x));
 
 /* ---- Sums of repeated elements --------------------------------------------------------------- */
 

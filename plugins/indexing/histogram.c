@@ -101,16 +101,16 @@ CUPLUG_ENTRY int bincount_host(const cuplug_call *call) { return count(call, BIN
 
 #define NUMBERS "T: bool | integer | floating"
 
+CUPLUG_OPERATOR(histogram_edges_cuda, histogram_edges_host,
+                "histogram(x: T[*n], edges: T[m]) -> int64[m - 1] where " NUMBERS ", m > 0",
+                "The number of elements in each bin between ascending edges." CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(
-    histogram_edges_cuda, histogram_edges_host,
-    "histogram(x: T[*n], edges: T[m]) -> int64[m - 1] where " NUMBERS ", m > 0",
-    "How many numbers are in each bin between edges, which ascend." CUPLUG_DETERMINISTIC);
-CUPLUG_OPERATOR(histogram_cuda, histogram_host,
-                "histogram(x: T[*n], bins: int, low: float, high: float) -> int64[bins] "
-                "where " NUMBERS ", bins > 0, low < high",
-                "How many numbers are in each of even bins from low to high." CUPLUG_NEVER_WAITS
-                    CUPLUG_DETERMINISTIC);
+    histogram_cuda, histogram_host,
+    "histogram(x: T[*n], bins: int, low: float, high: float) -> int64[bins] "
+    "where " NUMBERS ", bins > 0, low < high",
+    "The number of elements in each of the equal bins from low to high." CUPLUG_NEVER_WAITS
+        CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(bincount_cuda, bincount_host,
                 "bincount(x: I[*n], size: int) -> int64[size] where I: integer, size >= 0",
-                "How often each of the integers from 0 to size - 1 is there." CUPLUG_NEVER_WAITS
+                "The number of occurrences of each integer from 0 to size - 1." CUPLUG_NEVER_WAITS
                     CUPLUG_DETERMINISTIC);

@@ -162,12 +162,12 @@ CUPLUG_ENTRY int index_put_backward_host(const cuplug_call *call) {
 
 #define POSITIONS "I: int32 | int64, 0 < len(indices), len(indices) <= len(s)"
 
-CUPLUG_OPERATOR(index_cuda, index_host,
-                "index(x: T[*s], indices: I[*n][]) -> T[*n, *s[len(indices):]] "
-                "where T: any, " POSITIONS,
-                "Rows by their positions along the first axes: NumPy's x[rows, "
-                "columns]." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(index_backward)
-                    CUPLUG_LINEAR(x));
+CUPLUG_OPERATOR(
+    index_cuda, index_host,
+    "index(x: T[*s], indices: I[*n][]) -> T[*n, *s[len(indices):]] "
+    "where T: any, " POSITIONS,
+    "Rows at positions along the first axes: NumPy's x[rows, columns]." CUPLUG_NEVER_WAITS
+        CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(index_backward) CUPLUG_LINEAR(x));
 CUPLUG_OPERATOR(index_put_cuda, index_put_host,
                 "index_put(inout x: T[*s], indices: I[*n][], values: T[*v]) "
                 "where T: any, " POSITIONS,
@@ -181,5 +181,5 @@ CUPLUG_OPERATOR(index_put_backward_cuda, index_put_backward_host,
 CUPLUG_OPERATOR(index_backward_cuda, index_backward_host,
                 "index_backward(grad: T[*g], indices: I[*n][], x: T[*s]) -> T[*s] "
                 "where T: floating | complex, " POSITIONS,
-                "The gradient of index: zeros, to which grad is added at the "
-                "positions." CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(index) CUPLUG_LINEAR(grad));
+                "The gradient of index: zeros, with grad added at the positions." CUPLUG_NEVER_WAITS
+                    CUPLUG_GRADIENT(index) CUPLUG_LINEAR(grad));

@@ -350,18 +350,19 @@ CUPLUG_ENTRY int put_backward_host(const cuplug_call *call) {
 #define CHANGED "x: T[*s], indices: I[*n], values: T[*n], " AXIS ") "
 #define GRADIENTS "grad: T[*s], indices: I[*n], " AXIS ") -> (grad_x: T[*s], grad_values: T[*n]) "
 
-CUPLUG_OPERATOR(take_along_axis_cuda, take_along_axis_host,
-                "take_along_axis(source: T[*s], indices: I[*n], " AXIS ") -> T[*n] "
-                "where T: any, " PLACES,
-                "Elements by their positions along an axis, which differ from line to "
-                "line." CUPLUG_ALONG(axis) CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
-                    CUPLUG_GRADIENT(take_along_axis_backward) CUPLUG_LINEAR(source));
-CUPLUG_OPERATOR(take_along_axis_backward_cuda, take_along_axis_backward_host,
-                "take_along_axis_backward(grad: T[*n], indices: I[*n], source: T[*s], " AXIS ") "
-                "-> T[*s] where T: floating | complex, " PLACES,
-                "The gradient of take_along_axis: zeros, to which grad is added where indices "
-                "say." CUPLUG_ALONG(axis) CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(take_along_axis)
-                    CUPLUG_LINEAR(grad));
+CUPLUG_OPERATOR(
+    take_along_axis_cuda, take_along_axis_host,
+    "take_along_axis(source: T[*s], indices: I[*n], " AXIS ") -> T[*n] "
+    "where T: any, " PLACES,
+    "Elements at positions along an axis, with separate positions for each segment." CUPLUG_ALONG(
+        axis) CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(take_along_axis_backward)
+        CUPLUG_LINEAR(source));
+CUPLUG_OPERATOR(
+    take_along_axis_backward_cuda, take_along_axis_backward_host,
+    "take_along_axis_backward(grad: T[*n], indices: I[*n], source: T[*s], " AXIS ") "
+    "-> T[*s] where T: floating | complex, " PLACES,
+    "The gradient of take_along_axis: zeros, with grad added at the indices." CUPLUG_ALONG(axis)
+        CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(take_along_axis) CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(put_along_axis_cuda, put_along_axis_host,
                 "put_along_axis(inout " CHANGED "where T: any, " PLACES,
                 "Writes values to positions along an axis, in place." CUPLUG_ALONG(axis)
@@ -369,11 +370,11 @@ CUPLUG_OPERATOR(put_along_axis_cuda, put_along_axis_host,
 CUPLUG_OPERATOR(scatter_cuda, scatter_host, "scatter(" CHANGED "-> T[*s] where T: any, " PLACES,
                 "A copy of x with values at positions along an axis." CUPLUG_ALONG(axis)
                     CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(scatter_backward) CUPLUG_LINEAR(x, values));
-CUPLUG_OPERATOR(
-    scatter_add_cuda, scatter_add_host,
-    "scatter_add(" CHANGED "-> T[*s] where T: integer | floating | complex, " PLACES,
-    "A copy of x to which values are added at positions along an axis." CUPLUG_ALONG(axis)
-        CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(scatter_add_backward) CUPLUG_LINEAR(x, values));
+CUPLUG_OPERATOR(scatter_add_cuda, scatter_add_host,
+                "scatter_add(" CHANGED "-> T[*s] where T: integer | floating | complex, " PLACES,
+                "A copy of x with values added at positions along an axis." CUPLUG_ALONG(axis)
+                    CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(scatter_add_backward)
+                        CUPLUG_LINEAR(x, values));
 CUPLUG_OPERATOR(scatter_backward_cuda, scatter_backward_host,
                 "scatter_backward(" GRADIENTS "where T: floating | complex, " PLACES,
                 "The gradients of scatter and of put_along_axis." CUPLUG_ALONG(axis)

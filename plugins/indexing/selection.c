@@ -203,7 +203,6 @@ CUPLUG_OPERATOR(
     "select_backward(grad: T[n], mask: bool[*s]) -> T[*s] where T: " ELEMENTS_WITH_ZERO,
     "The gradient of select: the elements of grad where mask is true, else 0." PROPERTIES
         CUPLUG_GRADIENT(select) CUPLUG_LINEAR(grad));
-CUPLUG_OPERATOR(
-    nonzero_cuda, nonzero_host,
-    "nonzero(x: T[*s]) -> int64[len(s), ?] where T: " ELEMENTS_WITH_ZERO ", len(s) > 0",
-    "Where elements are other than 0: a row of positions for each dimension." PROPERTIES);
+CUPLUG_OPERATOR(nonzero_cuda, nonzero_host,
+                "nonzero(x: T[*s]) -> int64[len(s), ?] where T: " ELEMENTS_WITH_ZERO ", len(s) > 0",
+                "The positions of nonzero elements: a row for each dimension." PROPERTIES);

@@ -230,25 +230,25 @@ CUPLUG_CUDA_OPERATOR(
     "where T: complex64 | complex128, n > 0",
     "The gradient of fft: the transform in the other direction." PROPERTIES CUPLUG_GRADIENT(fft)
         CUPLUG_LINEAR(grad));
-#define REAL(real, complex)                                                                        \
-  CUPLUG_CUDA_OPERATOR(                                                                            \
-      rfft_cuda, "rfft(x: " real "[..., n]) -> " complex "[..., n // 2 + 1] where n > 0",          \
-      "Fourier transforms of real numbers, by cuFFT." PROPERTIES CUPLUG_GRADIENT(rfft_backward)    \
-          CUPLUG_LINEAR(x));                                                                       \
-  CUPLUG_CUDA_OPERATOR(rfft_backward_cuda,                                                         \
-                       "rfft_backward(grad: " complex "[..., n // 2 + 1], x: " real                \
-                       "[..., n]) -> " real "[..., n] where n > 0",                                \
-                       "The gradient of rfft." PROPERTIES CUPLUG_GRADIENT(rfft)                    \
-                           CUPLUG_LINEAR(grad));                                                   \
-  CUPLUG_CUDA_OPERATOR(irfft_cuda,                                                                 \
-                       "irfft(x: " complex "[..., m], n: int) -> " real "[..., n] "                \
-                       "where n > 0, m == n // 2 + 1",                                             \
-                       "What rfft transforms to x, n times, by cuFFT." PROPERTIES CUPLUG_GRADIENT( \
-                           irfft_backward) CUPLUG_LINEAR(x));                                      \
-  CUPLUG_CUDA_OPERATOR(irfft_backward_cuda,                                                        \
-                       "irfft_backward(grad: " real "[..., n], n: int) -> " complex                \
-                       "[..., n // 2 + 1] where n > 0",                                            \
-                       "The gradient of irfft." PROPERTIES CUPLUG_GRADIENT(irfft)                  \
+#define REAL(real, complex)                                                                     \
+  CUPLUG_CUDA_OPERATOR(                                                                         \
+      rfft_cuda, "rfft(x: " real "[..., n]) -> " complex "[..., n // 2 + 1] where n > 0",       \
+      "Fourier transforms of real numbers, by cuFFT." PROPERTIES CUPLUG_GRADIENT(rfft_backward) \
+          CUPLUG_LINEAR(x));                                                                    \
+  CUPLUG_CUDA_OPERATOR(rfft_backward_cuda,                                                      \
+                       "rfft_backward(grad: " complex "[..., n // 2 + 1], x: " real             \
+                       "[..., n]) -> " real "[..., n] where n > 0",                             \
+                       "The gradient of rfft." PROPERTIES CUPLUG_GRADIENT(rfft)                 \
+                           CUPLUG_LINEAR(grad));                                                \
+  CUPLUG_CUDA_OPERATOR(irfft_cuda,                                                              \
+                       "irfft(x: " complex "[..., m], n: int) -> " real "[..., n] "             \
+                       "where n > 0, m == n // 2 + 1",                                          \
+                       "The inverse of rfft, times n, by cuFFT." PROPERTIES CUPLUG_GRADIENT(    \
+                           irfft_backward) CUPLUG_LINEAR(x));                                   \
+  CUPLUG_CUDA_OPERATOR(irfft_backward_cuda,                                                     \
+                       "irfft_backward(grad: " real "[..., n], n: int) -> " complex             \
+                       "[..., n // 2 + 1] where n > 0",                                         \
+                       "The gradient of irfft." PROPERTIES CUPLUG_GRADIENT(irfft)               \
                            CUPLUG_LINEAR(grad))
 REAL("float32", "complex64");
 REAL("float64", "complex128");

@@ -12,14 +12,14 @@ CUPLUG_ENTRY int piecewise_scale_backward_cuda(const cuplug_call *call);
 #define FACTOR(v, T) ((v) < 0 ? (T)0.5 : (v) < 1 ? (T)2 : (T)0.1)
 FACTOR_ENTRIES(piecewise_scale)
 
-CUPLUG_OPERATOR(
-    piecewise_scale_cuda, piecewise_scale_host,
-    "piecewise_scale(x: T[...]) -> T[...] where T: floating",
-    "0.5 x below 0, 2 x below 1, 0.1 x from there on." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NEVER_WAITS
-        CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(piecewise_scale_backward));
+CUPLUG_OPERATOR(piecewise_scale_cuda, piecewise_scale_host,
+                "piecewise_scale(x: T[...]) -> T[...] where T: floating",
+                "0.5 x if x < 0, 2 x if 0 <= x < 1, otherwise 0.1 x." CUPLUG_CUDA_TAKES_STRIDES
+                    CUPLUG_NEVER_WAITS CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC
+                        CUPLUG_GRADIENT(piecewise_scale_backward));
 CUPLUG_OPERATOR(
     piecewise_scale_backward_cuda, piecewise_scale_backward_host,
     "piecewise_scale_backward(grad: T[...], x: T[...]) -> T[...] where T: floating",
-    "The gradient of piecewise_scale: grad times the factor that x gets." CUPLUG_CUDA_TAKES_STRIDES
+    "The gradient of piecewise_scale: grad times the factor of x." CUPLUG_CUDA_TAKES_STRIDES
         CUPLUG_NEVER_WAITS CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC
             CUPLUG_GRADIENT(piecewise_scale_backward) CUPLUG_LINEAR(grad));

@@ -206,7 +206,7 @@ CUPLUG_ENTRY int add_layer_norm_backward_host(const cuplug_call *call) {
 
 CUPLUG_OPERATOR(rms_norm_cuda, rms_norm_host,
                 "rms_norm(" X "eps: float = 1e-6) -> T[..., n]" ROWS_DTYPES,
-                "x over the root of its mean square along the last axis." ROWS_PROPERTIES
+                "x divided by its root mean square along the last axis." ROWS_PROPERTIES
                     CUPLUG_GRADIENT(rms_norm_backward));
 CUPLUG_OPERATOR(rms_norm_backward_cuda, rms_norm_backward_host,
                 "rms_norm_backward(grad: T[..., n], " X
@@ -214,7 +214,7 @@ CUPLUG_OPERATOR(rms_norm_backward_cuda, rms_norm_backward_host,
                 "The gradients of rms_norm." ROWS_PROPERTIES CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(add_rms_norm_cuda, add_rms_norm_host,
                 "add_rms_norm(" ADDED "eps: float = 1e-6) -> y: T[..., n]" ROWS_DTYPES,
-                "Adds x to residual, and returns the rms_norm of it." ROWS_PROPERTIES
+                "Adds x to residual, and returns the rms_norm of the sum." ROWS_PROPERTIES
                     CUPLUG_GRADIENT(add_rms_norm_backward));
 CUPLUG_OPERATOR(add_rms_norm_backward_cuda, add_rms_norm_backward_host,
                 "add_rms_norm_backward(" GRADIENT_OF_ADDED
@@ -232,7 +232,7 @@ CUPLUG_OPERATOR(layer_norm_backward_cuda, layer_norm_backward_host,
 CUPLUG_OPERATOR(add_layer_norm_cuda, add_layer_norm_host,
                 "add_layer_norm(" ADDED
                 "bias: T[n], eps: float = 1e-5) -> y: T[..., n]" ROWS_DTYPES,
-                "Adds x to residual, and returns the layer_norm of it." ROWS_PROPERTIES
+                "Adds x to residual, and returns the layer_norm of the sum." ROWS_PROPERTIES
                     CUPLUG_GRADIENT(add_layer_norm_backward));
 CUPLUG_OPERATOR(add_layer_norm_backward_cuda, add_layer_norm_backward_host,
                 "add_layer_norm_backward(" GRADIENT_OF_ADDED "eps: float = 1e-5) -> "

@@ -91,8 +91,8 @@ CUPLUG_ENTRY int quantize_float8_host(const cuplug_call *call) { return run(call
 CUPLUG_OPERATOR(
     quantize_int8_cuda, quantize_int8_host,
     "quantize_int8(x: T[..., n]) -> (values: int8[..., n], scales: float32[...])" ROWS_DTYPES,
-    "Rows as integers of 8 bits with a scale for each." ROWS_PROPERTIES);
+    "Rows as 8-bit integers, with a scale for each row." ROWS_PROPERTIES);
 CUPLUG_OPERATOR(quantize_float8_cuda, quantize_float8_host,
                 "quantize_float8(x: T[..., n]) -> (values: float8_e4m3fn[..., n], "
                 "scales: float32[...])" ROWS_DTYPES,
-                "Rows as floats of 8 bits with a scale for each." ROWS_PROPERTIES);
+                "Rows as 8-bit floats, with a scale for each row." ROWS_PROPERTIES);

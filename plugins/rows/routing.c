@@ -111,7 +111,7 @@ CUPLUG_OPERATOR(
     "topk_softmax(x: T[..., n], k: int, renormalize: bool = False) -> "
     "(weights: float32[..., k], indices: int64[..., k])" ROWS_DTYPES
     ", 0 <= k <= n, n <= 4294967295",
-    "The k greatest of a softmax along the last axis, and where they are." ROWS_PROPERTIES
+    "The k largest values of a softmax along the last axis, and their positions." ROWS_PROPERTIES
         CUPLUG_GRADIENT(topk_softmax_backward));
 CUPLUG_OPERATOR(topk_softmax_backward_cuda, topk_softmax_backward_host,
                 "topk_softmax_backward(grad_weights: float32[..., k], weights: float32[..., k], "

@@ -97,12 +97,13 @@ CUPLUG_OPERATOR(
     "The softmax along the last axis." ROWS_PROPERTIES CUPLUG_GRADIENT(softmax_backward));
 CUPLUG_OPERATOR(softmax_backward_cuda, softmax_backward_host,
                 "softmax_backward(grad: T[..., n], y: T[..., n]) -> T[..., n]" ROWS_DTYPES,
-                "The gradient of softmax by its result." ROWS_PROPERTIES CUPLUG_LINEAR(grad));
+                "The gradient of softmax, from its result." ROWS_PROPERTIES CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(log_softmax_cuda, log_softmax_host,
                 "log_softmax(x: T[..., n]) -> y: T[..., n]" ROWS_DTYPES,
                 "The logarithm of the softmax along the last axis." ROWS_PROPERTIES CUPLUG_GRADIENT(
                     log_softmax_backward));
-CUPLUG_OPERATOR(log_softmax_backward_cuda, log_softmax_backward_host,
-                "log_softmax_backward(grad: T[..., n], y: T[..., n]) -> T[..., n]" ROWS_DTYPES,
-                "The gradient of log_softmax by its result." ROWS_PROPERTIES CUPLUG_LINEAR(grad));
+CUPLUG_OPERATOR(
+    log_softmax_backward_cuda, log_softmax_backward_host,
+    "log_softmax_backward(grad: T[..., n], y: T[..., n]) -> T[..., n]" ROWS_DTYPES,
+    "The gradient of log_softmax, from its result." ROWS_PROPERTIES CUPLUG_LINEAR(grad));
 CUPLUG_PLUGIN(rows, "1.0.0");

@@ -103,4 +103,4 @@ CUPLUG_OPERATOR(cumulative_prod_backward_cuda, cumulative_prod_backward_host,
                 "The gradient of cumulative_prod." CUPLUG_ALONG(axis) PROPERTIES);
 CUPLUG_OPERATOR(cumulative_prod_backward_cuda, cumulative_prod_backward_host,
                 BACKWARD("", "", "", "-1 <= axis < 1, include_initial == 0"),
-                "The same of an element without dimensions." PROPERTIES);
+                "The same for an array without dimensions." PROPERTIES);

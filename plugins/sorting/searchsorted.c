@@ -170,5 +170,5 @@ CUPLUG_ENTRY int searchsorted_host(const cuplug_call *call) {
 CUPLUG_OPERATOR(searchsorted_cuda, searchsorted_host,
                 "searchsorted(x: T[m], values: T[*n], side: \"left\" | \"right\" = \"left\") -> "
                 "int64[*n] where T: bool | integer | floating",
-                "Where values would be put into x, whose elements ascend." CUPLUG_DETERMINISTIC
-                    CUPLUG_INDEPENDENT(n));
+                "The positions at which values would be inserted into the ascending array "
+                "x." CUPLUG_DETERMINISTIC CUPLUG_INDEPENDENT(n));

@@ -150,18 +150,18 @@ CUPLUG_ENTRY int sort_backward_host(const cuplug_call *call) {
 #define SORTABLE "T: bool | integer | floating, -max(len(s), 1) <= axis < max(len(s), 1)"
 
 CUPLUG_OPERATOR(sort_cuda, sort_host, "sort(x: T[*s]" REST "T[*s] where " SORTABLE,
-                "The elements in order along an axis." CUPLUG_ALONG(axis)
+                "The elements sorted along an axis." CUPLUG_ALONG(axis)
                     CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(sort_backward));
 CUPLUG_OPERATOR(argsort_cuda, argsort_host, "argsort(x: T[*s]" REST "int64[*s] where " SORTABLE,
-                "Where the elements in order are: equal ones as they came." CUPLUG_ALONG(axis)
+                "The indices that sort the elements stably." CUPLUG_ALONG(axis)
                     CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(sort_by_cuda, sort_by_host,
                 "sort_by(source: V[*s], x: T[*s]" REST "V[*s] where V: any, " SORTABLE,
-                "The elements of source in the order of x." CUPLUG_ALONG(axis)
+                "The elements of source, in the order that sorts x." CUPLUG_ALONG(axis)
                     CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(sort_backward) CUPLUG_LINEAR(source));
-CUPLUG_OPERATOR(sort_backward_cuda, sort_backward_host,
-                "sort_backward(grad: V[*s], x: T[*s]" REST
-                "V[*s] where V: floating | complex, " SORTABLE,
-                "The gradient of sort: grad where the elements of x came from." CUPLUG_ALONG(axis)
-                    CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(sort_by) CUPLUG_LINEAR(grad));
+CUPLUG_OPERATOR(
+    sort_backward_cuda, sort_backward_host,
+    "sort_backward(grad: V[*s], x: T[*s]" REST "V[*s] where V: floating | complex, " SORTABLE,
+    "The gradient of sort: grad at the original positions of the elements." CUPLUG_ALONG(axis)
+        CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(sort_by) CUPLUG_LINEAR(grad));
 CUPLUG_PLUGIN(sorting, "1.0.0");

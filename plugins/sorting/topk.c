@@ -242,16 +242,16 @@ CUPLUG_OPERATOR(topk_cuda, topk_host,
                 ") where T: bool | integer | floating, "
                 "-len(s) <= axis < len(s), 0 <= k <= s[axis % len(s)]",
                 "The k largest elements along an axis in descending order, or the smallest in "
-                "ascending order, and where they are." CUPLUG_ALONG(axis)
+                "ascending order, and their positions." CUPLUG_ALONG(axis)
                     CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(topk_backward));
 CUPLUG_OPERATOR(
     topk_backward_cuda, topk_backward_host,
     "topk_backward(grad_values: T[*g], indices: int64[*g], x: T[*s], axis: int = -1) -> "
     "T[*s] where T: floating, -len(s) <= axis < len(s), len(g) == len(s), " NO_MORE,
-    "The gradient of topk: zeros, and grad_values where indices say." CUPLUG_ALONG(axis)
+    "The gradient of topk: zeros, with grad_values at the indices." CUPLUG_ALONG(axis)
         CUPLUG_GRADIENT(topk_backward_backward) CUPLUG_LINEAR(grad_values));
 CUPLUG_OPERATOR(topk_backward_backward_cuda, topk_backward_backward_host,
                 "topk_backward_backward(x: T[*s], indices: int64[*g], axis: int = -1) -> T[*g] "
                 "where T: floating, -len(s) <= axis < len(s), len(g) == len(s), " NO_MORE,
-                "The gradient of topk_backward: the elements of x where indices say." CUPLUG_ALONG(
+                "The gradient of topk_backward: the elements of x at the indices." CUPLUG_ALONG(
                     axis) CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(topk_backward) CUPLUG_LINEAR(x));

@@ -230,7 +230,7 @@ CUPLUG_ENTRY int unique_host(const cuplug_call *call) {
 CUPLUG_OPERATOR(unique_cuda, unique_host,
                 "unique(x: T[*s]) -> (values: T[?], indices: int64[?], inverse_indices: int64[*s], "
                 "counts: int64[?])" SORTABLE,
-                "The elements that differ, in order; where each is first, which of them each "
-                "element is, and how often each is there." CUPLUG_DETERMINISTIC);
+                "The distinct elements in order, the first position of each, the number of its "
+                "value for each element, and the counts." CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(unique_values_cuda, unique_values_host, "unique_values(x: T[*s]) -> T[?]" SORTABLE,
-                "The elements that differ, in order." CUPLUG_DETERMINISTIC);
+                "The distinct elements in order." CUPLUG_DETERMINISTIC);

@@ -58,6 +58,17 @@ def test_new_build_test_call(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@needs_nvcc
+def test_a_report_names_architectures_only_of_cuda_entries(tmp_path):
+    (tmp_path / "one.cu").write_text("""#include <cuplug/plugin.hpp>
+CUPLUG_TYPED_HOST_OPERATOR(one, "one() -> float32[1]", "The number 1.");
+CUPLUG_HOST_ENTRY(one, out) { return out[0] = 1, CUPLUG_OK; }
+CUPLUG_PLUGIN(one, "1.0.0");
+""")
+    done = run("build", "one.cu", "--arch", "90", cwd=tmp_path)
+    assert re.match(r"\S+/libone.so: cpu, [\d.]+ s\n", done.stdout), done
+
+
 def test_a_compiler_behind_a_launcher(tmp_path):
     """As in CC="ccache gcc"."""
     run("new", "twice", "--language", "c", cwd=tmp_path)

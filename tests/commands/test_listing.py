@@ -79,8 +79,10 @@ def test_the_page_has_plugins_and_operators(page):
     plugins = {row[0]: row for row in found.tables["Plugin"]}
     assert plugins["gather"][2:4] == ["ok", "cpu, cuda" if plugins["gather"][4] else "cpu"]
     assert re.match("rejected: .*<b>bad", plugins[""][2])
-    operators = {row[0] for row in found.tables["Operator"] if row[4] == "gather"}
-    assert operators == {"gather", "gather_backward"}
+    rows = [row for row in found.tables["Operator"] if row[4] == "gather"]
+    assert {row[0] for row in rows} == {"gather", "gather_backward"}
+    signatures = [" ".join(x.split()) for x in listing.cuplug.find("gather.gather").signatures]
+    assert [" ".join(row[1].split()) for row in rows if row[0] == "gather"] == signatures
     assert "No GPU" in text
     assert "Registers are read on a GPU" in text
 

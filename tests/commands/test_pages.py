@@ -33,11 +33,11 @@ def test_a_document_is_shown_whole_without_its_marks(name):
 
 
 @pytest.mark.parametrize(
-    "topic", ["Scratch memory", "scratch-memory", "docs/authors.md#scratch-memory"]
+    "topic", ["A second stream", "a-second-stream", "docs/authors.md#a-second-stream"]
 )
 def test_a_part_is_found_by_its_heading(topic):
     page, _, first, *rest = shown(topic).splitlines()
-    assert (page, first) == ("(authors)", "## Scratch memory")
+    assert (page, first) == ("(authors)", "## A second stream")
     assert not any(line.startswith("## ") for line in rest)
 
 

@@ -27,7 +27,7 @@ class _add_layer_norm(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """Adds x to residual, and returns the layer_norm of it."""
+        """Adds x to residual, and returns the layer_norm of the sum."""
     @overload
     def __call__(
         self,
@@ -41,7 +41,7 @@ class _add_layer_norm(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """Adds x to residual, and returns the layer_norm of it."""
+        """Adds x to residual, and returns the layer_norm of the sum."""
 
 add_layer_norm: _add_layer_norm
 
@@ -97,7 +97,7 @@ class _add_rms_norm(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """Adds x to residual, and returns the rms_norm of it."""
+        """Adds x to residual, and returns the rms_norm of the sum."""
     @overload
     def __call__(
         self,
@@ -110,7 +110,7 @@ class _add_rms_norm(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """Adds x to residual, and returns the rms_norm of it."""
+        """Adds x to residual, and returns the rms_norm of the sum."""
 
 add_rms_norm: _add_rms_norm
 
@@ -163,7 +163,7 @@ class _argsort(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> Any:
-        """Where the elements in order are: equal ones as they came."""
+        """The indices that sort the elements stably."""
 
 argsort: _argsort
 
@@ -177,7 +177,7 @@ class _bincount(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> Any:
-        """How often each of the integers from 0 to size - 1 is there."""
+        """The number of occurrences of each integer from 0 to size - 1."""
 
 bincount: _bincount
 
@@ -243,7 +243,7 @@ class _cumulative_prod(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """Products of the elements up to each one along an axis."""
+        """Products of the elements up to each element along an axis."""
     @overload
     def __call__(
         self,
@@ -255,7 +255,7 @@ class _cumulative_prod(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """Products of the elements up to each one along an axis."""
+        """Products of the elements up to each element along an axis."""
     @overload
     def __call__(
         self,
@@ -267,7 +267,7 @@ class _cumulative_prod(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The same of an element without dimensions."""
+        """The same for an array without dimensions."""
 
 cumulative_prod: _cumulative_prod
 
@@ -310,7 +310,7 @@ class _cumulative_prod_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The same of an element without dimensions."""
+        """The same for an array without dimensions."""
 
 cumulative_prod_backward: _cumulative_prod_backward
 
@@ -326,7 +326,7 @@ class _cumulative_sum(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """Sums of the elements up to each one along an axis."""
+        """Sums of the elements up to each element along an axis."""
     @overload
     def __call__(
         self,
@@ -338,7 +338,7 @@ class _cumulative_sum(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """Sums of the elements up to each one along an axis."""
+        """Sums of the elements up to each element along an axis."""
     @overload
     def __call__(
         self,
@@ -350,7 +350,7 @@ class _cumulative_sum(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The same of an element without dimensions."""
+        """The same for an array without dimensions."""
 
 cumulative_sum: _cumulative_sum
 
@@ -366,7 +366,7 @@ class _cumulative_sum_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The gradient of cumulative_sum: sums from each element of grad on."""
+        """The gradient of cumulative_sum: sums of grad from each element to the end."""
     @overload
     def __call__(
         self,
@@ -378,7 +378,7 @@ class _cumulative_sum_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of cumulative_sum: sums from each element of grad on."""
+        """The gradient of cumulative_sum: sums of grad from each element to the end."""
     @overload
     def __call__(
         self,
@@ -390,7 +390,7 @@ class _cumulative_sum_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The same of an element without dimensions."""
+        """The same for an array without dimensions."""
 
 cumulative_sum_backward: _cumulative_sum_backward
 
@@ -486,7 +486,7 @@ class _exponential(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> None:
-        """Exponential numbers from loc on."""
+        """Exponential numbers, plus loc."""
 
 exponential: _exponential
 
@@ -575,7 +575,7 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The same along any axis.
+        """Elements of source at the given indices along an axis.
 
         Parameters
         ----------
@@ -600,7 +600,7 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The same along any axis.
+        """Elements of source at the given indices along an axis.
 
         Parameters
         ----------
@@ -625,7 +625,7 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """At one index; the axis is dropped."""
+        """The elements of source at one index along an axis, without that axis."""
     @overload
     def __call__(
         self,
@@ -638,7 +638,7 @@ class _gather(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """At one index; the axis is dropped."""
+        """The elements of source at one index along an axis, without that axis."""
 
 gather: _gather
 
@@ -656,7 +656,7 @@ class _gather_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The gradient of gather: zeros, to whose rows at the given indices those of grad are added."""
+        """The gradient of gather: zeros, with the rows of grad added at the given indices."""
     @overload
     def __call__(
         self,
@@ -670,7 +670,7 @@ class _gather_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of gather: zeros, to whose rows at the given indices those of grad are added."""
+        """The gradient of gather: zeros, with the rows of grad added at the given indices."""
     @overload
     def __call__(
         self,
@@ -684,7 +684,7 @@ class _gather_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The same for one index, whose axis grad has not."""
+        """The gradient of gather at one index: grad lacks the axis."""
     @overload
     def __call__(
         self,
@@ -698,7 +698,7 @@ class _gather_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The same for one index, whose axis grad has not."""
+        """The gradient of gather at one index: grad lacks the axis."""
 
 gather_backward: _gather_backward
 
@@ -752,7 +752,7 @@ class _hello(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> None:
-        """Prints a line from where it runs."""
+        """Prints a line on the device that runs it."""
 
 hello: _hello
 
@@ -767,7 +767,7 @@ class _histogram(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> Any:
-        """How many numbers are in each bin between edges, which ascend."""
+        """The number of elements in each bin between ascending edges."""
     @overload
     def __call__(
         self,
@@ -780,7 +780,7 @@ class _histogram(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> Any:
-        """How many numbers are in each of even bins from low to high."""
+        """The number of elements in each of `bins` equal bins from low to high."""
 
 histogram: _histogram
 
@@ -795,7 +795,7 @@ class _index(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """Rows by their positions along the first axes: NumPy's x[rows, columns]."""
+        """Rows at positions along the first axes: NumPy's x[rows, columns]."""
     @overload
     def __call__(
         self,
@@ -806,7 +806,7 @@ class _index(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """Rows by their positions along the first axes: NumPy's x[rows, columns]."""
+        """Rows at positions along the first axes: NumPy's x[rows, columns]."""
 
 index: _index
 
@@ -822,7 +822,7 @@ class _index_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The gradient of index: zeros, to which grad is added at the positions."""
+        """The gradient of index: zeros, with grad added at the positions."""
     @overload
     def __call__(
         self,
@@ -834,7 +834,7 @@ class _index_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of index: zeros, to which grad is added at the positions."""
+        """The gradient of index: zeros, with grad added at the positions."""
 
 index_backward: _index_backward
 
@@ -899,7 +899,7 @@ class _integers(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> None:
-        """Integers from low to low + last."""
+        """Uniform integers from low to low + last, inclusive."""
 
 integers: _integers
 
@@ -913,7 +913,7 @@ class _irfft(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> Any:
-        """What rfft transforms to x, n times, by cuFFT."""
+        """The inverse of rfft, times n, by cuFFT."""
 
 irfft: _irfft
 
@@ -942,7 +942,7 @@ class _join(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The rows of matrices, one behind the other."""
+        """The rows of two matrices, concatenated."""
     @overload
     def __call__(
         self,
@@ -954,7 +954,7 @@ class _join(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The same of three."""
+        """The rows of three matrices, concatenated."""
     @overload
     def __call__(
         self,
@@ -967,7 +967,7 @@ class _join(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The same of four."""
+        """The rows of four matrices, concatenated."""
 
 join: _join
 
@@ -998,7 +998,7 @@ class _join_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _join_backward_grad_a_grad_b[_Array]:
-        """The gradients of join: the columns of grad that are those of each matrix."""
+        """The gradients of join: the columns of grad that belong to each matrix."""
     @overload
     def __call__(
         self,
@@ -1011,7 +1011,7 @@ class _join_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _join_backward_grad_a_grad_b_grad_c[_Array]:
-        """The gradients of join: the columns of grad that are those of each matrix."""
+        """The gradients of join: the columns of grad that belong to each matrix."""
     @overload
     def __call__(
         self,
@@ -1025,7 +1025,7 @@ class _join_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _join_backward_grad_a_grad_b_grad_c_grad_d[_Array]:
-        """The gradients of join: the columns of grad that are those of each matrix."""
+        """The gradients of join: the columns of grad that belong to each matrix."""
 
 join_backward: _join_backward
 
@@ -1090,7 +1090,7 @@ class _leaky_relu(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """x where it is positive, else slope times x."""
+        """x if it is positive, else slope times x."""
 
 leaky_relu: _leaky_relu
 
@@ -1106,7 +1106,7 @@ class _leaky_relu_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The gradient of leaky_relu: grad where x is positive, else slope times grad."""
+        """The gradient of leaky_relu: grad if x is positive, else slope times grad."""
     @overload
     def __call__(
         self,
@@ -1118,7 +1118,7 @@ class _leaky_relu_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of leaky_relu: grad where x is positive, else slope times grad."""
+        """The gradient of leaky_relu: grad if x is positive, else slope times grad."""
 
 leaky_relu_backward: _leaky_relu_backward
 
@@ -1146,7 +1146,7 @@ class _log_softmax_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The gradient of log_softmax by its result."""
+        """The gradient of log_softmax, from its result."""
     @overload
     def __call__(
         self,
@@ -1157,7 +1157,7 @@ class _log_softmax_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of log_softmax by its result."""
+        """The gradient of log_softmax, from its result."""
 
 log_softmax_backward: _log_softmax_backward
 
@@ -1301,7 +1301,7 @@ class _nonzero(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> Any:
-        """Where elements are other than 0: a row of positions for each dimension."""
+        """The positions of nonzero elements: a row for each dimension."""
 
 nonzero: _nonzero
 
@@ -1319,7 +1319,7 @@ class _normal(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> None:
-        """Normal numbers around loc."""
+        """Normal numbers with mean loc."""
 
 normal: _normal
 
@@ -1348,7 +1348,7 @@ class _piecewise_scale(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """0.5 x below 0, 2 x below 1, 0.1 x from there on."""
+        """0.5 x if x < 0, 2 x if 0 <= x < 1, otherwise 0.1 x."""
 
 piecewise_scale: _piecewise_scale
 
@@ -1363,7 +1363,7 @@ class _piecewise_scale_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The gradient of piecewise_scale: grad times the factor that x gets."""
+        """The gradient of piecewise_scale: grad times the factor of x."""
     @overload
     def __call__(
         self,
@@ -1374,7 +1374,7 @@ class _piecewise_scale_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of piecewise_scale: grad times the factor that x gets."""
+        """The gradient of piecewise_scale: grad times the factor of x."""
 
 piecewise_scale_backward: _piecewise_scale_backward
 
@@ -1458,7 +1458,7 @@ class _quantize_float8(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _quantize_float8_values_scales:
-        """Rows as floats of 8 bits with a scale for each."""
+        """Rows as 8-bit floats, with a scale for each row."""
 
 quantize_float8: _quantize_float8
 
@@ -1475,7 +1475,7 @@ class _quantize_int8(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _quantize_int8_values_scales:
-        """Rows as integers of 8 bits with a scale for each."""
+        """Rows as 8-bit integers, with a scale for each row."""
 
 quantize_int8: _quantize_int8
 
@@ -1488,7 +1488,7 @@ class _relu(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """x where it is positive, else 0."""
+        """x if it is positive, else 0."""
 
 relu: _relu
 
@@ -1503,7 +1503,7 @@ class _relu_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The gradient of relu: grad where x is positive, else 0."""
+        """The gradient of relu: grad if x is positive, else 0."""
     @overload
     def __call__(
         self,
@@ -1514,7 +1514,7 @@ class _relu_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of relu: grad where x is positive, else 0."""
+        """The gradient of relu: grad if x is positive, else 0."""
 
 relu_backward: _relu_backward
 
@@ -1528,7 +1528,7 @@ class _repeat(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """Each row several times, one behind the other."""
+        """Each row, repeated consecutively."""
 
 repeat: _repeat
 
@@ -1585,7 +1585,7 @@ class _rms_norm(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """x over the root of its mean square along the last axis."""
+        """x divided by its root mean square along the last axis."""
 
 rms_norm: _rms_norm
 
@@ -1715,7 +1715,7 @@ class _scatter_add(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """A copy of x to which values are added at positions along an axis."""
+        """A copy of x with values added at positions along an axis."""
 
 scatter_add: _scatter_add
 
@@ -1794,7 +1794,7 @@ class _searchsorted(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> Any:
-        """Where values would be put into x, whose elements ascend."""
+        """The positions at which values would be inserted into the ascending array x."""
 
 searchsorted: _searchsorted
 
@@ -1913,7 +1913,7 @@ class _softmax_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The gradient of softmax by its result."""
+        """The gradient of softmax, from its result."""
     @overload
     def __call__(
         self,
@@ -1924,7 +1924,7 @@ class _softmax_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of softmax by its result."""
+        """The gradient of softmax, from its result."""
 
 softmax_backward: _softmax_backward
 
@@ -1971,7 +1971,7 @@ class _sort(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The elements in order along an axis."""
+        """The elements sorted along an axis."""
 
 sort: _sort
 
@@ -1987,7 +1987,7 @@ class _sort_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of sort: grad where the elements of x came from."""
+        """The gradient of sort: grad at the original positions of the elements."""
 
 sort_backward: _sort_backward
 
@@ -2003,7 +2003,7 @@ class _sort_by(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The elements of source in the order of x."""
+        """The elements of source, in the order that sorts x."""
 
 sort_by: _sort_by
 
@@ -2068,7 +2068,7 @@ class _take_along_axis(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """Elements by their positions along an axis, which differ from line to line."""
+        """Elements at positions along an axis, with separate positions for each segment."""
     @overload
     def __call__(
         self,
@@ -2080,7 +2080,7 @@ class _take_along_axis(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """Elements by their positions along an axis, which differ from line to line."""
+        """Elements at positions along an axis, with separate positions for each segment."""
 
 take_along_axis: _take_along_axis
 
@@ -2097,7 +2097,7 @@ class _take_along_axis_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The gradient of take_along_axis: zeros, to which grad is added where indices say."""
+        """The gradient of take_along_axis: zeros, with grad added at the indices."""
     @overload
     def __call__(
         self,
@@ -2110,7 +2110,7 @@ class _take_along_axis_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of take_along_axis: zeros, to which grad is added where indices say."""
+        """The gradient of take_along_axis: zeros, with grad added at the indices."""
 
 take_along_axis_backward: _take_along_axis_backward
 
@@ -2131,7 +2131,7 @@ class _topk(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _topk_values_indices[ndarray[Any, _Dtype]]:
-        """The k largest elements along an axis in descending order, or the smallest in ascending order, and where they are."""
+        """The k largest elements along an axis in descending order, or the smallest in ascending order, and their positions."""
     @overload
     def __call__(
         self,
@@ -2144,7 +2144,7 @@ class _topk(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _topk_values_indices[_Array]:
-        """The k largest elements along an axis in descending order, or the smallest in ascending order, and where they are."""
+        """The k largest elements along an axis in descending order, or the smallest in ascending order, and their positions."""
 
 topk: _topk
 
@@ -2161,7 +2161,7 @@ class _topk_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The gradient of topk: zeros, and grad_values where indices say."""
+        """The gradient of topk: zeros, with grad_values at the indices."""
     @overload
     def __call__(
         self,
@@ -2174,7 +2174,7 @@ class _topk_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of topk: zeros, and grad_values where indices say."""
+        """The gradient of topk: zeros, with grad_values at the indices."""
 
 topk_backward: _topk_backward
 
@@ -2190,7 +2190,7 @@ class _topk_backward_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The gradient of topk_backward: the elements of x where indices say."""
+        """The gradient of topk_backward: the elements of x at the indices."""
     @overload
     def __call__(
         self,
@@ -2202,7 +2202,7 @@ class _topk_backward_backward(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The gradient of topk_backward: the elements of x where indices say."""
+        """The gradient of topk_backward: the elements of x at the indices."""
 
 topk_backward_backward: _topk_backward_backward
 
@@ -2221,7 +2221,7 @@ class _topk_softmax(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _topk_softmax_weights_indices:
-        """The k greatest of a softmax along the last axis, and where they are."""
+        """The k largest values of a softmax along the last axis, and their positions."""
 
 topk_softmax: _topk_softmax
 
@@ -2284,7 +2284,7 @@ class _uniform(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> None:
-        """Numbers from low to before low + span."""
+        """Uniform numbers from low up to, but not including, low + span."""
 
 uniform: _uniform
 
@@ -2304,7 +2304,7 @@ class _unique(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _unique_values_indices_inverse_indices_counts[ndarray[Any, _Dtype]]:
-        """The elements that differ, in order; where each is first, which of them each element is, and how often each is there."""
+        """The distinct elements in order, the first position of each, the number of its value for each element, and the counts."""
     @overload
     def __call__(
         self,
@@ -2314,7 +2314,7 @@ class _unique(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _unique_values_indices_inverse_indices_counts[_Array]:
-        """The elements that differ, in order; where each is first, which of them each element is, and how often each is there."""
+        """The distinct elements in order, the first position of each, the number of its value for each element, and the counts."""
 
 unique: _unique
 
@@ -2328,7 +2328,7 @@ class _unique_values(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> ndarray[Any, _Dtype]:
-        """The elements that differ, in order."""
+        """The distinct elements in order."""
     @overload
     def __call__(
         self,
@@ -2338,6 +2338,6 @@ class _unique_values(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> _Array:
-        """The elements that differ, in order."""
+        """The distinct elements in order."""
 
 unique_values: _unique_values

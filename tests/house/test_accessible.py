@@ -50,6 +50,17 @@ def test_pages_keep_to_the_rules_of_accessibility(page, size, scheme, browser):
     assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []
 
 
+@pytest.mark.parametrize("symptom", ["gpu not found", "GLIBC", "no CUDA entry", "undefined symbol"])
+def test_the_search_finds_symptoms_by_keyboard(symptom, browser):
+    with visit(browser, "index", WIDE) as tab:
+        tab.keyboard.press("/")
+        tab.keyboard.type(symptom)
+        tab.keyboard.press("Enter")
+        tab.wait_for_selector("ul.search li")
+        first = tab.locator("ul.search li > a").first.inner_text()
+    assert first.startswith("Troubleshooting")
+
+
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 def test_what_the_keyboard_reaches_is_seen(size, browser):
     with visit(browser, "tutorial", size) as tab:

@@ -96,7 +96,8 @@ def show_next(built: Built) -> None:
 
 def _sides(built: Built, table: Table) -> str:
     sides = sorted({side for row in table.rows for side in row.sides})
-    return " ".join([", ".join(sides), *map(dotted, built.architectures)])
+    architectures = built.architectures if "cuda" in sides else ()
+    return " ".join([", ".join(sides), *map(dotted, architectures)])
 
 
 def show_results(results: list[Result], budget: float = math.inf) -> None:

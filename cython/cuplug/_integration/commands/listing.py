@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from html import escape
+from operator import itemgetter
 from string import Template
 from typing import Any
 
@@ -109,7 +110,7 @@ def _operator_cells(record: PluginFile) -> list[list[str]]:
         (x.partition("(")[0], x, "", ", ".join(record.sides), record.name)
         for x in record.signatures
     ]
-    return sorted(map(list, rows))
+    return sorted(map(list, rows), key=itemgetter(0))  # stable: overloads stay in their order
 
 
 def _html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
