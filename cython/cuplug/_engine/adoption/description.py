@@ -43,8 +43,8 @@ def read_sidecar(library: str) -> dict[str, Any]:
     try:
         return tomllib.loads(_read_text(path))
     except (OSError, RecursionError, ValueError) as error:
-        seen = error.strerror if isinstance(error, OSError) else error
-        raise ValueError(f"{path}: expected a description of the library: {seen}") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"{path}: the description cannot be read: {reason}") from None
 
 
 def _read_text(path: str) -> str:
@@ -92,8 +92,9 @@ def check_description(
         if not isinstance(name, str):
             raise TypeError(f"{path}: description: got the key {name!r}, expected names")
         if not (name.isascii() and name.isidentifier() and len(name) <= MAX_NAME):
-            wanted = f"expected an identifier of at most {MAX_NAME} ASCII characters"
-            raise ValueError(f"{path}: description: got the key {name[:MAX_NAME]!r}, {wanted}")
+            wanted = f"an identifier of at most {MAX_NAME} ASCII characters"
+            got = name[:MAX_NAME]
+            raise ValueError(f"{path}: description: got the key {got!r}, expected {wanted}")
     declared = Declared(prototypes, source, tuple(options))
     told = {name: _items(name, own[name]) for name in own}
     for name in told:

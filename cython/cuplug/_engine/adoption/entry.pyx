@@ -26,7 +26,7 @@ from cuplug._engine.call.define cimport define
 from cuplug._engine.cuda.streams cimport order_streams, refuse_capture
 
 
-ON_DEFAULT = "expected another: the function launches on the default stream"
+ON_DEFAULT = "another (the function launches on the default stream)"
 
 
 cdef object scalar_value(const cuplug_scalar *scalar, str member):

@@ -135,7 +135,7 @@ cdef object empty_cuplug_array(reading *r, const cuplug_frame *frame, cuplug_ten
         stream = work_stream(x.device.id)
     if stream != NULL and not in_graph(x.device.id):
         name = (<const char *>frame.signature.name).decode()
-        refuse_capture(name, stream, "expected an output given with out=")
+        refuse_capture(name, stream, "an output given with out=")
     return empty_like_tensor(x)
 
 

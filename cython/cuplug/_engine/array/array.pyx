@@ -281,8 +281,8 @@ cdef Array field_of(Array x, str name):
     if not dtype_in_memory(dtype).bits:
         raise TypeError(f"cuplug.Array: {name}: got a field of {dtype}, expected a dtype of cuplug")
     if any([stride % dtype.itemsize for stride in x.strides]):
-        wanted = f"expected multiples of the {dtype.itemsize} bytes of its elements"
-        raise ValueError(f"cuplug.Array: {name}: got strides {x.strides}, {wanted}")
+        wanted = f"multiples of the {dtype.itemsize} bytes of its elements"
+        raise ValueError(f"cuplug.Array: {name}: got strides {x.strides}, expected {wanted}")
     steps = [math.prod(inner[k + 1 :]) for k in range(len(inner))]
     steps = [*[stride // dtype.itemsize for stride in x.strides], *steps]
     return view(x, x.shape + inner, tuple(steps), offset, dtype)

@@ -189,7 +189,7 @@ cdef object to_numpy(Buffer x, object out, object stream):
     if stream is None:
         after = work_stream(x.tensor.device.id)
     if after != NULL:
-        refuse_capture("numpy", after, "expected a stream whose work is done")
+        refuse_capture("numpy", after, "a stream whose work is done")
     cdef bint is_in_order = is_contiguous(&x.tensor)
     is_direct = out is not None and out.flags.c_contiguous and is_in_order
     if is_direct:
@@ -230,7 +230,7 @@ cdef int take_numpy(Buffer x, object values, object stream) except -1:
     if stream is None:
         after = memory_stream(x.tensor.device.id)
     if after != NULL:
-        refuse_capture("set", after, "expected a stream whose work is done")
+        refuse_capture("set", after, "a stream whose work is done")
     host = numpy.ascontiguousarray(values)
     cdef void *source = PyArray_DATA(<PyArrayObject *>host)
     copy_watched("set", x.tensor.device.id, False, x.tensor.data, source, x.nbytes, after)

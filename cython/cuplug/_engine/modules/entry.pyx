@@ -86,7 +86,7 @@ cdef extern from *:
     code *load_code "cuplug_load_code"(code **place) noexcept nogil
     void store_code "cuplug_store_code"(code **place, code *fresh) noexcept nogil
 
-ON_DEFAULT = "expected another: nothing tells the module of the stream"
+ON_DEFAULT = "another (the module does not receive the stream)"
 
 
 cdef void free_tensor(void *self, int what) noexcept nogil:

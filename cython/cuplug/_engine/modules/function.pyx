@@ -30,7 +30,7 @@ from cuplug._engine.modules.abi cimport tvm_any, tvm_call
 from cuplug._engine.modules.runtime cimport run_function, runtime
 from cuplug._engine.modules.values cimport drop, error_of, to_object, to_value
 
-ON_DEFAULT = "expected another: nothing tells the module of the stream"
+ON_DEFAULT = "another (the module does not receive the stream)"
 
 
 @cython.final
