@@ -48,8 +48,8 @@ cdef class Array(Methods):
     """Array()\n--\n
     An array on the host or in GPU memory, where it is ordered with the legacy default stream.
 
-    It is made by `cuplug.asarray`, `cuplug.empty` and similar functions, and by operators that take
-    such arrays. It has the functions, operators and indexing of the Python array API standard, in
+    `cuplug.asarray`, `cuplug.empty` and similar functions create it, and operators that take such
+    arrays. It has the functions, operators and indexing of the Python array API standard, in
     `cuplug.array_api`; `x[1:, 0]` is a view. Other libraries read it through DLPack and
     `__cuda_array_interface__`, on the host through `__array_interface__` and the buffer protocol.
 
@@ -105,7 +105,7 @@ cdef class Array(Methods):
         return to_numpy(self if has_no_gaps(&self.tensor) else self.in_order(), out, stream)
 
     def get(self, *, out=None, stream=None):
-        """Copy to a NumPy array: the method `numpy` by the name that CuPy and PyCUDA use."""
+        """Copy to a NumPy array: the method `numpy` under its name in CuPy and PyCUDA."""
         return self.numpy(out=out, stream=stream)
 
     def set(self, values, *, stream=None):
@@ -244,7 +244,7 @@ def _rows(Array x):
 
 
 cdef Array part_of(Array x, object key):
-    """The view that a key selects; None for a key that needs a copy."""
+    """Return the view that a key selects; None for a key that needs a copy."""
     cdef int64_t shape[CUPLUG_MAX_NDIM]
     cdef int64_t strides[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor part
