@@ -89,7 +89,7 @@ static int spread(cuplug__match *m, uint32_t k) {
   if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT)
     return cuplug__mismatch(
         m, i, CUPLUG_ERROR_VALUE,
-        "got shape %s, expected %s, the broadcast shape: it is changed in place",
+        "got shape %s, expected %s (the broadcast shape, as it is changed in place)",
         cuplug__describe_tuple(t->shape, t->ndim).s, cuplug__describe_tuple(wanted, ndim).s);
   const int repeats_elements = ndim && (!t->ndim || t->shape[t->ndim - 1] != wanted[ndim - 1]);
   const cuplug_parameter *x = &m->s->parameters[i];
@@ -212,7 +212,7 @@ static inline int finish(cuplug_operator *op, cuplug_frame *f, int64_t largest_b
 CUPLUG__COLD static int name_overload(const cuplug_operator *op, const cuplug__overload *o,
                                       int status, cuplug_error *error) {
   if (op->n_overloads > 1)
-    cuplug__append(error, " (the nearest of %u signatures: %.200s)", op->n_overloads,
+    cuplug__append(error, " (the closest of %u signatures: %.200s)", op->n_overloads,
                    o->signature->text);
   return status;
 }

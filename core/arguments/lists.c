@@ -66,7 +66,7 @@ static int check_empty(cuplug__match *m, int32_t i) {
   }
   if (is_known) return CUPLUG_OK;
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "got an empty list, expected at least one array, which says what %s is",
+                          "got an empty list, expected at least one array, which determines %s",
                           cuplug__describe_parameter(m->s, x).s);
 }
 
@@ -79,7 +79,7 @@ static int check_lengths(cuplug__match *m, int32_t i, int32_t *first) {
   if (a->list.n == expected) return CUPLUG_OK;
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                           "got a list of %" PRIu32 " arrays, expected %" PRIu32
-                          " (as %s); their items belong together",
+                          " (as %s, item by item)",
                           a->list.n, expected, m->s->parameters[*first].name);
 }
 
@@ -193,8 +193,8 @@ static int match_apart(cuplug__match *m, uint64_t n, uint64_t n_dims) {
   cuplug_frame *f = m->frame;
   cuplug_tensor *to[CUPLUG_MAX_ARGUMENTS], *next;
   if (n > UINT32_MAX)
-    return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: got 2^32 arrays or more in lists",
-                        m->s->name);
+    return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
+                        "%s: got 2^32 arrays or more in lists, expected fewer", m->s->name);
   next = cuplug__frame_memory(m, (n + 1) * sizeof *next + n_dims * sizeof(int64_t));
   if (!next) return CUPLUG_ERROR_MEMORY;
   apart all = {0, (int64_t *)(next + n)};

@@ -55,10 +55,10 @@ CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, int32_t v) {
                             cuplug__describe_parameter(m->s, &m->s->parameters[i]).s);
   int is_named = *m->s->variables[v].name && m->known_types >> v & 1;
   if (!is_named || !m->error) return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s as in %s (%s)",
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s (%s, as in %s)",
                           cuplug__describe_argument(seen(m, i)).s,
-                          cuplug__describe_dtype(m->types[v]).s,
-                          m->s->parameters[m->type_from[v]].name, m->s->variables[v].name);
+                          cuplug__describe_dtype(m->types[v]).s, m->s->variables[v].name,
+                          m->s->parameters[m->type_from[v]].name);
 }
 
 static int match_dtype(cuplug__match *m, int32_t i, const cuplug_parameter *x, uint32_t type) {
@@ -80,15 +80,16 @@ static int match_size(cuplug__match *m, int32_t i, int64_t name, int64_t size) {
   }
   if (m->sizes[name] == size) return CUPLUG_OK;
   return cuplug__mismatch(
-      m, i, CUPLUG_ERROR_VALUE, "dimension %s: got %" PRId64 ", expected %" PRId64 " as in %s",
+      m, i, CUPLUG_ERROR_VALUE, "dimension %s: got %" PRId64 ", expected %" PRId64 " (as in %s)",
       m->s->dim_names[name], size, m->sizes[name], m->s->parameters[m->size_from[name]].name);
 }
 
 CUPLUG__COLD static int refuse_group(cuplug__match *m, int32_t i, int64_t name,
                                      const int64_t *shape, int32_t ndim) {
   if (!m->error) return CUPLUG_ERROR_VALUE;
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "dimensions *%s: got %s, expected %s as in %s",
-                          m->s->dim_names[name], cuplug__describe_tuple(shape, ndim).s,
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "dimensions *%s: got %s, expected %s (as in %s)", m->s->dim_names[name],
+                          cuplug__describe_tuple(shape, ndim).s,
                           cuplug__describe_tuple(m->groups[name], (int32_t)m->sizes[name]).s,
                           m->s->parameters[m->size_from[name]].name);
 }
@@ -127,9 +128,8 @@ static int match_loop(cuplug__match *m, int32_t i, const int64_t *shape, int32_t
     if (loop[k] == 1) loop[k] = shape[k];
     if (loop[k] == shape[k] || shape[k] == 1) continue;
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                            "dimensions ...: got size %" PRId64
-                            " where the other arrays have %" PRId64
-                            "; they cannot be broadcast together",
+                            "dimensions ...: got size %" PRId64 ", expected 1 or %" PRId64
+                            " to be broadcast with the other arrays",
                             shape[k], loop[k]);
   }
   return CUPLUG_OK;
@@ -185,8 +185,8 @@ CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device
 
 CUPLUG__COLD static int refuse_memory_space(cuplug__match *m, int32_t i, cuplug_device device) {
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "got an array on %s, expected one in the memory of the host, where the "
-                          "entry reads it; copy it there before the call",
+                          "got an array on %s, expected one on the host, whose memory the entry "
+                          "reads; copy it there before the call",
                           cuplug__describe_device(device).s);
 }
 
@@ -214,9 +214,11 @@ CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_
                             negative ? "sizes of at least 0" : "less than 2^63 bytes");
   if (seen(m, i)->tensor.data)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                            "got a byte offset of %" PRIu64 ", which leads past all memory",
+                            "got a byte offset of %" PRIu64
+                            ", expected one that stays within the address space",
                             seen(m, i)->tensor.byte_offset);
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got an array without memory (a null pointer)");
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "got a null pointer, expected an array with memory");
 }
 
 /* Sizes are not negative, their product is below 2^63 bytes, and there is memory for it. */
@@ -253,12 +255,12 @@ static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, in
   else if (!contiguous && cuplug__shares_elements(&a->tensor))
     wrong = "an array whose elements share memory, expected one with memory for each";
   if (!wrong) return CUPLUG_OK;
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s: it is changed in place", wrong);
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s (it is changed in place)", wrong);
 }
 
 CUPLUG__COLD static int refuse_guarantees(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   const cuplug__guarantee_text text = cuplug__describe_broken(&m->s->parameters[i], t);
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s, expected %s: it is changed in place",
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s, expected %s (it is changed in place)",
                           text.got, text.expected);
 }
 

@@ -97,9 +97,9 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   const cuplug__span span = cuplug__span_of(t);
   if (is_zero(f, k) && span.high - span.low != (uintptr_t)cuplug__n_bytes(t))
     got = "an array with gaps between its elements",
-    wanted = "one without: it is cleared before the call";
+    wanted = "one without gaps (it is cleared before the call)";
   else if (!cuplug__first_element(t) && cuplug__n_bytes(t))
-    got = "an array without memory (a null pointer)", wanted = "memory";
+    got = "a null pointer", wanted = "memory";
   return got ? refuse(f, k, CUPLUG_ERROR_VALUE, got, wanted, error) : CUPLUG_OK;
 }
 
@@ -128,13 +128,13 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
     if (other < f->n_inputs && cuplug__same_memory(x, y)) {
       if (is_zero(f, k))
         return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                            "%s: out: got the memory of %s, expected an array of its own: it is "
-                            "cleared before the call",
+                            "%s: out: got the memory of %s, expected an array of its own (it is "
+                            "cleared before the call)",
                             f->signature->name, name);
       if (f->op->overloads[f->row].row->flags & CUPLUG_ROW_IN_PLACE) continue;
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                          "%s: out: got the memory of %s, expected an array of its own; where each "
-                          "element is read before it is written, the plugin says CUPLUG_IN_PLACE",
+                          "%s: out: got the memory of %s, expected an array of its own; if the "
+                          "entry reads each element before it writes it, declare CUPLUG_IN_PLACE",
                           f->signature->name, name);
     }
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,

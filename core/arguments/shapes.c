@@ -16,8 +16,7 @@
 
 CUPLUG__COLD static int refuse_words(const cuplug__match *m) {
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
-                      "%s: its arrays have more dimensions together than the %d that a call can "
-                      "describe",
+                      "%s: its arrays have more than %d dimensions in total, the limit of a call",
                       m->s->name, CUPLUG_MAX_STORED / 2);
 }
 

@@ -88,7 +88,7 @@ static uint32_t size_of(const void *structure) {
 static int check_size(uint32_t seen, uint32_t wanted, const char *name, cuplug_error *error) {
   if (seen >= wanted) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "struct_bytes: got %u, expected sizeof(%s), which is %u at least", seen, name,
+                      "struct_bytes: got %u, expected sizeof(%s) (at least %u)", seen, name,
                       wanted);
 }
 
@@ -111,8 +111,8 @@ int cuplug__struct_take(void *to, uint32_t bytes, uint32_t first_bytes, const vo
   for (uint32_t k = bytes; k < given; k++)
     if (at[k])
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                          "%s: got a field behind byte %u, which this version of the library does "
-                          "not know, expected zeros there",
+                          "%s: got a nonzero field after byte %u, expected zeros (this version of "
+                          "the library does not know it)",
                           name, bytes);
   memset(to, 0, bytes);
   memcpy(to, from, given < bytes ? given : bytes);

@@ -54,8 +54,8 @@ static int run_entered(cuplug__run *run) {
 /* Lists that are apart do not go through a GPU. */
 static int refuse_lists(const cuplug__run *run) {
   return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
-                      "%s: got lists of arrays on the host, expected arrays on %s, where it is to "
-                      "run; copy them to the GPU first",
+                      "%s: got lists of arrays on the host, expected arrays on %s (the device of "
+                      "the call); copy them to the GPU first",
                       run->frame->op->name, cuplug__describe_device(run->device).s);
 }
 
@@ -112,7 +112,7 @@ int cuplug_check_device(const cuplug_frame *f, cuplug_error *error) {
   if (f->home.type || f->device.type != CUPLUG_CUDA || f->device.id != CUPLUG_ALL_GPUS)
     return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: device: got cuda:*, expected one GPU: there is no array to be cut",
+                      "%s: device: got cuda:*, expected one GPU (the call has no array to split)",
                       f->op->name);
 }
 

@@ -97,11 +97,11 @@ static __attribute__((noinline)) int take_place(cuplug_frame *f, const cuplug_ar
   const int is_one = n == 1 && given->kind == CUPLUG_ARGUMENT_HANDLE;
   if (is_one && given->flags & CUPLUG_NEW_HANDLE) f->made = given->scalar.handle;
   if (f->made || !n) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_TYPE,
-                      "%s: out: got %s, expected the place of handle[%s]: "
-                      "cuplug_new_handle(&handle)",
-                      f->op->name, n > 1 ? "several outputs" : cuplug__describe_argument(given).s,
-                      f->signature->made->tag);
+  return cuplug__fail(
+      error, CUPLUG_ERROR_TYPE,
+      "%s: out: got %s, expected the place of handle[%s]; pass cuplug_new_handle(&handle)",
+      f->op->name, n > 1 ? "several outputs" : cuplug__describe_argument(given).s,
+      f->signature->made->tag);
 }
 
 /* Those that were given; *n_missing: how many there are besides. */
@@ -130,7 +130,7 @@ static int allocate_outputs(cuplug_frame *f, const cuplug_argument *given, uint3
     if (!f->allocate)
       return cuplug__fail(
           error, CUPLUG_ERROR_VALUE, "%s: output %u: got no array, expected %s", f->op->name, k,
-          cuplug__has_unknown(x) ? "options->allocate, as its size is known only after the run"
+          cuplug__has_unknown(x) ? "options->allocate (its size is known only after the run)"
                                  : "one, or options->allocate");
     if (!f->home.type) x->device = cuplug__where(f);
     if (cuplug__has_unknown(x)) continue;

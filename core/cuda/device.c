@@ -28,7 +28,7 @@ int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *erro
   if (status) return status;
   const cuplug__gpu *gpu = &cuplug__gpus[id];
   int code = cuplug__driver.cuDeviceGetName(found.name, sizeof found.name, gpu->handle);
-  if (code) return cuplug__cuda_fail(error, code, "asking for a GPU's name");
+  if (code) return cuplug__cuda_fail(error, code, "querying a GPU's name");
   found.name[sizeof found.name - 1] = 0;
   found.compute_capability = gpu->capability;
   found.memory_bytes = gpu->memory_bytes;
@@ -48,7 +48,7 @@ int cuplug_query_attribute(int32_t device, int32_t attribute, int32_t *value, in
                                                  cuplug__gpus[device].handle);
   *is_known = !code;
   if (code == CUPLUG__CU_INVALID_VALUE) return CUPLUG_OK;
-  return cuplug__cuda_check(error, code, "asking for a GPU's attributes");
+  return cuplug__cuda_check(error, code, "querying a GPU's attributes");
 }
 
 int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stream, void **pointer,
@@ -111,12 +111,12 @@ int cuplug_query_stream(void *stream, int32_t *device, int32_t *is_captured, cup
   int code = cuplug__driver.cuStreamGetCtx(stream, &context);
   if (!code) code = cuplug__driver.cuCtxGetCurrent(&previous);
   if (!code) code = cuplug__driver.cuCtxSetCurrent(context);
-  if (code) return cuplug__cuda_fail(error, code, "asking for a stream's GPU");
+  if (code) return cuplug__cuda_fail(error, code, "querying a stream's GPU");
   code = current_device(device);
   if (!code) code = cuplug__capture_query(stream, &captured);
   *is_captured = captured;
   cuplug__driver.cuCtxSetCurrent(previous);
-  return cuplug__cuda_check(error, code, "asking for a stream's GPU");
+  return cuplug__cuda_check(error, code, "querying a stream's GPU");
 }
 
 int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *error) {
@@ -127,7 +127,7 @@ int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *err
   int code = cuplug__driver.cuPointerGetAttribute(&ordinal, CUPLUG__POINTER_DEVICE,
                                                   (CUdeviceptr)(uintptr_t)pointer);
   *device = code ? -1 : ordinal;
-  return cuplug__cuda_check(error, code, "asking for the GPU of memory");
+  return cuplug__cuda_check(error, code, "querying the GPU of memory");
 }
 
 int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error) {

@@ -11,12 +11,11 @@ cuplug__driver_table cuplug__driver;
 int32_t cuplug__driver_version;
 
 static int fail_too_old(cuplug_error *error, int version) {
-  return cuplug__fail(
-      error, CUPLUG_ERROR_CUDA,
-      "the NVIDIA driver is too old: it supports CUDA %d.%d, expected %d.%d or newer; "
-      "update the driver",
-      version / 1000, version % 1000 / 10, CUPLUG__MIN_DRIVER / 1000,
-      CUPLUG__MIN_DRIVER % 1000 / 10);
+  return cuplug__fail(error, CUPLUG_ERROR_CUDA,
+                      "the NVIDIA driver is too old: got CUDA %d.%d, expected %d.%d or newer; "
+                      "update the driver",
+                      version / 1000, version % 1000 / 10, CUPLUG__MIN_DRIVER / 1000,
+                      CUPLUG__MIN_DRIVER % 1000 / 10);
 }
 
 static int fail_no_driver(cuplug_error *error, const cuplug_error *reason) {
@@ -140,13 +139,13 @@ void cuplug__cuda_explain(cuplug_error *error, int code) {
     cuplug__append(error, "; the plugin has no code for this GPU: build it for its architecture");
   if (code == CUPLUG__CU_CAPTURE_IMPLICIT)
     cuplug__append(error, "; a CUDA graph is being captured, and the legacy default stream cannot "
-                          "be used meanwhile: give the captured stream with stream=");
+                          "be used meanwhile; pass the captured stream with stream=");
   else if (code >= CUPLUG__CU_CAPTURE_UNSUPPORTED && code <= CUPLUG__CU_CAPTURE_WRONG_THREAD)
     cuplug__append(error, "; a CUDA graph is being captured, and this cannot be part of one");
   if (!is_sticky(code)) return;
   cuplug__cuda_note_sticky(code, atomic_load_explicit(&last_launched, memory_order_acquire));
   const char *name = atomic_load(&sticky_name), *before = atomic_load(&sticky_before);
-  cuplug__append(error, "; CUDA cannot be used any more in this process%s%s%s%s: restart it",
+  cuplug__append(error, "; CUDA can no longer be used in this process%s%s%s%s: restart it",
                  name ? ", first seen after operator " : "", name ? name : "",
                  before ? ", before it " : "", before ? before : "");
 }

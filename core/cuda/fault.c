@@ -81,12 +81,10 @@ int cuplug__fault_raise(const cuplug_fault *fault, const cuplug__names *names,
                         "%s: %s: index %lld at position %lld is out of bounds for size %lld",
                         names->operator_name, tensor, (long long)fault->value,
                         (long long)fault->position, (long long)fault->high);
-  return cuplug__fail(
-      error, CUPLUG_ERROR_INDEX,
-      "%s: %s: index %lld at position %lld is out of range, expected %lld <= value < "
-      "%lld",
-      names->operator_name, tensor, (long long)fault->value, (long long)fault->position,
-      (long long)fault->low, (long long)fault->high);
+  return cuplug__fail(error, CUPLUG_ERROR_INDEX,
+                      "%s: %s: got index %lld at position %lld, expected %lld <= value < %lld",
+                      names->operator_name, tensor, (long long)fault->value,
+                      (long long)fault->position, (long long)fault->low, (long long)fault->high);
 }
 
 int cuplug__fault_take(cuplug_fault *fault, const cuplug__names *names, cuplug_error *error) {

@@ -35,14 +35,15 @@ static const struct {
   int code;
   const char *advice;
 } failures[] = {
-    {CUPLUG__CU_NO_DEVICE, "the NVIDIA driver found no GPU: see what nvidia-smi lists and whether "
-                           "CUDA_VISIBLE_DEVICES hides it"},
-    {CUPLUG__CU_STUB_LIBRARY, "libcuda.so.1 is the toolkit's stub, not the NVIDIA driver: take the "
-                              "toolkit's directory of stubs out of LD_LIBRARY_PATH"},
-    {CUPLUG__CU_SYSTEM_NOT_READY, "the GPU system is not ready: see that the NVIDIA fabric manager "
-                                  "or persistence daemon runs"},
-    {CUPLUG__CU_SYSTEM_DRIVER_MISMATCH, "the NVIDIA kernel module and libcuda.so.1 are of "
-                                        "different versions: reboot after the driver's update"}};
+    {CUPLUG__CU_NO_DEVICE, "the NVIDIA driver found no GPU; check what nvidia-smi lists and "
+                           "whether CUDA_VISIBLE_DEVICES hides it"},
+    {CUPLUG__CU_STUB_LIBRARY, "libcuda.so.1 is the toolkit's stub, not the NVIDIA driver; remove "
+                              "the toolkit's directory of stubs from LD_LIBRARY_PATH"},
+    {CUPLUG__CU_SYSTEM_NOT_READY,
+     "the GPU system is not ready; check that the NVIDIA fabric manager "
+     "or persistence daemon runs"},
+    {CUPLUG__CU_SYSTEM_DRIVER_MISMATCH, "the NVIDIA kernel module and libcuda.so.1 have different "
+                                        "versions; reboot after a driver update"}};
 
 static int fail_init(cuplug_error *error, int code) {
   if (code == CUPLUG__CU_NOT_INITIALIZED) return fail_forked(error);

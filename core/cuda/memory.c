@@ -40,7 +40,7 @@ static int make_pool(int32_t device, CUmemoryPool *pool, cuplug_error *error) {
                                                  cuplug__gpus[device].handle);
   if (!code && !supported)
     return cuplug__fail(error, CUPLUG_ERROR_CUDA,
-                        "cuda:%d has no stream-ordered memory pools, as some virtual GPUs: use "
+                        "cuda:%d has no stream-ordered memory pools, like some virtual GPUs; use "
                         "another GPU, or the CPU",
                         device);
   if (!code) code = create_pool(device, pool);
@@ -252,7 +252,7 @@ int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error 
   int status = device_pool(device, &pool, error);
   if (status) return status;
   int code = cuplug__driver.cuMemGetInfo(&free_bytes, &total_bytes);
-  if (code) return cuplug__cuda_fail(error, code, "asking for free memory");
+  if (code) return cuplug__cuda_fail(error, code, "querying free memory");
   *info = (cuplug_memory_info){.total_bytes = total_bytes,
                                .free_bytes = free_bytes,
                                .reserved_bytes = pool_attribute(pool, CUPLUG__POOL_RESERVED),

@@ -105,9 +105,9 @@ int cuplug__check_listed(int fd, const cuplug__trust *trust, cuplug_error *error
   if (!trust->has_list) return CUPLUG_OK;
   int status = cuplug__trust_check_digest(trust, fd, error);
   if (status || !(cuplug__elf_places(fd) & CUPLUG__HAS_PATHS)) return status;
-  return cuplug__reject(
-      error, "looks for libraries in places of its own (RPATH, RUNPATH, or a path), which "
-             "CUPLUG_ALLOW_LIST does not cover: link it without -rpath");
+  return cuplug__reject(error,
+                        "searches for libraries in its own directories (RPATH, RUNPATH or a path), "
+                        "which CUPLUG_ALLOW_LIST does not cover; link it without -rpath");
 }
 
 int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,

@@ -68,7 +68,7 @@ typedef int take_field(void *to, const field *f, cuplug_error *error);
 static int skip_field(const field *f, cuplug_error *error) {
   if (!f->is_critical) return CUPLUG_OK;
   return cuplug__reject(
-      error, "%s: a property that this core does not know and must: update cuplug", f->key);
+      error, "%s: got a required property that this core does not know; update cuplug", f->key);
 }
 
 static int read_text(const char *text, uint32_t n_bytes, take_field *take, void *to,
@@ -89,7 +89,7 @@ static int read_text(const char *text, uint32_t n_bytes, take_field *take, void 
 const char cuplug__unsaid[1] = "";
 
 static int take_once(const char **to, const field *f, cuplug_error *error) {
-  if (*to != cuplug__unsaid) return cuplug__reject(error, "%s: stands twice", f->key);
+  if (*to != cuplug__unsaid) return cuplug__reject(error, "%s: occurs twice", f->key);
   *to = f->value;
   return CUPLUG_OK;
 }
@@ -180,7 +180,7 @@ static int check_like(const cuplug_row *row, cuplug_error *error) {
         !(row->flags & (CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_CUDA_TAKES_STRIDES)))
       return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                           "%s: got an output like an input, expected CUPLUG_TAKES_STRIDES in its "
-                          "description; the entry computes with the strides of both",
+                          "description (the entry computes with the strides of both)",
                           s->name);
   return CUPLUG_OK;
 }
@@ -266,7 +266,7 @@ static int fail_abi(uint32_t version, cuplug_error *error) {
 static int take_plugin_field(void *to, const field *f, cuplug_error *error) {
   cuplug__table *table = to;
   if (!strcmp(f->key, "abi")) {
-    if (table->abi_version) return cuplug__reject(error, "abi: stands twice");
+    if (table->abi_version) return cuplug__reject(error, "abi: occurs twice");
     if (!read_abi(f->value, &table->abi_version))
       return cuplug__reject(error, "abi: got \"%s\", expected a version such as 2.0", f->value);
     return table->abi_version >> 16 == CUPLUG_ABI_MAJOR ? CUPLUG_OK
@@ -280,10 +280,11 @@ static int take_plugin_field(void *to, const field *f, cuplug_error *error) {
 }
 
 static int read_plugin(cuplug__table *table, const cuplug__note *note, cuplug_error *error) {
-  if (table->abi_version) return cuplug__reject(error, "two plugins in one file");
+  if (table->abi_version) return cuplug__reject(error, "got two plugins in one file, expected one");
   int status = read_text(note->text, note->text_bytes, take_plugin_field, table, error);
   if (status) return status;
-  if (!table->abi_version) return cuplug__reject(error, "abi: not told");
+  if (!table->abi_version)
+    return cuplug__reject(error, "abi: got none, expected a version such as 2.0");
   if (strlen(table->name) < CUPLUG_MAX_NAME && cuplug__is_identifier(table->name)) return CUPLUG_OK;
   return cuplug__reject(error,
                         "name: got \"%.80s\", expected an identifier of at most %d characters",

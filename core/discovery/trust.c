@@ -100,7 +100,7 @@ static int check_group(const cuplug__rules *rules, int fd, const struct stat *s,
   if (is_private(s->st_gid) && !has_access_list(fd)) return CUPLUG_OK;
   return cuplug__reject(
       error,
-      "group %u may write it (mode %03o): take that right away with chmod g-w, or "
+      "group %u may write it (mode %03o); remove this permission with chmod g-w, or "
       "set CUPLUG_ALLOW_GROUP=1",
       (unsigned)s->st_gid, (unsigned)s->st_mode & 0777u);
 }
@@ -116,7 +116,7 @@ static int check_status(const cuplug__rules *rules, int fd, const struct stat *s
   if (s->st_mode & S_IWOTH)
     return cuplug__reject(
         error,
-        "anyone may write it (mode %03o): take that right away with chmod o-w, or "
+        "anyone may write it (mode %03o); remove this permission with chmod o-w, or "
         "set CUPLUG_ALLOW_UNSAFE=1",
         (unsigned)s->st_mode & 0777u);
   return check_group(rules, fd, s, error);
@@ -257,7 +257,8 @@ static int parse_list(cuplug__trust *trust, char *text, cuplug_error *error) {
     line += strspn(line, " \t");
     if (!*line || *line == '#') continue;
     if (!parse_digest(line, trust->digests[trust->n_digests]))
-      return cuplug__reject(error, "line %zu: no SHA-256 digest of 64 hexadecimal digits", number);
+      return cuplug__reject(
+          error, "line %zu: got no SHA-256 digest, expected 64 hexadecimal digits", number);
     trust->n_digests++;
   }
   return CUPLUG_OK;
@@ -266,7 +267,8 @@ static int parse_list(cuplug__trust *trust, char *text, cuplug_error *error) {
 static int read_list(cuplug__trust *trust, int fd, cuplug_error *error) {
   struct stat status;
   if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size > MAX_LIST_BYTES)
-    return cuplug__reject(error, "no regular file of at most 16 MiB");
+    return cuplug__reject(
+        error, "got a larger or special file, expected a regular file of at most 16 MiB");
   size_t room = (size_t)status.st_size, n = 0;
   char *text = malloc(room + 1);
   if (!text) return cuplug__no_memory(error, "reading the allow-list");
@@ -310,7 +312,8 @@ int cuplug__trust_start(cuplug__trust *trust, cuplug_error *error) {
   int status = open_list(trust, list, &trust->fault);
   if (!status) return CUPLUG_OK;
   if (status == CUPLUG_ERROR_MEMORY) return cuplug__no_memory(error, "reading the allow-list");
-  cuplug__prefix(&trust->fault, "not accepted, as CUPLUG_ALLOW_LIST is of no use: %s: ", list);
+  cuplug__prefix(&trust->fault,
+                 "not accepted, because CUPLUG_ALLOW_LIST cannot be used: %s: ", list);
   return CUPLUG_OK;
 }
 

@@ -16,7 +16,8 @@ int cuplug__finish_error(cuplug_error *error, const char *name, int status) {
   if (!is_told && word)
     cuplug__fail(error, status, "the plugin failed (%s) without a message", word);
   if (!is_told && !word)
-    cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "the plugin returned %d, which is no status", status);
+    cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "the plugin returned %d, which is not a status",
+                 status);
   if (is_told && !word)
     cuplug__append(error, " (status %d, which this core does not know)", status);
   error->status = word ? status : CUPLUG_ERROR_PLUGIN;

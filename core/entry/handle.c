@@ -75,8 +75,8 @@ static int begin_use(const cuplug__run *run, const char *parameter, cuplug_handl
                         name, parameter, tag, h->op->name);
   if (h->device.type != run->device.type || h->device.id != run->device.id)
     return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
-                        "%s: %s: got handle[%s] made on %s, expected one made on %s, where the "
-                        "call runs; make one there with %s",
+                        "%s: %s: got handle[%s] made on %s, expected one made on %s (the device of "
+                        "the call); make one there with %s",
                         name, parameter, tag, cuplug__describe_device(h->device).s,
                         cuplug__describe_device(run->device).s, h->op->name);
   if (use(h)) return CUPLUG_OK;
@@ -114,10 +114,10 @@ static void end_all(cuplug__run *run, cuplug__used *used) {
 static int begin_made(const cuplug__run *run) {
   cuplug_frame *f = run->frame;
   if (!f->made)
-    return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
-                        "%s: output 0: got no place, expected one for handle[%s]: "
-                        "cuplug_new_handle(&handle)",
-                        f->op->name, f->signature->made->tag);
+    return cuplug__fail(
+        run->error, CUPLUG_ERROR_VALUE,
+        "%s: output 0: got no place, expected one for handle[%s]; pass cuplug_new_handle(&handle)",
+        f->op->name, f->signature->made->tag);
   cuplug_handle *h = *f->made = calloc(1, sizeof *h);
   if (!h) return cuplug__no_memory(run->error, "making a handle");
   h->op = f->op;

@@ -34,8 +34,8 @@ static void *workspace(const cuplug_call *call, uint64_t bytes) {
   if (!run->frame) {
     cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
                  "workspace: got a request for %" PRIu64
-                 " bytes while a state is made or a handle is closed, which has "
-                 "no call to keep them for; allocate them",
+                 " bytes while a state is created or a handle closed, expected one during a call; "
+                 "allocate the memory",
                  bytes);
     return NULL;
   }
@@ -48,7 +48,7 @@ static void *workspace(const cuplug_call *call, uint64_t bytes) {
     if (device_workspace(run, bytes, &pointer, &kept)) return NULL;
   } else if (!(pointer = cuplug_allocate_host(bytes + !bytes))) {
     cuplug__fail(run->error, CUPLUG_ERROR_MEMORY,
-                 "workspace: requested %" PRIu64 " bytes of host memory, which there are not",
+                 "workspace: requested %" PRIu64 " bytes, more than the available host memory",
                  bytes);
     return NULL;
   }
@@ -97,7 +97,7 @@ static int set_shape(cuplug__run *run, uint32_t k, const int64_t *shape) {
   for (int32_t d = 0; d < t->ndim; d++)
     if (shape[d] < 0 || (t->shape[d] >= 0 && t->shape[d] != shape[d]))
       return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
-                          "the plugin asked for an output of shape %s where the signature says %s",
+                          "got an output of shape %s from the plugin, expected %s",
                           cuplug__describe_tuple(shape, t->ndim).s,
                           cuplug__describe_output_shape(t->shape, t->ndim).s);
   for (int32_t d = 0; d < t->ndim; d++) t->shape[d] = shape[d];
@@ -128,13 +128,13 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
   cuplug_frame *f = run->frame;
   if (!f)
     return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
-                        "output: got a request for output %u while a state is made or a handle is "
-                        "closed, which has none",
+                        "output: got a request for output %u while a state is created or a handle "
+                        "closed, expected one during a call",
                         k);
   if (k < f->n_inputs || k >= f->n_tensors || run->tensors[k].data || run->tensors[k].ndim < 0)
-    return cuplug__fail(
-        run->error, CUPLUG_ERROR_PLUGIN,
-        "the plugin asked for memory for tensor %u, which is no output that lacks it", k);
+    return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
+                        "got a request for memory of tensor %u, expected an output without memory",
+                        k);
   int status = set_shape(run, k, shape);
   if (status) return status;
   if (run->tensors !=
@@ -151,7 +151,7 @@ static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid
                   void **arguments) {
   if (grid->flags & ~(CUPLUG_COOPERATIVE | CUPLUG_OVERLAPPING))
     return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_PLUGIN,
-                        "launch: flags 0x%x, of which this core knows 0x%x", grid->flags,
+                        "launch: got flags 0x%x, expected only bits of 0x%x", grid->flags,
                         CUPLUG_COOPERATIVE | CUPLUG_OVERLAPPING);
   int code = cuplug__driver_launch(kernel, grid, call->stream, arguments);
   return code ? cuplug__cuda_report(cuplug__error_of(call), code, "kernel launch") : CUPLUG_OK;
@@ -184,7 +184,7 @@ static int interrupted(const cuplug_call *call) {
   const cuplug_frame *f = run->frame;
   if (!f || !f->progress || !f->progress(f->user, 0, 0, run->error)) return CUPLUG_OK;
   if (run->error->status == CUPLUG_OK || !*run->error->message)
-    cuplug__fail(run->error, CUPLUG_ERROR_CANCELLED, "the caller ended it");
+    cuplug__fail(run->error, CUPLUG_ERROR_CANCELLED, "the caller cancelled the call");
   return CUPLUG_ERROR_CANCELLED;
 }
 
@@ -199,7 +199,7 @@ static int device_attribute(const cuplug_call *call, int32_t attribute, int64_t 
   if (status) return status;
   if (!is_known)
     return cuplug__fail(error, CUPLUG_ERROR_UNSUPPORTED,
-                        "device_attribute: this driver does not know attribute %d", attribute);
+                        "device_attribute: got an attribute unknown to this driver: %d", attribute);
   *value = found;
   return CUPLUG_OK;
 }
@@ -218,14 +218,14 @@ static void *second_stream(const cuplug_call *call) {
 static int set_handle(const cuplug_call *call, void *handle) {
   const cuplug__run *run = call->run;
   const cuplug_frame *f = run->frame;
-  const char *wrong = !f ? "expected none while a state is made or a handle is closed"
-                      : !f->signature->made ? "expected none: the operator makes no handle"
-                      : !handle             ? "expected one that is not NULL"
-                      : (*f->made)->pointer ? "expected one in a call"
-                                            : NULL;
-  if (wrong)
-    return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN, "handle: got %s, %s",
-                        handle ? "a handle" : "NULL", wrong);
+  const char *wanted = !f                    ? "none while a state is created or a handle closed"
+                       : !f->signature->made ? "none (the operator makes no handle)"
+                       : !handle             ? "one that is not NULL"
+                       : (*f->made)->pointer ? "one in a call"
+                                             : NULL;
+  if (wanted)
+    return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN, "handle: got %s, expected %s",
+                        handle ? "a handle" : "NULL", wanted);
   (*f->made)->pointer = handle;
   return CUPLUG_OK;
 }

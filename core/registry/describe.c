@@ -29,10 +29,9 @@ static int digest_plugin(const cuplug__plugin *plugin, uint8_t digest[32], cuplu
                       cuplug__identity_equal(&after, &plugin->identity);
   if (fd >= 0) close(fd);
   if (is_same) return status;
-  return cuplug__reject(error,
-                        "%s: not the file whose table was read any more: reload it, or find the "
-                        "operator again",
-                        plugin->path);
+  return cuplug__reject(
+      error, "%s: no longer the file whose table was read; reload it, or find the operator again",
+      plugin->path);
 }
 
 int cuplug_operator_digest(const cuplug_operator *op, uint8_t digest[32], cuplug_error *error) {

@@ -106,7 +106,7 @@ static void append_rejected(const query *asked, const cuplug_listing *listing,
         cuplug__append(error, "\n  rejected: %s: %s", file->path, file->reason);
       if (unread && !is_meant && file->state == CUPLUG_STATE_REJECTED && !file->table.n_rows &&
           n_unread++ < MAX_UNREAD)
-        cuplug__append(error, "\n  rejected, its operators are not known: %s: %s", file->path,
+        cuplug__append(error, "\n  rejected, with unknown operators: %s: %s", file->path,
                        file->reason);
     }
   if (n_unread > MAX_UNREAD)
@@ -118,9 +118,9 @@ static void append_directories(const cuplug_listing *listing, cuplug_error *erro
   for (size_t k = 0; k < listing->n_directories; k++) {
     const cuplug_directory *d = &listing->directories[k];
     if (d->reason)
-      cuplug__append(error, "\n  not looked in: %s (%s)", d->path, d->reason);
+      cuplug__append(error, "\n  not searched: %s (%s)", d->path, d->reason);
     else
-      cuplug__append(error, "\n  looked in: %s", d->path);
+      cuplug__append(error, "\n  searched: %s", d->path);
   }
 }
 

@@ -92,8 +92,8 @@ static int fill_changed(cuplug_file *file, const cuplug__plugin *plugin, cuplug_
   file->table = plugin->table;
   file->is_borrowed = file->loaded = 1;
   return give_reason(file, CUPLUG_STATE_CHANGED,
-                     "replaced or removed on disk since its code was loaded: the process goes on "
-                     "with the old code until it is restarted",
+                     "replaced or removed on disk since its code was loaded: the process uses the "
+                     "old code until it is restarted",
                      error);
 }
 
@@ -135,7 +135,7 @@ static int check_name(int directory, const cuplug_file *file, cuplug_error *erro
   return cuplug__reject(
       error, "it holds the plugin \"%s\", so its file must be called %s%s", file->table.name,
       wanted,
-      fstatat(directory, wanted, &status, 0) ? "" : ", which is in the same directory, too");
+      fstatat(directory, wanted, &status, 0) ? "" : ", which is also in the same directory");
 }
 
 /* Decides between OK, DUPLICATE, SHADOWED, a wrong name and one that is not on the allow-list. */

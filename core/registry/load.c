@@ -114,7 +114,7 @@ static int choose_source(const cuplug__plugin *plugin, const cuplug__trust *trus
   if (source->fd < 0 && !trust->has_list) return name_file(plugin, &source->name, error);
   if (source->fd < 0)
     return cuplug__reject(error,
-                          "%s: cannot be copied to memory, which CUPLUG_ALLOW_LIST wants: %s",
+                          "%s: cannot be copied to memory, as CUPLUG_ALLOW_LIST requires: %s",
                           plugin->path, strerror(errno));
   int status = cuplug__check_listed(source->fd, trust, error);
   if (status && status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", plugin->path);
@@ -214,11 +214,10 @@ static int load(const cuplug__plugin *plugin, void **library, cuplug_error *erro
   if (!*library) return fail_linker(plugin, reason.message, error);
   if (cuplug__notes_in_memory(&plugin->table.notes, *library)) return CUPLUG_OK;
   *library = NULL;
-  return cuplug__reject(
-      error,
-      "%s: the table in memory is not that of the file: other code was loaded from "
-      "this path before, or the file was changed meanwhile",
-      plugin->path);
+  return cuplug__reject(error,
+                        "%s: the table in memory differs from the table of the file: other code "
+                        "was loaded from this path before, or the file was changed meanwhile",
+                        plugin->path);
 }
 
 /* Opens the library, which must have the table that was read from the file. All threads get the

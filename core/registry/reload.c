@@ -76,11 +76,10 @@ static int check_successor(const cuplug__plugin *old, const cuplug__candidate *f
                            cuplug_error *error) {
   const cuplug__identity *a = &old->identity, *b = &fresh->identity;
   if (old->is_in_place && a->device == b->device && a->inode == b->inode)
-    return cuplug__reject(
-        error,
-        "%s: written over in place while its code is loaded: restart the process, and "
-        "replace files by renaming new ones, as `cuplug build` does",
-        old->path);
+    return cuplug__reject(error,
+                          "%s: overwritten in place while its code is loaded; restart the process, "
+                          "and replace files by renaming new ones, as `cuplug build` does",
+                          old->path);
   if (!strcmp(old->table.name, fresh->table.name)) return CUPLUG_OK;
   return cuplug__reject(error, "%s: it held the plugin \"%s\", and now holds \"%s\"", old->path,
                         old->table.name, fresh->table.name);
@@ -128,7 +127,7 @@ int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_err
   int status = reload(newest_of((cuplug__plugin *)op->plugin), &plugin, error);
   if (!status) *fresh = cuplug__plugin_operator(plugin, op->name);
   if (!status && !*fresh)
-    status = cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no operator of that name any more",
+    status = cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: the operator no longer exists",
                           plugin->path);
   if (status) cuplug__prefix(error, "reload: %s: ", op->name);
   return status;

@@ -22,17 +22,17 @@ static int parse_side(cuplug__parser *p, cuplug_condition *condition, int32_t re
   cuplug_side *side = p->sides++;
   side->relation = relation;
   condition->n_sides++;
-  p->wanted = "expected a number or a name";
+  p->wanted = "a number or a name";
   return cuplug__parse_formula(p, &side->formula);
 }
 
 /* "{64, 128}" after "in". */
 static int parse_set(cuplug__parser *p, cuplug_condition *condition) {
-  if (cuplug__expect(p, "{", "expected '{' and numbers")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__expect(p, "{", "'{' and numbers")) return CUPLUG_ERROR_VALUE;
   do {
     if (parse_side(p, condition, CUPLUG_RELATION_IN)) return CUPLUG_ERROR_VALUE;
   } while (cuplug__take(p, ","));
-  return cuplug__expect(p, "}", "expected ',' or '}'");
+  return cuplug__expect(p, "}", "',' or '}'");
 }
 
 static int parse_chain(cuplug__parser *p, cuplug_condition *condition) {
@@ -43,7 +43,7 @@ static int parse_chain(cuplug__parser *p, cuplug_condition *condition) {
   } while ((relation = take_relation(p)));
   if (cuplug__take_word(p, "in")) return parse_set(p, condition);
   if (condition->n_sides - first > 1) return CUPLUG_OK;
-  return cuplug__parse_fail(p, p->at, "expected ':' and dtypes, or a relation such as '<='");
+  return cuplug__parse_fail(p, p->at, "':' and dtypes, or a relation such as '<='");
 }
 
 int cuplug__parse_condition(cuplug__parser *p) {
@@ -135,7 +135,7 @@ static cuplug_parameter *find_array(const cuplug__parser *p, const char *name) {
 }
 
 int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output) {
-  static const char *const an_array = "expected an array parameter that is always given";
+  static const char *const an_array = "an array parameter that is always given";
   const char *name;
   if (!cuplug__take_word(p, "like")) return CUPLUG_OK;
   cuplug__skip_space(p);
@@ -150,9 +150,9 @@ int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output) {
 
 /* "(x". */
 static int parse_array(cuplug__parser *p, cuplug_parameter **x) {
-  static const char *const an_array = "expected an array with dimensions";
+  static const char *const an_array = "an array with dimensions";
   const char *name;
-  if (cuplug__expect(p, "(", "expected '('")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__expect(p, "(", "'('")) return CUPLUG_ERROR_VALUE;
   cuplug__skip_space(p);
   const char *at = p->at;
   if (cuplug__parse_name(p, &name, an_array)) return CUPLUG_ERROR_VALUE;
@@ -181,16 +181,14 @@ static int parse_property(cuplug__parser *p, int k) {
   cuplug_parameter *x;
   int64_t number;
   if (parse_array(p, &x) ||
-      (k == STRIDE &&
-       parse_integer(p, ",", -1, -1, "expected ', -1' (the last dimension)", &number)) ||
-      cuplug__expect(p, ")", "expected ')'"))
+      (k == STRIDE && parse_integer(p, ",", -1, -1, "', -1' (the last dimension)", &number)) ||
+      cuplug__expect(p, ")", "')'"))
     return CUPLUG_ERROR_VALUE;
   x->has_unit_stride |= k == STRIDE;
   x->is_contiguous |= k == CONTIGUOUS;
   if (k == CONTIGUOUS) return CUPLUG_OK;
-  if (k == STRIDE)
-    return parse_integer(p, "==", 1, 1, "expected '== 1' (adjacent elements)", &number);
-  if (parse_integer(p, ">=", 1, MAX_ALIGNMENT, "expected '>=' and 1, 2, 4, 8 or 16 bytes", &number))
+  if (k == STRIDE) return parse_integer(p, "==", 1, 1, "'== 1' (adjacent elements)", &number);
+  if (parse_integer(p, ">=", 1, MAX_ALIGNMENT, "'>=' and 1, 2, 4, 8 or 16 bytes", &number))
     return CUPLUG_ERROR_VALUE;
   x->address_mask = (uint32_t)number - 1;
   return CUPLUG_OK;
@@ -210,8 +208,7 @@ static int refuse_name(cuplug__parser *p, const char *name, const char *at) {
                           "%s: byte %zu: got \"%s\" before a bracket; did you mean %s?", p->what,
                           (size_t)(at - p->s->text), name, functions[k]);
     }
-  return cuplug__parse_fail(p, at,
-                            "expected stride, align, contiguous, len, prod, min or max before '('");
+  return cuplug__parse_fail(p, at, "stride, align, contiguous, len, prod, min or max before '('");
 }
 
 int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at) {
@@ -222,5 +219,5 @@ int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at)
   if (parse_property(p, k)) return CUPLUG_ERROR_VALUE;
   at = p->at;
   if (!cuplug__take_word(p, "or")) return CUPLUG_OK;
-  return cuplug__parse_fail(p, at, "expected ',' (a guarantee has no alternatives)");
+  return cuplug__parse_fail(p, at, "',' (a guarantee has no alternatives)");
 }

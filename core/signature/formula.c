@@ -36,22 +36,21 @@ static int parse_literal(cuplug__parser *p) {
   cuplug_scalar value;
   const char *at = p->at;
   if (cuplug__parse_number(p, &kind, &value, p->wanted)) return CUPLUG_ERROR_VALUE;
-  if (kind == CUPLUG_ARGUMENT_UINT) return cuplug__parse_fail(p, at, "expected a size below 2^63");
+  if (kind == CUPLUG_ARGUMENT_UINT) return cuplug__parse_fail(p, at, "a size below 2^63");
   if (kind == CUPLUG_ARGUMENT_FLOAT && is_of_terms(p))
-    return cuplug__parse_fail(p, at, "expected an integer");
+    return cuplug__parse_fail(p, at, "an integer");
   push(p, kind == CUPLUG_ARGUMENT_FLOAT ? CUPLUG_STEP_REAL : CUPLUG_STEP_NUMBER, 0, value.i);
   return CUPLUG_OK;
 }
 
 static int parse_least(cuplug__parser *p, int32_t kind) {
-  if (parse_sum(p) || cuplug__expect(p, ",", "expected ','") || parse_sum(p))
-    return CUPLUG_ERROR_VALUE;
+  if (parse_sum(p) || cuplug__expect(p, ",", "','") || parse_sum(p)) return CUPLUG_ERROR_VALUE;
   push(p, kind, 0, 0);
-  return cuplug__expect(p, ")", "expected ')'");
+  return cuplug__expect(p, ")", "')'");
 }
 
 static int parse_measure(cuplug__parser *p, int32_t kind) {
-  return push_name(p, kind) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "expected ')'");
+  return push_name(p, kind) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "')'");
 }
 
 /* size(x), or size(x, 0). */
@@ -61,20 +60,20 @@ static int parse_size(cuplug__parser *p) {
   cuplug_scalar at;
   cuplug__skip_space(p);
   const char *begin = p->at;
-  if (cuplug__parse_name(p, &name, "expected an array")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__parse_name(p, &name, "an array")) return CUPLUG_ERROR_VALUE;
   const cuplug_parameter *x;
   const int32_t array = cuplug__find_array(p->scope, name, strlen(name), &x);
-  if (array < 0) return cuplug__parse_fail(p, begin, "expected an array");
+  if (array < 0) return cuplug__parse_fail(p, begin, "an array");
   if (cuplug__take(p, ")")) return push(p, CUPLUG_STEP_COUNT, array, 0), CUPLUG_OK;
-  if (cuplug__expect(p, ",", "expected ',' or ')'")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__expect(p, ",", "',' or ')'")) return CUPLUG_ERROR_VALUE;
   cuplug__skip_space(p);
   begin = p->at;
-  if (cuplug__parse_number(p, &kind, &at, "expected a number")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__parse_number(p, &kind, &at, "a number")) return CUPLUG_ERROR_VALUE;
   if (kind != CUPLUG_ARGUMENT_INT ||
       (cuplug__has_rank(x) && (at.i < -x->n_dims || at.i >= x->n_dims)))
-    return cuplug__parse_fail(p, begin, "expected a dimension that the array has");
+    return cuplug__parse_fail(p, begin, "a dimension that the array has");
   push(p, CUPLUG_STEP_SIZE, array, at.i);
-  return cuplug__expect(p, ")", "expected ')'");
+  return cuplug__expect(p, ")", "')'");
 }
 
 /* A function's name and its bracket, or neither of them. */
@@ -93,7 +92,7 @@ static int parse_named(cuplug__parser *p) {
   item.kind = CUPLUG_STEP_ITEM;
   if (parse_sum(p)) return CUPLUG_ERROR_VALUE;
   *p->steps++ = item;
-  return cuplug__expect(p, "]", "expected ']'");
+  return cuplug__expect(p, "]", "']'");
 }
 
 static int parse_factor(cuplug__parser *p) {
@@ -105,7 +104,7 @@ static int parse_factor(cuplug__parser *p) {
   if (take_function(p, "prod")) return parse_measure(p, CUPLUG_STEP_PRODUCT);
   if (is_of_terms(p) && take_function(p, "size")) return parse_size(p);
   if (cuplug__take(p, "("))
-    return parse_sum(p) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "expected ')'");
+    return parse_sum(p) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "')'");
   if (!cuplug__take(p, "-")) return parse_named(p);
   if (parse_bounded(p)) return CUPLUG_ERROR_VALUE;
   push(p, CUPLUG_STEP_NEGATE, 0, 0);
@@ -114,7 +113,7 @@ static int parse_factor(cuplug__parser *p) {
 
 static int parse_bounded(cuplug__parser *p) {
   if (p->depth == MAX_DEPTH)
-    return cuplug__parse_fail(p, p->at, "expected at most 16 nested brackets and signs");
+    return cuplug__parse_fail(p, p->at, "at most 16 nested brackets and signs");
   p->depth++;
   const int status = parse_factor(p);
   p->depth--;
@@ -162,11 +161,11 @@ int cuplug__is_dimension(const cuplug_signature *s, const cuplug_formula *formul
          cuplug__find_scalar(s, s->text + step->value, (size_t)step->operand, &x) < 0;
 }
 
-/* "signature: k: problem"; the position of the name is stored. */
-static int refuse_name(cuplug__parser *p, const cuplug_step *step, const char *what) {
+/* "signature: got k, expected WANTED"; the position of the name is stored. */
+static int refuse_name(cuplug__parser *p, const cuplug_step *step, const char *wanted) {
   p->token = p->s->text + step->value;
-  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: %.*s: %s", p->what, (int)step->operand,
-                      p->token, what);
+  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: got %.*s, expected %s", p->what,
+                      (int)step->operand, p->token, wanted);
 }
 
 /* The same in terms, which have no floats, and read a choice as its number. */
@@ -187,16 +186,16 @@ static int tie_scalar(cuplug__parser *p, cuplug_step *step, const cuplug_paramet
   if ((is_item || step->kind == CUPLUG_STEP_PRODUCT) && x->kind == CUPLUG_PARAMETER_LIST) {
     const int is_float =
         p->scope->variables[x->type_variable].dtypes != cuplug__dtype_bits("int64");
-    if (is_float) return refuse_name(p, step, "expected a list of integers in arithmetic");
+    if (is_float) return refuse_name(p, step, "a list of integers in arithmetic");
     *step = (cuplug_step){is_item ? CUPLUG_STEP_LIST_ITEM : CUPLUG_STEP_LIST_PRODUCT, number, 0};
     return CUPLUG_OK;
   }
   const int member = argument_member(p, x);
   if (step->kind != CUPLUG_STEP_SCALAR || member < 0)
     return refuse_name(p, step,
-                       is_of_terms(p) ? "expected integers in arithmetic"
-                                      : "arithmetic wants a scalar of signed integers, of unsigned "
-                                        "ones, or of floats");
+                       is_of_terms(p) ? "integers in arithmetic"
+                                      : "a scalar of signed integers, of unsigned integers or of "
+                                        "floats in arithmetic");
   *step = (cuplug_step){CUPLUG_STEP_SCALAR, number, member};
   return CUPLUG_OK;
 }
@@ -204,9 +203,8 @@ static int tie_scalar(cuplug__parser *p, cuplug_step *step, const cuplug_paramet
 static int tie_place(cuplug__parser *p, cuplug_step *step, const cuplug_dim_source *place) {
   if (place->is_group == (step->kind == CUPLUG_STEP_SCALAR))
     return refuse_name(p, step,
-                       place->is_group
-                           ? "expected len, prod or [] (a group of dimensions has no size)"
-                           : "expected a group (this is one dimension)");
+                       place->is_group ? "len, prod or [] (a group of dimensions has no size)"
+                                       : "a group (this is one dimension)");
   if (!place->is_group)
     *step = (cuplug_step){CUPLUG_STEP_SIZE, place->array,
                           place->n_before >= 0 ? place->n_before : -1 - place->n_after};
@@ -221,7 +219,7 @@ static int tie_element(cuplug__parser *p, cuplug_step *step, const cuplug_parame
   const uint64_t real =
       cuplug__dtype_bits("bool") | cuplug__dtype_bits("integer") | cuplug__dtype_bits("floating");
   if (p->scope->variables[x->type_variable].dtypes & ~real)
-    return refuse_name(p, step, "ranges are of elements of bool, integer and floating dtypes");
+    return refuse_name(p, step, "array elements of a bool, integer or floating dtype in ranges");
   *step = (cuplug_step){CUPLUG_STEP_ELEMENT, array, 0};
   return CUPLUG_OK;
 }
@@ -245,12 +243,12 @@ static int tie(cuplug__parser *p, cuplug_step *step) {
     if (array >= 0 && x->kind != CUPLUG_PARAMETER_OUTPUT) return tie_element(p, step, x, array);
   }
   if (place && p->scope->each_names >> (place - p->scope->places) & 1)
-    return refuse_name(p, step, "it has a value for each item of a list, and none for the call");
-  return refuse_name(
-      p, step,
-      is_of_terms(p)
-          ? "neither a parameter nor a dimension of an input that is always given"
-          : "neither an integer parameter nor a dimension of an input that is always given");
+    return refuse_name(p, step,
+                       "a name with one value for the call (it has one for each item of a list)");
+  return refuse_name(p, step,
+                     is_of_terms(p)
+                         ? "a parameter, or a dimension of an input that is always given"
+                         : "an integer parameter, or a dimension of an input that is always given");
 }
 
 int cuplug__tie_formula(cuplug__parser *p, const cuplug_formula *formula) {

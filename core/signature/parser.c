@@ -109,8 +109,8 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
 
 int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted) {
   p->token = at;
-  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: byte %zu: got \"%.12s\", %s", p->what,
-                      (size_t)(at - p->s->text), at, wanted);
+  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "%s: byte %zu: got \"%.12s\", expected %s",
+                      p->what, (size_t)(at - p->s->text), at, wanted);
 }
 
 void cuplug__skip_space(cuplug__parser *p) {
@@ -149,8 +149,7 @@ int cuplug__parse_name(cuplug__parser *p, const char **name, const char *wanted)
   if (!isdigit((unsigned char)*p->at))
     while (cuplug__is_word(p->at[n])) n++;
   if (!n) return cuplug__parse_fail(p, p->at, wanted);
-  if (n >= CUPLUG_MAX_NAME)
-    return cuplug__parse_fail(p, p->at, "expected a name of at most 63 characters");
+  if (n >= CUPLUG_MAX_NAME) return cuplug__parse_fail(p, p->at, "a name of at most 63 characters");
   *name = keep(p, p->at, n);
   p->at += n;
   return CUPLUG_OK;
@@ -158,7 +157,7 @@ int cuplug__parse_name(cuplug__parser *p, const char **name, const char *wanted)
 
 int cuplug__parse_string(cuplug__parser *p, const char **string) {
   const char *end = strchr(p->at + 1, *p->at);
-  if (!end) return cuplug__parse_fail(p, p->at, "expected a closing quote");
+  if (!end) return cuplug__parse_fail(p, p->at, "a closing quote");
   *string = keep(p, p->at + 1, (size_t)(end - p->at) - 1);
   p->at = end + 1;
   return CUPLUG_OK;
@@ -190,7 +189,7 @@ int cuplug__parse_number(cuplug__parser *p, uint32_t *kind, cuplug_scalar *value
     errno = 0;
     *kind = CUPLUG_ARGUMENT_UINT;
     value->u = strtoull(p->at, &end, 10);
-    if (errno) return cuplug__parse_fail(p, p->at, "expected an integer of at most 64 bits");
+    if (errno) return cuplug__parse_fail(p, p->at, "an integer of at most 64 bits");
   }
   p->at = end_float;
   return CUPLUG_OK;
@@ -273,7 +272,7 @@ int32_t cuplug__variable_of(const cuplug_signature *s, const char *name) {
 
 /* A dtype, or the name of a type variable, as a string. */
 static int parse_dtype(cuplug__parser *p, cuplug_parameter *x) {
-  static const char *const wanted = "expected a default (a dtype, or a type variable above)";
+  static const char *const wanted = "a default (a dtype, or a type variable above)";
   const char *name;
   cuplug__skip_space(p);
   const char *at = p->at;
@@ -300,7 +299,7 @@ static int parse_value(cuplug__parser *p, cuplug_parameter *x) {
     kind = CUPLUG_ARGUMENT_BOOL;
     x->default_value.i = p->at[-2] == 'u';
   } else if (cuplug__parse_number(p, &kind, &x->default_value,
-                                  "expected a default (a number, string or None)")) {
+                                  "a default (a number, string or None)")) {
     return CUPLUG_ERROR_VALUE;
   }
   x->default_kind = (int32_t)kind;

@@ -24,7 +24,7 @@ typedef struct cuplug__parser {
   int is_short;       /* arrays may be written without brackets: cuplug_parse_short */
   int is_condition;   /* whose formulas are tied: names of arrays mean their elements */
   int depth;          /* of brackets in a formula */
-  const char *wanted; /* where a formula is, for errors: "expected a dimension (...)" */
+  const char *wanted; /* expected where a formula is, for errors: "a dimension (...)" */
   cuplug_error *error;
 } cuplug__parser;
 
@@ -32,7 +32,7 @@ typedef struct cuplug__parser {
 int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
                          cuplug_error *error);
 
-/* "signature: byte 5: got ..., WANTED". Returns ERROR_VALUE. */
+/* "signature: byte 5: got ..., expected WANTED". Returns ERROR_VALUE. */
 int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted);
 /* 1 if a character may be part of a name. isalnum would depend on the locale. */
 static inline int cuplug__is_word(char c) {

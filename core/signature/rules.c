@@ -48,7 +48,8 @@ static int settle_dim(cuplug__parser *p, cuplug_dim *d) {
   if (d->kind == CUPLUG_DIM_FORMULA && cuplug__is_dimension(s, &d->formula)) {
     d->kind = CUPLUG_DIM_NAMED;
     d->value = cuplug__dim_number(s, d->text);
-    return d->value >= 0 ? CUPLUG_OK : refuse(p, "expected at most 64 dimension names");
+    return d->value >= 0 ? CUPLUG_OK
+                         : refuse(p, "got more than 64 dimension names, expected at most 64");
   }
   if (d->kind == CUPLUG_DIM_FORMULA && d->formula.n_steps == 1 &&
       d->formula.steps->kind == CUPLUG_STEP_NUMBER) {
@@ -140,23 +141,27 @@ static int check_dim(cuplug__parser *p, const cuplug_parameter *x, const cuplug_
       (cuplug__tie_formula(p, &d->formula) || cuplug__tie_formula(p, &d->end)))
     return CUPLUG_ERROR_VALUE;
   if (!is_output && d->kind == CUPLUG_DIM_UNKNOWN)
-    return refuse(p, "%s: '?' is for outputs, whose size the run finds", name);
+    return refuse(
+        p,
+        "%s: got '?', expected a known size (only sizes of outputs can be unknown before the run)",
+        name);
   if (!is_output && (d->kind == CUPLUG_DIM_SLICE || d->kind == CUPLUG_DIM_LISTED))
-    return refuse(p, "%s: '%s' is for outputs: it binds no dimensions", name, d->text);
+    return refuse(p, "%s: '%s' is only for outputs, as it binds no dimensions", name, d->text);
   if (x->words & CUPLUG_WORD_HOST && d->kind == CUPLUG_DIM_LOOP)
     return refuse(p,
-                  "%s: got '...', along which calls are cut, in an array of the host, expected "
-                  "sizes or '*name'",
+                  "%s: got '...' in an array of the host, expected sizes or '*name' (calls are "
+                  "split along '...')",
                   name);
   if (!is_output && d->kind == CUPLUG_DIM_LOOP && x->kind == CUPLUG_PARAMETER_ARRAYS)
-    return refuse(p, "%s: '...' is for single arrays; a list has '*name'", name);
+    return refuse(p, "%s: got '...' in a list, expected '*name' ('...' is for single arrays)",
+                  name);
   if (!is_output || d->kind == CUPLUG_DIM_FIXED || d->kind == CUPLUG_DIM_UNKNOWN ||
       d->kind == CUPLUG_DIM_FORMULA || d->kind == CUPLUG_DIM_LISTED || is_bound(s, d))
     return CUPLUG_OK;
   if (d->kind != CUPLUG_DIM_LOOP && s->each_names >> d->value & 1)
     return refuse(p, "%s: dimension '%s' has a value for each item of a list", name,
                   s->dim_names[d->value]);
-  return refuse(p, "%s: dimension '%s' stands in no input that is always given", name,
+  return refuse(p, "%s: dimension '%s' is in no input that is always given", name,
                 d->kind == CUPLUG_DIM_LOOP ? "..." : s->dim_names[d->value]);
 }
 
@@ -165,7 +170,9 @@ static int check_dims(cuplug__parser *p, const cuplug_parameter *x) {
   for (int32_t k = 0; k < x->n_dims; k++) {
     n_groups += is_group(&x->dims[k]);
     if (x->kind != CUPLUG_PARAMETER_OUTPUT && n_groups > 1)
-      return refuse(p, "%s: at most one of '...' and '*name' can be told apart in an input",
+      return refuse(p,
+                    "%s: got several groups of dimensions, expected at most one of '...' and "
+                    "'*name' in an input",
                     x->name);
     if (check_dim(p, x, &x->dims[k])) return CUPLUG_ERROR_VALUE;
   }
@@ -252,38 +259,37 @@ static int check_like(cuplug__parser *p, const cuplug_parameter *x) {
   const int n = count_dims(x, &groups[0], &names[0]);
   if (n < 0 || n != count_dims(like, &groups[1], &names[1]) || groups[0] != groups[1] ||
       names[0] != names[1])
-    return refuse(p, "%s: got other dimensions than those of %s, expected as many: it is like %s",
-                  name, like->name, like->name);
+    return refuse(
+        p, "%s: got dimensions that differ from %s, expected the same number (it is like %s)", name,
+        like->name, like->name);
   if (has_guarantee(x))
-    return refuse(p,
-                  "%s: got guarantees of it, expected none: it is laid out like %s, in any order",
+    return refuse(p, "%s: got guarantees, expected none (it has the layout of %s, in any order)",
                   name, like->name);
   if (!has_guarantee(like)) return CUPLUG_OK;
-  return refuse(
-      p,
-      "%s: got guarantees of %s, expected none: where they do not hold, a copy in C order is "
-      "passed, which the output cannot be like; test strides and addresses of %s in the entry",
-      name, like->name, like->name);
+  return refuse(p,
+                "%s: got guarantees of %s, expected none (if they do not hold, the entry receives "
+                "a copy in C order, whose layout the output cannot have); test strides and "
+                "addresses of %s in the entry",
+                name, like->name, like->name);
 }
 
 static int check_parameter(cuplug__parser *p, int i) {
   const cuplug_signature *s = p->s;
   const cuplug_parameter *x = &s->parameters[i];
   if (is_identifier_reserved(x->name) && (i < s->n_parameters || !strcmp(x->name, "inout")))
-    return refuse(p, "'%s' cannot be a parameter's name: calls use it", x->name);
+    return refuse(p, "'%s' cannot be a parameter's name, as calls use it", x->name);
   for (int k = 0; k < i; k++)
     if (*x->name && !strcmp(s->parameters[k].name, x->name))
       return refuse(p, "two parameters are called '%s'", x->name);
   if (check_type(p, x)) return CUPLUG_ERROR_VALUE;
   if (x->has_default && i >= s->n_parameters && !*x->name)
-    return refuse(
-        p,
-        "got an optional output without a name, expected one: callers ask for it by return_<name>");
+    return refuse(p, "got an optional output without a name, expected one (callers request it with "
+                     "return_<name>)");
   if (x->has_default && !cuplug__fits_default(s, x))
     return refuse(p, "%s: this default does not fit its type", x->name);
   if (x->like && check_like(p, x)) return CUPLUG_ERROR_VALUE;
   if (i > 0 && i < s->n_parameters && !x->has_default && x[-1].has_default)
-    return refuse(p, "%s needs a default too, since the parameter before it has one", x->name);
+    return refuse(p, "%s: got no default, expected one (the parameter before it has one)", x->name);
   return check_dims(p, x);
 }
 
@@ -297,13 +303,12 @@ static int check_sizes(cuplug__parser *p, int *parameter) {
       *parameter = i;
       if (d->kind < CUPLUG_DIM_FORMULA) continue;
       if (cuplug__optional_scalars(s, &d->formula) || cuplug__optional_scalars(s, &d->end))
-        return refuse(p, "%s: size '%s' would be unknown where its parameter is None", name,
-                      d->text);
+        return refuse(p, "%s: size '%s' would be unknown if its parameter is None", name, d->text);
       for (uint32_t step = 0; step < d->formula.n_steps + d->end.n_steps; step++) {
         const cuplug_step *at = &d->formula.steps[step]; /* `end` follows it */
         if (at->kind != CUPLUG_STEP_REAL && (at->kind != CUPLUG_STEP_SCALAR || at->value < 2))
           continue;
-        return refuse(p, "%s: size '%s' is no integer", name, d->text);
+        return refuse(p, "%s: size '%s' is not an integer", name, d->text);
       }
     }
   return CUPLUG_OK;
@@ -323,7 +328,8 @@ static int count_all(cuplug__parser *p) {
     s->n_each_lists += s->parameters[i].is_each;
   }
   if (n_arrays + (s->n_lists > 0) <= CUPLUG_MAX_ARGUMENTS) return CUPLUG_OK;
-  return refuse(p, "at most %d arrays, outputs included%s", CUPLUG_MAX_ARGUMENTS - (s->n_lists > 0),
+  return refuse(p, "got more arrays, expected at most %d, outputs included%s",
+                CUPLUG_MAX_ARGUMENTS - (s->n_lists > 0),
                 s->n_lists ? ", in a signature with lists of arrays" : "");
 }
 

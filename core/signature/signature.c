@@ -30,7 +30,7 @@
 
 typedef cuplug__parser parser;
 
-static const char *const a_dimension = "expected a dimension (a size, a name, *name, ... or ?)";
+static const char *const a_dimension = "a dimension (a size, a name, *name, ... or ?)";
 
 static int fail(parser *p, const char *at, const char *wanted) {
   return cuplug__parse_fail(p, at, wanted);
@@ -40,7 +40,7 @@ static int fail(parser *p, const char *at, const char *wanted) {
 static int type_variable(parser *p, const char *name, int32_t *number) {
   cuplug_signature *s = p->s;
   const uint64_t bits = cuplug__dtype_bits(name);
-  if (bits & (bits - 1)) return fail(p, p->token, "expected a dtype or a type variable");
+  if (bits & (bits - 1)) return fail(p, p->token, "a dtype or a type variable");
   const char *own_name = bits ? "" : name;
   for (int32_t k = 0; k < s->n_variables; k++) {
     *number = k;
@@ -48,7 +48,7 @@ static int type_variable(parser *p, const char *name, int32_t *number) {
       return CUPLUG_OK;
   }
   if (s->n_variables == CUPLUG_MAX_ARGUMENTS)
-    return fail(p, p->token, "expected at most 64 dtypes and type variables");
+    return fail(p, p->token, "at most 64 dtypes and type variables");
   *number = s->n_variables++;
   s->variables[*number].name = own_name;
   s->variables[*number].dtypes = bits;
@@ -57,7 +57,7 @@ static int type_variable(parser *p, const char *name, int32_t *number) {
 
 /* "a:b]" of *s[a:b]. */
 static int parse_slice(parser *p, cuplug_dim *dim) {
-  static const char *const an_end = "expected ':' or ']'";
+  static const char *const an_end = "':' or ']'";
   dim->kind = CUPLUG_DIM_SLICE;
   dim->formula.steps = dim->end.steps = p->steps;
   if (!cuplug__take(p, ":")) {
@@ -73,7 +73,7 @@ static int parse_group(parser *p, cuplug_dim *dim) {
   dim->kind = CUPLUG_DIM_VARIADIC;
   if (cuplug__parse_name(p, &name, a_dimension)) return CUPLUG_ERROR_VALUE;
   dim->value = cuplug__dim_number(p->s, name);
-  if (dim->value < 0) return fail(p, at, "expected at most 64 dimension names");
+  if (dim->value < 0) return fail(p, at, "at most 64 dimension names");
   return cuplug__take(p, "[") ? parse_slice(p, dim) : CUPLUG_OK;
 }
 
@@ -100,21 +100,21 @@ static int parse_dims(parser *p, cuplug_parameter *x) {
   do {
     cuplug__skip_space(p);
     const char *begin = p->at;
-    if (x->n_dims == CUPLUG_MAX_NDIM) return fail(p, p->at, "expected at most 64 dimensions");
+    if (x->n_dims == CUPLUG_MAX_NDIM) return fail(p, p->at, "at most 64 dimensions");
     cuplug_dim *dim = p->dims++;
     dim->at = (uint32_t)(begin - p->s->text);
     x->n_dims++;
     if (parse_dim(p, dim)) return CUPLUG_ERROR_VALUE;
     dim->text = cuplug__keep_text(p, begin);
   } while (cuplug__take(p, ","));
-  return cuplug__expect(p, "]", "expected ',' or ']'");
+  return cuplug__expect(p, "]", "',' or ']'");
 }
 
 static int parse_choices(parser *p, cuplug_parameter *x) {
   x->kind = CUPLUG_PARAMETER_CHOICE;
   x->choices = p->choices;
   do {
-    if (!cuplug__at_string(p)) return fail(p, p->at, "expected a quoted string");
+    if (!cuplug__at_string(p)) return fail(p, p->at, "a quoted string");
     if (cuplug__parse_string(p, p->choices++)) return CUPLUG_ERROR_VALUE;
     x->n_choices++;
   } while (cuplug__take(p, "|"));
@@ -126,9 +126,8 @@ static int parse_python_type(parser *p, cuplug_parameter *x, const char *dtype) 
   x->kind = CUPLUG_PARAMETER_SCALAR;
   if (cuplug__take(p, "[")) {
     x->kind = CUPLUG_PARAMETER_LIST;
-    if (!strcmp(dtype, "complex128")) return fail(p, p->token, "expected a list of int or float");
-    if (cuplug__expect(p, "]", "expected ']' (lists have no dimensions)"))
-      return CUPLUG_ERROR_VALUE;
+    if (!strcmp(dtype, "complex128")) return fail(p, p->token, "a list of int or float");
+    if (cuplug__expect(p, "]", "']' (lists have no dimensions)")) return CUPLUG_ERROR_VALUE;
   }
   return type_variable(p, dtype, &x->type_variable);
 }
@@ -136,10 +135,10 @@ static int parse_python_type(parser *p, cuplug_parameter *x, const char *dtype) 
 /* "[tag]" of handle[tag]. */
 static int parse_tag(parser *p, cuplug_parameter *x) {
   x->kind = CUPLUG_PARAMETER_HANDLE;
-  if (cuplug__expect(p, "[", "expected '[' and a tag (handle[plan])") ||
-      cuplug__parse_name(p, &x->tag, "expected a tag (handle[plan])"))
+  if (cuplug__expect(p, "[", "'[' and a tag (handle[plan])") ||
+      cuplug__parse_name(p, &x->tag, "a tag (handle[plan])"))
     return CUPLUG_ERROR_VALUE;
-  return cuplug__expect(p, "]", "expected ']' (a handle has one tag)");
+  return cuplug__expect(p, "]", "']' (a handle has one tag)");
 }
 
 /* The place of the type's name, which begins at `token`. */
@@ -152,7 +151,7 @@ static void mark_type(const parser *p, cuplug_parameter *x, const char *name) {
 static int parse_dtype(parser *p, cuplug_parameter *x) {
   x->kind = CUPLUG_PARAMETER_DTYPE;
   if (cuplug__dtype_bits(x->name))
-    return fail(p, p->parameter_at[p->s->n_parameters], "expected a name that is not a dtype");
+    return fail(p, p->parameter_at[p->s->n_parameters], "a name that is not a dtype");
   return type_variable(p, x->name, &x->type_variable);
 }
 
@@ -162,7 +161,7 @@ static int parse_type(parser *p, cuplug_parameter *x) {
   const char *name;
   if (cuplug__at_string(p)) return parse_choices(p, x);
   p->token = p->at;
-  if (cuplug__parse_name(p, &name, "expected a type")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__parse_name(p, &name, "a type")) return CUPLUG_ERROR_VALUE;
   mark_type(p, x, name);
   if (!strcmp(name, "str")) {
     x->kind = CUPLUG_PARAMETER_STRING;
@@ -181,14 +180,14 @@ static int parse_type(parser *p, cuplug_parameter *x) {
   if (!cuplug__take(p, "[")) return CUPLUG_OK;
   x->kind = CUPLUG_PARAMETER_ARRAYS;
   x->is_each = cuplug__take_word(p, "each");
-  return cuplug__expect(p, "]", "expected ']' (a list of arrays is T[n][] or T[n][each])");
+  return cuplug__expect(p, "]", "']' (a list of arrays is T[n][] or T[n][each])");
 }
 
 /* The next parameter or output, or NULL if there is no room for it. */
 static cuplug_parameter *new_parameter(parser *p, int n) {
   cuplug__skip_space(p);
   if (n == CUPLUG_MAX_ARGUMENTS) {
-    fail(p, p->at, "expected at most 64 parameters and 64 outputs");
+    fail(p, p->at, "at most 64 parameters and 64 outputs");
     return NULL;
   }
   int k = p->s->n_parameters + p->s->n_outputs;
@@ -204,23 +203,22 @@ static int parse_parameter(parser *p) {
   if (cuplug__parse_words(p, CUPLUG_WORD_INOUT | CUPLUG_WORD_HOST, &x->words))
     return CUPLUG_ERROR_VALUE;
   const int inout = x->words & CUPLUG_WORD_INOUT ? 1 : 0;
-  if (cuplug__parse_name(p, &x->name, "expected a parameter's name")) return CUPLUG_ERROR_VALUE;
-  if (cuplug__expect(p, ":", "expected ':' and a type")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__parse_name(p, &x->name, "a parameter's name")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__expect(p, ":", "':' and a type")) return CUPLUG_ERROR_VALUE;
   if (parse_type(p, x)) return CUPLUG_ERROR_VALUE;
   const int is_list = x->kind == CUPLUG_PARAMETER_ARRAYS;
   const int is_array = is_list || x->kind == CUPLUG_PARAMETER_ARRAY;
   if (inout && !is_array && !(p->is_short && x->kind == CUPLUG_PARAMETER_SCALAR))
-    return fail(p, p->parameter_at[p->s->n_parameters],
-                "expected inout only for arrays and lists of them");
+    return fail(p, p->parameter_at[p->s->n_parameters], "inout only for arrays and lists of them");
   if (x->words & CUPLUG_WORD_HOST && x->kind != CUPLUG_PARAMETER_ARRAY)
-    return fail(p, p->parameter_at[p->s->n_parameters], "expected host only for single arrays");
+    return fail(p, p->parameter_at[p->s->n_parameters], "host only for single arrays");
   if (inout && !is_list) x->kind = CUPLUG_PARAMETER_INOUT;
   x->is_inout = inout;
   p->s->n_parameters++;
   return cuplug__take(p, "=") ? cuplug__parse_default(p, x) : CUPLUG_OK;
 }
 
-static const char *const only_output = "expected a handle as the only output";
+static const char *const only_output = "a handle as the only output";
 
 static int parse_output(parser *p) {
   cuplug_parameter *x = new_parameter(p, p->s->n_outputs);
@@ -230,12 +228,12 @@ static int parse_output(parser *p) {
   if (cuplug__parse_words(p, CUPLUG_WORD_ZERO | CUPLUG_WORD_DETACHED, &x->words))
     return CUPLUG_ERROR_VALUE;
   p->token = p->at;
-  if (cuplug__parse_name(p, &name, "expected an output's dtype")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__parse_name(p, &name, "an output's dtype")) return CUPLUG_ERROR_VALUE;
   if (cuplug__take(p, ":")) {
     x->name = name;
     cuplug__skip_space(p);
     p->token = p->at;
-    if (cuplug__parse_name(p, &name, "expected an output's dtype")) return CUPLUG_ERROR_VALUE;
+    if (cuplug__parse_name(p, &name, "an output's dtype")) return CUPLUG_ERROR_VALUE;
   }
   if (!strcmp(name, "handle")) {
     if (p->s->n_outputs) return fail(p, p->token, only_output);
@@ -248,12 +246,12 @@ static int parse_output(parser *p) {
   p->s->n_outputs++;
   if (type_variable(p, name, &x->type_variable)) return CUPLUG_ERROR_VALUE;
   if (p->is_short && *p->at != '[') return cuplug__parse_like(p, x);
-  if (cuplug__expect(p, "[", "expected '[' (outputs are arrays)") || parse_dims(p, x) ||
+  if (cuplug__expect(p, "[", "'[' (outputs are arrays)") || parse_dims(p, x) ||
       cuplug__parse_like(p, x))
     return CUPLUG_ERROR_VALUE;
   if (!cuplug__take(p, "=")) return CUPLUG_OK;
   if (!cuplug__take_word(p, "None"))
-    return fail(p, p->at, "expected None (an optional output has no other default)");
+    return fail(p, p->at, "None (an optional output has no other default)");
   x->has_default = 1;
   x->default_kind = CUPLUG_ARGUMENT_NONE;
   x->default_text = "None";
@@ -266,23 +264,22 @@ static int parse_outputs(parser *p) {
   do {
     if (parse_output(p)) return CUPLUG_ERROR_VALUE;
   } while (cuplug__take(p, ","));
-  return cuplug__expect(p, ")", "expected ',' or ')'");
+  return cuplug__expect(p, ")", "',' or ')'");
 }
 
 /* The dtypes of one bound, "T: float32 | float64", after the colon. */
 static int parse_bound(parser *p, const char *name, const char *at) {
   const int32_t k = cuplug__variable_of(p->s, name);
-  if (k < 0) return fail(p, at, "expected a type variable used above");
-  if (p->s->variables[k].dtypes)
-    return fail(p, at, "expected dtypes only once for each type variable");
+  if (k < 0) return fail(p, at, "a type variable used above");
+  if (p->s->variables[k].dtypes) return fail(p, at, "dtypes only once for each type variable");
   do {
     cuplug__skip_space(p);
     at = p->at;
-    if (cuplug__parse_name(p, &name, "expected a dtype")) return CUPLUG_ERROR_VALUE;
+    if (cuplug__parse_name(p, &name, "a dtype")) return CUPLUG_ERROR_VALUE;
     const uint64_t bits = cuplug__dtype_bits(name), is_group = bits & (bits - 1);
     if (!bits) {
       char wanted[sizeof(cuplug__text) + 20];
-      snprintf(wanted, sizeof wanted, "expected a dtype%s", cuplug__meant_dtype(name).s);
+      snprintf(wanted, sizeof wanted, "a dtype%s", cuplug__meant_dtype(name).s);
       return fail(p, at, wanted);
     }
     p->s->variables[k].dtypes |= is_group ? bits & p->known : bits;
@@ -295,8 +292,7 @@ static int parse_clause(parser *p) {
   cuplug__skip_space(p);
   const char *name, *begin = p->at;
   if (!*begin || !strchr("0123456789-(.", *begin)) {
-    if (cuplug__parse_name(p, &name, "expected a type variable or a range"))
-      return CUPLUG_ERROR_VALUE;
+    if (cuplug__parse_name(p, &name, "a type variable or a range")) return CUPLUG_ERROR_VALUE;
     if (cuplug__take(p, ":")) return parse_bound(p, name, begin);
     const int is_guarantee = *p->at == '(' && !cuplug__is_function(name);
     if (is_guarantee) return cuplug__parse_guarantee(p, name, begin);
@@ -306,14 +302,14 @@ static int parse_clause(parser *p) {
 }
 
 static int parse_all(parser *p) {
-  if (cuplug__parse_name(p, &p->s->name, "expected the operator's name")) return CUPLUG_ERROR_VALUE;
-  if (cuplug__expect(p, "(", "expected '('")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__parse_name(p, &p->s->name, "the operator's name")) return CUPLUG_ERROR_VALUE;
+  if (cuplug__expect(p, "(", "'('")) return CUPLUG_ERROR_VALUE;
   if (!cuplug__take(p, ")")) {
     do {
       if (parse_parameter(p)) return CUPLUG_ERROR_VALUE;
     } while (cuplug__take(p, ","));
     p->s->parameters_end = (uint32_t)(p->at - p->s->text);
-    if (cuplug__expect(p, ")", "expected ',' or ')'")) return CUPLUG_ERROR_VALUE;
+    if (cuplug__expect(p, ")", "',' or ')'")) return CUPLUG_ERROR_VALUE;
   }
   if (cuplug__take(p, "->") && parse_outputs(p)) return CUPLUG_ERROR_VALUE;
   if (cuplug__take_word(p, "where")) {
@@ -322,7 +318,7 @@ static int parse_all(parser *p) {
     } while (cuplug__take(p, ","));
   }
   cuplug__skip_space(p);
-  return *p->at ? fail(p, p->at, "expected the signature's end") : CUPLUG_OK;
+  return *p->at ? fail(p, p->at, "the signature's end") : CUPLUG_OK;
 }
 
 static int parse_text(const char *text, uint64_t known, int is_short, cuplug_signature **signature,

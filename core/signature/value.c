@@ -27,7 +27,7 @@ const cuplug_tensor *cuplug__tensor_at(int32_t array, const cuplug__values *valu
 
 /* ---- The value of a step in the arguments ---------------------------------------------------- */
 
-static const char *const too_large = "its value passes 64 bits";
+static const char *const too_large = "its value exceeds 64 bits";
 static const char *const out_of_range = "its index is out of range";
 
 static const char *product(const int64_t *sizes, int32_t n, number *result) {
@@ -43,7 +43,7 @@ static const char *product(const int64_t *sizes, int32_t n, number *result) {
 }
 
 static const char *item(const int64_t *items, int64_t n, number index, number *result) {
-  if (index.is_float) return "its index is no integer";
+  if (index.is_float) return "its index is not an integer";
   const int64_t at = index.i < 0 ? index.i + n : index.i;
   if (at < 0 || at >= n) return out_of_range;
   *result = integer(items[at]);
@@ -91,7 +91,7 @@ static int is_above(number a, number b) {
 
 static const char *combine_reals(int32_t kind, double a, double b, number *result) {
   if (kind == CUPLUG_STEP_DIVIDE || kind == CUPLUG_STEP_REMAINDER)
-    return "// and % are for integers";
+    return "// and % require integers";
   *result = real(kind == CUPLUG_STEP_ADD ? a + b : kind == CUPLUG_STEP_SUBTRACT ? a - b : a * b);
   return NULL;
 }
@@ -174,7 +174,7 @@ const char *cuplug__work_out(const cuplug_formula *formula, const cuplug__values
                      : take(step, values, &stack[n]);
     n++;
   }
-  if (!wrong && n != 1) wrong = "it is no formula";
+  if (!wrong && n != 1) wrong = "it is not a formula";
   if (!wrong) *result = stack[0];
   return wrong;
 }
@@ -183,7 +183,7 @@ const char *cuplug__work_out_integer(const cuplug_formula *formula, const cuplug
                                      int64_t *result) {
   number value;
   const char *wrong = cuplug__work_out(formula, values, &value);
-  if (!wrong && value.is_float) wrong = "it is no integer";
+  if (!wrong && value.is_float) wrong = "it is not an integer";
   if (!wrong) *result = value.i;
   return wrong;
 }

@@ -28,7 +28,7 @@ typedef struct cuplug__values {
 /* The array of a step; NULL for the first of an empty list, and an omitted one. */
 const cuplug_tensor *cuplug__tensor_at(int32_t array, const cuplug__values *values);
 
-/* Works a formula out. Returns NULL, or why it has no value: "its value passes 64 bits". */
+/* Works a formula out. Returns NULL, or why it has no value: "its value exceeds 64 bits". */
 const char *cuplug__work_out(const cuplug_formula *formula, const cuplug__values *values,
                              cuplug__number *result);
 

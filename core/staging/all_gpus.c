@@ -54,7 +54,7 @@ static int report(void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_
   mine->done_bytes = done_bytes;
   if (mine == mine->all->shares) return report_all(mine->all, error);
   if (!mine->all->is_ended) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_VALUE, "the call was ended");
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE, "the call was cancelled");
 }
 
 /* ---- One share ------------------------------------------------------------------------------- */

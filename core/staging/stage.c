@@ -120,8 +120,9 @@ CUPLUG__COLD static void explain_memory(const cuplug__staged_call *s) {
   }
   cuplug__append(error, " at once: %s",
                  s->n_rows > 1 || s->is_share ? "one step of the loop dimensions is that large"
-                 : f->loop_ndim               ? "its loop dimensions cannot be cut"
-                                : "its signature has no loop dimensions to cut them by");
+                 : f->loop_ndim
+                     ? "its loop dimensions cannot be split"
+                     : "its signature has no loop dimensions along which to split the call");
 }
 
 /* How many rows to try after n were too many; 0: it cannot be less. */

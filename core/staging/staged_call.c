@@ -129,10 +129,10 @@ static const char *obstacle_of(const cuplug__run *run, uint32_t k) {
   const int loop = loop_place(run->frame, k);
   if (x->ndim < 0) return NULL;
   if (cuplug__has_unknown(x)) return "its size is known only after the run";
-  if (loop == OTHER_LOOP) return "its loop dimensions do not stand first";
+  if (loop == OTHER_LOOP) return "its loop dimensions are not first";
   if (!cuplug__is_written(run, k)) return NULL;
-  if (loop == NO_LOOP) return "it has no loop dimensions to be cut by";
-  return cuplug__is_contiguous(x) ? NULL : "its elements do not follow each other in memory";
+  if (loop == NO_LOOP) return "it has no loop dimensions";
+  return cuplug__is_contiguous(x) ? NULL : "its elements are not contiguous in memory";
 }
 
 static int count_rows(const cuplug_frame *f, uint64_t *n_rows) {
@@ -192,14 +192,14 @@ int cuplug__staged_call_explain(const cuplug__staged_call *s, cuplug_error *erro
   const cuplug_frame *f = run->frame;
   int n_cut = 0;
   if (run->overload->row->flags & CUPLUG_ROW_KEEPS_WHOLE)
-    return cuplug__append(error, "its entry is to see its arrays whole"), 1;
+    return cuplug__append(error, "its entry requires whole arrays"), 1;
   for (uint32_t k = 0; k < s->n_arrays; k++) {
     const char *obstacle = obstacle_of(run, k);
     const char *name = f->signature->parameters[f->parameter[k]].name;
     if (obstacle) return cuplug__append(error, "%s: %s", *name ? name : "out", obstacle), 1;
     n_cut += f->tensors[k].ndim >= 0 && loop_place(f, k) != NO_LOOP;
   }
-  if (!n_cut) cuplug__append(error, "no array has loop dimensions to be cut by");
+  if (!n_cut) cuplug__append(error, "no array has loop dimensions");
   return !n_cut;
 }
 

@@ -80,7 +80,7 @@ static int attribute(const cuplug_kernel *kernel, int32_t device, int which, int
 
 static int limit(int32_t device, int which, int32_t *value, cuplug_error *error) {
   int code = core->driver->cuDeviceGetAttribute(value, which, core->gpus[device].handle);
-  return core->cuda_check(error, code, "asking for a GPU's limits");
+  return core->cuda_check(error, code, "querying a GPU's limits");
 }
 
 static int query(const cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info,

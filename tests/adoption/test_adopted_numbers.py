@@ -41,7 +41,7 @@ def test_numbers_are_worked_out_by_the_core(library):
     assert numbers(library, scalar="k: uint64")(1, 2**64 - 1).tolist() == [1, -1, 0]
     wrong = {
         ("n // k", 0): r"arguments: n // k: it divides by zero \(n = 5, k = 0\)",
-        ("n * 9223372036854775807", 1): "its value passes 64 bits",
+        ("n * 9223372036854775807", 1): "its value exceeds 64 bits",
     }
     for (text, k), message in wrong.items():
         with pytest.raises(ValueError, match=f"^Numbers: .*{message}"):

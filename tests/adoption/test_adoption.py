@@ -175,7 +175,7 @@ def test_pickled(library):
     [
         ({"arguments": "source, index, result, n"}, "arguments: got 4, expected 5"),
         ({"arguments": "index, source, result, n, m"}, r"got index, expected float \*"),
-        ({"arguments": "source, index, result, n, k"}, "arguments: k: neither a parameter nor"),
+        ({"arguments": "source, index, result, n, k"}, "arguments: got k, expected a parameter"),
         ({"arguments": "source, index, n, n, m"}, r"got n, expected float \*"),
         ({"arguments": "source, index, result, m, stream"}, "got stream, expected int"),
         ({"place": "moon"}, "place: got 'moon', expected 'host' or 'cuda'"),

@@ -260,7 +260,7 @@ def test_a_library_that_was_written_over_in_place(build_plugin, tmp_path):
         lambda: cuplug.reload(number),
         lambda: adopt(place, NUMBER_PROTOTYPE, "number", **NUMBER),
     ):
-        with pytest.raises(cuplug.PluginError, match="written over in place while its code is"):
+        with pytest.raises(cuplug.PluginError, match="overwritten in place while its code is"):
             again()
     assert number(0) == 1
     compile_numbers(build_plugin, tmp_path, 2)

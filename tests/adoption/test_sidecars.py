@@ -119,7 +119,7 @@ def test_a_plugin_needs_no_description(place, put):
 @pytest.mark.parametrize(
     ("description", "reason"),
     [
-        ("prototypes =", "expected a description of the library: "),
+        ("prototypes =", "the description cannot be read: "),
         ("[pick]\nsignature = ''", "prototypes: got None, expected C declarations"),
         ("prototypes = 'int Ping(void);'", "its description has no operator"),
         (DESCRIPTION.replace("arguments", "given"), "pick: got function, .*expected signature"),
@@ -145,7 +145,10 @@ def test_what_does_not_fit_the_prototypes_is_told_when_it_is_found(place, put):
 @pytest.mark.parametrize(
     ("description", "reason"),
     [
-        (DESCRIPTION.replace("n, m", "n, k"), "pick: arguments: k: neither a parameter nor a di"),
+        (
+            DESCRIPTION.replace("n, m", "n, k"),
+            "pick: arguments: got k, expected a parameter, or a di",
+        ),
         (DESCRIPTION.replace("n, m", "n"), "pick: arguments: got 4, expected 5"),
         (DESCRIPTION.replace('"Gather"', '"Other"'), "pick: function: got 'Other', expected a fun"),
         (DESCRIPTION.replace("int Gather", "long double Gather"), "pick: got long double"),
@@ -179,7 +182,7 @@ def test_check_judges_the_description(place, put):
     assert finding.text == "libplain.cuplug.toml describes pick"
     (finding,) = check_file(str(wrong))
     assert finding.level == "error"
-    assert "pick: arguments: k: neither" in finding.text
+    assert "pick: arguments: got k, expected a parameter" in finding.text
     good.with_suffix(".cuplug.toml").unlink()
     assert "CUPLUG_PLUGIN" in "".join(x.advice for x in check_file(str(good)))
 
@@ -202,10 +205,10 @@ def test_a_description_without_its_library(place, put):
 
 
 ODD = {
-    "nested brackets": ("a = " + "[" * 20_000, "expected a description of the library"),
+    "nested brackets": ("a = " + "[" * 20_000, "the description cannot be read"),
     "a deep key": ("a" + ".a" * 20_000 + " = 1", "line 1: got 20000 dots, expected at most 100"),
     "many keys": ("\n".join(f"a.b{k} = 1" for k in range(20_000)), "got 65537 bytes or more"),
-    "no text": (b"\xff\xfe", "expected a description of the library"),
+    "no text": (b"\xff\xfe", "the description cannot be read"),
     "a line break in a name": (DESCRIPTION.replace("[pick]", '["a\\nb"]'), r"got the key 'a\nb'"),
     "a dot in a name": (DESCRIPTION.replace("[pick]", '["a.b"]'), "got the key 'a.b'"),
     "a long name": (DESCRIPTION.replace("[pick]", f"[{'a' * 64}]"), "at most 63 ASCII characters"),
@@ -272,7 +275,7 @@ def test_neither_file_may_belong_to_another_user(place, put, suffix):
 def test_refused_directories_are_not_looked_in(place, put):
     put(place)
     place.chmod(0o777)
-    with pytest.raises(cuplug.NotFoundError, match="not looked in: .*anyone may write it"):
+    with pytest.raises(cuplug.NotFoundError, match="not searched: .*anyone may write it"):
         cuplug.find("pick")
 
 

@@ -56,11 +56,12 @@ static void check_names(void) {
   CHECK(!bind(args, 3) && frame.tensors[3].ndim == -1 && !frame.tensors[3].data);
   CHECK(cuplug_type(&frame.tensors[4]) == CUPLUG_FLOAT64 && frame.tensors[5].ndim == 2);
   args[3] = ARRAY(FLOAT32, SIZES(2, 3));
-  refused(args, 4, CUPLUG_ERROR_VALUE, "op: w: dimensions *k: got (2, 3), expected (2, 2) as in z");
+  refused(args, 4, CUPLUG_ERROR_VALUE,
+          "op: w: dimensions *k: got (2, 3), expected (2, 2) (as in z)");
   args[1] = ARRAY(FLOAT64, SIZES(4));
-  refused(args, 3, CUPLUG_ERROR_VALUE, "op: y: dimension n: got 4, expected 5 as in x");
+  refused(args, 3, CUPLUG_ERROR_VALUE, "op: y: dimension n: got 4, expected 5 (as in x)");
   args[1] = ARRAY(FLOAT32, SIZES(5));
-  refused(args, 3, CUPLUG_ERROR_TYPE, "op: y: got float32[5], expected float64 as in x (T)");
+  refused(args, 3, CUPLUG_ERROR_TYPE, "op: y: got float32[5], expected float64 (T, as in x)");
   args[0] = ARRAY(FLOAT64, SIZES(5, 4));
   refused(args, 3, CUPLUG_ERROR_VALUE,
           "op: x: got float64[5, 4], expected T[n, 3] with T: float32 | float64");
@@ -77,7 +78,7 @@ static void check_repeated(void) {
   args[2].tensor.strides = backwards;
   CHECK(!bind(args, 3) && frame.copy_mask == 4);
   args[2].tensor.data = NULL;
-  refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: got an array without memory (a null pointer)");
+  refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: got a null pointer, expected an array with memory");
   args[2] = ARRAY(FLOAT32, SIZES(5));
   args[2].tensor.device = (cuplug_device){CUPLUG_CUDA, 0};
   refused(args, 3, CUPLUG_ERROR_VALUE,
@@ -87,9 +88,9 @@ static void check_repeated(void) {
   refused(args, 3, CUPLUG_ERROR_TYPE,
           "op: z: got byte-swapped float32[5], expected native byte order");
   args[2] = ARRAY(INT32, SIZES(5));
-  refused(args, 3, CUPLUG_ERROR_TYPE, "op: z: got int32[5], expected float32 as in x (T)");
+  refused(args, 3, CUPLUG_ERROR_TYPE, "op: z: got int32[5], expected float32 (T, as in x)");
   args[2] = ARRAY(FLOAT32, SIZES(4));
-  refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: dimension n: got 4, expected 5 as in x");
+  refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: dimension n: got 4, expected 5 (as in x)");
   use("op(x: T[n], y: U[n], z: T[n, 2], w: T[n, 3]) where T: any, U: any", NULL, 0);
   CHECK(!memcmp(overloads[0].like, (uint8_t[]){0, 1, 2, 3}, 4));
   use("op(x: T[...], y: T[...] = None, s: int = 0, z: T[...] = None) -> T[...] where T: any", NULL,
@@ -131,8 +132,8 @@ static void check_overlaps(void) {
 
 static void check_shared_elements(void) {
   const char *sentence =
-      "op: x: got an array whose elements share memory, expected one with memory for each: it is "
-      "changed in place";
+      "op: x: got an array whose elements share memory, expected one with memory for each (it is "
+      "changed in place)";
   use("op(inout x: float32[m, n])", NULL, CUPLUG_ROW_TAKES_STRIDES);
   int64_t once[] = {0, 1}, rows[] = {2, -1}, back[] = {-4, 1}, apart[] = {1, 3};
   cuplug_argument args[1] = {ARRAY(FLOAT32, SIZES(3, 4))};
@@ -171,8 +172,7 @@ static void check_loop(void) {
   args[0] = ARRAY(FLOAT32, SIZES(4, 2, 3));
   refused(
       args, 2, CUPLUG_ERROR_VALUE,
-      "op: y: dimensions ...: got size 5 where the other arrays have 2; they cannot be broadcast "
-      "together");
+      "op: y: dimensions ...: got size 5, expected 1 or 2 to be broadcast with the other arrays");
   use("op(x: float32[...], y: float32[..., 2]) -> float32[2, ...]", NULL, CUPLUG_ROW_TAKES_STRIDES);
   args[0] = ARRAY(FLOAT32, SIZES(4, 1, 3));
   CHECK(!bind(args, 2) && frame.copy_mask == 0);
@@ -186,8 +186,8 @@ static void check_loop(void) {
   args[1] = ARRAY(FLOAT32, SIZES(4, 5, 3));
   args[1].tensor.data = memory + 1024;
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "op: x: got shape (4, 1, 3), expected (4, 5, 3), the broadcast shape: it is changed in "
-          "place");
+          "op: x: got shape (4, 1, 3), expected (4, 5, 3) (the broadcast shape, as it is changed "
+          "in place)");
 }
 
 static void check_inout(void) {
@@ -199,16 +199,15 @@ static void check_inout(void) {
   CHECK(!bind(args, 3) && frame.scalars[0].f == 2);
   args[0].flags = CUPLUG_READ_ONLY;
   refused(args, 3, CUPLUG_ERROR_VALUE,
-          "op: x: got a read-only array, expected a writable one: it is changed in place");
+          "op: x: got a read-only array, expected a writable one (it is changed in place)");
   args[0].flags = CUPLUG_MISALIGNED;
   refused(args, 3, CUPLUG_ERROR_VALUE,
-          "op: x: got a misaligned array, expected an aligned one: it is changed in place");
+          "op: x: got a misaligned array, expected an aligned one (it is changed in place)");
   args[0].flags = 0;
   args[0].tensor.strides = (int64_t[]){2};
-  refused(
-      args, 3, CUPLUG_ERROR_VALUE,
-      "op: x: got an array that is not C-contiguous, expected a C-contiguous one: it is changed in "
-      "place");
+  refused(args, 3, CUPLUG_ERROR_VALUE,
+          "op: x: got an array that is not C-contiguous, expected a C-contiguous one (it is "
+          "changed in place)");
   args[0].tensor.strides = NULL;
   args[1].tensor.strides = (int64_t[]){-1};
   args[1].tensor.data = memory + 1024;
@@ -253,7 +252,7 @@ static void check_sizes(void) {
   args[0].tensor.data = NULL;
   CHECK(!bind(args, 1));
   args[0].tensor.shape = (int64_t[]){1};
-  refused(args, 1, CUPLUG_ERROR_VALUE, "op: x: got an array without memory (a null pointer)");
+  refused(args, 1, CUPLUG_ERROR_VALUE, "op: x: got a null pointer, expected an array with memory");
   use("op(x: float32[*n]) -> float32[*n, *n]", NULL, 0);
   int64_t many[41];
   for (int k = 0; k < 40; k++) many[k] = 1;
@@ -310,7 +309,7 @@ static void check_overloads(void) {
   CHECK(!bind(args, 1) && frame.row == 0);
   args[0] = ARRAY(INT32, SIZES(4));
   refused(args, 1, CUPLUG_ERROR_TYPE,
-          "op: k: got nothing, expected a scalar of dtype int64 (the nearest of 2 signatures: "
+          "op: k: got nothing, expected a scalar of dtype int64 (the closest of 2 signatures: "
           "op(x: int32[n], k: int) -> int32[n])");
 }
 
@@ -321,8 +320,8 @@ static void check_outputs(void) {
   CHECK(frame.tensors[2].shape[0] == -1);
   CHECK(cuplug_set_output(&frame, 0, &out, &error) == CUPLUG_ERROR_VALUE);
   CHECK_TEXT(error.message,
-             "op: out: got the memory of x, expected an array of its own; where each element is "
-             "read before it is written, the plugin says CUPLUG_IN_PLACE");
+             "op: out: got the memory of x, expected an array of its own; if the entry reads each "
+             "element before it writes it, declare CUPLUG_IN_PLACE");
   out.tensor.data = memory + 16;
   CHECK(!cuplug_set_output(&frame, 0, &out, &error) && frame.tensors[1].data == memory + 16);
   CHECK(cuplug_set_output(&frame, 1, &out, &error) == CUPLUG_ERROR_VALUE);

@@ -198,7 +198,7 @@ def test_on_a_gpu(run_fake, dtypes_file):
         ("f(to: dtype = to) -> to[3] where to: any", "to: this default does not fit its type"),
         ("f(a: to, to: dtype) -> to[3] where to: any", "has the dtype to"),
         ("f(int8: dtype) -> int8[3]", "expected a name that is not a dtype"),
-        ("f(to: dtype, n: int) -> float32[to] where to: any", "to: arithmetic wants a scalar"),
+        ("f(to: dtype, n: int) -> float32[to] where to: any", "got to, expected a scalar"),
         ("f(to: dtype) where to: flaot32", "expected a dtype"),
     ],
 )

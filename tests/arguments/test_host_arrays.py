@@ -60,7 +60,7 @@ for operator in (gpu.sums, gpu.strided):  # a copy where the entry takes no stri
     assert seen.tolist() == [sizes.ctypes.data, 1, 2]
 
 sent = cuplug.asarray(sizes, device="cuda")
-expected = "sums: sizes: got an array on cuda:0, expected one in the memory of the host"
+expected = "sums: sizes: got an array on cuda:0, expected one on the host, whose memory"
 for given in (x, on_gpu):
     with Raises(ValueError, expected):
         gpu.sums(given, sent)
@@ -131,7 +131,7 @@ def test_calls_on_a_real_gpu(build_plugin):
     ("text", "message", "at"),
     [
         ("f(hots x: float32[n])", 'got "hots" before a name; did you mean host?', 2),
-        ("f(host x: float32[...])", "x: got '...', along which calls are cut, in an array", 2),
+        ("f(host x: float32[...])", "x: got '...' in an array of the host, expected", 2),
         ("f(host x: float32[n][])", "expected host only for single arrays", 2),
         ("f(host k: int)", "expected host only for single arrays", 2),
         ("f(x: float32[n]) -> host float32[n]", "", 0),

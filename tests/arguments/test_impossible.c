@@ -91,10 +91,11 @@ static void check_offsets(void) {
   CHECK(!bind(&x, 1));
   x.tensor.byte_offset = UINT64_MAX - 63;
   refused(&x, 1, CUPLUG_ERROR_VALUE,
-          "op: x: got a byte offset of 18446744073709551552, which leads past all memory");
+          "op: x: got a byte offset of 18446744073709551552, expected one that stays within the "
+          "address space");
   x.tensor.data = NULL;
   x.tensor.byte_offset = 64;
-  refused(&x, 1, CUPLUG_ERROR_VALUE, "op: x: got an array without memory (a null pointer)");
+  refused(&x, 1, CUPLUG_ERROR_VALUE, "op: x: got a null pointer, expected an array with memory");
 }
 
 /* Of sizes too large to count together, one 0 makes an array without elements. */

@@ -196,7 +196,7 @@ def test_parsed():
     assert s.outputs[0].like == "x"
 
 
-DIMENSIONS = "got other dimensions than those of x, expected as many: it is like x"
+DIMENSIONS = "got dimensions that differ from x, expected the same number (it is like x)"
 AN_ARRAY = "expected an array parameter that is always given"
 
 
@@ -217,14 +217,14 @@ AN_ARRAY = "expected an array parameter that is always given"
         ("f(x: float32[n], z: float32[n] = None) -> float32[n] like z", AN_ARRAY),
         (
             "f(x: float32[n]) -> float32[n] like x where align(x) >= 16",
-            "output: got guarantees of x, expected none: where they do not hold, a copy in C order "
-            "is passed, which the output cannot be like; test strides and addresses of x in the "
-            "entry",
+            "output: got guarantees of x, expected none (if they do not hold, the entry receives a "
+            "copy in C order, whose layout the output cannot have); test strides and addresses of "
+            "x in the entry",
         ),
         *(
             (
                 f"f(x: float32[m, n]) -> y: float32[m, n] like x where {guarantee}",
-                "y: got guarantees of it, expected none: it is laid out like x, in any order",
+                "y: got guarantees, expected none (it has the layout of x, in any order)",
             )
             for guarantee in ("stride(y, -1) == 1", "align(y) >= 16", "contiguous(y)")
         ),

@@ -49,13 +49,13 @@ static void check_each(void) {
 static void check_refusals(void) {
   cuplug_argument args[3] = {list(0, N), list(1, N - 1)};
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "adam: g: got a list of 999 arrays, expected 1000 (as p); their items belong together");
+          "adam: g: got a list of 999 arrays, expected 1000 (as p, item by item)");
   args[1] = list(1, N);
   const cuplug_argument kept = items[1][500];
   int64_t other[2] = {7, 7};
   items[1][500].tensor.shape = other;
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "adam: g: item 500: dimensions *s: got (7, 7), expected (2, 1) as in p");
+          "adam: g: item 500: dimensions *s: got (7, 7), expected (2, 1) (as in p)");
   items[1][500] = kept;
   items[1][500].tensor.data = values[0][17];
   refused(
@@ -70,15 +70,15 @@ static void check_refusals(void) {
   items[0][3].flags = CUPLUG_READ_ONLY;
   refused(
       args, 2, CUPLUG_ERROR_VALUE,
-      "adam: p: item 3: got a read-only array, expected a writable one: it is changed in place");
+      "adam: p: item 3: got a read-only array, expected a writable one (it is changed in place)");
   items[0][3].flags = 0;
   items[0][9].kind = CUPLUG_ARGUMENT_NONE;
   refused(args, 2, CUPLUG_ERROR_TYPE, "adam: p: item 9: got None, expected T[*s] with T: floating");
   items[0][9].kind = CUPLUG_ARGUMENT_ARRAY;
   args[0] = list(0, 0), args[1] = list(1, 0);
   refused(args, 2, CUPLUG_ERROR_VALUE,
-          "adam: p: got an empty list, expected at least one array, which says what T[*s] with T: "
-          "floating is");
+          "adam: p: got an empty list, expected at least one array, which determines T[*s] with T: "
+          "floating");
 }
 
 /* What the first row has taken is given back when the second one fits. */
@@ -112,9 +112,9 @@ static void check_names(void) {
   CHECK(frame.tensors[1].shape[1] == 3);
   free_blocks();
   xs[1].tensor.shape = wrong;
-  refused(args, 4, CUPLUG_ERROR_VALUE, "f: xs: item 1: dimension k: got 4, expected 3 as in w");
+  refused(args, 4, CUPLUG_ERROR_VALUE, "f: xs: item 1: dimension k: got 4, expected 3 (as in w)");
   xs[1].tensor.shape = second, ys[1].tensor.shape = first;
-  refused(args, 4, CUPLUG_ERROR_VALUE, "f: ys: item 1: dimension n: got 5, expected 2 as in xs");
+  refused(args, 4, CUPLUG_ERROR_VALUE, "f: ys: item 1: dimension n: got 5, expected 2 (as in xs)");
   ys[1].tensor.shape = second, zs[0].tensor.shape = first;
   refused(args, 4, CUPLUG_ERROR_VALUE, "f: zs: item 0: size k + 1: got 5, expected 4 (k = 3)");
 }
@@ -153,8 +153,8 @@ static void check_calls(void) {
   CHECK(cuplug_invoke(&op, args, 1, NULL, &error) == CUPLUG_ERROR_VALUE);
   CHECK_TEXT(
       error.message,
-      "twice: xs: item 5: got an array that is not C-contiguous, expected a C-contiguous one: "
-      "it is changed in place");
+      "twice: xs: item 5: got an array that is not C-contiguous, expected a C-contiguous one "
+      "(it is changed in place)");
   use("read(xs: float32[*s][each])", NULL, 0);
   overloads[0].host = double_items;
   overloads[0].prefers_host = 1;

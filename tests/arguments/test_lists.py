@@ -77,7 +77,7 @@ def test_items_of_lists_that_are_alike(ops):
         ops.fill(xs[:n], n)
         assert all((x == n).all() for x in xs[:n])
     with pytest.raises(
-        ValueError, match=r"^fill: xs: item 2: dimension n: got 5, expected 4 as in"
+        ValueError, match=r"^fill: xs: item 2: dimension n: got 5, expected 4 \(as in xs"
     ):
         ops.fill([*xs[:2], np.zeros(5)], 1)
     many = [*xs[:80], np.zeros(5)]
@@ -100,7 +100,7 @@ def test_a_name_that_also_stands_elsewhere_has_one_value(ops):
     ops.weigh(w, xs)
     np.testing.assert_array_equal(xs, [[0, 1, 2], [0, 2, 4]])
     with pytest.raises(
-        ValueError, match=r"^weigh: xs: item 1: dimension n: got 4, expected 3 as in w"
+        ValueError, match=r"^weigh: xs: item 1: dimension n: got 4, expected 3 \(as in w\)"
     ):
         ops.weigh(w, [np.ones(3), np.ones(4)])
 
@@ -118,7 +118,7 @@ A, B = np.zeros((2, 3)), np.zeros((3, 2))
 @pytest.mark.parametrize(
     ("call", "exception", "message"),
     [
-        (lambda f: f([A], []), ValueError, "ys: got a list of 0 arrays, expected 1 (as xs); their"),
+        (lambda f: f([A], []), ValueError, "ys: got a list of 0 arrays, expected 1 (as xs, item"),
         (
             lambda f: f([A, B], [A.copy(), A]),
             ValueError,
@@ -268,11 +268,26 @@ def test_optional_arrays_are_changed_in_place(ops):
             "f(xs: float32[n][each]) -> float32[n]",
             "dimension 'n' has a value for each item of a list",
         ),
-        ("f(xs: float32[n][each], y: float32[n + 1])", "n: it has a value for each item of a list"),
-        ("f(xs: float32[n][each]) where n > 0", "n: it has a value for each item of a list, and"),
-        ("f(xs: float32[n][each]) -> float32[len(n)]", "n: it has a value for each item of a list"),
-        ("f(xs: float32[...][each])", "'...' is for single arrays; a list has '*name'"),
-        ("f(xs: float32[?][each])", "'?' is for outputs, whose size the run finds"),
+        (
+            "f(xs: float32[n][each], y: float32[n + 1])",
+            "got n, expected a name with one value for the call",
+        ),
+        (
+            "f(xs: float32[n][each]) where n > 0",
+            "got n, expected a name with one value for the call",
+        ),
+        (
+            "f(xs: float32[n][each]) -> float32[len(n)]",
+            "got n, expected a name with one value for the call",
+        ),
+        (
+            "f(xs: float32[...][each])",
+            "got '...' in a list, expected '*name' ('...' is for single arrays)",
+        ),
+        (
+            "f(xs: float32[?][each])",
+            "got '?', expected a known size (only sizes of outputs can be unknown before the run)",
+        ),
         ("f(xs: float32[n][every])", "expected ']' (a list of arrays is T[n][] or T[n][each])"),
         ("f(inout a: float)", "expected inout only for arrays and lists of them"),
         ("f(inout a: int[])", "expected inout only for arrays and lists of them"),

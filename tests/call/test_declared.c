@@ -102,9 +102,8 @@ static void check_host_arrays(void) {
   CHECK(cuplug_parameter_is_host(s, 2) == 0 && cuplug_parameter_is_host(s, 3) == 0);
   args[0] = cuplug_array(&on_gpu);
   CHECK(cuplug_invoke(op, args, 3, NULL, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_TEXT(error.message,
-             "first: x: got an array on cuda:0, expected one in the memory of the host, where the "
-             "entry reads it; copy it there before the call");
+  CHECK_TEXT(error.message, "first: x: got an array on cuda:0, expected one on the host, whose "
+                            "memory the entry reads; copy it there before the call");
 }
 
 int main(void) {

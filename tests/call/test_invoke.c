@@ -213,8 +213,8 @@ static void check_refused_late(void) {
   CHECK_REFUSED(CUPLUG_ERROR_MEMORY, cuplug_invoke(split, args, 2, &options, &error),
                 "split: output 1: allocate returned ERROR_MEMORY");
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(split, args, 2, NULL, &error),
-                "split: output 1: got no array, expected options->allocate, as its size is known "
-                "only after the run");
+                "split: output 1: got no array, expected options->allocate (its size is known only "
+                "after the run)");
 }
 
 /* ---- Options ------------------------------------------------------------------------------- */
@@ -232,12 +232,12 @@ static void check_options(void) {
   CHECK(!cuplug_invoke(counter, &given, 1, &options.known, &error));
   options.newer = 1;
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(counter, &given, 1, &options.known, &error),
-                "counter: options: cuplug_options: got a field behind byte 48, which this version "
-                "of the library does not know, expected zeros there");
+                "counter: options: cuplug_options: got a nonzero field after byte 48, expected "
+                "zeros (this version of the library does not know it)");
   options.known.struct_bytes = 0;
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(counter, &given, 1, &options.known, &error),
-                "counter: options: struct_bytes: got 0, expected sizeof(cuplug_options), which is "
-                "48 at least");
+                "counter: options: struct_bytes: got 0, expected sizeof(cuplug_options) "
+                "(at least 48)");
   options.known = cuplug_default_options(), options.known.reserved = 2;
   CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(counter, &given, 1, &options.known, &error),
                 "counter: options: reserved: got 2, expected 0");

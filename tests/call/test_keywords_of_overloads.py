@@ -79,14 +79,14 @@ def test_scalars_and_arrays_of_numpy(renamed):
             r"renamed: got the keywords scale, shift, expected those of one overload:\n"
             r"  renamed\(x: float32\[n\], scale: float\) -> float64\[3\]\n  renamed\(x: ",
         ),
-        (lambda f: f.longer(F4, 0.5, lr=0.5), "longer: master: .*nearest of 2 signatures"),
+        (lambda f: f.longer(F4, 0.5, lr=0.5), "longer: master: .*closest of 2 signatures"),
         (lambda f: f.renamed(F4, 1, scale=2), "renamed: scale: got two values, by position and k"),
         (
             lambda f: f.swapped(F4, low=1, hgih=2),
             "swapped: got unknown argument hgih, expected x, low",
         ),
         (lambda f: f.swapped(F4, low=1), "swapped: high: "),
-        (lambda f: f.swapped("x", low=1, high=2), r"swapped: x: got .* \(the nearest of 2 sign"),
+        (lambda f: f.swapped("x", low=1, high=2), r"swapped: x: got .* \(the closest of 2 sign"),
     ],
 )
 def test_refusals(renamed, call, message):

@@ -181,7 +181,7 @@ def test_out_is_filled_and_returned(ops):
         (
             lambda x: x,
             ValueError,
-            "got the memory of x, expected an array of its own; where each ele",
+            "got the memory of x, expected an array of its own; if the entry",
         ),
         (lambda x: x[::-1], ValueError, "got an array that is not C-contiguous, expected"),
         (lambda x: [0.0] * 3, TypeError, "got a list of 3 items, expected an array"),
@@ -251,7 +251,7 @@ def test_status_becomes_its_exception(ops, status):
 
 def test_status_that_is_none(ops):
     with pytest.raises(
-        cuplug.PluginError, match="^returns: the plugin returned 7, which is no status$"
+        cuplug.PluginError, match="^returns: the plugin returned 7, which is not a status$"
     ):
         ops.returns(7)
     with pytest.raises(

@@ -34,7 +34,7 @@ static void no_driver(void) {
 }
 
 static void driver_too_old(void) {
-  check_start_fails("the NVIDIA driver is too old: it supports CUDA 11.4, expected 12.0 or newer");
+  check_start_fails("the NVIDIA driver is too old: got CUDA 11.4, expected 12.0 or newer");
 }
 
 static void no_gpu(void) { check_start_fails("the NVIDIA driver found no GPU"); }
@@ -221,7 +221,7 @@ static int fault_kernel(const void *arguments) { return *(const int *)arguments;
 static void sticky_error(void) {
   static const char *const sentences[] = {
       "waiting for a stream: CUDA error 700, CUDA_ERROR_FAKE_700: an illegal memory access was "
-      "encountered; CUDA cannot be used any more in this process, first seen after operator "
+      "encountered; CUDA can no longer be used in this process, first seen after operator "
       "scatter: restart it",
       "CUDA failed before: CUDA error 700", "first seen after operator scatter: restart it"};
   const int code = 700;
@@ -252,7 +252,7 @@ static void sticky_error_of_plugin(void) {
   cuplug__cuda_note_sticky(719, "culprit");
   cuplug__cuda_note_sticky(716, "later");
   cuplug__cuda_explain(&error, 719);
-  CHECK_MESSAGE(&error, "kernel launch: CUDA error 719; CUDA cannot be used any more in this "
+  CHECK_MESSAGE(&error, "kernel launch: CUDA error 719; CUDA can no longer be used in this "
                         "process, first seen after operator culprit: restart it");
   CHECK(cuplug__cuda_enter(0, &error).status == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "CUDA error 719");

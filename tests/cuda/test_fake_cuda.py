@@ -25,8 +25,7 @@ def has_real_driver() -> bool:
 
 
 START_FAILURES = {
-    "FAKE_CUDA_DRIVER_VERSION=11040": "supports CUDA 11.4, expected 12.0 or newer; "
-    "update the driver",
+    "FAKE_CUDA_DRIVER_VERSION=11040": "got CUDA 11.4, expected 12.0 or newer; update the driver",
     "FAKE_CUDA_DEVICES=0": "the NVIDIA driver found no GPU",
     "FAKE_CUDA_INIT_ERROR=100": "the NVIDIA driver found no GPU",
     "FAKE_CUDA_INIT_ERROR=803": "of different versions",
@@ -282,7 +281,7 @@ def test_failing_operator(run_fake):
                                   "with a newer CUDA than the driver supports (13.0)") as caught:
         gpu.too_new(x)
     assert caught.error.code == 35
-    with Raises(cuplug.PluginError, "newer_grid: launch: flags 0x4, of which this core knows 0x3"):
+    with Raises(cuplug.PluginError, "newer_grid: launch: got flags 0x4, expected only bits of 0x3"):
         gpu.newer_grid(x)
     assert np.array_equal(gpu.triple(x, device="cuda"), 3 * x)
     assert counts().streams == 1

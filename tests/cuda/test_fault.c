@@ -45,7 +45,7 @@ static void sentences(void) {
   check_taken(fault,
               "op: source: index -51 at position 1099511627776 is out of bounds for size 50");
   raise_fault(fault, 1, 0, 9, 2, 5);
-  check_taken(fault, "op: index: index 9 at position 0 is out of range, expected 2 <= value < 5");
+  check_taken(fault, "op: index: got index 9 at position 0, expected 2 <= value < 5");
   raise_fault(fault, 2, 0, 9, 0, 5);
   check_taken(fault, "op: array 2: index 9 at position 0 is out of bounds for size 5");
   raise_fault(fault, 4000000000u, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MIN);

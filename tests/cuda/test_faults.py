@@ -11,7 +11,7 @@ from cuplug.ops import gather, relu, scale
 from places import TESTS
 
 PICK = "pick: index: index 1000 at position 2 is out of bounds for size 1000"
-DIVIDE = "divide: y: index 0 at position 1 is out of range, expected 1 <= value < 9"
+DIVIDE = "divide: y: got index 0 at position 1, expected 1 <= value < 9"
 
 
 @pytest.mark.parametrize("lazy", ["0", "1"])
@@ -320,7 +320,7 @@ def first_sight():
 
 
 what_to_do = (
-    "CUDA cannot be used any more in this process, first seen after operator wreck, before it "
+    "CUDA can no longer be used in this process, first seen after operator wreck, before it "
     "relu: restart it"
 )
 sentence = sentence_of(first_sight)

@@ -167,7 +167,7 @@ static void queries_fail(void) {
   cuplug_memory_info info = {.struct_bytes = sizeof info};
   enter();
   CHECK(cuplug_query_memory(0, &info, &error) == CUPLUG_ERROR_CUDA);
-  CHECK_MESSAGE(&error, "asking for free memory: CUDA error 999");
+  CHECK_MESSAGE(&error, "querying free memory: CUDA error 999");
   CHECK(cuplug_trim(0, NULL, &error) == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "trimming the pool of device memory: CUDA error 999");
   CHECK(!cuplug_trim(0, NULL, &error));

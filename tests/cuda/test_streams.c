@@ -48,7 +48,7 @@ static void query_stream(void) {
   check_query(zero, 0, 0);
   CHECK(!cuplug__driver.cuCtxGetCurrent(&context) && !context);
   CHECK(cuplug_query_stream(&device, &device, &is_captured, &error) == CUPLUG_ERROR_CUDA);
-  CHECK_MESSAGE(&error, "asking for a stream's GPU: CUDA error 400");
+  CHECK_MESSAGE(&error, "querying a stream's GPU: CUDA error 400");
 }
 
 static void query_pointer(void) {
@@ -57,7 +57,7 @@ static void query_pointer(void) {
   CHECK(!cuplug_allocate_device(1, 64, NULL, &pointer, &error));
   CHECK(!cuplug_query_pointer((char *)pointer + 63, &device, &error) && device == 1);
   CHECK(cuplug_query_pointer(&device, &device, &error) == CUPLUG_ERROR_CUDA && device == -1);
-  CHECK_MESSAGE(&error, "asking for the GPU of memory: CUDA error 1");
+  CHECK_MESSAGE(&error, "querying the GPU of memory: CUDA error 1");
   CHECK(!cuplug_free_device(1, pointer, NULL, &error));
   check_all_given_back();
 }

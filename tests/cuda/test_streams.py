@@ -185,7 +185,7 @@ def test_stream_that_cannot_be_asked(run_streams):
     run_streams(
         """
     s = make_stream()
-    with Raises(cuplug.CudaError, "asking for a stream's GPU: CUDA error 999"):
+    with Raises(cuplug.CudaError, "querying a stream's GPU: CUDA error 999"):
         gpu.triple(a, stream=s)
     assert np.array_equal(gpu.triple(a, stream=s).numpy(), 3 * x)
     """,

@@ -33,7 +33,7 @@ def test_world_writable_file(place, monkeypatch, good_file):
     path = Path(shutil.copy(good_file, place / "libraw.so"))
     path.chmod(0o757)
     reason = (
-        "anyone may write it (mode 757): take that right away with chmod o-w, or "
+        "anyone may write it (mode 757); remove this permission with chmod o-w, or "
         "set CUPLUG_ALLOW_UNSAFE=1"
     )
     assert_refused(path, reason)
@@ -83,7 +83,7 @@ def test_another_group(nested, good_file, monkeypatch, which):
     os.chown(shared, -1, STRANGER)
     shared.chmod(0o775)
     reason = (
-        f"group {STRANGER} may write it (mode 775): take that right away with chmod g-w, or "
+        f"group {STRANGER} may write it (mode 775); remove this permission with chmod g-w, or "
         "set CUPLUG_ALLOW_GROUP=1"
     )
     way = f"{nested.parent}, on the way to it: " if which == "above" else ""

@@ -100,7 +100,7 @@ def test_file_must_be_called_as_its_plugin(place):
     with pytest.raises(cuplug.NotFoundError, match=r"rejected: .*libother.so: it holds"):
         cuplug.find("other.mine")
     shutil.copy(path, place / "libmine.so")
-    assert listed(path).reason == reason + ", which is in the same directory, too"
+    assert listed(path).reason == reason + ", which is also in the same directory"
     assert cuplug.find("mine").path == str(place / "libmine.so")
 
 
@@ -192,7 +192,7 @@ def test_unknown_operator(place):
         cuplug.find("zerba")
     lines = str(caught.value).splitlines()
     assert lines[0] == "zerba: no plugin has an operator of that name; did you mean zebra?"
-    assert lines[1] == f"  looked in: {place}"
+    assert lines[1] == f"  searched: {place}"
     assert any(line.endswith("/plugins (does not exist)") for line in lines)
 
 
@@ -217,7 +217,7 @@ def test_some_files_whose_operators_are_not_known(place):
     with pytest.raises(cuplug.NotFoundError) as caught:
         cuplug.find("nothing")
     text = str(caught.value)
-    assert text.count("\n  rejected, its operators are not known: ") == 3
+    assert text.count("\n  rejected, with unknown operators: ") == 3
     assert "\n  rejected: 2 more files; cuplug list shows them" in text
 
 

@@ -207,10 +207,10 @@ LIES = {
     'abi: got "two", expected a version such as 2.0': {"ABI": quoted("two")},
     'abi: got "2.0.1", expected a version such as 2.0': {"ABI": quoted("2.0.1")},
     'abi: got "99999.0", expected a version such as 2.0': {"ABI": quoted("99999.0")},
-    "abi: not told": {"PLUGIN_TEXT": '"name=raw"'},
+    "abi: got none, expected a version such as 2.0": {"PLUGIN_TEXT": '"name=raw"'},
     "its text does not end with a zero": {"PLUGIN_BYTES": 10},
     "got no note of the plugin, expected CUPLUG_PLUGIN": {"WITHOUT_PLUGIN": 1},
-    "two plugins in one file": {"TWO_PLUGINS": 1},
+    "got two plugins in one file, expected one": {"TWO_PLUGINS": 1},
     "no operator": {"WITHOUT_OPERATORS": 1},
     'name: got "", expected an identifier of at most 63 characters': {"NAME": quoted("")},
     'name: got "a-b", expected an identifier of at most 63 characters': {"NAME": quoted("a-b")},
@@ -218,12 +218,12 @@ LIES = {
     f'name: got "{"n" * 64}", expected an identifier of at most 63 characters': {
         "NAME": quoted("n" * 64)
     },
-    "name: stands twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0name=other"'},
-    "version: stands twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0version=\\0version=1"'},
-    "abi: stands twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0abi=2.1"'},
-    "operator raw: host: stands twice": {"HOST_ENTRY": quoted(""), "EXTRA": '"\\0host=raw_host"'},
+    "name: occurs twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0name=other"'},
+    "version: occurs twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0version=\\0version=1"'},
+    "abi: occurs twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0abi=2.1"'},
+    "operator raw: host: occurs twice": {"HOST_ENTRY": quoted(""), "EXTRA": '"\\0host=raw_host"'},
     "version: got byte 0x1b at 1, expected one line of UTF-8": {"VERSION": '"1\\033[31m"'},
-    "shape: a property that this core does not know and must: update cuplug": {
+    "shape: got a required property that this core does not know; update cuplug": {
         "PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0!shape=round"'
     },
     'operator raw: host: got "a b", expected an identifier': {"HOST_ENTRY": quoted("a b")},
@@ -237,14 +237,14 @@ LIES = {
     "operator raw: doc: got byte 0xed at 0, expected one line of UTF-8": {
         "DOC": '"\\355\\240\\200"'
     },
-    "operator raw: signature: stands twice": {"EXTRA": '"\\0signature=raw()"'},
+    "operator raw: signature: occurs twice": {"EXTRA": '"\\0signature=raw()"'},
     'operator raw: got the key "Key=1", expected a to z, 0 to 9, _ and .': {"EXTRA": '"\\0Key=1"'},
     'operator raw: got the key "=1", expected a to z, 0 to 9, _ and .': {"EXTRA": '"\\0=1"'},
     'operator raw: got the key "!", expected a to z, 0 to 9, _ and .': {"EXTRA": '"\\0!"'},
-    "operator raw: sideways: a property that this core does not know and must: update cuplug": {
+    "operator raw: sideways: got a required property that this core does not know; update cuplug": {
         "EXTRA": '"\\0!sideways"'
     },
-    "operator raw: upwards: a property that this core does not know and must: update cuplug": {
+    "operator raw: upwards: got a required property that this core does not know; update cuplug": {
         "ROW": '"!upwards\\0host=raw_host\\0signature=raw(x: float32[n])"'
     },
     'operator raw: keeps_whole: got "n", expected no value': {"EXTRA": '"\\0!keeps_whole=n"'},
@@ -252,7 +252,7 @@ LIES = {
     'operator raw: exclusive_state: got "a b", expected an identifier': {
         "EXTRA": '"\\0!exclusive_state=a b"'
     },
-    "operator raw: exclusive_state: stands twice": {
+    "operator raw: exclusive_state: occurs twice": {
         "EXTRA": '"\\0!state=make\\0!exclusive_state=make"'
     },
     'operator raw: row: got "first", expected at most 9 digits': {"EXTRA": '"\\0row=first"'},

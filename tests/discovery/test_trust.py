@@ -31,8 +31,11 @@ def test_allow_list(tmp_path, place, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("not a digest\n", "line 1: no SHA-256 digest of 64 hexadecimal digits"),
-        ("0" * 64 + "\n" + "0" * 65, "line 2: no SHA-256 digest of 64 hexadecimal digits"),
+        ("not a digest\n", "line 1: got no SHA-256 digest, expected 64 hexadecimal digits"),
+        (
+            "0" * 64 + "\n" + "0" * 65,
+            "line 2: got no SHA-256 digest, expected 64 hexadecimal digits",
+        ),
         (None, "cannot be opened: No such file or directory"),
     ],
 )
@@ -42,13 +45,15 @@ def test_allow_list_of_no_use(tmp_path, place, monkeypatch, good_file, content, 
     if content is not None:
         allowed.write_text(content)
     monkeypatch.setenv("CUPLUG_ALLOW_LIST", str(allowed))
-    assert_refused(path, f"not accepted, as CUPLUG_ALLOW_LIST is of no use: {allowed}: {reason}")
+    assert_refused(
+        path, f"not accepted, because CUPLUG_ALLOW_LIST cannot be used: {allowed}: {reason}"
+    )
 
 
 def test_relative_allow_list(place, monkeypatch, good_file):
     path = shutil.copy(good_file, place / "libraw.so")
     monkeypatch.setenv("CUPLUG_ALLOW_LIST", "allowed")
-    assert listed(path).reason.endswith("of no use: allowed: relative path")
+    assert listed(path).reason.endswith("cannot be used: allowed: relative path")
 
 
 # ---- What is held against the list, and when ---------------------------------------------------
@@ -90,8 +95,8 @@ def test_places_of_dependencies_are_not_covered(place, allow, flag):
     allow(path)
     assert_refused(
         path,
-        "looks for libraries in places of its own (RPATH, RUNPATH, or a path), which "
-        "CUPLUG_ALLOW_LIST does not cover: link it without -rpath",
+        "searches for libraries in its own directories (RPATH, RUNPATH or a path), which "
+        "CUPLUG_ALLOW_LIST does not cover; link it without -rpath",
     )
 
 
@@ -99,7 +104,7 @@ def test_a_dependency_by_its_path_is_not_covered(place, allow):
     needed = compile_fixture("no_table.c", place / "libneeded.so.1")
     path = named_plugin(place / "libby_path.so", "by_path", "-Wl,--no-as-needed", needed)
     allow(path, needed)
-    assert listed(path).reason.startswith("looks for libraries in places of its own")
+    assert listed(path).reason.startswith("searches for libraries in its own directories")
 
 
 def test_dependencies_whose_names_cannot_be_read_are_not_covered(place, allow):
@@ -118,7 +123,7 @@ def test_dependencies_whose_names_cannot_be_read_are_not_covered(place, allow):
     struct.pack_into("<Q", image, at + 8, 1 << 60)
     path.write_bytes(image)
     allow(path)
-    assert listed(path).reason.startswith("looks for libraries in places of its own")
+    assert listed(path).reason.startswith("searches for libraries in its own directories")
 
 
 def test_huge_files_are_not_hashed(place, allow, good_file):
@@ -148,5 +153,7 @@ def test_a_list_that_others_may_write(tmp_path, place, allow, good_file):
     path = shutil.copy(good_file, place / "libraw.so")
     allow(path)
     os.chown(tmp_path / "allowed", 12345, -1)
-    assert listed(path).reason.startswith("not accepted, as CUPLUG_ALLOW_LIST is of no use: ")
+    assert listed(path).reason.startswith(
+        "not accepted, because CUPLUG_ALLOW_LIST cannot be used: "
+    )
     assert "owned by user 12345" in listed(path).reason

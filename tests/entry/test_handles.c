@@ -93,10 +93,10 @@ static void failures(void) {
   CHECK(counts[0] == before[0] + 2 && counts[1] == counts[0]);
   const cuplug_argument no_place[] = {cuplug_int(0), cuplug_absent(), cuplug_none()};
   CHECK(cuplug_invoke(find("handles.counter"), no_place, 2, NULL, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_TEXT(error.message, "counter: output 0: got no place, expected one for handle[counter]: "
-                            "cuplug_new_handle(&handle)");
+  CHECK_TEXT(error.message, "counter: output 0: got no place, expected one for handle[counter]; "
+                            "pass cuplug_new_handle(&handle)");
   CHECK(cuplug_invoke(find("handles.counter"), no_place, 3, NULL, &error) == CUPLUG_ERROR_TYPE);
-  CHECK_TEXT(error.message, "counter: out: got None, expected the place of handle[counter]: "
+  CHECK_TEXT(error.message, "counter: out: got None, expected the place of handle[counter]; pass "
                             "cuplug_new_handle(&handle)");
 }
 
@@ -119,13 +119,13 @@ static void devices(void) {
   int64_t value;
   CHECK(step(handle, NULL, &value, &error) == CUPLUG_ERROR_VALUE);
   CHECK_TEXT(error.message, "step: c: got handle[counter] made on cuda:0, expected one made on the "
-                            "host, where the call runs; make one there with counter");
+                            "host (the device of the call); make one there with counter");
   options.device = other;
   const cuplug_tensor out = cuplug_make_cuda_tensor(&value, CUPLUG_INT64, 0, NULL, 1);
   const cuplug_argument there[] = {args[0], cuplug_absent(), cuplug_absent(), cuplug_array(&out)};
   CHECK(cuplug_invoke(find("step"), there, 4, &options, &error) == CUPLUG_ERROR_VALUE);
   CHECK_TEXT(error.message, "step: c: got handle[counter] made on cuda:0, expected one made on "
-                            "cuda:1, where the call runs; make one there with counter");
+                            "cuda:1 (the device of the call); make one there with counter");
   CHECK(!cuplug_free_handle(handle, &error));
 }
 

@@ -197,7 +197,7 @@ def test_after_a_reload(tmp_path, path):
             lambda ops: ops.value(ops.other()),
             TypeError,
             "value: c: got handle[other], expected handle[counter]; make one with another operator "
-            "(the nearest of 2 signatures: value(c: handle[counter]) -> int64[])",
+            "(the closest of 2 signatures: value(c: handle[counter]) -> int64[])",
         ),
         (
             lambda ops: ops.counter_of(ops.counter()),
@@ -268,7 +268,7 @@ def test_the_handle_of_another_plugin(ops, path, build_plugin):
         ("f(inout p: handle[a])", "expected inout only for arrays and lists of them"),
         ("f(p: handle[a] = 3)", "p: this default does not fit its type"),
         ("f(p: int) -> p: handle[a]", "two parameters are called 'p'"),
-        ("f(p: handle[a]) -> float32[p]", "p: arithmetic wants a scalar of signed integers"),
+        ("f(p: handle[a]) -> float32[p]", "got p, expected a scalar of signed integers"),
     ],
 )
 def test_signatures_that_are_refused(text, said):

@@ -93,9 +93,8 @@ static void failures(void) {
   CHECK_TEXT(error.message, "late: try 2");
   CHECK(!call("late", &r, &error));
   CHECK(call("greedy", &r, &error) == CUPLUG_ERROR_MEMORY);
-  CHECK_TEXT(error.message,
-             "greedy: workspace: got a request for 8 bytes while a state is made or a "
-             "handle is closed, which has no call to keep them for; allocate them");
+  CHECK_TEXT(error.message, "greedy: workspace: got a request for 8 bytes while a state is created "
+                            "or a handle closed, expected one during a call; allocate the memory");
   CHECK(call("circle", &r, &error) == CUPLUG_ERROR_PLUGIN);
   CHECK_TEXT(error.message, "circle: circle: state: its function make_circle called the plugin, "
                             "which needs the state");

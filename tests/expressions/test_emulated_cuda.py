@@ -290,7 +290,7 @@ def test_operators_of_a_kernel(run):
                     "2147483647, what the type of its parameter can hold"), text
     huge = "x, index, y, n * 4611686018427387904, m, a, fault"
     text = raised(ValueError, x, index, arguments=huge)
-    assert text == ("pick: arguments: n * 4611686018427387904: its value passes 64 "
+    assert text == ("pick: arguments: n * 4611686018427387904: its value exceeds 64 "
                     "bits (n = 100)"), text
     text = raised(ValueError, x, index, threads="n // (m - m)")
     assert text == "pick: threads: n // (m - m): it divides by zero (n = 100, m = 600)", text

@@ -149,13 +149,13 @@ def test_a_dimension_may_be_called_call():
 
 
 WRONG = {
-    ("arguments", "x, q"): "pick: arguments: q: neither a parameter nor a dimension",
+    ("arguments", "x, q"): "pick: arguments: got q, expected a parameter, or a dim",
     ("arguments", "x, index / 2"): "pick: arguments: byte 9: got \"/ 2\", expected ','",
     ("arguments", "x, size(n)"): 'pick: arguments: byte 8: got "n)", expected an array',
     ("arguments", "x,, y"): 'pick: arguments: byte 2: got ", y", expected a name or a number',
     ("arguments", "x) + (y"): "pick: arguments: byte 1: got \") + (y\", expected ','",
     ("arguments", "x)(y"): "pick: arguments: byte 1: got \")(y\", expected ','",
-    ("arguments", "x, y, n, k=2"): "pick: arguments: k: neither a parameter nor a dim",
+    ("arguments", "x, y, n, k=2"): "pick: arguments: got k, expected a parameter, or a dim",
     ("arguments", "y, *x"): 'pick: arguments: byte 3: got "*x", expected a name or a number',
     ("arguments", "y, (" * 500): "pick: arguments: byte 5: got",
     ("arguments", "x, index, n"): "pick: arguments: got no y, expected each output by its name",
@@ -165,7 +165,7 @@ WRONG = {
     ): 'pick: arguments: byte 3: got "999999999999", expected an integer of at most',
     ("arguments", "y, size(x, 7)"): "pick: arguments: byte 11: got",
     ("arguments", "y" + ", n" * 80): "pick: arguments: got 81, expected at most 80",
-    ("arguments", "y, True"): "pick: arguments: True: neither a parameter nor a dimension",
+    ("arguments", "y, True"): "pick: arguments: got True, expected a parameter, or a dim",
     ("threads", None): "pick: got no threads or grid, expected one",
     ("grid", "m"): "pick: got both threads and grid, expected one",
     ("threads", "m, n"): "pick: grid: got 'm, n', expected one number",

@@ -130,7 +130,7 @@ def test_file_replaced_after_its_code_is_loaded(place):
     record = listed(path)
     assert (record.state, record.version, record.loaded) == ("changed", "1.0.0", True)
     assert record.reason == (
-        "replaced or removed on disk since its code was loaded: the process goes on with the old "
+        "replaced or removed on disk since its code was loaded: the process uses the old "
         "code until it is restarted"
     )
     assert cuplug.find("late").version == "1.0.0"

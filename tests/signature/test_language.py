@@ -189,7 +189,7 @@ def test_arithmetic_is_that_of_python_in_64_bits(ops, n, g, a, b):
     x, y, z = np.zeros(n, np.int8), np.zeros(n + 2, np.int8), np.zeros(g, np.int8)
     product = max(a, 0) * n
     if product >= 2**63:
-        wanted = "its value passes 64 bits"
+        wanted = "its value exceeds 64 bits"
     elif b == 0:
         wanted = "it divides by zero"
     else:

@@ -110,7 +110,7 @@ def test_sizes_are_those_of_the_core(formula, names):
     if isinstance(size, str):
         assert size in found
     elif isinstance(size, float):  # of an unsigned number beyond all integers
-        assert "it is no integer" in found
+        assert "it is not an integer" in found
     elif size < 0:
         assert f"got {size}, expected 0 or more" in found
     else:

@@ -50,12 +50,12 @@ def test_what_cannot_be_cut(run_loops):
     for shape in (3, 5), (1 << 20, 5):
         x = numbers(shape, np.float32, 1)
         out = np.zeros((*shape[:-1], 10), np.float32)[..., ::2]
-        with Raises(ValueError, "device: got cuda:*, expected one GPU: out: its elements do not "
-                    "follow each other in memory"):
+        with Raises(ValueError, "device: got cuda:*, expected one GPU: out: its elements are "
+                    "not contiguous in memory"):
             gpu.plus(x, x, out=out, device="cuda:*")
-        with Raises(ValueError, "expected one GPU: its entry is to see its arrays whole"):
+        with Raises(ValueError, "expected one GPU: its entry requires whole arrays"):
             gpu.whole(x, x, device="cuda:*")
-        with Raises(ValueError, "expected one GPU: x: its loop dimensions do not stand first"):
+        with Raises(ValueError, "expected one GPU: x: its loop dimensions are not first"):
             gpu.last_axes(x, device="cuda:*")
     on_gpu = cuplug.asarray(x, device="cuda")
     with Raises(ValueError, "plus: device: got cuda:*, expected cuda:0 (as the arrays)"):

@@ -29,9 +29,8 @@ static void staged(void) {
 }
 
 static void refused(void) {
-  static const char message[] =
-      ": got lists of arrays on the host, expected arrays on cuda:0, where "
-      "it is to run; copy them to the GPU first";
+  static const char message[] = ": got lists of arrays on the host, expected arrays on cuda:0 (the "
+                                "device of the call); copy them to the GPU first";
   char expected[200];
   const char *const names[] = {"triple_all", "triple_each"};
   for (int k = 0; k < 2; k++) {

@@ -82,7 +82,7 @@ def test_what_cannot_be_cut(run_loops):
     assert needed in str(caught.error)
     with Raises(MemoryError, "one step of the loop dimensions is that large"):
         gpu.add_row(np.ones((3, 5000), np.float32), x, device="cuda")
-    with Raises(MemoryError, "its loop dimensions cannot be cut"):
+    with Raises(MemoryError, "its loop dimensions cannot be split"):
         gpu.last_axes(np.ones((100, 300), np.float32), device="cuda")
     check_nothing_left()
     """
@@ -95,7 +95,7 @@ def test_no_loop_dimensions(run_fake):
         gpu.pick(x, np.zeros(1000, np.int64))
     assert str(caught.error).endswith(
         "the call needs source (4000 bytes), index (8000 bytes), its output (4000 bytes) at once: "
-        "its signature has no loop dimensions to cut them by")
+        "its signature has no loop dimensions along which to split the call")
     """
     run_fake(body, FAKE_CUDA_MEMORY_BYTES="9000")
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of libraries that know nothing of cuplug, as operators."""
+"""Functions of libraries without cuplug tables, as operators."""

@@ -47,7 +47,7 @@ class Opened(NamedTuple):
 loaded: dict[str, Opened] = {}  # by path
 _gradients: dict[Operator, dict[str, Operator | CallbackType]] = {}
 _locks: dict[str, ThreadLock] = {}  # by path
-# The library's path, names in it, and the callers of these; kept until the process exits.
+# The library's path, names in it, and their callers; kept until the process exits.
 _functions: list[tuple[str, list[str], AdoptedCall]] = []
 
 
@@ -155,14 +155,14 @@ def _adopt(
     op, adopted = _define(path, declared, name, items, tuple(gradients.items()))
     adopted.bind(found, opened.name)
     if op not in _gradients:
-        _gradients[op] = {name: op}  # one may be its own gradient, or that of its gradient
+        _gradients[op] = {name: op}  # gradients may form cycles
         own = {x: _adopt(path, declared, x, told, opened) for x in gradients}
         _gradients[op] = own
     return op
 
 
 def adopted_sibling(op: Operator, name: str) -> Operator | None:
-    """Return the operator that computes the gradient of an adopted one, with it described."""
+    """Return the operator that computes an adopted one's gradient, described accordingly."""
     found = _gradients.get(op, {}).get(name)
     return found if isinstance(found, Operator) else None
 
@@ -232,7 +232,7 @@ def resolve(path: str) -> Opened:
         return before
     if before.identity[:2] == identity[:2]:
         raise PluginError(
-            f"{path}: the file was written over in place while its code is loaded; restart the "
+            f"{path}: the file was overwritten in place while its code is loaded; restart the "
             "process, and replace files by renaming new ones"
         )
     folder, file = os.path.split(before.name)

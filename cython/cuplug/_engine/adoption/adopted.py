@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One adopted function: its arguments held against its prototype."""
+"""One adopted function: its arguments, checked against its prototype."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from cuplug._engine.signature.signature import Parameter
 
 
 class Adopted(Arguments):
-    """One function: what it is given and what it returns.
+    """One function: its arguments and its result.
 
     `name`, `text` (of the signature), `place`, `members` (of the union of each scalar),
-    `takes_stream` and `numbers` (that the core works out: a term, and the id of its type) are read
-    by whoever calls it. Without `functions`, it is only described.
+    `takes_stream` and `numbers` (computed by the core: a term, and the id of its type) are read by
+    the callers. Without `functions`, it is only described.
     """
 
     def __init__(self, name: str, description: Mapping[str, str], prototypes: Prototypes) -> None:
@@ -43,7 +43,7 @@ class Adopted(Arguments):
         self.scratch_types = [self._scratch_type(x) for x in self.scratch]
         self.value = self._read_value()
         self.numbers: list[tuple[formula.Term, int]] = []
-        self.kept: list[Any] = []  # constants, as the function is given them
+        self.kept: list[Any] = []  # constants, as passed to the function
         own = (*self.scope.signature.parameters, *self.scope.signature.outputs)
         self.names = {*(x.name for x in own), *self.scope.signature.dim_names}
         self.queries = {x.query: k for k, x in enumerate(self.scratch) if x.query}
@@ -51,7 +51,7 @@ class Adopted(Arguments):
         self.given = self._match(self.terms, self.type.args, "arguments", self.type.cname)
         self.filled = [self._match_values(k) for k in range(len(self.scratch))]
         self.made_type = self._read_made_type()
-        self.n_arguments = len(self.numbers)  # the others are sizes, of scratch and of outputs
+        self.n_arguments = len(self.numbers)  # the others are sizes of scratch and outputs
         self._add_sizes()
         self.written = [at for at, x in enumerate(self.arrays) if x.kind in ("inout", "output")]
         self._check_outputs()
@@ -74,13 +74,13 @@ class Adopted(Arguments):
             ) from None
 
     def _add_sizes(self) -> None:
-        """Let the core work out the sizes that are known before a call."""
+        """Let the core compute the sizes that are known before a call."""
         terms = [x.term for x in self.scratch if x.term is not None]
         terms += [size for x in self.unknown for size in x.sizes if isinstance(size, formula.Term)]
         self.numbers += [(term, DTYPES["int64"].id) for term in terms]
 
     def _read_value(self) -> tuple[str, int, str] | None:
-        """Return where the result goes: an array or scratch with its number, or a handle."""
+        """Return the result's destination: an array or scratch with its number, or a handle."""
         if self.returns in RETURNS:
             return None
         result = self.type.result
@@ -140,7 +140,7 @@ class Adopted(Arguments):
         return made
 
     def _check_type(self) -> None:
-        """See that the function can be called at all."""
+        """Check that the function can be called."""
         result = self.type.result
         is_status = result.kind == "void" or is_integer(result)
         if self.type.ellipsis or not (is_status or self.value or self.returns == "ignored"):
@@ -152,7 +152,7 @@ class Adopted(Arguments):
     def _match(
         self, terms: list[formula.Term], kinds: Sequence[Any], what: str, whole: str
     ) -> list[tuple[str, int]]:
-        """Return where each parameter or member is given from, and its number there."""
+        """Return the source of each parameter or member, and its number there."""
         if len(terms) != len(kinds):
             n, expected = len(terms), f"{len(kinds)} for {whole}"
             raise ValueError(f"{self.name}: {what}: got {n}, expected {expected}")
@@ -165,14 +165,14 @@ class Adopted(Arguments):
         return given
 
     def _match_values(self, at: int) -> list[tuple[str, int]]:
-        """Return where the values are given from that scratch holds before a call."""
+        """Return the sources of the values that scratch holds before a call."""
         x, kind = self.scratch[at], self.scratch_types[at]
         kinds = members(kind) if kind.kind == "struct" else [kind]
         what = f"scratch: {x.name}"
         return self._match(self.values[at], kinds, what, kind.cname) if x.values else []
 
     def _source(self, term: formula.Term, kind: Any) -> tuple[str, int] | None:
-        """Return what a parameter is given; None where it does not fit."""
+        """Return the source of a parameter; None if it does not fit."""
         name = term.text
         if name == "stream":
             fits = self.place == "cuda" and kind.kind == "pointer"
@@ -198,14 +198,14 @@ class Adopted(Arguments):
             return ("array", self.scope.arrays[name]) if fits else None
         if name in self.scope.scalars and self.members[self.scope.scalars[name]] == "s":
             return ("scalar", self.scope.scalars[name]) if _is_text(kind) else None
-        kind = _target(kind)  # Fortran takes numbers by their address
+        kind = _target(kind)  # Fortran receives numbers by address
         if self.is_float(name):
             return ("scalar", self.scope.scalars[name]) if is_float(kind) else None
         if not is_integer(kind):
             return None
         type = self._integer(kind)
         is_unsigned = name in self.scope.scalars and self.members[self.scope.scalars[name]] == "u"
-        if is_unsigned and type == DTYPES["uint64"].id:  # whose values no formula may have
+        if is_unsigned and type == DTYPES["uint64"].id:  # whose values cannot occur in formulas
             return "scalar", self.scope.scalars[name]
         self.numbers.append((term, type))
         return "number", len(self.numbers) - 1
@@ -234,7 +234,7 @@ class Adopted(Arguments):
         return n_parts == 1 or x.dims[-1:] == (("fixed", n_parts),)
 
     def _constant(self, name: str, kind: Any) -> tuple[str, int] | None:
-        """Return where a text, a fraction, NULL or a value of an enum is kept."""
+        """Return the memory of a text, a fraction, NULL or a value of an enum."""
         value: Any = self.constants.get(name)
         if isinstance(value, str):
             found = self.ffi.new("char[]", value.encode()) if _is_text(kind) else None
@@ -256,7 +256,7 @@ class Adopted(Arguments):
         return "constant", len(self.kept) - 1
 
     def _at_address(self, kind: Any, value: Any) -> Any:
-        """Return a number, or for a pointer memory that has it."""
+        """Return a number, or memory that contains it for a pointer."""
         return self.ffi.new(kind, value) if kind.kind == "pointer" else value
 
     def _integer(self, kind: Any) -> int:
@@ -267,7 +267,7 @@ class Adopted(Arguments):
         return DTYPES[f"{sign}int{8 * self.ffi.sizeof(kind)}"].id
 
     def _check_outputs(self) -> None:
-        """See that all that is written has a parameter, and none that must not be written."""
+        """Check that every output has a parameter, and no array is written through const."""
         unknown = {x.at for x in self.unknown}
         for at, x in enumerate(self.arrays):
             if at in unknown:
@@ -288,16 +288,16 @@ class Adopted(Arguments):
                 )
 
     def _not_const(self) -> list[int]:
-        """Return the inputs on the host that are copied: what the function could write or keep."""
+        """Return the host inputs to copy, which the function could write or retain."""
         pairs = zip(self.given, self.const, strict=True)
         given = {at for (source, at), const in pairs if source == "array" and not const}
-        # The pointers of a structure tell of no const.
+        # The pointers of a structure do not show const.
         given |= {at for values in self.filled for source, at in values if source == "array"}
         given |= set(range(len(self.arrays))) if self.made else set()
         return sorted(given.difference(self.written)) if self.place == "host" else []
 
     def _find_floats(self) -> list[int]:
-        """Return the scalars that the function gets as a `float`, whose range is smaller."""
+        """Return the scalars that the function receives as a `float`, whose range is smaller."""
         pairs = list(zip(self.given, self.type.args, strict=True))
         for given, own in zip(self.filled, self.scratch_types, strict=True):
             kinds = members(own) if own.kind == "struct" else [own]
@@ -308,7 +308,7 @@ class Adopted(Arguments):
     def _goes_by_rows(self) -> bool:
         """Return whether the function is called once for each row of the loop dimensions.
 
-        One that is told how many rows there are, or elements, is called once for all.
+        If it receives the number of rows or elements, it is called once for all.
         """
         looped = [x for x in self.arrays if formula.n_behind_loops(x) is not None]
         if not looped or self.unknown or self.made or formula.counts_loops(self.terms, self.scope):
@@ -326,7 +326,7 @@ class Adopted(Arguments):
 
 
 def _target(kind: Any) -> Any:
-    """Return the type of a number, also of one that is passed by its address."""
+    """Return the type of a number, also if it is passed by address."""
     return kind.item if kind.kind == "pointer" else kind
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of one adopted function: memory for them, rows, and what comes of the result."""
+"""Calls of one adopted function: their memory, their rows, and the use of the result."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.signature import formula
 from cuplug.errors import CompileError, CudaError, PluginError
 
-ALIGNMENT = 64  # of copies, as of memory that cuplug makes
+ALIGNMENT = 64  # of copies, as for memory of cuplug
 Array = tuple[int, int, tuple[int, ...]]  # address, number of elements, shape
 
 
 class AdoptedCall(Adopted):
-    """One function that can be called, once `bind` has been given those of the library."""
+    """One function, which can be called after `bind` has received the functions of the library."""
 
-    program_at = 0  # what calls without Python go by, once they are compiled
+    program_at = 0  # the program of calls without Python, once compiled
 
     def bind(self, functions: dict[str, Any], library: str) -> None:
         """Call functions of a library from now on."""
@@ -41,7 +41,7 @@ class AdoptedCall(Adopted):
         return int(self.ffi.cast("uintptr_t", self.functions[self.function]))
 
     def compile(self, program_at: int) -> None:
-        """Let calls go without Python from now on, where that can be and a compiler is there."""
+        """Make calls without Python from now on, if that is possible and a compiler exists."""
         way = find_way(self)
         if way is None:
             return
@@ -57,7 +57,7 @@ class AdoptedCall(Adopted):
     def call(self, arrays: list[Array], scalars: list[Any], numbers: list[int], stream: int) -> Any:
         """Call the function; return the object behind a handle, or outputs of unknown sizes.
 
-        It is not called for empty outputs, as what there is to do has been done.
+        It is not called for empty outputs, which need no work.
         """
         if self.written and not self.unknown and not any(arrays[at][1] for at in self.written):
             return ()
@@ -82,12 +82,12 @@ class AdoptedCall(Adopted):
         return [self._output(x, sources, left) for x in self.unknown]
 
     def _make_place(self) -> Any:
-        """Make the place of a pointer that becomes a handle, or the structure behind one."""
+        """Make the memory of a pointer that becomes a handle, or of a handle's structure."""
         kind = self.made_type
         return self.ffi.new(kind if self.is_in_place else self.ffi.getctype(kind, "[1]"))
 
     def _opaque(self, sources: dict[str, list[Any]], kept: list[Any]) -> Opaque:
-        """Return the object behind the handle, with all that the function was given."""
+        """Return the handle's object, with all arguments of the function."""
         place = sources["made"][0]
         pointer = place if self.is_in_place else place[0]
         if not pointer:
@@ -128,13 +128,13 @@ class AdoptedCall(Adopted):
         return x.at, shape, int(self.ffi.cast("uintptr_t", source)), source
 
     def _make_scratch(self, sizes: Iterator[int]) -> list[Any]:
-        """Make the memory that the function works in; one element where it is to say the size."""
+        """Make the function's workspace, or one element if the function reports the size."""
         counts = [1 if x.term is None else next(sizes) for x in self.scratch]
         pairs = zip(self.scratch, counts, strict=True)
         return [make_scratch(self.ffi, x, n) for x, n in pairs]
 
     def _fill_scratch(self, sources: dict[str, list[Any]]) -> list[Any]:
-        """Give scratch the values that it has before the call; return what these refer to."""
+        """Set the values of scratch before the call; return the objects that they refer to."""
         kept: list[Any] = []
         for at, given in enumerate(self.filled):
             kind, memory = self.scratch_types[at], sources["scratch"][at]
@@ -162,7 +162,7 @@ class AdoptedCall(Adopted):
 
     @contextmanager
     def _in_columns(self, row: list[int], arrays: list[Array]) -> Iterator[list[int]]:
-        """Give addresses of copies in Fortran's order, and copy what is written back."""
+        """Yield the addresses of copies in Fortran order, and copy outputs back."""
         if not self.by_columns:
             yield row
             return
@@ -174,7 +174,7 @@ class AdoptedCall(Adopted):
                 views[at][...] = turned[at].T
 
     def _view(self, at: int, address: int, shape: tuple[int, ...]) -> Any:
-        """Return the array of one row in NumPy; None with less than two dimensions."""
+        """Return the NumPy array of one row; None if it has less than two dimensions."""
         n_own = formula.n_behind_loops(self.arrays[at]) if self.by_rows else None
         own = shape if n_own is None else shape[len(shape) - n_own :]
         if len(own) < 2 or not address or 0 in own:
@@ -187,7 +187,7 @@ class AdoptedCall(Adopted):
         return numpy.frombuffer(memory, f"V{dtype.n_bytes}").reshape(own)
 
     def _rows(self, addresses: list[int], arrays: list[Array]) -> Iterator[list[int]]:
-        """Yield the addresses of each row; with one for all, those of the arrays."""
+        """Yield the addresses of each row, or of the arrays if one call computes all rows."""
         if not self.by_rows:
             yield addresses
             return
@@ -202,7 +202,7 @@ class AdoptedCall(Adopted):
             yield [address + row * step for address, step in zip(addresses, steps, strict=True)]
 
     def _copy(self, addresses: list[int], at: int, n_elements: int) -> Any:
-        """Let an address be that of a copy; return who owns it."""
+        """Replace an address by the address of a copy; return the copy's owner."""
         n_bytes = n_elements * DTYPES[self.dtype(self.arrays[at])].n_bytes
         memory = self.ffi.new("char[]", n_bytes + ALIGNMENT)
         start = -int(self.ffi.cast("uintptr_t", memory)) % ALIGNMENT
@@ -211,7 +211,7 @@ class AdoptedCall(Adopted):
         return memory
 
     def _check_floats(self, scalars: list[Any]) -> None:
-        """See that no finite number becomes infinite where a parameter is a float."""
+        """Check that no finite number becomes infinite if a parameter is a float."""
         for at in self.floats:
             if scalars[at] is not None:
                 try:
@@ -243,7 +243,7 @@ class AdoptedCall(Adopted):
     def _keep_result(
         self, result: Any, source: str, at: int, dtype: str, sources: dict[str, list[Any]]
     ) -> None:
-        """Put what the function returned where it belongs."""
+        """Store the function's result in its destination."""
         if source == "array":
             stored = DTYPES[dtype].stored
             place = self.ffi.cast(f"{stored} *", sources["array"][at])
@@ -256,7 +256,7 @@ class AdoptedCall(Adopted):
     def _value(
         self, source: str, at: int, kind: Any, sources: dict[str, list[Any]], kept: list[Any]
     ) -> Any:
-        """Return one parameter as cffi takes it; memory of its own is added to the list."""
+        """Return one parameter in cffi's form; memory of its own is added to the list."""
         if source == "value":  # a structure
             return sources["scratch"][at][0]
         value = None if source == "status" else sources[source][at]
@@ -280,7 +280,7 @@ class AdoptedCall(Adopted):
         return value
 
     def _pointer(self, value: Opaque | None, kind: Any, at: int) -> Any:
-        """Return what is behind a handle, which must be of the same code and type."""
+        """Return the pointer of a handle, which must be of the same code and type."""
         if value is None:
             return self.ffi.NULL
         if value.library not in ("", self.library) or not fits(
@@ -295,7 +295,7 @@ class AdoptedCall(Adopted):
         return self.ffi.cast(kind, value.pointer)
 
     def _number(self, result: Any, stored: str = "") -> Any:
-        """Return what a function returned; cffi has letters as text."""
+        """Return a function's result; cffi represents letters as text."""
         if not isinstance(result, bytes | str):
             return result
         sign = "" if is_signed(self.ffi, self.type.result) else "u"
@@ -303,7 +303,7 @@ class AdoptedCall(Adopted):
         return int(self.ffi.cast(stored or own, ord(result)))
 
     def check_result(self, result: int | None, errno: int) -> None:
-        """Raise what the result of the function means."""
+        """Raise the exception that the function's result requires."""
         if result is None or self.returns == "ignored":
             return
         if self.returns == "nonzero" and not result:
@@ -315,7 +315,7 @@ class AdoptedCall(Adopted):
         if self.returns == "cuda" and result:
             raise CudaError(f"{self.name}: CUDA error {result}", result)
         if self.returns == "errno" and result < 0:
-            # -1 mostly says that errno does.
+            # -1 mostly means that errno has the reason.
             number = errno if result == -1 and errno else -result
             raise OSError(number, f"{self.name}: {os.strerror(number)}")
         if self.returns == "zero" and result:

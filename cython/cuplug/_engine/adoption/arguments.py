@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the description of one adopted function says, apart from its prototype."""
+"""The description of one adopted function, without its prototype."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Arguments:
         self._check_returns()
         self.by_columns = description.get("order") == "fortran"
         self.is_locked = description.get("lock") == "library"
-        self.constants: dict[str, str | float] = {}  # by the names that stand for them in terms
+        self.constants: dict[str, str | float] = {}  # by the names that represent them in terms
         self.terms = self._read_terms(description["arguments"], "arguments")
         self.values = [self._read_values(x.values, x.name) for x in self.scratch]
         self.takes_stream = any(x.text == "stream" for x in self.terms)
 
     def _check_linear(self, linear: str | None) -> None:
-        """See that the names are those of arrays that may have a gradient."""
+        """Check that the names belong to arrays that may have a gradient."""
         signature = self.scope.signature
         known = [x.name for x in signature.parameters if has_gradients(signature, x)]
         for x in linear_names(linear):
@@ -63,7 +63,7 @@ class Arguments:
                 raise ValueError(f"{self.name}: linear: got {x!r}, expected {wanted}")
 
     def _read_made(self, description: Mapping[str, str]) -> str:
-        """Return the name of the handle that the function makes, "" for none."""
+        """Return the name of the handle that the function creates, "" for none."""
         made = self.scope.signature.made
         if bool(made) != ("destroy" in description):
             seen = f"handle[{made.tag}] without `destroy`" if made else "`destroy`"
@@ -78,7 +78,7 @@ class Arguments:
         return self._read_terms(inner, f"scratch: {name}") if inner.strip() else []
 
     def _read_terms(self, text: str, what: str) -> list[formula.Term]:
-        """Read the arguments; a name stands for each text, fraction and constant of C."""
+        """Read the arguments; a name represents each text, fraction and constant of C."""
 
         def put(value: str | float) -> str:
             name = f"literal_{len(self.constants)}"
@@ -110,7 +110,7 @@ class Arguments:
         return dtypes[0]
 
     def is_float(self, name: str) -> bool:
-        """Return whether a name is that of a scalar with a fraction."""
+        """Return whether a name belongs to a scalar with a fraction."""
         return name in self.scope.scalars and self.members[self.scope.scalars[name]] == "f"
 
     def _scalar_dtype(self, x: Parameter) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that a library calls back: of Python, or compiled from a text of C."""
+"""Functions that a library calls back, in Python or compiled from C text."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from cuplug._engine.signature.signature import Parameter
 HEADERS = "#include <complex.h>\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n"
 FAILED = {"zero": -1, "one": 0, "nonzero": 0, "nonnegative": -1, "ignored": 0}
 SUCCESS = {"one": 1, "nonzero": 1}
-NOT_USED = "_"  # stands for a parameter that the Python function does not get
+NOT_USED = "_"  # represents a parameter that the Python function does not receive
 
 
 class CallbackType:
     """Makes handles of functions that a library calls.
 
-    It is called with a function of Python, or with C as text: an expression of the parameters, or
+    Call it with a Python function, or with C text: an expression of the parameters, or
     statements. Sizes that the library does not pass are keywords.
     """
 
@@ -41,7 +41,7 @@ class CallbackType:
         self.arrays = {x.name: x for x in self.scope.signature.arrays}
         self._check()
         self.numbers: list[Any] = []
-        self._wrapped: dict[int, Any] = {}  # functions that get a handle now
+        self._wrapped: dict[int, Any] = {}  # functions that are getting a handle
         self.text = f"{self.name}(number: int) -> handle[{self.name}]"
 
     def _read_type(self, text: str) -> Any:
@@ -84,15 +84,16 @@ class CallbackType:
         is_known = name in self.scope.scalars or name in self.scope.signature.dim_names
         return is_known and (is_float(kind) or is_integer(kind))
 
-    # What `define_adopted` reads of a function: a call makes the handle of the number.
+    # The attributes of a function that `define_adopted` reads: a call makes the handle of the
+    # number.
     place, members, takes_stream, needs_shapes, makes_handle = "host", ["i"], False, False, True
 
     def define(self, plugin: str, path: str, made: PublicCall) -> None:
-        """Define the operator that makes the handles, with what both are pickled as."""
+        """Define the operator that makes the handles, with the pickled form of both."""
         self.operator, self._pickled = define_adopted(self, plugin, path, "", made), made
 
     def call(self, arrays: Any, scalars: list[int], numbers: Any, stream: int) -> Opaque:
-        """Return the object behind the handle of a function that was put aside."""
+        """Return the object for the handle of a function that was stored."""
         return Opaque(self.ffi, self._wrapped.pop(scalars[0]), "", lambda: None)
 
     def __call__(self, function: Callable[..., Any] | str, /, **sizes: int) -> Any:
@@ -114,10 +115,10 @@ class CallbackType:
         return self.operator(id(pointer))
 
     def compile(self, program_at: int) -> None:
-        """Leave it to Python to make a handle."""
+        """Make a handle, in Python."""
 
     def _wrap(self, function: Callable[..., Any], sizes: Mapping[str, int]) -> Any:
-        """Return a C function that calls one of Python."""
+        """Return a C function that calls a Python function."""
         given = [x.name for x in self.scope.signature.parameters]
         outputs = [x for x in self.scope.signature.outputs if x.name in self.arguments]
         dims = self.scope.signature.dim_names
@@ -147,7 +148,7 @@ class CallbackType:
         )
 
     def _view(self, x: Parameter, pointer: Any, known: Mapping[str, int]) -> Any:
-        """Return the library's memory as an array of NumPy; inputs are read-only."""
+        """Return the library's memory as a NumPy array; inputs are read-only."""
         import numpy
 
         names = self.scope.signature.dim_names
@@ -179,7 +180,7 @@ class CallbackType:
         return self.ffi.cast(self.type, address)
 
     def _declare(self, kind: Any, name: str) -> str:
-        """Declare a parameter; types that the prototypes declare are not known in the text."""
+        """Declare a parameter; the text cannot use types of the prototypes."""
         is_known = kind.kind != "pointer" or kind.item.kind == "primitive"
         return str(self.ffi.getctype(kind, name)) if is_known else f"void *{name}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of adopted libraries: lib<name>.cuplug.toml, beside lib<name>.so."""
+"""Descriptions of adopted libraries: lib<name>.cuplug.toml, next to lib<name>.so."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ OPTIONAL = (
     *("callback", "gradient", "linear", "doc"),
 )
 CHOICES = {"place": ("host", "cuda"), "order": ("c", "fortran"), "lock": ("none", "library")}
-# What the function returns; or the name of an output.
+# Values of `returns`, which may also be the name of an output.
 RETURNS = ("zero", "one", "nonzero", "nonnegative", "cuda", "errno", "ignored")
 Items = tuple[tuple[str, str], ...]  # keys and texts of one operator, in order
 
 
 def description_path_of(library: str) -> str:
-    """Return the path of the description beside a library."""
+    """Return the path of the description next to a library."""
     return os.path.splitext(library)[0] + SUFFIX
 
 
@@ -36,19 +36,19 @@ def plugin_name(library: str) -> str:
 
 
 def read_sidecar(library: str) -> dict[str, Any]:
-    """Read the description beside a library, whatever is in that file."""
+    """Read the description next to a library, from a file with any contents."""
     import tomllib
 
     path = description_path_of(library)
     try:
         return tomllib.loads(_read_text(path))
     except (OSError, RecursionError, ValueError) as error:
-        seen = error.strerror if isinstance(error, OSError) else error
-        raise ValueError(f"{path}: expected a description of the library: {seen}") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"{path}: the description cannot be read: {reason}") from None
 
 
 def _read_text(path: str) -> str:
-    """Read a text that the parser gets through in a moment, which takes long for deep keys."""
+    """Read a text within limits: the parser takes long for deep keys."""
     with open(path, "rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -62,7 +62,7 @@ def _read_text(path: str) -> str:
 
 
 class Declared(NamedTuple):
-    """What a description says of all functions: C declarations, and source text with options."""
+    """The description of all functions: C declarations, and source text with options."""
 
     prototypes: str
     source: str
@@ -72,7 +72,7 @@ class Declared(NamedTuple):
 def check_description(
     path: str, description: Mapping[str, Any]
 ) -> tuple[Declared, dict[str, Items]]:
-    """Check the form of a description; return what it says of all functions, and of each."""
+    """Check the form of a description; return the parts for all functions and for each."""
     if not isinstance(description, Mapping):
         raise TypeError(
             f"{path}: description: got {type(description).__name__}, expected a mapping"
@@ -92,8 +92,9 @@ def check_description(
         if not isinstance(name, str):
             raise TypeError(f"{path}: description: got the key {name!r}, expected names")
         if not (name.isascii() and name.isidentifier() and len(name) <= MAX_NAME):
-            wanted = f"expected an identifier of at most {MAX_NAME} ASCII characters"
-            raise ValueError(f"{path}: description: got the key {name[:MAX_NAME]!r}, {wanted}")
+            wanted = f"an identifier of at most {MAX_NAME} ASCII characters"
+            got = name[:MAX_NAME]
+            raise ValueError(f"{path}: description: got the key {got!r}, expected {wanted}")
     declared = Declared(prototypes, source, tuple(options))
     told = {name: _items(name, own[name]) for name in own}
     for name in told:
@@ -102,7 +103,7 @@ def check_description(
 
 
 def gradients_of(name: str, told: Mapping[str, Items]) -> dict[str, Items]:
-    """Return what is said of an operator's gradient, of the gradient of this, and so on.
+    """Return the descriptions of an operator's gradient, of its gradient, and so on.
 
     Raises
     ------
@@ -123,7 +124,7 @@ def gradients_of(name: str, told: Mapping[str, Items]) -> dict[str, Items]:
 
 
 def _items(name: str, given: Any) -> Items:
-    """Check the form of what is said of one operator."""
+    """Check the form of one operator's description."""
     if not isinstance(given, Mapping) or not (NEEDED <= set(given) <= {*NEEDED, *OPTIONAL}):
         seen = (
             ", ".join(repr(x)[1:-1] for x in given) if isinstance(given, Mapping) else repr(given)

@@ -15,10 +15,10 @@ cdef union Slot:
 ctypedef void (*Thunk)(void *function, const Slot *parameters, Slot *result) noexcept nogil
 
 
-cdef struct Source:  # where a parameter or a member of scratch is given from
+cdef struct Source:  # the source of a parameter or a member of scratch
     int kind  # of KINDS
     int at  # its number there; of memory, its offset
-    int type  # of TYPES, of the parameter or of what is stored
+    int type  # of TYPES, for the parameter or the stored value
     Slot constant
 
 
@@ -27,9 +27,9 @@ cdef struct Store:  # a number in the memory of a call
     int offset
 
 
-cdef struct Block:  # memory of its own: an input that is copied, or scratch
+cdef struct Block:  # separate memory: a copied input, or scratch
     int array  # the input; -1 for scratch
-    int number  # of scratch: which number is its size
+    int number  # of scratch: the number that is its size
     size_t n_bytes  # of one element
 
 
@@ -40,16 +40,16 @@ cdef struct Handle:  # of an operator that makes one
 
 
 cdef struct Program:
-    PyObject *adopted  # the AdoptedCall that does what is not done here
+    PyObject *adopted  # the AdoptedCall for all other work
     const cuplug_term *terms
     uint32_t *types  # of the numbers
     int n_numbers
-    bint is_tried  # whether the thunk was compiled, or is not to be had
+    bint is_tried  # whether the thunk was compiled, or cannot be
     Thunk thunk
     void *function
-    void *lock  # NULL, or that of the library
+    void *lock  # NULL, or the library's lock
     PyObject **accepted  # of each handle: the key of the pointers that fit
-    int *n_own  # of each array: dimensions behind the loop dimensions, or -1
+    int *n_own  # of each array: dimensions after the loop dimensions, or -1
     bint *is_written
     bint by_rows
     bint any_written
@@ -65,11 +65,12 @@ cdef struct Program:
     int status  # the offset of the status in memory, or -1
     int result_type  # of TYPES, -1 for void
     int status_type
-    int returns  # of RETURNS; -1 for what is not compared
-    Source value  # where the result goes: an array or memory; else of kind NOWHERE
+    int returns  # of RETURNS; -1 for results that are not compared
+    Source value  # the destination of the result: an array or memory; else of kind NOWHERE
 
 
-# Calls the function without Python. NOT_TAKEN where nothing was done yet, and Python is to do it.
+# Calls the function without Python. Returns NOT_TAKEN if nothing was done and Python has to make
+# the call.
 cdef enum:
     NOT_TAKEN = -0x7001
     MANY = 32  # arrays, parameters, numbers

@@ -44,7 +44,7 @@ cdef extern from *:
     ctypedef struct cuplug_call_memory:
         char bytes[4096]
 
-# What a parameter is given, in the order of the enum.
+# Sources of parameters, in the order of the enum.
 KINDS = (
     *("nowhere", "array", "integer", "float", "text", "number", "constant", "stream", "handle"),
     *("memory", "block"),
@@ -52,7 +52,7 @@ KINDS = (
 cdef enum:
     NOWHERE, ARRAY, INTEGER, FLOAT, TEXT, NUMBER, CONSTANT, STREAM, HANDLE, MEMORY, BLOCK
 
-# How numbers are stored, in the order of the enum.
+# Types of stored numbers, in the order of the enum.
 TYPES = (
     *("int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"),
     *("float", "double", "void *"),
@@ -67,8 +67,8 @@ cdef enum:
 MAX_BYTES = 4096  # of memory
 MAX_MANY = MANY
 cdef enum:
-    ALIGNMENT = 64  # of copies, as of memory that cuplug makes
-cdef int64_t MAX_SIZE = 1 << 46  # bytes of scratch: more there is not
+    ALIGNMENT = 64  # of copies, as for memory of cuplug
+cdef int64_t MAX_SIZE = 1 << 46  # bytes of scratch, the limit
 
 
 cdef void store(char *to, int type, Slot value) noexcept nogil:
@@ -104,7 +104,7 @@ cdef int64_t load(const char *place, int type) noexcept nogil:
     return (<const int64_t *>place)[0]
 
 
-cdef struct Run:  # what a call has at hand
+cdef struct Run:  # the data of one call
     const Program *program
     const cuplug_call *call
     const int64_t *numbers
@@ -114,7 +114,7 @@ cdef struct Run:  # what a call has at hand
 
 
 cdef bint get_value(const Source *x, Run *run, Slot *to) noexcept nogil:
-    """Get what a parameter is given; False where Python is to judge it."""
+    """Get the value of a parameter; return False if Python has to check it."""
     cdef const cuplug_call *call = run.call
     cdef bint is_none = False
     cdef const Handle *handle
@@ -152,7 +152,7 @@ cdef bint get_value(const Source *x, Run *run, Slot *to) noexcept nogil:
 
 
 cdef bint take_memory(const Program *program, Run *run) noexcept nogil:
-    """Make scratch, and copies of inputs; False where Python is to report what is wrong."""
+    """Make scratch, and copies of inputs; return False if Python has to report an error."""
     cdef const Block *x
     cdef int64_t n
     for k in range(program.n_blocks):
@@ -187,7 +187,7 @@ cdef bint put(const Store *stores, int n, Run *run) noexcept nogil:
 
 
 cdef int64_t find_rows(const Program *program, Run *run, int64_t *steps) noexcept nogil:
-    """Return how often the function is called, and the bytes from row to row of each array."""
+    """Return the number of calls of the function, and each array's bytes from row to row."""
     cdef const cuplug_tensor *x
     cdef int64_t n_rows = 1, n, step
     for at in range(run.call.n_tensors):
@@ -217,7 +217,7 @@ cdef bint is_success(int returns, int64_t result) noexcept nogil:
 
 cdef int judge(const Program *program, const cuplug_call *call, int64_t result, int type,
                int error) noexcept with gil:
-    """Let Python say what an unusual result means."""
+    """Let Python interpret an unusual result."""
     try:
         (<object>program.adopted).check_result(<uint64_t>result if type == U64 else result, error)
         return 0
@@ -266,7 +266,7 @@ cdef int call_rows(const Program *program, Run *run) noexcept nogil:
     cdef int64_t n_rows = find_rows(program, run, steps)
     for row in range(n_rows):
         if not put(program.each, program.n_each, run):
-            return NOT_TAKEN  # before the first row: it is of values that all rows get
+            return NOT_TAKEN  # before the first row: all rows receive these values
         for k in range(program.n_parameters):
             if not get_value(&program.parameters[k], run, &parameters[k]):
                 return NOT_TAKEN
@@ -285,7 +285,7 @@ cdef int call_rows(const Program *program, Run *run) noexcept nogil:
 
 
 cdef bint has_work(const Program *program, const cuplug_call *call) noexcept nogil:
-    """False if all outputs are empty."""
+    """Return whether any output has elements."""
     for at in range(call.n_tensors):
         if program.is_written[at] and cuplug_n_elements(&call.tensors[at]):
             return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of functions that know nothing of cuplug: their definition, and the calls' way out."""
+"""Operators of functions without cuplug tables: their definition, and their entry."""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
@@ -26,7 +26,7 @@ from cuplug._engine.call.define cimport define
 from cuplug._engine.cuda.streams cimport order_streams, refuse_capture
 
 
-ON_DEFAULT = "expected another: the function launches on the default stream"
+ON_DEFAULT = "another (the function launches on the default stream)"
 
 
 cdef object scalar_value(const cuplug_scalar *scalar, str member):
@@ -40,7 +40,7 @@ cdef object scalar_value(const cuplug_scalar *scalar, str member):
 
 
 cdef list arrays_of(const cuplug_call *call, bint with_shapes):
-    """The address, the number of elements, and the shape of each array, () unless it is asked."""
+    """Return each array's address, number of elements and shape, () unless requested."""
     return [
         (
             <size_t>call.tensors[k].data,
@@ -52,7 +52,7 @@ cdef list arrays_of(const cuplug_call *call, bint with_shapes):
 
 
 cdef int give_output(const cuplug_call *call, int at, tuple shape, size_t source) except -1:
-    """Give an output of unknown size its memory, and copy to it."""
+    """Allocate an output of unknown size, and copy to it."""
     cdef const cuplug_tensor *x = &call.tensors[at]
     cdef int64_t sizes[64]
     for k, size in enumerate(shape):
@@ -64,7 +64,7 @@ cdef int give_output(const cuplug_call *call, int at, tuple shape, size_t source
 
 
 cdef int give_results(const cuplug_call *call, object adopted, object results) except -1:
-    """Hand on what a call has made: a handle, or the outputs of unknown sizes."""
+    """Pass on the results of a call: a handle, or the outputs of unknown sizes."""
     cdef int status = 0
     if adopted.makes_handle:
         return cuplug_set_handle(call, make_handle(results))
@@ -74,7 +74,7 @@ cdef int give_results(const cuplug_call *call, object adopted, object results) e
 
 
 cdef int close_handle(const cuplug_call *call, void *handle) noexcept with gil:
-    """Destroy the object behind a handle, which no call uses any more."""
+    """Destroy the object of a handle, which no call uses any more."""
     try:
         take_handle(<Handle *>handle).close()
         return 0
@@ -87,7 +87,7 @@ cdef tuple shape_of(const cuplug_tensor *x):
 
 
 cdef int run_adopted(const cuplug_call *call) noexcept nogil:
-    """An entry for either side, without Python where a thunk is compiled."""
+    """Run an entry for the host or a GPU, without Python if a thunk is compiled."""
     cdef Program *program = <Program *>call.context
     cdef int64_t numbers[MANY]
     cdef int status = 0 if program.is_tried else prepare(call, program)
@@ -121,7 +121,7 @@ cdef int get_number(
 
 
 cdef int run_in_python(const cuplug_call *call, Program *program) noexcept with gil:
-    """What is not done without Python, by cffi."""
+    """Make calls that need Python, with cffi."""
     cdef bint on_default
     cdef int64_t number = 0
     cdef int status
@@ -155,9 +155,9 @@ cdef int run_in_python(const cuplug_call *call, Program *program) noexcept with 
 def define_adopted(
     object adopted, str plugin, str path, str doc, object made, str gradient="", str linear=""
 ):
-    """Define an operator that calls `adopted.call(arrays, scalars, numbers, stream)`, for ever.
+    """Define an operator that calls `adopted.call(arrays, scalars, numbers, stream)`.
 
-    The numbers are those of `adopted.numbers`, pairs of a formula.Term and the id of a type.
+    It is never freed. The numbers are `adopted.numbers`, pairs of a formula.Term and a type's id.
     """
     cdef cuplug_definition_row row
     cdef bytes signature = adopted.text.encode()

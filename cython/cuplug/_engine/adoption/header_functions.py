@@ -24,12 +24,12 @@ class HeaderFunction(NamedTuple):
     name: str
     parameters: tuple[str, ...]  # their names, "" for one without
     prototype: str
-    is_own: bool  # of the header or its folder, and not only of one that it includes
-    needed: tuple[str, ...]  # declarations of types, in an order in which each knows the others
+    is_own: bool  # of the header or its folder, not of an included header
+    needed: tuple[str, ...]  # declarations of types, each after the types that it uses
 
 
 def read_header(header: str, options: tuple[str, ...] = ()) -> dict[str, HeaderFunction]:
-    """Return the functions that a header declares, and those that it includes.
+    """Return the functions that a header and its included headers declare.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def read_header(header: str, options: tuple[str, ...] = ()) -> dict[str, HeaderF
     CompileError
         There is no C compiler.
     PluginError
-        The preprocessor does not find the header, or the parser does not take it; or the parser is
-        not installed.
+        The preprocessor does not find the header, or the parser rejects it; or the parser is not
+        installed.
     """
     try:
         from pycparser import c_ast, c_parser
@@ -55,17 +55,17 @@ def read_header(header: str, options: tuple[str, ...] = ()) -> dict[str, HeaderF
     named = re.search(rf'(?m)^# \d+ "((?:.*/)?{re.escape(header)})"', text)
     try:
         parsed = c_parser.CParser().parse(text, header)
-    except Exception as error:  # its parser raises some of its own
+    except Exception as error:  # its parser raises its own exceptions
         raise PluginError(f"{header}: the C parser failed: {error}") from None
     return _Header(named[1] if named else header, "/" in header, parsed.ext, c_ast).functions()
 
 
 class Described(NamedTuple):
-    """What descriptions may say of functions."""
+    """Possible descriptions of functions."""
 
     prototypes: str  # C declarations
     operators: dict[str, dict[str, str]]  # guesses
-    refused: dict[str, str]  # why there is none of others
+    refused: dict[str, str]  # why other functions have none
 
 
 def describe(functions: Mapping[str, HeaderFunction], names: Iterable[str]) -> Described:
@@ -99,7 +99,7 @@ def _join(functions: Sequence[HeaderFunction]) -> str:
 def _destroying(
     functions: Mapping[str, HeaderFunction], function: HeaderFunction
 ) -> list[HeaderFunction]:
-    """Return functions that may destroy what another one makes: of a type that it names."""
+    """Return functions that may destroy another one's result, whose type they name."""
     types = {*re.findall(r"\w+", function.prototype)} - {"const", "void", "int", "char", "struct"}
     return [
         x
@@ -120,7 +120,7 @@ class _Header:
         self.tree, self.items, self.write = tree, items, c_generator.CGenerator().visit
         self.types: dict[
             str, tuple[int, Any]
-        ] = {}  # of each name or tag: its place and declaration
+        ] = {}  # of each name or tag: its position and declaration
         for at, item in enumerate(items):
             for name in self._defined(item):
                 self.types[name] = at, item
@@ -156,7 +156,7 @@ class _Header:
         )
 
     def _need(self, item: Any, needed: dict[str, int]) -> None:
-        """Add the places of the declarations that an item uses, directly or by others."""
+        """Add the positions of the declarations that an item uses, directly or through others."""
         for name in self._used(item):
             if name in self.types and name not in needed:
                 at, declared = self.types[name]
@@ -172,7 +172,7 @@ class _Header:
             yield from self._used(child)
 
     def _defined(self, item: Any) -> Iterator[str]:
-        """Yield the names and tags that an item defines; a tag only with what is in it."""
+        """Yield the names and tags that an item defines; a tag only with its members."""
         if isinstance(item, self.tree.Typedef):
             yield item.name
         if not isinstance(item, self.tree.Typedef | self.tree.Decl):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of adopted libraries behind handles: each is destroyed once, after those that use it."""
+"""Objects of adopted libraries in handles: each is destroyed once, after its users."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ class Opaque:
     Parameters
     ----------
     ffi, pointer
-        As cffi has them.
+        The objects of cffi.
     library : str
-        The code that made it, other code of the same path must not get it; "" if any code may.
+        The code that created it. Other code of the same path must not receive it; "" if any code
+        may.
     destroy : callable
         Called without arguments, once.
     kept
         Memory that the object refers to.
     uses : sequence of Opaque
-        Objects that must outlive this one: those that it was made from.
+        Objects that must outlive this one, which was created from them.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Opaque:
                 x._n_users += 1
 
     def close(self) -> None:
-        """Destroy it, or let the last object that was made from it do so."""
+        """Destroy it, or let the last object that was created from it do so."""
         with _lock:
             self._n_users -= 1
             if self._n_users:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What calls of adopted functions without Python go by, from Python: programs and handles."""
+"""The programs and handles of calls without Python, as set up from Python."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
@@ -65,7 +65,7 @@ cdef Store *make_stores(list given) except NULL:
 
 
 cdef Program *make_program(object adopted) except NULL:
-    """Make what calls without Python go by, for ever; without its thunk."""
+    """Make a program for calls without Python, without its thunk. It is never freed."""
     cdef Program *program = <Program *>allocate(1, sizeof(Program))
     cdef int n = len(adopted.numbers)
     cdef cuplug_term *terms = <cuplug_term *>allocate(n, sizeof(cuplug_term))
@@ -80,7 +80,7 @@ cdef Program *make_program(object adopted) except NULL:
 
 
 def set_thunk(size_t program_at, size_t thunk, object way):
-    """Let calls go by `way`, a `ways.Way`, with a thunk that is compiled."""
+    """Make calls follow `way`, a `ways.Way`, with a compiled thunk."""
     cdef Program *program = <Program *>program_at
     program.parameters = <Source *>allocate(len(way.parameters), sizeof(Source))
     for k, source in enumerate(way.parameters):
@@ -110,11 +110,11 @@ def set_thunk(size_t program_at, size_t thunk, object way):
     set_source(&program.value, way.value)
     if way.lock is not None:
         program.lock = <void *>(<ThreadLock>way.lock).lock
-    program.thunk = <Thunk><void *>thunk  # last: other threads look at it
+    program.thunk = <Thunk><void *>thunk  # last: other threads check it
 
 
 def set_function(size_t program_at, size_t function):
-    """Let calls be those of a function; pointers of its library are then to be accepted again."""
+    """Let calls run a function; pointers of its library must then be accepted again."""
     cdef Program *program = <Program *>program_at
     program.function = <void *>function
     if program.accepted != NULL:

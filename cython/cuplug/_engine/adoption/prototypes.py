@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug.errors import PluginError
 
-# What prototypes may use without saying what it is.
+# Types that prototypes may use without declaring them.
 KNOWN_TYPES = """
 typedef struct CUstream_st *cudaStream_t;
 typedef cudaStream_t CUstream;
 typedef int cudaError_t;
 """
-MAX_BYTES = 1 << 16  # of declarations; parsing more takes seconds
-MAX_NESTED = 100  # brackets, which cffi's parser meets by recursion
-CONST = 1  # of the qualifiers that cffi keeps of what a pointer points to
+MAX_BYTES = 1 << 16  # of declarations; parsing larger ones takes seconds
+MAX_NESTED = 100  # nested brackets, which cffi's parser handles by recursion
+CONST = 1  # the qualifiers that cffi stores of a pointer's target
 
-# Letters are numbers here, whose sign is the compiler's to choose.
+# Letters are numbers here, whose signedness the compiler chooses.
 LETTERS = {"char", "wchar_t", "char16_t", "char32_t"}
 COMPLEX = {
     "complex64": ("float _Complex", "_cffi_float_complex_t"),
@@ -36,14 +36,14 @@ class Function(NamedTuple):
 
     ffi: Any
     type: Any  # cffi's, without const
-    const: tuple[bool, ...]  # of each parameter: a pointer to what must not be written
+    const: tuple[bool, ...]  # of each parameter: a pointer to memory that must not be written
 
 
 class Prototypes:
     """The functions that some C text declares."""
 
     def __init__(self, prototypes: str) -> None:
-        """Parse it; cffi's parser raises exceptions of many kinds for what it does not take."""
+        """Parse a text; cffi's parser raises exceptions of many kinds for errors."""
         try:
             import cffi
         except ImportError:
@@ -59,7 +59,7 @@ class Prototypes:
         except Exception as error:
             text = str(error) or type(error).__name__
             raise ValueError(f"prototypes: {text}") from None
-        # Its public interface shows a function of an opened library only, and no const.
+        # Its public interface only shows functions of an opened library, without const.
         self.constants: dict[str, int] = dict(ffi._parser._int_constants)  # of enums, and #define
         self._declared: dict[str, Any] = ffi._parser._declarations
 
@@ -133,12 +133,12 @@ def is_element(ffi: Any, item: Any, dtype: str) -> bool:
 
 
 def _parts(item: Any) -> list[Any]:
-    """Return the types that an array or a structure is made of; none of an opaque one."""
+    """Return the types that an array or a structure consists of; none for an opaque one."""
     return [item.item] if item.kind == "array" else members(item)
 
 
 def members(kind: Any) -> list[Any]:
-    """Return the types of a structure's members; none of an opaque one."""
+    """Return the types of a structure's members; none for an opaque one."""
     return [field.type for _, field in kind.fields or ()]
 
 
@@ -155,7 +155,7 @@ def is_complex(kind: Any) -> bool:
 
 
 def is_float(kind: Any) -> bool:
-    """Return whether a type is a floating-point one."""
+    """Return whether a type is a floating-point type."""
     return kind.cname in ("float", "double", "long double")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function works in and answers with, apart from arrays: `scratch` and `outputs`."""
+"""A function's workspace and results other than arrays: `scratch` and `outputs`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ OUTPUT = re.compile(r"\s*(\w+)\s*:\s*(\w+)\s*\[(.*)\]\s*", re.S)
 
 
 class Scratch(NamedTuple):
-    """Memory for one call: what the function works in, or what it is told and answers there."""
+    """Memory for one call: the function's workspace, or values that it reads and writes."""
 
     name: str
     type: str  # a dtype, or a type that the prototypes declare
-    term: formula.Term | None  # its number of elements; None: one, or the function says it
-    query: str  # the name of the argument by which it is asked for the number
-    values: str  # what it holds before the call: "n + 13", or "{f, NULL}" of a structure
-    is_made: bool  # the function allocates it, and leaves its address
+    term: formula.Term | None  # its number of elements; None: one, or the function reports it
+    query: str  # the name of the argument that queries the number
+    values: str  # its value before the call: "n + 13", or "{f, NULL}" of a structure
+    is_made: bool  # the function allocates it, and stores its address
 
     @property
     def is_array(self) -> bool:
@@ -63,7 +63,7 @@ def read_scratch(name: str, text: str, scope: formula.Scope) -> list[Scratch]:
 def read_outputs(
     name: str, text: str, scope: formula.Scope, scratch: list[Scratch]
 ) -> list[UnknownOutput]:
-    """Read `image: made[height, width, 3]`; all outputs with ? are among them, and no others."""
+    """Read `image: made[height, width, 3]`; these are exactly the outputs with `?`."""
     known = {x.name: x for x in scratch}
     found = []
     for part in text.split(";") if text.strip() else ():
@@ -105,14 +105,14 @@ def _size(
 
 
 def stored_type(name: str) -> str:
-    """Return the C type of an element: of a dtype, or of a name that the prototypes declare."""
+    """Return the C type of an element, for a dtype or a name that the prototypes declare."""
     if name.startswith("complex"):
         return "float _Complex" if name == "complex64" else "double _Complex"
     return DTYPES[name].stored if name in DTYPES else name
 
 
 def make_scratch(ffi: Any, x: Scratch, count: int) -> Any:
-    """Make the memory of one item, zeroed: `count` elements, a value or the place of an address."""
+    """Make the memory of one item, zeroed: `count` elements, a value or an address."""
     if x.is_made:
         return ffi.new("void *[1]")
     stored = stored_type(x.type)
@@ -120,7 +120,7 @@ def make_scratch(ffi: Any, x: Scratch, count: int) -> Any:
 
 
 def size_of(text: str, memory: Mapping[str, Any]) -> int:
-    """Return a size that the function left: `used`, or `image.width`."""
+    """Return a size that the function stored: `used`, or `image.width`."""
     name, _, field = text.partition(".")
     value = memory[name][0]
     return int(getattr(value, field) if field else value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a description may say of a C function, guessed from its prototype."""
+"""A possible description of a C function, guessed from its prototype."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def suggest(prototypes: Prototypes, name: str, parameters: Sequence[str]) -> dic
     Returns
     -------
     dict of str to str
-        `signature`, `arguments` and what else there is to say.
+        `signature`, `arguments` and other keys.
 
     Raises
     ------
     ValueError
-        There is none: the message says why.
+        If none can be guessed; the message has the reason.
     """
     found = _Guess(prototypes, name, parameters).description()
-    Adopted(name, {"function": name, **found}, prototypes)  # what it says fits
+    Adopted(name, {"function": name, **found}, prototypes)  # the description fits
     return found
 
 
@@ -72,7 +72,7 @@ class _Guess:
         self.more: dict[str, str] = {}
 
     def description(self) -> dict[str, str]:
-        """Return the keys of the description; raise ValueError where there is no guess."""
+        """Return the keys of the description; raise ValueError if none can be guessed."""
         apart = [x for x in self.names if APART.fullmatch(x)]
         if apart:
             raise ValueError(f"got {apart[0]}, expected arrays without gaps; write its description")
@@ -126,7 +126,7 @@ class _Guess:
             self.outputs.append(f"{name}: {dtype}[{dims}]")
 
     def _size_of(self, k: int) -> int:
-        """Return the number, from 1, of the parameter that is the size of another; 0: none is."""
+        """Return the number, from 1, of the parameter that is another's size; 0 without one."""
         after = [x for x in self.sizes if x > k]
         return (after or self.sizes[-1:] or [-1])[0] + 1
 
@@ -136,7 +136,7 @@ class _Guess:
         return next((x for x in KINDS if is_element(self.ffi, item, x)), "")
 
     def _made(self, name: str, pointer: Any) -> None:
-        """Take a pointer that the function makes, with the function that destroys it."""
+        """Handle a pointer that the function creates, with the function that destroys it."""
         functions = [x.split()[1] for x in self.prototypes._declared if x.startswith("function ")]
         fitting = [
             x

@@ -7,4 +7,4 @@ cdef class ThreadLock:
 
 
 cdef void watch(int depth) noexcept nogil  # +1 before a call of a library, -1 after it
-cdef bint has_pending() noexcept nogil  # whether a callback has raised since
+cdef bint has_pending() noexcept nogil  # whether a callback has raised since then

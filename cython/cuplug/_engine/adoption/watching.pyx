@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes with calls of a library on a thread: its lock, and what callbacks have raised."""
+"""The state of library calls on a thread: the lock, and exceptions of callbacks."""
 
 import threading
 
@@ -15,14 +15,14 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 cdef extern from *:
     """
     static _Thread_local int cuplug_watched;      /* calls of libraries on this thread */
-    static _Thread_local PyObject *cuplug_raised; /* what a callback in them has raised */
+    static _Thread_local PyObject *cuplug_raised; /* the exception of a callback in them */
     """
     int cuplug_watched
     PyObject *cuplug_raised
 
 
 cdef class ThreadLock:
-    """A lock that code without Python takes as well."""
+    """A lock that code without Python also takes."""
 
     def __cinit__(self):
         self.lock = PyThread_allocate_lock()
@@ -45,7 +45,7 @@ cdef bint has_pending() noexcept nogil:
 
 
 class Watching:
-    """Lets exceptions of callbacks on this thread wait for `raise_pending`."""
+    """Stores exceptions of callbacks on this thread for `raise_pending`."""
 
     def __enter__(self):
         watch(1)
@@ -55,7 +55,7 @@ class Watching:
 
 
 def keep_error(kind, error, trace):
-    """Keep the first error; one on a thread of the library's own is only shown."""
+    """Store the first error; an error on one of the library's threads is only shown."""
     global cuplug_raised
     if not cuplug_watched:
         threading.excepthook(threading.ExceptHookArgs((kind, error, trace, None)))
@@ -65,7 +65,7 @@ def keep_error(kind, error, trace):
 
 
 def raise_pending():
-    """Raise what a callback has raised on this thread since the last time."""
+    """Raise the exception of a callback on this thread since the last call, if any."""
     global cuplug_raised
     if cuplug_raised == NULL:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call of an adopted function without Python goes by, and the C text that calls it."""
+"""The program of an adopted function's calls without Python, and the C text of the call."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from cuplug._engine.signature import formula
 if TYPE_CHECKING:
     from cuplug._engine.adoption.adopted import Adopted
 
-# A kind, its number, the type of what it is given to, and a constant.
+# A kind, its number, the type of its target, and a constant.
 Source = tuple[str, int, str, int | float]
 NOWHERE: Source = ("nowhere", 0, "", 0)
 SYMBOL = "cuplug_function"
 
 
 class Way(NamedTuple):
-    """How one function is called."""
+    """The steps of a call of one function."""
 
-    text: str  # in C, the same for all functions of such a type
+    text: str  # C text, the same for all functions of this type
     parameters: list[Source]
     once: list[tuple[int, Source]]  # numbers that memory holds before a call, by their offset
     each: list[tuple[int, Source]]  # and before each row
-    blocks: list[tuple[int, int, int]]  # an array or -1, which number is its size, bytes of each
+    blocks: list[tuple[int, int, int]]  # an array or -1, the number of its size, bytes of each
     n_bytes: int  # of the memory
-    status: int  # where the status is in it; -1: the function returns it
+    status: int  # the status's offset in it; -1: the function returns it
     status_type: str
     result_type: str  # "" for void
-    value: Source  # where the result goes
+    value: Source  # the destination of the result
     returns: str
-    n_own: list[int]  # of each array: dimensions behind the loop dimensions, or -1
+    n_own: list[int]  # of each array: dimensions after the loop dimensions, or -1
     written: list[int]
     by_rows: bool
     lock: Any
 
 
 class _ByPython(Exception):
-    """Nothing but Python does it."""
+    """The call requires Python."""
 
 
 def find_way(x: Adopted) -> Way | None:
-    """Return how to call a function without Python; None where that cannot be."""
+    """Return the steps of a call without Python; None if it requires Python."""
     is_ordered = x.place == "cuda" and not x.takes_stream
     if x.made or x.unknown or x.queries or x.by_columns or is_ordered or not _are_few(x):
         return None
@@ -61,7 +61,7 @@ def _are_few(x: Adopted) -> bool:
 
 
 class _Maker:
-    """Makes the way of one function."""
+    """Creates the way of one function."""
 
     def __init__(self, x: Adopted) -> None:
         self.x, self.n_bytes = x, 0
@@ -122,7 +122,7 @@ class _Maker:
         return offset
 
     def type(self, kind: Any) -> str:
-        """Return how a number or a pointer is stored."""
+        """Return the type of a stored number or pointer."""
         if kind.kind in ("pointer", "function"):
             return "void *"
         if kind.cname in ("float", "double"):
@@ -133,7 +133,7 @@ class _Maker:
         return f"{sign}int{8 * self.x.ffi.sizeof(kind)}_t"
 
     def value(self, source: str, at: int, kind: Any, const: bool) -> Source:
-        """Return what a parameter or a member of a structure is given."""
+        """Return the source of a parameter or a member of a structure."""
         x = self.x
         if source in ("array", "stream", "handle"):
             return source, at, "void *", 0
@@ -164,7 +164,7 @@ class _Maker:
         return "memory", offset, "", 0
 
     def result(self) -> Source:
-        """Return where the result goes."""
+        """Return the destination of the result."""
         x = self.x
         if x.value is None:
             return NOWHERE

@@ -4,7 +4,7 @@ from cuplug._engine.base.core_call cimport cuplug_frame
 
 
 cdef class Handle:
-    cdef cuplug_handle *handle  # NULL: the call that makes it has failed
+    cdef cuplug_handle *handle  # NULL: the call that creates it has failed
 
 
 # The object that the run of a bound frame fills.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of plugins that callers own."""
+"""Objects of plugins, owned by callers."""
 
 import sys
 
@@ -24,17 +24,17 @@ from cuplug._engine.base.status cimport raise_error
 
 from cuplug._engine.base.public import public
 
-cdef object token = object()  # required to make an object
+cdef object token = object()  # required to create an object
 
 
 @cython.final
 cdef class Handle:
     """Handle()\n--\n
-    An object of a plugin, made by an operator whose result is a `handle[tag]`.
+    An object of a plugin, created by an operator whose result is a `handle[tag]`.
 
-    It is an argument of operators of the same plugin, in calls that run on the device where it was
-    made. It is closed by `close`, at the end of a `with` block, or when nothing refers to it any
-    more. A handle that is open when the process ends is not closed.
+    It is an argument of operators of the same plugin, in calls on the device where it was created.
+    It is closed by `close`, at the end of a `with` block, or when nothing refers to it any more. A
+    handle that is open when the process ends is not closed.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ cdef class Handle:
     plugin : str
         The name of the plugin.
     device : str
-        The device where it was made: "cpu" or "cuda:0".
+        The device where it was created: "cpu" or "cuda:0".
     closed : bool
         True after `close`.
 
@@ -69,7 +69,7 @@ cdef class Handle:
 
     @property
     def device(self):
-        """The device where it was made."""
+        """The device where it was created."""
         cdef cuplug_device device = cuplug_handle_device(self.handle)
         return f"cuda:{device.id}" if device.type == CUPLUG_CUDA else "cpu"
 
@@ -86,7 +86,7 @@ cdef class Handle:
         Raises
         ------
         Error
-            If the plugin reports an error. The handle is closed all the same.
+            If the plugin reports an error. The handle is closed nevertheless.
         """
         cdef cuplug_error error
         cdef int status

@@ -8,11 +8,11 @@ from cuplug._engine.interop.reading cimport reading
 
 # Any Python object as an argument. Unsupported objects become CUPLUG_ARGUMENT_OTHER.
 cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1
-# n of them, the arguments of a call from number `at` on.
+# Reads n arguments of a call from number `at` on.
 cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r, uint32_t at) except -1
-# The same for one that is given by name.
+# The same for an argument that is given by name.
 cdef int read_keyword(PyObject *obj, reading *r, uint32_t at) except -1
-# Reads the first n once more that belong to others, where code in Python has run since.
+# Reads the first n again that belong to other libraries, because Python code has run since.
 cdef int read_again(reading *r, uint32_t n) except -1
 # A new C-contiguous array of a tensor's shape and dtype; sets its data and device.
 cdef object empty_numpy(cuplug_tensor *x, bint large)

@@ -105,8 +105,8 @@ cdef extern from *:
     }
     """
     int PLAIN_NDIM "CUPLUG_PLAIN_NDIM"
-    # Reads a typical NumPy array: in C order, of one to PLAIN_NDIM dimensions that fit, and of its
-    # own dtype in native byte order. Returns its ndim; 0 for other objects.
+    # Reads a typical NumPy array: in C order, with one to PLAIN_NDIM dimensions, and a supported
+    # dtype in native byte order. Returns its ndim; 0 for other objects.
     int cuplug_read_plain(
         PyObject *obj, const cuplug_dtype *dtypes, int n_dtypes, cuplug_argument *a, int64_t *room,
         const int64_t *last_room
@@ -114,7 +114,7 @@ cdef extern from *:
 
 cdef object masked_array = None
 cdef const cuplug_dtype *dtypes = builtin_table()
-cdef array_kind *last_kind = NULL  # of arrays that are not NumPy's
+cdef array_kind *last_kind = NULL  # for arrays of other libraries than NumPy
 
 
 cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
@@ -122,7 +122,7 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
 
 
 cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r, uint32_t at) except -1:
-    """Other arrays than NumPy's are mostly of one library: the type seen last comes first."""
+    """Read another library's array. Most belong to one library, so the last type is first."""
     cdef uint32_t i
     cdef int ndim
     cdef const array_kind *last = cuplug_load_kind(&last_kind)
@@ -141,7 +141,7 @@ cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r, uint32
 
 
 cdef int read_keyword(PyObject *obj, reading *r, uint32_t at) except -1:
-    """Read one argument: most keyword arguments are not arrays."""
+    """Read one keyword argument, which is mostly not an array."""
     if PyArray_CheckExact(obj):
         return read_arguments(&obj, 1, r, at)
     r.objects[at] = obj
@@ -175,8 +175,8 @@ cdef int read_other(PyObject *obj, reading *r, cuplug_argument *a) except -1:
 
 
 cdef int read_list(PyObject *obj, reading *r, cuplug_argument *a) except -1:
-    """A list with items that are not lists. Its arguments are followed by their objects."""
-    cdef tuple items = tuple(<object>obj)  # which nobody else changes
+    """Read a list without nested lists. Its arguments are followed by their objects."""
+    cdef tuple items = tuple(<object>obj)  # which no other code changes
     if not PyTuple_CheckExact(<object>obj):
         keep(r, items)
         if not PyList_CheckExact(<object>obj):
@@ -218,7 +218,7 @@ cdef int read_by_type(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         return read_scalar(obj, r, a)
     if kind.protocol == NUMPY:
         return read_ndarray_subclass(obj, r, a)
-    if kind.type != NULL:  # those that are not kept have none
+    if kind.type != NULL:  # arguments that are not kept have none
         cuplug_store_kind(&last_kind, kind)
     return read_array(obj, r, a, kind)
 
@@ -293,7 +293,7 @@ cdef int read_spec(object spec, reading *r, cuplug_argument *a) except -1:
 
 
 cdef inline size_t alignment(const cuplug_tensor *x) noexcept:
-    """The alignment of an element, in bytes: that of its real part for complex dtypes."""
+    """Return an element's alignment, in bytes; for complex dtypes, that of the real part."""
     cdef size_t n_bytes = x.dtype.bits >> (4 if x.dtype.code == DLPACK_COMPLEX else 3)
     return n_bytes if n_bytes and not n_bytes & (n_bytes - 1) else 1
 
@@ -377,7 +377,7 @@ cdef int read_again(reading *r, uint32_t n) except -1:
 
 
 cdef int read_borrowed(PyObject *obj, reading *r, cuplug_argument *a) except -1:
-    """Of arrays whose readers run no code of others: the memory and layout that they have now."""
+    """Read current memory and layout of arrays whose readers run no foreign code."""
     cdef const array_kind *kind
     if a.kind != CUPLUG_ARGUMENT_ARRAY:
         return 0

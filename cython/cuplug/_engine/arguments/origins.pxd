@@ -6,14 +6,14 @@ from cuplug._engine.interop.reading cimport reading
 
 
 cdef enum:
-    MAX_ORIGINS = 64  # more are kept with the reading
+    MAX_ORIGINS = 64  # more are stored with the reading
 
-# Tells a bound frame the origins of its inputs: cuplug's arrays among the first n arguments, and of
-# the n_given outputs after them those that it writes in part.
+# Sets the origins of a bound frame's inputs: cuplug's arrays among the first n arguments, and those
+# of the n_given outputs after them that it writes in part.
 cdef int set_origins(
     reading *r, cuplug_frame *frame, uint32_t n, uint32_t n_given, uint64_t *few
 ) except -1
-# After the run: notes which call has written its outputs and in-out arrays.
+# After the run: records the call that has written its outputs and in-out arrays.
 cdef int note_origin(
     reading *r, const cuplug_frame *frame, uint32_t n, object outputs
 ) except -1

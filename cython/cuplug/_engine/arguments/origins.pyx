@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the values of arrays on GPUs come from: which call has written them."""
+"""The origins of values of arrays on GPUs: the calls that have written them."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t, uint64_t
@@ -38,7 +38,7 @@ cdef int set_origins(
 
 
 cdef inline list add(cuplug_frame *frame, uint64_t *few, list more, Array x, bint is_output):
-    """An output that is all of its memory is written without having been read."""
+    """Add an array's origin. An output that is all of its memory keeps no earlier value."""
     cdef uint64_t origin = origin_of(x)[0]
     if not origin or is_output and x.owner is None:
         return more

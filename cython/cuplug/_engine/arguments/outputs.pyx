@@ -71,8 +71,10 @@ cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
 
 
 cdef object empty_in_order(reading *r, cuplug_frame *frame, uint32_t k):
-    """An output with the strides that the core has set: made in the order of its dimensions in
-    memory, and transposed."""
+    """Make an output with the strides that the core has set.
+
+    It is created in the order of its dimensions in memory, and transposed.
+    """
     cdef cuplug_tensor *x = &frame.tensors[k]
     cdef cuplug_tensor wanted = x[0]
     cdef int64_t shape[CUPLUG_MAX_NDIM]
@@ -100,14 +102,14 @@ cdef object allocate_named(reading *r, cuplug_frame *frame, uint32_t k, bint is_
 
 
 cdef object place_of(const cuplug_frame *frame, uint32_t i):
-    """The operator and the name of parameter or output i, by which errors begin."""
+    """Return the operator and the name of parameter or output i, with which errors begin."""
     operator = (<const char *>frame.signature.name).decode()
     name = (<const char *>frame.signature.parameters[i].name).decode()
     return f"{operator}: {name or 'out'}"
 
 
 cdef object empty_via_dlpack(reading *r, int protocol, cuplug_tensor *x):
-    """By PyTorch, CuPy and the like. If they run short, cuplug releases its caches."""
+    """Allocate with PyTorch, CuPy or the like. If they run short, cuplug releases its caches."""
     cdef int32_t device = x.device.id
     if x.device.type != CUPLUG_CUDA:
         return empty_exchange(<object>r.first, r.first_kind, x)
@@ -128,14 +130,17 @@ cdef inline object empty_on_gpu(reading *r, int protocol, cuplug_tensor *x):
 
 
 cdef object empty_cuplug_array(reading *r, const cuplug_frame *frame, cuplug_tensor *x):
-    """Rejected in a capture, except by cuplug's graphs, which keep it: others may launch theirs
-    when the memory belongs to another array."""
+    """Allocate an array of cuplug.
+
+    This is rejected in a capture, except by cuplug's graphs, which retain the memory: other graphs
+    may be launched when it belongs to another array.
+    """
     cdef void *stream = r.given_stream
     if stream == NULL and is_on_gpu(x):
         stream = work_stream(x.device.id)
     if stream != NULL and not in_graph(x.device.id):
         name = (<const char *>frame.signature.name).decode()
-        refuse_capture(name, stream, "expected an output given with out=")
+        refuse_capture(name, stream, "an output given with out=")
     return empty_like_tensor(x)
 
 
@@ -144,7 +149,7 @@ cdef object shape_of(const cuplug_tensor *x):
 
 
 cdef object empty_cupy(object like, cuplug_tensor *x):
-    """By CuPy's pool of the array's GPU, which is made current if necessary."""
+    """Allocate from CuPy's pool of the array's GPU, which is made current if necessary."""
     cupy = sys.modules["cupy"]
     descr = descr_of_dtype(x.dtype)
     result = None
@@ -158,7 +163,7 @@ cdef object empty_cupy(object like, cuplug_tensor *x):
 
 
 cdef object finish_output(reading *r, const char *name, object output):
-    """Outputs for a library that has only `__dlpack__` are ours, and are handed over here."""
+    """Convert outputs of cuplug for a library that has only `__dlpack__`."""
     if output is None:
         return None
     try:
@@ -205,7 +210,7 @@ cdef int copy_arguments(reading *r, cuplug_frame *frame) except -1:
 
 
 cdef int copy_argument(reading *r, const cuplug_frame *frame, uint32_t k) except -1:
-    """Does nothing for an array of a library without a known way to copy."""
+    """Copy an input, unless its library has no known way to copy."""
     cdef int64_t shape[64]
     cdef PyObject *obj = NULL
     cdef cuplug_argument *a = argument_of(r, frame, k, &obj)
@@ -287,7 +292,7 @@ cdef inline int count_one_write(
 cdef int count_further_write(
     reading *r, const cuplug_frame *frame, uint32_t i, PyObject *obj
 ) except -1:
-    """Of another type than the first array, or to a tensor that only Python can count."""
+    """Count a write to another type than the first array's, or one that only Python can count."""
     cdef const array_kind *kind = kind_of(r, obj)
     if kind == NULL or not kind.is_torch or count_write(obj, kind):
         return 0
@@ -297,7 +302,7 @@ cdef int count_further_write(
 cdef cuplug_argument *argument_of(
     reading *r, const cuplug_frame *frame, uint32_t k, PyObject **obj
 ) noexcept:
-    """The argument for input tensor k, and its object: an item if it is a list."""
+    """Return the argument for input tensor k, and its object: an item if it is a list."""
     cdef uint32_t i = frame.parameter[k], item = 0
     cdef cuplug_argument *items
     if r.args[i].kind != CUPLUG_ARGUMENT_LIST:
@@ -311,7 +316,7 @@ cdef cuplug_argument *argument_of(
 
 
 cdef object copy_on_host(const cuplug_frame *frame, uint32_t k):
-    """Elements are copied as bits."""
+    """Copy elements as bits."""
     cdef int64_t shape[64]
     cdef cuplug_tensor copy = frame.tensors[k]
     cdef Py_ssize_t item_bytes = cuplug_element_bytes(&copy)
@@ -344,7 +349,7 @@ cdef int take_copy(reading *r, cuplug_argument *a, object copy) except -1:
 
 
 cdef object copy_array(object x, tuple wanted):
-    """A copy by the array's own library; None if no way is known."""
+    """Return a copy by the array's own library; None if no way is known."""
     library = type(x).__module__.partition(".")[0]
     if library == "cupy":
         cupy = sys.modules[library]

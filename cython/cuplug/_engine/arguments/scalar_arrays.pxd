@@ -10,5 +10,5 @@ from cuplug._engine.interop.reading cimport reading
 # are scalars.
 cdef int unwrap_scalar_arrays(cuplug_operator *op, reading *r, uint32_t n) except -1
 
-# Lets outputs be like the first array that is not in the memory of the host by the signature.
+# Makes outputs like the first array that is not a host array by the signature.
 cdef int find_first(reading *r, const cuplug_signature *s, uint32_t n) except -1

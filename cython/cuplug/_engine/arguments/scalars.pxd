@@ -5,9 +5,9 @@ from cuplug._engine.base.core cimport cuplug_argument
 from cuplug._engine.interop.reading cimport reading
 
 
-# Python's own scalars and None: returns 1 when `obj` was one of exactly these types.
+# Python's own scalars and None: returns 1 if `obj` has exactly one of these types.
 cdef int read_exact_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1
-# NumPy's types.
+# NumPy's scalars.
 cdef int read_numpy_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1
-# Whatever else can be a number or a string; else CUPLUG_ARGUMENT_OTHER.
+# All other objects that can be a number or a string; else CUPLUG_ARGUMENT_OTHER.
 cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1

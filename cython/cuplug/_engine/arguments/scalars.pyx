@@ -85,7 +85,7 @@ cdef int read_int(object x, cuplug_argument *a) except -1:
 
 
 cdef double as_float(object x):
-    """For an integer beyond 64 bits; infinite if it is also beyond floats."""
+    """Return the float for an integer beyond 64 bits; infinite if it also exceeds floats."""
     try:
         return float(x)
     except OverflowError:
@@ -115,7 +115,7 @@ cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         return set_unsupported(r, a, found)
     try:
         return read_number(x, r, a)
-    except TypeError as error:  # by its own code: not a number after all, as JAX's tracers
+    except TypeError as error:  # raised by its own code: not a number, such as JAX's tracers
         return set_unreadable(x, r, a, error)
 
 
@@ -170,7 +170,7 @@ cdef inline bint is_integer(PyObject *obj) noexcept:
 
 
 cdef bint is_extension_float(object x):
-    """bfloat16 and the like, which are opaque scalars for NumPy."""
+    """Read bfloat16 and similar scalars, which are opaque for NumPy."""
     return not isinstance(x, (numpy.flexible, numpy.character, numpy.object_)) and hasattr(
         type(x), "__float__"
     ) and type(x).__module__.partition(".")[0] == "ml_dtypes"

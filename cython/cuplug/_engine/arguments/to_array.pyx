@@ -88,7 +88,7 @@ def to_array(x, dtype, device, copy):
 cdef object seen_as_numpy(
     reading *r, object x, const array_kind *kind, const cuplug_argument *a
 ):
-    """Of a host array that only DLPack describes, as PyTorch's of bfloat16; None for others."""
+    """Return a host array that only DLPack describes, such as PyTorch's bfloat16; else None."""
     if not has_dlpack(kind.protocol):
         return None
     if not is_known(&a.tensor.dtype):
@@ -119,7 +119,7 @@ cdef bint both_on_gpus(Array x, cuplug_device place) except -1:
 
 
 cdef Array to_other_gpu(Array x, cuplug_device place):
-    """A copy, without the host between them where the GPUs reach each other."""
+    """Copy between GPUs, without the host if the GPUs can access each other."""
     from cuplug._engine.cuda.peer import copy_between  # loads the runtime
 
     cdef cuplug_tensor wanted = x.tensor
@@ -146,9 +146,9 @@ cdef bint is_odd(PyArrayObject *host) noexcept:
 
 
 cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object device):
-    """An array of cuplug or on a GPU, on the requested device; None for objects that NumPy reads.
+    """Return an array of cuplug or a GPU on the requested device; None if NumPy reads the object.
 
-    A NumPy array of its memory, for dtypes that NumPy does not have.
+    For dtypes that NumPy lacks, return a NumPy array of the memory.
     """
     cdef cuplug_argument a
     cdef cuplug_device place

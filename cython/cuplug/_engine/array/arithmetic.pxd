@@ -13,9 +13,10 @@ cdef object stock(str name)  # a stock operator
 # Writes a float or an int to the only element, on the host, for the most frequent dtypes and values
 # that fit; False: nothing was done.
 cdef bint wrote_number(const cuplug_tensor *x, object value) except -1
-# Changes the first argument, an array, by a number, or by an array in other memory.
+# Applies an operation in place to the first argument, an array, with a number or an array in other
+# memory.
 cdef object changing(str name)
 cdef bint is_number(object x) noexcept
-cdef object as_float(object value)  # of a number; itself if it is too large
+cdef object as_float(object value)  # of a number; the number itself if it is too large
 # True if two arrays are on one device, in separate memory.
 cdef bint is_apart(Buffer x, Buffer y) noexcept

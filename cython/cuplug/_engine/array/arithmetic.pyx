@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's operators and conversions, of arrays: all is computed elsewhere."""
+"""Python's operators and conversions for arrays; other modules compute them."""
 
 from cpython.bool cimport bool as bool_type
 from cpython.long cimport PyLong_AsLongLongAndOverflow
@@ -18,7 +18,7 @@ cdef object computing = None
 
 
 cdef object functions():
-    """The module that computes with arrays, imported when something is computed."""
+    """Return the module that computes with arrays, imported at the first use."""
     global computing
     if computing is None:
         computing = provider("array methods")
@@ -63,7 +63,7 @@ cdef object computed(str name, Buffer x, object other, bint is_reflected):
 
 
 cdef object number_on_host(const cuplug_tensor *x):
-    """The only element, of the dtypes that most have; None of others, which NumPy reads."""
+    """Return the only element for common dtypes; None for others, which NumPy reads."""
     cdef double double_value = 0
     cdef float float_value = 0
     cdef int64_t value = 0
@@ -136,7 +136,7 @@ IN_CONDITIONS = ": write x.any() or x.all(), and `&`, `|`, `~` in place of `and`
 
 
 cdef class Arithmetic(Buffer):
-    """Memory that is calculated with."""
+    """Memory with arithmetic."""
 
     def __bool__(self):
         return bool(self.only("bool"))
@@ -201,9 +201,9 @@ cdef class Arithmetic(Buffer):
         return computed("greater_equal", self, other, False)
 
     def __hash__(self):
-        """Of one element without dimensions, that of its value, to which it is equal.
+        """Return the value's hash, as an array without dimensions equals its value.
 
-        Pandas takes elements of lists for unequal to all where they have none.
+        Pandas treats elements of lists without a hash as unequal to all others.
         """
         if self.tensor.ndim:
             raise TypeError(f"cuplug.Array: hash: got shape {self.shape}, expected ()")

@@ -49,8 +49,8 @@ cdef class Array(Methods):
     """Array()\n--\n
     An array on the host or in GPU memory, where it is ordered with the legacy default stream.
 
-    It is made by `cuplug.asarray`, `cuplug.empty` and similar functions, and by operators that take
-    such arrays. It has the functions, operators and indexing of the Python array API standard, in
+    `cuplug.asarray`, `cuplug.empty` and similar functions create it, and operators that take such
+    arrays. It has the functions, operators and indexing of the Python array API standard, in
     `cuplug.array_api`; `x[1:, 0]` is a view. Other libraries read it through DLPack and
     `__cuda_array_interface__`, on the host through `__array_interface__` and the buffer protocol.
 
@@ -106,7 +106,7 @@ cdef class Array(Methods):
         return to_numpy(self if has_no_gaps(&self.tensor) else self.in_order(), out, stream)
 
     def get(self, *, out=None, stream=None):
-        """Copy to a NumPy array: the method `numpy` by the name that CuPy and PyCUDA use."""
+        """Copy to a NumPy array: the method `numpy` under its name in CuPy and PyCUDA."""
         return self.numpy(out=out, stream=stream)
 
     def set(self, values, *, stream=None):
@@ -239,7 +239,7 @@ def _rows(Array x):
 
 
 cdef Array part_of(Array x, object key):
-    """The view that a key selects; None for a key that needs a copy."""
+    """Return the view that a key selects; None for a key that needs a copy."""
     cdef int64_t shape[CUPLUG_MAX_NDIM]
     cdef int64_t strides[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor part
@@ -276,8 +276,8 @@ cdef Array field_of(Array x, str name):
     if not dtype_in_memory(dtype).bits:
         raise TypeError(f"cuplug.Array: {name}: got a field of {dtype}, expected a dtype of cuplug")
     if any([stride % dtype.itemsize for stride in x.strides]):
-        wanted = f"expected multiples of the {dtype.itemsize} bytes of its elements"
-        raise ValueError(f"cuplug.Array: {name}: got strides {x.strides}, {wanted}")
+        wanted = f"multiples of the {dtype.itemsize} bytes of its elements"
+        raise ValueError(f"cuplug.Array: {name}: got strides {x.strides}, expected {wanted}")
     steps = [math.prod(inner[k + 1 :]) for k in range(len(inner))]
     steps = [*[stride // dtype.itemsize for stride in x.strides], *steps]
     return view(x, x.shape + inner, tuple(steps), offset, dtype)

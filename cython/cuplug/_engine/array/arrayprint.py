@@ -14,7 +14,7 @@ EDGE = 3  # elements at each end of a dimension that is too long to be shown
 
 
 def shown(x: Any) -> str:
-    """Return an array's text: its values, for a large one those at the ends, and its device."""
+    """Return an array's text: its values, of a large array only the ends, and its device."""
     head = f"{type(x).__name__}("
     dtype = name_of_descr(x.dtype) if _is_packed(x.dtype) else x.dtype
     return f"{head}{_text(x, ', ', head)}, dtype={dtype}, device='{x.device}')"
@@ -39,7 +39,7 @@ def _is_packed(dtype: Any) -> bool:
 
 
 def _pair(dtype: Any) -> Callable[[Any], str]:
-    """Return what shows the byte of a packed pair: two numbers, that in the low bits first."""
+    """Return the formatter for a packed pair's byte: two numbers, the low bits first."""
     try:
         import ml_dtypes
     except ImportError:

@@ -10,12 +10,12 @@ cdef enum:
 
 
 cdef class Buffer(DeviceMemory):
-    cdef cuplug_tensor tensor  # shape and strides are its own; strides NULL: C-contiguous
+    cdef cuplug_tensor tensor  # owns shape and strides; strides NULL: C-contiguous
     cdef readonly object dtype  # a numpy.dtype
-    cdef object owner  # of memory that is not its own: an array
+    cdef object owner  # the owner of memory that it shares: an array
     cdef bint is_read_only  # the library that owns the memory allows no writes
-    cdef uint64_t origin  # the call on a GPU that wrote it last: what owns the memory has it
-    cdef const PyDataMemAllocator *allocator  # of memory of the host that is its own
+    cdef uint64_t origin  # the call on a GPU that wrote it last, stored in the memory's owner
+    cdef const PyDataMemAllocator *allocator  # of its own host memory
     cdef int64_t few[2 * FEW]  # shape and strides of few dimensions
     cdef object __weakref__
 
@@ -32,7 +32,7 @@ cdef bint is_on_gpu(const cuplug_tensor *x) noexcept
 cdef bint are_on_one_device(const cuplug_tensor *x, const cuplug_tensor *y) noexcept
 # Raises ValueError if the memory of an array that is to be changed is read-only.
 cdef int check_writable(Buffer x, str name) except -1
-# Refuses a buffer that would be read wrongly: without a shape, or of a dtype without a format.
+# Rejects a buffer that would be misread: without a shape, or with a dtype without a format.
 cdef int check_request(Buffer x, int flags) except -1
 # The name of a DLPack device as `Device` writes it, if it has one.
 cdef str device_text(tuple place)

@@ -63,7 +63,7 @@ cdef class Buffer(DeviceMemory):
 
     @property
     def strides(self):
-        """How far the next element along each dimension is, in bytes."""
+        """Distance to the next element along each dimension, in bytes."""
         cdef int64_t own[CUPLUG_MAX_NDIM]
         cdef int64_t *strides = self.tensor.strides
         if strides == NULL:
@@ -90,7 +90,7 @@ cdef class Buffer(DeviceMemory):
     def __array_interface__(self):
         if is_on_gpu(&self.tensor):
             raise AttributeError("__array_interface__: the array is in GPU memory")
-        if self.dtype.isbuiltin == 2:  # of a package, as bfloat16 of ml_dtypes
+        if self.dtype.isbuiltin == 2:  # from a package, such as bfloat16 of ml_dtypes
             raise AttributeError(f"__array_interface__: it has no name for {self.dtype}")
         return interface_of(self)
 
@@ -121,13 +121,13 @@ cdef int check_writable(Buffer x, str name) except -1:
 
 
 cdef int check_request(Buffer x, int flags) except -1:
-    """A request without a shape is for bytes: PyTorch makes one dimension of these."""
+    """Reject requests without a shape, which are for bytes: PyTorch flattens these."""
     if flags & PyBUF_ND != PyBUF_ND and x.tensor.ndim != 1:
         raise BufferError(
             f"cuplug.Array: got a request for bytes without a shape, expected one for {x.dtype} of "
             f"shape {x.shape}; pass memoryview(x), x.numpy(), or to PyTorch torch.from_dlpack(x)"
         )
-    if flags & PyBUF_FORMAT and x.dtype.isbuiltin == 2:  # of a package, as bfloat16 of ml_dtypes
+    if flags & PyBUF_FORMAT and x.dtype.isbuiltin == 2:  # of a package, such as ml_dtypes
         raise BufferError(
             f"cuplug.Array: got a request for a format, which {x.dtype} does not have, expected a "
             "dtype of NumPy's own; use x.numpy() or x.__dlpack__()"
@@ -136,7 +136,7 @@ cdef int check_request(Buffer x, int flags) except -1:
 
 
 cdef tuple tuple_of(const int64_t *numbers, int n):
-    """To make a list of it first takes longer."""
+    """Return a tuple, without creating a list first, which takes longer."""
     cdef tuple result = PyTuple_New(n)
     cdef object number
     cdef int k
@@ -148,7 +148,7 @@ cdef tuple tuple_of(const int64_t *numbers, int n):
 
 
 cdef dict interface_of(Buffer x):
-    """Version 3 of the array interfaces."""
+    """Return version 3 of the array interfaces."""
     return {
         "shape": x.shape,
         "typestr": x.dtype.str,

@@ -7,7 +7,7 @@ from cuplug._engine.base.core cimport cuplug_tensor
 cdef bint has_no_gaps(const cuplug_tensor *x) noexcept
 # The elements of such an array in a NumPy array, new or `out`, after the work on `stream`.
 cdef object to_numpy(Buffer x, object out, object stream)
-# Copies a NumPy array of the same shape and dtype into a C-contiguous one, after that.
+# Copies a NumPy array of the same shape and dtype into a C-contiguous one, after that work.
 cdef int take_numpy(Buffer x, object values, object stream) except -1
 # A NumPy array that shares the memory of one on the host.
 cdef object as_numpy_view(Buffer x)

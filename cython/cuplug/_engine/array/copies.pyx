@@ -60,7 +60,7 @@ cdef bint is_small_copy(const cuplug_tensor *x, bint is_plain) noexcept:
 
 
 cdef bint is_across(const cuplug_tensor *x) noexcept:
-    """Return whether adjacent elements are apart in C order: operators would copy twice."""
+    """Return whether adjacent elements are apart in C order, so that operators copy twice."""
     cdef int k, last = x.ndim - 1
     if x.strides == NULL or last < 1 or x.strides[last] == 1:
         return False
@@ -71,7 +71,7 @@ cdef bint is_across(const cuplug_tensor *x) noexcept:
 
 
 cdef object host_values(str name, object x, object descr):
-    """The result of NumPy for numbers, or for an array of the host."""
+    """Return the result of NumPy for numbers, or for an array of the host."""
     is_array = isinstance(x, (numpy.ndarray, numpy.generic))
     if is_array and type(x) is not numpy.ndarray and isinstance(x, numpy.ma.MaskedArray):
         seen = "a masked array, whose mask would be lost"
@@ -86,7 +86,7 @@ cdef object host_values(str name, object x, object descr):
             if is_floating(seen.dtype):
                 return whole_numbers(seen, descr)
         with numpy.errstate(over="ignore"):
-            return numpy.asarray(x, dtype=None if x is None else descr)  # which it takes for NaN
+            return numpy.asarray(x, dtype=None if x is None else descr)  # which NumPy takes for NaN
     except (TypeError, ValueError, OverflowError, BufferError, RuntimeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         wanted = "numbers" if descr is None else f"numbers for {descr}"
@@ -99,7 +99,7 @@ cdef bint is_floating(object descr):
 
 
 cdef object whole_numbers(object x, object descr):
-    """Floats as integers, as `astype`: truncated, NaN is 0, values beyond the range its limits."""
+    """Convert floats to integers like `astype`: truncated, NaN as 0, saturated at the limits."""
     limits = numpy.iinfo(descr)
     whole = numpy.trunc(x.astype("float32") if x.dtype.itemsize < 4 else x)
     is_above, is_below = whole >= float(limits.max), whole <= float(limits.min)
@@ -178,7 +178,7 @@ cdef object in_memory_order(Buffer x):
 
 
 cdef object to_numpy(Buffer x, object out, object stream):
-    """Without kernels: x has no gaps."""
+    """Copy without kernels: x has no gaps."""
     check_out(x, out)
     if not is_on_gpu(&x.tensor):
         if out is None:
@@ -189,7 +189,7 @@ cdef object to_numpy(Buffer x, object out, object stream):
     if stream is None:
         after = work_stream(x.tensor.device.id)
     if after != NULL:
-        refuse_capture("numpy", after, "expected a stream whose work is done")
+        refuse_capture("numpy", after, "a stream whose work is done")
     cdef bint is_in_order = is_contiguous(&x.tensor)
     is_direct = out is not None and out.flags.c_contiguous and is_in_order
     if is_direct:
@@ -231,7 +231,7 @@ cdef int take_numpy(Buffer x, object values, object stream) except -1:
     if stream is None:
         after = memory_stream(x.tensor.device.id)
     if after != NULL:
-        refuse_capture("set", after, "expected a stream whose work is done")
+        refuse_capture("set", after, "a stream whose work is done")
     host = numpy.ascontiguousarray(values)
     cdef void *source = PyArray_DATA(<PyArrayObject *>host)
     copy_watched("set", x.tensor.device.id, False, x.tensor.data, source, x.nbytes, after)

@@ -20,8 +20,9 @@ def is_mask_of(Array x not None, key):
 
 
 def axis_of_positions(Array x not None, key):
-    """Return the dimension that a key has an array of positions for, where it takes all of those
-    before it; None for other keys.
+    """Return the dimension for which a key has an array of positions, after only full slices.
+
+    Return None for other keys.
     """
     cdef Py_ssize_t k, last = 0
     if type(key) is tuple:
@@ -36,8 +37,9 @@ def axis_of_positions(Array x not None, key):
 
 
 cpdef bint are_along_first(Array x, tuple keys) noexcept:
-    """Say whether keys are arrays of positions, each for a dimension from the first one on: of one
-    shape, and of int32 or int64.
+    """Return whether keys are arrays of positions for the first dimensions.
+
+    They have one shape, and are int32 or int64.
     """
     cdef const cuplug_tensor *first = NULL
     cdef const cuplug_tensor *k
@@ -66,8 +68,9 @@ def put_at(Array x not None, key, value):
 
 
 cdef Array values_for(Array x, tuple keys, object value):
-    """Return a value as an array that can be put, as it is, to where keys along the first
-    dimensions select; None, where it cannot, or they are others.
+    """Return a value as an array that can be written unchanged to the selection of keys.
+
+    Return None if it cannot, or if the keys are not positions along the first dimensions.
     """
     cdef cuplug_tensor like = x.tensor
     cdef Array single

@@ -42,7 +42,7 @@ cdef bint same_shape(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
 
 
 cdef void find_span(const cuplug_tensor *x, uintptr_t *low, uintptr_t *high) noexcept:
-    """From the first byte to after the last; equal ones for an empty array."""
+    """Get the first byte and the end; both are equal for an empty array."""
     cdef int64_t own[CUPLUG_MAX_NDIM]
     cdef const int64_t *strides = x.strides
     cdef int64_t reach, n_bytes = cuplug_element_bytes(x)
@@ -151,7 +151,7 @@ cdef bint select(
 
 
 cdef int n_not_named(PyObject *const *items, Py_ssize_t n_items, int ndim) except -2:
-    """The number of dimensions that a key leaves to '...'; -1 if it has arrays."""
+    """Return the number of dimensions that a key leaves to '...'; -1 if it has arrays."""
     cdef int n_named = 0, n_rests = 0, kind
     cdef Py_ssize_t k
     for k in range(n_items):
@@ -187,7 +187,7 @@ cdef int take_item(selection *s, object item, int n_rest) except -1:
 
 
 cdef int take_whole(selection *s, int n) except -1:
-    """The next n dimensions, unchanged."""
+    """Take the next n dimensions, unchanged."""
     cdef int k
     check_room(s, n)
     for k in range(n):
@@ -206,7 +206,7 @@ cdef inline int check_room(selection *s, int n) except -1:
 cdef int64_t take_range(
     object part, int64_t size, int64_t step, int64_t *n, int64_t *stride
 ) except? -1:
-    """Size and stride of a slice of a dimension. Returns how far its first element is."""
+    """Set size and stride of a slice of a dimension. Return the offset of its first element."""
     cdef Py_ssize_t start = 0, stop = 0, by = 0, length = 0
     try:
         PySlice_GetIndicesEx(part, size, &start, &stop, &by, &length)
@@ -220,7 +220,7 @@ cdef int64_t take_range(
 
 
 cdef int64_t position(object item, int dimension, int64_t size) except -1:
-    cdef Py_ssize_t k = PyNumber_AsSsize_t(item, NULL)  # of larger ones the largest
+    cdef Py_ssize_t k = PyNumber_AsSsize_t(item, NULL)  # the largest, for larger ones
     if not -size <= k < size:
         raise IndexError(
             f"cuplug.Array: index {index(item)} is out of bounds for dimension {dimension} of "

@@ -46,7 +46,8 @@ def empty(shape, dtype=None, device=None):
         byte order of the machine, also if that of `dtype` differs.
     device : str, int or Device, optional
         "cpu", "cuda", "cuda:1", a GPU's number, or a device object. The default is the device of
-        `cuplug.Device` or CUPLUG_DEVICE, otherwise the first GPU, and the host if there is none.
+        `cuplug.Device` or CUPLUG_DEVICE, otherwise the first GPU, or the host if no GPU is
+        available.
 
     Returns
     -------
@@ -132,7 +133,7 @@ cdef object describe(
         raise TypeError(f"{function}: dtype: got {dtype}, expected a dtype of cuplug")
     cdef double n_bits = x.dtype.bits * x.dtype.lanes
     for k in range(x.ndim):
-        n_bits *= sizes[k] if sizes[k] else 1  # NumPy also rejects what is too large without a 0
+        n_bits *= sizes[k] if sizes[k] else 1  # as NumPy, which ignores sizes of 0
     if n_bits >= 2.0**66:
         seen = parse_shape(function, shape)
         raise ValueError(f"{function}: shape: got {seen}, expected less than 2^63 bytes")

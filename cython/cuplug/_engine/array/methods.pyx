@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of arrays that NumPy and CuPy have as methods, by the names that they have there."""
+"""Functions of arrays that NumPy and CuPy have as methods, under the same names."""
 
 from cuplug._engine.array.arithmetic cimport functions
 from cuplug._engine.array.buffer cimport Buffer
@@ -19,7 +19,7 @@ cdef class Methods(Arithmetic):
 
     @property
     def __array_priority__(self):
-        """Above NumPy's: dask and others query the first array for the function that joins all.
+        """A priority above NumPy's, as dask and others query the first array for `concatenate`.
 
         Dask queries it before it joins blocks or divides sums, and then registers cuplug's arrays.
         """
@@ -294,7 +294,7 @@ cdef class Methods(Arithmetic):
         return standard().argsort(whole, axis=along, descending=descending)
 
     def partition(self, kth, axis=-1):
-        """Put the elements of rank `kth` in their place, in place: all are sorted."""
+        """Sort the elements in place, which puts the elements of rank `kth` in their positions."""
         functions().assign(self, standard().partition(self, kth, axis))
 
     def argpartition(self, kth, axis=-1):
@@ -302,7 +302,7 @@ cdef class Methods(Arithmetic):
         return standard().argpartition(self, kth, axis)
 
     def searchsorted(self, v, side="left", sorter=None):
-        """Return where elements would be put into this array, which ascends."""
+        """Return the positions at which elements would be inserted into this ascending array."""
         values = standard().asarray(v, device=self.device)
         return standard().searchsorted(self, values, side=side, sorter=sorter)
 
@@ -312,12 +312,12 @@ cdef class Methods(Arithmetic):
 
 
 cdef object standard():
-    """`cuplug.array_api`, imported when something is computed."""
+    """Return `cuplug.array_api`, imported at the first use."""
     return functions().standard
 
 
 cdef bint is_reversed(object x, str function, object order) except -1:
-    """Return whether an order is Fortran's: for "A" and "K", if the elements are in it."""
+    """Return whether an order is Fortran's; "A" and "K" depend on the order of the elements."""
     if order is None:
         return False
     order = order.upper() if isinstance(order, str) else order
@@ -329,7 +329,7 @@ cdef bint is_reversed(object x, str function, object order) except -1:
 
 
 cdef object in_memory_order(object x, object order):
-    """For "K", a view whose C order is that of the elements in memory."""
+    """Return, for "K", a view whose C order equals the order of the elements in memory."""
     if order not in ("K", "k"):
         return x
     strides = x.strides
@@ -344,7 +344,7 @@ cdef int check_kind(str function, object kind) except -1:
 
 
 cdef object one_or_several(tuple given):
-    """Numbers, or the sequence of them as the first one."""
+    """Return the numbers, which may also be passed as one sequence."""
     return given[0] if len(given) == 1 and isinstance(given[0], Iterable) else given
 
 
@@ -358,21 +358,21 @@ cdef object converted(str function, object x, object dtype):
 
 
 cdef object dtype_for(object x, object dtype, object out):
-    """What sums are computed in: the dtype of `out`, by default, which numbers fit into."""
+    """Return the dtype of sums, by default that of `out`, which must hold the numbers."""
     if dtype is None and isinstance(out, Methods) and can_cast(x.dtype, out.dtype, "same_kind"):
         return out.dtype
     return dtype
 
 
 cdef object as_out(object result, object out):
-    """Integers as bools, for an array of these: sums are or, products are and."""
+    """Convert integers to bools for a bool array: sums are or, products are and."""
     if isinstance(out, Methods) and out.dtype.kind == "b" and result.dtype.kind in "iu":
         return result != 0
     return result
 
 
 cdef object into(object out, object result):
-    """A result, in the array that was given for it, if one was."""
+    """Return a result, copied into `out` if it was given."""
     if out is None:
         return result
     if not isinstance(out, Methods) or out.shape != result.shape:

@@ -65,12 +65,12 @@ def _of_python(dtype: type) -> Any:
 
 @cache
 def promoted(a: Any, b: Any) -> Any:
-    """Return the dtype of two arrays' values put together.
+    """Return the dtype of two arrays' combined values.
 
     Raises
     ------
     TypeError
-        If there is none, as for float16 and bfloat16.
+        If no dtype holds both, as for float16 and bfloat16.
     """
     if a == b:
         return a
@@ -81,20 +81,20 @@ def promoted(a: Any, b: Any) -> Any:
 
 
 def not_computed(where: str, dtype: str) -> TypeError:
-    """Return the error of elements that are moved and not computed with."""
+    """Return the error for elements that are only moved."""
     wanted = "a dtype that is computed with; convert the elements, or view their bytes as uint8"
     return TypeError(f"{where}: got elements of {dtype}, expected {wanted}")
 
 
 def with_number(dtype: Any, number: Any) -> Any:
-    """Return the dtype of an array's values put together with a Python number."""
+    """Return the dtype of an array's values combined with a Python number."""
     kind: Any = type(number)
     return widened(dtype, kind)
 
 
 @cache
 def widened(dtype: Any, number: type) -> Any:
-    """Return the dtype of an array's values put together with numbers of a type."""
+    """Return the dtype of an array's values combined with numbers of a type."""
     rank = next(k for k, x in enumerate(NUMBERS) if issubclass(number, x))
     kind = kind_of(dtype).removeprefix("u")
     if kind not in _WIDTHS:

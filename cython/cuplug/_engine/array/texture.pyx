@@ -58,7 +58,7 @@ floats=False, device=None)\n--\n
     floats : bool
         If True, integers of 8 and 16 bits are read as floats from 0 to 1, or -1 to 1.
     device : str, int or Device, optional
-        A GPU; the default is that of `values`, or the first one.
+        A GPU; the default is the device of `values`, or the first GPU.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ cdef int set_modes(
 
 
 cdef int copy(Texture texture, Array x, bint is_out) except -1:
-    """Both keep their memory until the copy is done: freeing them waits for the stream."""
+    """Copy. Both keep their memory until the copy is done: freeing them waits for the stream."""
     cdef cuplug_error error
     cdef void *stream = work_stream(texture.gpu)
     hold(texture.gpu, (texture, x))

@@ -28,7 +28,7 @@ cdef object export(
 
 
 cdef tuple two_integers(str argument, object value):
-    """An argument of __dlpack__ that must be a pair."""
+    """Read an argument of __dlpack__ that must be a pair."""
     try:
         first, second = value
         return index(first), index(second)
@@ -95,7 +95,7 @@ cdef void drop_unversioned(object capsule) noexcept:
 
 
 cdef class HostArray:
-    """A NumPy array, of any dtype: NumPy's own export has no bfloat16 and no float8."""
+    """Export a NumPy array of any dtype: NumPy's own export lacks bfloat16 and float8."""
 
     def __dlpack_device__(self):
         return CUPLUG_CPU, 0

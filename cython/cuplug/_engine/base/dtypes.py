@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from cuplug._engine.base.strings import dtype_ids
 
-# The C types of elements in memory that are not <name>_t, by DLPack's codes and bytes. Elements of
-# other dtypes are stored as unsigned integers.
+# C types of elements in memory whose names are not <name>_t, by DLPack's codes and bytes. Elements
+# of other dtypes are stored as unsigned integers.
 _STORED = {(2, 4): "float", (2, 8): "double"}
-# The types of CUDA C++ that differ from those of C, and their CUDA headers.
+# Types of CUDA C++ that differ from C, and their CUDA headers.
 _CUDA = {
     "bool": ("bool", ""),
     "float8_e4m3fn": ("__nv_fp8_e4m3", "cuda_fp8.h"),
@@ -18,7 +18,7 @@ _CUDA = {
     "complex64": ("float2", ""),
     "complex128": ("double2", ""),
 }
-# By DLPack's codes, of dtypes that are computed with. Elements of the others are only moved.
+# By DLPack's codes, for dtypes with arithmetic. Elements of other dtypes are only moved.
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "float", 5: "complex", 6: "bool"}
 _KINDS |= {10: "float", 12: "float"}
 # The Python type of a scalar, and the member of `cuplug_scalar` that holds it.
@@ -38,26 +38,25 @@ class Dtype:
     Attributes
     ----------
     name : str
-        As in signatures: "float32".
+        The name in signatures: "float32".
     id : int
-        As in <cuplug/plugin.h>: `code` << 24 | bits << 16 | lanes.
+        The number in <cuplug/plugin.h>: `code` << 24 | bits << 16 | lanes.
     code : int
-        DLPack's.
+        DLPack's type code.
     n_bytes : int
-        Of an element.
+        The size of an element.
     n_packed : int
-        How many numbers an element has: 2 in a packed pair.
+        The number of numbers in an element: 2 in a packed pair.
     kind : str
-        "bool", "int", "uint", "float" or "complex"; "storage" if elements are moved and not
-        computed with.
+        "bool", "int", "uint", "float" or "complex"; "storage" if elements are only moved.
     stored, computed : str
-        The C type of an element in memory, and the one that expressions compute with.
+        The C type of an element in memory, and the type that expressions compute with.
     cuda, cuda_header : str
-        The type that a kernel's pointers point to, and the header of CUDA's that declares it.
+        The type that a kernel's pointers point to, and CUDA's header that declares it.
     scalar : type
-        What takes any scalar of it in Python.
+        The Python type that holds any scalar of the dtype.
     member : str
-        Of `cuplug_scalar`, that holds one.
+        The member of `cuplug_scalar` that holds a scalar.
     """
 
     def __init__(self, name: str, id: int) -> None:
@@ -83,6 +82,6 @@ class Dtype:
         return self.is_narrow and self.n_bytes == 2
 
 
-# In the order of the core's sets of dtypes.
+# The order of the core's sets of dtypes.
 DTYPES = {name: Dtype(name, id) for name, id in dtype_ids().items()}
 BY_ID = {x.id: x for x in DTYPES.values()}

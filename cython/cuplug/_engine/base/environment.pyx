@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables of the environment, which count for nothing in a process with raised privileges.
+"""Environment variables, which are ignored in a process with raised privileges.
 
-The user that starts such a process sets them, and differs from the user that it runs as. The core
-also reads them by secure_getenv.
+Another user than the one that such a process runs as can set them. The core also reads them with
+secure_getenv.
 """
 
 import os
@@ -25,14 +25,15 @@ def variable(name, default=""):
 
 
 def path():
-    """Return where programs are looked for, separated by ":"."""
+    """Return the search path for programs, separated by ":"."""
     return PATH if privileged else os.environ.get("PATH", os.defpath)
 
 
 def for_programs(more):
     """Return the environment of a program that is run, with more variables.
 
-    Sanitizers that are preloaded into Python are left out: with them, compilers leak or crash.
+    Sanitizers that are preloaded into Python are removed, because compilers leak or crash with
+    them.
     """
     if privileged:
         return {"PATH": PATH, **more}

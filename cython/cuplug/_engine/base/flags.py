@@ -74,7 +74,7 @@ Architecture = int | str
 
 
 def number_of(architecture: Architecture) -> int:
-    """Return 90 for 90 and for "90a"."""
+    """Return the number of an architecture: 90 for 90 and for "90a"."""
     return int(str(architecture).rstrip("af"))
 
 
@@ -115,19 +115,19 @@ def linker(cxx: bool) -> list[str]:
 def nvcc_linker(nvcc: str) -> list[str]:
     """Return the command that links a plugin with CUDA and its own CUDA runtime."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(nvcc)))
-    # nvcc looks into lib64, which the toolkit in Python wheels calls lib.
+    # nvcc searches lib64, which is called lib in the toolkit of Python wheels.
     wheels = [] if os.path.isdir(f"{home}/lib64") else [f"-L{home}/lib"]
     options = [part for flag in LINKER_FLAGS for part in ("-Xlinker", flag)]
     return [nvcc, "-shared", "-cudart", "static", *options, *wheels]
 
 
 def command_of(variable: str, usual: str = "") -> list[str]:
-    """Return the command that a variable holds, or the usual one.
+    """Return the command in a variable, or the default.
 
     Raises
     ------
     ValueError
-        A quotation in it has no end.
+        A quotation has no end.
     """
     import shlex
 

@@ -10,9 +10,9 @@ from cuplug._engine.base.core_call cimport cuplug_open_library
 
 
 def open_library(path):
-    """Load a library; return its handle, as that of ctypes.CDLL.
+    """Load a library; return its handle, like the handle of ctypes.CDLL.
 
-    The thread computes afterwards as before, whatever the library's constructors do.
+    The thread's rounding mode is restored after the library's constructors.
     """
     cdef cuplug_error error
     encoded = os.fsencode(path)

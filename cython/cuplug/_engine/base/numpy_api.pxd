@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# NumPy's C API on borrowed pointers: reading an array touches no reference count.
+# NumPy's C API on borrowed pointers: reading an array changes no reference count.
 from cpython.object cimport PyObject, PyTypeObject
 
 
@@ -88,5 +88,5 @@ cdef extern from "numpy/arrayobject.h":
     object PyArray_NewFromDescr(
         PyTypeObject *subtype, PyArray_Descr *descr, int ndim, npy_intp *shape, npy_intp *strides,
         void *data, int flags, PyObject *base
-    )  # takes over a reference to the descr
+    )  # steals a reference to the descr
     int PyArray_SetBaseObject(PyArrayObject *x, PyObject *base) except -1  # and to the base

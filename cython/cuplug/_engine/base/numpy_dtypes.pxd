@@ -6,11 +6,11 @@ cdef enum:
     N_BUILTIN = 32
     OPAQUE = 3  # DLPack's type code
 
-# The core's dtypes by NumPy's type number, below N_BUILTIN; bits are 0 if there is none.
+# The core's dtypes by NumPy's type number, below N_BUILTIN; bits are 0 if none corresponds.
 cdef const cuplug_dtype *builtin_table() noexcept
-# The core's dtype for a NumPy dtype; bits are 0 if there is none.
+# The core's dtype for a NumPy dtype; bits are 0 if none corresponds.
 cdef cuplug_dtype dtype_of_descr(object descr) except *
-# The same; a structure is its number of opaque bytes, for arrays that only kernels take.
+# The same. A structure becomes opaque bytes of its size, for arrays that only kernels accept.
 cdef cuplug_dtype dtype_in_memory(object descr) except *
 # The NumPy dtype for a dtype of the core; ml_dtypes is imported if necessary.
 cdef object descr_of_dtype(cuplug_dtype dtype)

@@ -36,27 +36,27 @@ cdef enum:
     N_USER = 16
     N_CODES = 32  # DLPack's, with room for more
 
-# By NumPy's type number; bits are 0 where the core has no such dtype.
+# By NumPy's type number; bits are 0 if the core has no such dtype.
 cdef cuplug_dtype builtin_dtypes[N_BUILTIN]
 # Type numbers that packages such as ml_dtypes were given in this process.
 cdef int user_type_nums[N_USER]
 cdef cuplug_dtype user_dtypes[N_USER]
 cdef int n_user_dtypes = 0
-cdef dict descrs = {}  # by type id; those of one lane also in the table, without references
+cdef dict descrs = {}  # by type id; dtypes of one lane are also in the table, without references
 cdef PyObject *descr_table[N_CODES][17]  # by code and bytes
-cdef dict named = {}  # by the core's names: to make one takes longer
+cdef dict named = {}  # by the core's names: creating one takes longer
 cdef cython.pymutex lock
 
 
 cdef int fill_dtypes() except -1:
     for x in DTYPES.values():
         if x.n_packed > 1:
-            continue  # structures, which have one number together
+            continue  # structures, which share one number
         try:
             descr = numpy.dtype(x.name)
             fill_dtype((<PyArray_Descr *>descr).type_num, x.id)
         except TypeError:
-            pass  # bfloat16 and float8: of no number before ml_dtypes is imported
+            pass  # bfloat16 and float8 have no number before ml_dtypes is imported
     return 0
 
 
@@ -117,7 +117,7 @@ cdef cuplug_dtype dtype_named(object x) except *:
     if type(x).__name__ == "dtype" and type(x).__module__ == "torch":
         known = DTYPES.get(str(x).rpartition(".")[2])
         return none if known is None else split_id(known.id)
-    if isinstance(x, type) or isinstance(getattr(x, "dtype", None), numpy.dtype):  # jax.numpy's
+    if isinstance(x, type) or isinstance(getattr(x, "dtype", None), numpy.dtype):  # as in jax.numpy
         try:
             x = numpy.dtype(x)
         except (TypeError, ValueError):
@@ -146,7 +146,7 @@ cdef cuplug_dtype dtype_in_memory(object descr) except *:
 
 
 cdef object pair_of(object descr):
-    """The dtype of packed pairs that a structure represents; None for other structures."""
+    """Return the dtype of packed pairs that a structure represents; None for other structures."""
     names = descr.names
     if names is None or len(names) != 1 or descr.itemsize != 1:
         return None
@@ -155,7 +155,7 @@ cdef object pair_of(object descr):
 
 
 def name_of_descr(descr):
-    """Return the name of a NumPy dtype; for a structure of packed pairs, that of the pairs."""
+    """Return the name of a NumPy dtype; for a structure of packed pairs, the name of the pairs."""
     packed = pair_of(descr)
     return descr.name if packed is None else packed.name
 
@@ -200,7 +200,7 @@ cdef object find_descr(uint32_t type_id):
 
 
 def numpy_dtype(name):
-    """Return the NumPy dtype of a dtype's name; ml_dtypes is imported where it is needed.
+    """Return the NumPy dtype of a dtype's name; ml_dtypes is imported if necessary.
 
     A packed pair is a structure of one byte, whose field has the dtype's name.
     """

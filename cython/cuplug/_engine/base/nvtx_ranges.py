@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of NVTX, by which profilers show the time of each step; enabled by CUPLUG_NVTX."""
+"""Ranges of NVTX, with which profilers show the time of each step; enabled by CUPLUG_NVTX."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def push(name: str) -> None:
 
 
 def pop() -> None:
-    """End the innermost one."""
+    """End the innermost range."""
     _nvtx.pop_range(domain="cuplug")

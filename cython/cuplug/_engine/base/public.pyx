@@ -13,7 +13,7 @@ cdef list static_names = []  # never freed, like the types
 
 
 def public(x):
-    """Make a function or a class a member of `cuplug`, by its name."""
+    """Make a function or a class a member of `cuplug`, under its name."""
     if isinstance(x, type) and not (<AnyType *>x).tp_flags & Py_TPFLAGS_HEAPTYPE:
         static_names.append(f"cuplug.{x.__name__}".encode())
         (<AnyType *>x).tp_name = <const char *><bytes>static_names[-1]
@@ -23,7 +23,7 @@ def public(x):
 
 
 class PublicCall:
-    """A call of public functions, as which the object that it returns is pickled."""
+    """A call of public functions, as which its result is pickled."""
 
     def __init__(self, function, /, *args, **keywords):
         self.function, self.args, self.keywords = function, args, keywords

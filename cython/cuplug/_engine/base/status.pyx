@@ -54,7 +54,7 @@ cdef int raise_later(object exception, core.cuplug_error *error) noexcept:
 
 
 cdef bytes text_of(object exception):
-    """For callers that are not Python: type and message, without null characters."""
+    """Return type and message without null characters, for callers other than Python."""
     try:
         text = f"{type(exception).__name__}: {exception}"
     except BaseException:
@@ -72,7 +72,7 @@ cdef int raise_pending() except -1:
 
 cdef int raise_error(const core.cuplug_error *error) except -1 with gil:
     # The record of a callback that failed in a call from another library, such as XLA, may never
-    # come here: its exception belongs to another record.
+    # arrive here: the stored exception belongs to another record.
     if pending_exception() != NULL:
         if strlen(pending_text()) and strstr(error.message, pending_text()) != NULL:
             return raise_pending()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 
-# A text of the core; invalid UTF-8 in it is replaced.
+# A text of the core, with invalid UTF-8 replaced.
 cdef inline str to_str(const char *text):
     return text.decode("utf-8", "replace")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 
 def check_text(function: str, argument: str, text: object) -> str:
-    """Return a text that C code can be given.
+    """Return a text that can be passed to C code.
 
     Raises
     ------
@@ -32,14 +32,14 @@ def check_text(function: str, argument: str, text: object) -> str:
 def check_strings(
     function: str, wanted: Mapping[str, object], optional: Mapping[str, object] | None = None
 ) -> None:
-    """Check texts by their arguments' names; those that are optional may be None."""
+    """Check texts by their arguments' names; optional ones may be None."""
     given = {name: text for name, text in (optional or {}).items() if text is not None}
     for argument, text in {**wanted, **given}.items():
         check_text(function, argument, text)
 
 
 def as_str_tuple(function: str, argument: str, values: object) -> tuple[str, ...]:
-    """Return a sequence of texts, which a single str is not.
+    """Return a sequence of texts; a single str is rejected.
 
     Raises
     ------

@@ -13,7 +13,7 @@ __all__ = ["hand_on"]
 
 def hand_on(library: str, operator: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Return the result of `cuplug.<library>` for a call, or NotImplemented."""
-    # An argument may only look like one of that library, or come from one that has no module.
+    # An argument may only resemble one of that library, or the library may have no module.
     if library not in sys.modules or library not in PROVIDERS:
         return NotImplemented
     try:

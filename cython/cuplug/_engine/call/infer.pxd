@@ -5,5 +5,5 @@ from cuplug._engine.base.core cimport cuplug_operator
 from cuplug._engine.interop.reading cimport reading
 
 
-# The outputs of a call on the arguments that were read: an Inferred.
+# The outputs of a call with the arguments that were read: an Inferred.
 cdef object infer_outputs(cuplug_operator *op, reading *r, uint32_t n)

@@ -11,8 +11,8 @@ cdef class Operator(Described):
     cdef vectorcallfunc vectorcall
     cdef tuple names  # of the parameters of all rows, interned
     cdef bytes positions  # of each name among the arguments
-    cdef tuple rows  # of each overload, where a place has other names in others; else None
-    cdef object made  # a PublicCall; of a plugin's, a function: its pickled form
+    cdef tuple rows  # of each overload, if overloads name a position differently; else None
+    cdef object made  # its pickled form: a PublicCall, or a function for operators of plugins
     cdef object __weakref__
 
 

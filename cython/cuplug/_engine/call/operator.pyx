@@ -52,7 +52,7 @@ cdef enum:
     DEVICE = 255
 
 cdef object live_operators = weakref.WeakValueDictionary()  # all operators, by their address
-cdef list retired = []  # names, positions and rows that a call on another thread may be reading
+cdef list retired = []  # names, positions and rows that another thread's call may be reading
 
 cdef str out_name = sys.intern("out")
 cdef str device_name = sys.intern("device")
@@ -215,7 +215,7 @@ cdef int take_operator(Operator self, cuplug_operator *op) except -1:
 
 
 cdef list all_living():
-    """Iterating over the values would fail if another thread creates an operator meanwhile."""
+    """Copy the values: iterating over them would fail if another thread creates an operator."""
     return [op for reference in live_operators.valuerefs() if (op := reference()) is not None]
 
 
@@ -252,7 +252,7 @@ def reload_operators(set paths):
 
 
 def living_paths():
-    """Return the files of all operators of plugins that Python knows."""
+    """Return the files of all plugins with an Operator object."""
     return {op.path for op in all_living() if is_of_plugin(op)}
 
 
@@ -287,7 +287,7 @@ cdef object call_operator(
 cdef object delegate_call(
     Operator self, reading *r, PyObject *const *args, uint32_t n, PyObject *keywords
 ):
-    """The result of a call by the library of one of its arrays, or NotImplemented."""
+    """Return the result of a call from the library of one of its arrays, or NotImplemented."""
     names = () if keywords == NULL else <tuple>keywords
     given = [<object>args[k] for k in range(n + len(names))]
     positional, named = tuple(given[:n]), dict(zip(names, given[n:]))
@@ -337,7 +337,7 @@ cdef int read_keywords(
 cdef int read_named(
     Operator self, reading *r, uint32_t n, list names, PyObject *name, PyObject *value
 ) except -1:
-    """After the positional ones, in the order of the call: overloads differ in theirs."""
+    """Read keywords in the order of the call, because overloads order them differently."""
     n += <uint32_t>len(names)
     check_number(self, n + 1)
     names.append(<object>name)
@@ -345,7 +345,7 @@ cdef int read_named(
 
 
 cdef inline int position_of(Operator self, PyObject *name) except -1:
-    """Names in calls are interned like these; others are compared."""
+    """Return a keyword's position. Names in calls are interned like these; others are compared."""
     cdef Py_ssize_t k
     cdef PyObject *names = <PyObject *>self.names  # without references
     if name == <PyObject *>out_name:

@@ -28,11 +28,11 @@ from cuplug._engine.discovery.fields cimport properties_of
 
 from cuplug._engine.discovery.fields import parameter_docs
 
-token = object()  # without which no operator is made
+token = object()  # without which no operator is created
 
 
 cdef class Described:
-    """All of an operator but its calls."""
+    """The parts of an operator other than calls."""
 
     def __cinit__(self, *arguments, **keywords):
         if len(arguments) != 1 or arguments[0] is not token:
@@ -92,7 +92,8 @@ cdef class Described:
     def properties(self):
         """The other properties of each overload in the plugin: {"gradient": "relu_backward"}.
 
-        None for a property without a value, as "deterministic". docs/abi.md lists the properties.
+        None for a property without a value, such as "deterministic". docs/abi.md lists the
+        properties.
         """
         rows = range(cuplug_operator_n_rows(self.op))
         return tuple([properties_of(cuplug_operator_row(self.op, k)) for k in rows])
@@ -113,13 +114,13 @@ cdef class Described:
 
     @property
     def origin(self):
-        """Its plugin, the version, the file and the sides, as one line."""
+        """Its plugin, the version, the file and the device types, as one line."""
         plugin = f"{self.plugin} {self.version}".rstrip()
         return f"Plugin {plugin}, {self.path} ({', '.join(self.sides)})"
 
     @property
     def __wrapped__(self):
-        """A module of the operator's file.
+        """A module with the operator's file.
 
         IPython shows the file of `__wrapped__`, and without it the file that declares the class.
         """
@@ -129,7 +130,7 @@ cdef class Described:
         return module
 
     def _repr_html_(self):
-        """The origin, and each signature, for notebooks."""
+        """Return the origin and each signature, for notebooks."""
         from html import escape
 
         signatures = "".join([f"<li><code>{escape(text)}</code></li>" for text in self.signatures])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keywords of operators whose overloads name their parameters differently.
 
-A name then means another place in each overload, or none: each is tried with the arguments in its
-own order. Operators whose overloads agree never come here.
+A name then has a different position in each overload, or none. Each overload is tried with the
+arguments in its own order. Operators whose overloads agree do not use this module.
 """
 
 import sys
@@ -85,9 +85,10 @@ cdef uint32_t choose_overload(
 
 
 cdef object places_of(tuple row, uint32_t n, list names):
-    """Which of the given arguments each parameter gets, -1: none, as a list up to the last one.
+    """Return the argument that each parameter gets (-1: none), as a list up to the last one.
 
-    None where the overload lacks a name; the name that an argument by position has already.
+    Return None if the overload lacks a name, and the name if an argument by position has it
+    already.
     """
     cdef Py_ssize_t i, k
     cdef list places = [*range(n)]

@@ -26,7 +26,7 @@ class PickledOperator:
     find : callable
         `cuplug.find`, or another function that returns the operator.
     arguments : tuple
-        Its arguments, the operator's name first.
+        Arguments of `find`, the operator's name first.
     member : str, optional
         The operator among those that `find` returns.
     """
@@ -41,7 +41,7 @@ class PickledOperator:
         self.find, self.arguments, self.member = find, arguments, member
         try:
             return self.operator()
-        except Exception:  # any: it is raised by the first call
+        except Exception:  # any error: the first call raises it
             return self
 
     @property

@@ -50,7 +50,7 @@ ctypedef struct deferred_outputs:
 cdef dict result_types = {}  # by the addresses of signatures, which live as long as the process
 
 def n_rounding_changes():
-    """Return how often entries came back with another rounding direction, flushing or traps."""
+    """Return the number of entries that returned with changed rounding, flushing or traps."""
     return cuplug_n_rounding_changes()
 
 
@@ -73,7 +73,7 @@ cdef object run_operator(
     if device != NULL and <object>device is not None:
         place = read_place(r, op, <object>device)
     if r.must_reread or r.n_scalar_arrays:
-        reread_arguments(op, r, n, n_given)  # no code of others runs from here on
+        reread_arguments(op, r, n, n_given)  # no foreign code runs from here on
     if bind_arguments(op, r, n, &frame, &error):
         raise_error(&error)
     if out == NULL and frame.n_inputs and frame.tensors[0].strides != NULL:
@@ -119,7 +119,7 @@ cdef object run_operator(
         frame.progress = report_progress
         frame.user = &late
         if r.device_kind != NULL and r.device_kind.is_torch and frame.home.type == CUPLUG_CUDA:
-            if not in_graph(frame.home.id):  # what our own graphs use is not PyTorch's to reuse
+            if not in_graph(frame.home.id):  # PyTorch must not reuse memory of cuplug's graphs
                 frame.keep_scratch = lend
         with nogil:
             status = cuplug_run(&frame, &error)
@@ -139,7 +139,7 @@ cdef object run_operator(
 
 
 cdef inline bint counts_one(reading *r, const cuplug_frame *frame, uint32_t n) noexcept:
-    """Count the write to the only output, unless more is to be counted; False: nothing is."""
+    """Count the write to the only output; return False if other writes must be counted."""
     cdef uint32_t i
     for i in range(n):
         if frame.signature.parameters[i].is_inout:
@@ -157,7 +157,7 @@ cdef inline int bind_arguments(
 
 
 cdef int keep_blocks(reading *r, cuplug_frame *frame) except -1:
-    """Let the memory of lists live until the call is over."""
+    """Let the memory of lists live until the call ends."""
     try:
         keep(r, PyCapsule_New(frame.blocks, NULL, free_blocks))
     except MemoryError:
@@ -191,7 +191,7 @@ cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
 
 
 cdef object as_returned(list result, const cuplug_frame *frame):
-    """None, the single output, or a tuple of several: a named one if they have names."""
+    """Return None, the single output, or a tuple of several: a named one if they have names."""
     cdef const cuplug_signature *s = frame.signature
     cdef uint32_t k
     for k in range(len(result)):
@@ -207,7 +207,7 @@ cdef object as_returned(list result, const cuplug_frame *frame):
 
 
 cdef object result_type(const cuplug_signature *s):
-    """Of several outputs that all have names; else None."""
+    """Return the named tuple of several outputs that all have names; else None."""
     names = [s.parameters[s.n_parameters + k].name.decode() for k in range(s.n_outputs)]
     return outputs_class(s.name.decode(), tuple(names)) if all(names) else None
 
@@ -230,7 +230,7 @@ cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
     if frame.device.id == CUPLUG_ALL_GPUS and cuplug_check_device(frame, &error):
         raise_error(&error)
     if not frame.home.type and not frame.device.type and frame.n_tensors > frame.n_inputs:
-        # Outputs without inputs need memory on the side that will run.
+        # Outputs without inputs need memory on the device of the run.
         row = cuplug_operator_row(frame.op, frame.row)
         on_host = cuplug_row_entry(row, CUPLUG_CPU) != NULL
         frame.device.type = CUPLUG_CPU if on_host else CUPLUG_CUDA
@@ -239,12 +239,12 @@ cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
 
 
 cdef uint32_t read_outputs(reading *r, uint32_t n, PyObject *out) except? 0xFFFFFFFF:
-    """Read the outputs given as arguments after the first n. Returns their number."""
+    """Read the outputs given as arguments after the first n. Return their number."""
     cdef uint32_t n_given
     if not PyTuple_Check(<object>out):
         read_arguments(&out, 1, r, n)
         return 1
-    # More than there is room for are more than an operator has.
+    # Outputs beyond this limit exceed the number of every operator.
     n_given = <uint32_t>min(PyTuple_GET_SIZE(<tuple>out), MAX_READ - n)
     read_arguments(PySequence_Fast_ITEMS(<tuple>out), n_given, r, n)
     return n_given
@@ -257,7 +257,7 @@ cdef inline bint is_given(const reading *r, uint32_t at, const PyObject *out) no
 cdef inline object one_output(
     reading *r, cuplug_frame *frame, uint32_t k, uint32_t n, const PyObject *out
 ):
-    """Output k, counted from 0: the caller's, or a new array."""
+    """Return output k, counted from 0: the caller's, or a new array."""
     cdef cuplug_error error
     cdef const cuplug_argument *a = &r.args[n + k]
     if not is_given(r, n + k, out):
@@ -270,7 +270,7 @@ cdef inline object one_output(
 
 
 cdef void place_by_output(cuplug_frame *frame, const cuplug_tensor *x) noexcept:
-    """Without array inputs, the call runs where its output is."""
+    """Set the device of a call without array inputs to its output's device."""
     cdef bint on_cuda = x.device.type == CUPLUG_CUDA or x.device.type == CUPLUG_CUDA_MANAGED
     frame.device.type = CUPLUG_CUDA if on_cuda else CUPLUG_CPU
     frame.device.id = x.device.id if on_cuda else 0
@@ -279,7 +279,7 @@ cdef void place_by_output(cuplug_frame *frame, const cuplug_tensor *x) noexcept:
 cdef list several_outputs(
     reading *r, cuplug_frame *frame, uint32_t n_outputs, uint32_t n, const PyObject *out
 ):
-    """The outputs as a list; None for those whose size is unknown before the run."""
+    """Return the outputs as a list, with None for sizes that are unknown before the run."""
     cdef uint32_t k
     if out != NULL:
         check_number(frame, n_outputs, <object>out)
@@ -368,7 +368,7 @@ cdef int lend(
 cdef object finish_outputs(
     reading *r, const char *name, object result, uint32_t n, const PyObject *out
 ):
-    """Those that were not given."""
+    """Allocate the outputs that were not given."""
     cdef uint32_t k
     if type(result) is not list:
         return result if is_given(r, n, out) else finish_output(r, name, result)

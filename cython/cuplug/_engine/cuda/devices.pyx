@@ -46,7 +46,7 @@ def is_available():
 
 
 def usable_devices():
-    """Return the GPUs; there is at least one.
+    """Return the GPUs, at least one.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def usable_devices():
 
 
 def driver_version():
-    """Return the CUDA version that the driver supports, x 1000; 0 if there is no driver."""
+    """Return the CUDA version that the driver supports, x 1000; 0 without a driver."""
     cdef int32_t version = 0
     with nogil:
         cuplug_n_devices(NULL, &version, NULL)

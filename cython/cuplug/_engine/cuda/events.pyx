@@ -42,7 +42,7 @@ cdef class Stream:
     non_blocking : bool
         If True, it is not ordered with the legacy default stream: the ordering is up to you.
     priority : int
-        Lower numbers go first; the default, 0, is the lowest priority.
+        Lower numbers run first; the default, 0, is the lowest priority.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ def free_caches(device: int) -> str:
     text = ""
     for name, title, free in (("torch", "PyTorch", _free_torch), ("cupy", "CuPy", _free_cupy)):
         library = sys.modules.get(name)
-        with suppress(Exception):  # such as that of a library that is being imported
+        with suppress(Exception):  # such as in a library that is being imported
             held = free(library, device) if library else 0
             text += f", {title} {held / 2**30:.2f} GiB" if held else ""
     return text

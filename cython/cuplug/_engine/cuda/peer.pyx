@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies from one GPU to another, directly if they can reach each other."""
+"""Copies from one GPU to another, directly if they can access each other."""
 
 from libc.stdint cimport int32_t, uint64_t
 

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t
 from cuplug._engine.base.core cimport cuplug_device
 
 
-# "cpu", "cuda", "cuda:1", a number, or a device object of another library.
+# A device from "cpu", "cuda", "cuda:1", a number, or a device object of another library.
 cdef cuplug_device parse_device(str function, object device) except *
 # The same, or "cuda:*".
 cdef cuplug_device parse_places(str function, object device) except *
@@ -14,5 +14,5 @@ cdef cuplug_device parse_gpu(str function, object device) except *
 # False until the environment or a context manager names a device.
 cdef bint has_default
 cdef int default_device(cuplug_device *device) except -1
-# The device of new arrays: that one, else the first GPU, or the host if there is none.
+# The device of new arrays: that one, else the first GPU, or the host without GPUs.
 cdef cuplug_device where_arrays_go() except *

@@ -54,7 +54,7 @@ cdef cuplug_device read_device(object device) except *:
     if isinstance(device, int) and not isinstance(device, bool):
         return make_device(CUPLUG_CUDA, device)
     kind = getattr(device, "type", None)
-    if isinstance(kind, str):  # torch.device and our own
+    if isinstance(kind, str):  # torch.device, and cuplug's
         index = getattr(device, "index", None)
         return parse_name(str(kind) if index is None else f"{kind}:{index}")
     number = getattr(device, "id", None)
@@ -121,7 +121,7 @@ cdef cuplug_device where_arrays_go() except *:
         cuplug_n_devices(&n, NULL, NULL)
         device.type = CUPLUG_CUDA if n else CUPLUG_CPU
         device.id = 0
-    if device.id == CUPLUG_ALL_GPUS:  # an array is on one
+    if device.id == CUPLUG_ALL_GPUS:  # an array is on a single GPU
         device.id = 0
     return device
 

@@ -4,16 +4,16 @@ from libc.stdint cimport int32_t
 
 # The handle of a stream from the caller; NULL for None.
 cdef void *parse_stream(str function, object stream) except? NULL
-# Raises where `stream` is captured in a CUDA graph: `function` cannot take part in one.
+# Raises if `stream` is captured in a CUDA graph, which `function` cannot be part of.
 cdef int refuse_capture(str function, void *stream, str wanted) except -1
 # Makes `waiting` wait for the work on `stream`.
 cdef int order_streams(int32_t device, void *waiting, void *stream) except -1
-# Where the work on arrays of our own and of libraries without streams goes, of the `with` blocks
-# around; NULL: to the legacy default stream.
+# The stream for work on arrays of cuplug and of libraries without streams, from the enclosing
+# `with` blocks; NULL: the legacy default stream.
 cdef void *work_stream(int32_t device) except? NULL
-# True once there was such a block; calls test nothing else before.
+# True after the first such block; until then, calls check nothing else.
 cdef bint has_blocks
-# The stream on which such memory is allocated and filled: the same, except for a captured graph,
+# The stream on which such memory is allocated and filled: the same, except in a captured graph,
 # which does not include this work.
 cdef void *memory_stream(int32_t device) except? NULL
 # The owner of the stream of `memory_stream`; None for the legacy default stream.

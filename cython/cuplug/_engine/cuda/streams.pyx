@@ -16,7 +16,7 @@ cdef enum:
 
 
 has_blocks = False
-# The innermost block's (GPU, handle, owner, objects of a graph or None), and the enclosing one.
+# The innermost block (GPU, handle, owner, objects of a graph or None), and the enclosing one.
 cdef object chosen = ContextVar("cuplug_stream", default=None)
 
 
@@ -60,7 +60,8 @@ cdef int refuse_capture(str function, void *stream, str wanted) except -1:
     if cuplug_query_stream(stream, &device, &is_captured, &error):
         raise_error(&error)
     if is_captured:
-        raise ValueError(f"{function}: stream: got one that a CUDA graph captures, {wanted}")
+        got = "one that a CUDA graph captures"
+        raise ValueError(f"{function}: stream: got {got}, expected {wanted}")
     return 0
 
 
@@ -72,7 +73,7 @@ cdef int order_streams(int32_t device, void *waiting, void *stream) except -1:
 
 
 cdef object block_of(int32_t device):
-    """The innermost block of a GPU; None without one."""
+    """Return the innermost block of a GPU; None without one."""
     block = chosen.get() if has_blocks else None
     while block is not None and block[0] != device:
         block = block[4]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where plugins are and what is in their tables. Runs none of their code, and makes no operator."""
+"""Locations and tables of plugins. None of their code runs, and no operator is created."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A first look through installed packages: does any of them mention a group of entry points?
+"""A first search of installed packages for a group of entry points.
 
-In C, because it stands before the first look-up of an operator: an environment has hundreds of
+It is in C because it precedes the first look-up of an operator: an environment has hundreds of
 packages, and most have no such file.
 """
 
@@ -37,9 +37,10 @@ cdef extern from "<unistd.h>" nogil:
 
 
 def any_package_mentions(bytes group):
-    """Say whether a package on `sys.path` may name `group` in its entry_points.txt.
+    """Return whether a package on `sys.path` may name `group` in its entry_points.txt.
 
-    Files there, such as zip archives, and texts that are too long are not looked through: they may.
+    Files there, such as zip archives, and texts that are too long are not searched: for these,
+    return True.
     """
     for place in sys.path:
         if may_mention(place, group):
@@ -48,7 +49,7 @@ def any_package_mentions(bytes group):
 
 
 cdef bint may_mention(object place, bytes group) except *:
-    """What is no path is passed over, as Python's own import does."""
+    """Check one item of `sys.path`. Items that are not paths are skipped, as in Python."""
     try:
         path = os.fsencode(place or os.curdir)
     except (TypeError, UnicodeEncodeError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as the core reads them, as tuples; table.py gives their fields names."""
+"""The core's tables as tuples; table.py names their fields."""
 
 import itertools
 import os
@@ -11,9 +11,9 @@ from cuplug._engine.base.strings cimport to_architectures, to_str
 
 TAKES_STRIDES = core.CUPLUG_ROW_TAKES_STRIDES  # of a row's flags
 
-OWN_FIELDS = ("signature", "doc", "host", "cuda", "row")  # of a row, which are no properties
+OWN_FIELDS = ("signature", "doc", "host", "cuda", "row")  # of a row, which are not properties
 
-# By number, in the order of <cuplug/host.h>.
+# Indexed by number, in the order of <cuplug/host.h>.
 STATES = ("ok", "shadowed", "duplicate", "rejected", "changed", "no plugin", "missing")
 
 
@@ -46,7 +46,7 @@ def inspect_fields(path):
 
 
 def check_trust(path):
-    """Raise PluginError, with the reason, for a file that others may write or no list allows."""
+    """Raise PluginError, with the reason, if others may write a file or no list allows it."""
     cdef core.cuplug_error error
     encoded = os.fsencode(path)
     if core.cuplug_check_trust(encoded, &error):
@@ -54,7 +54,7 @@ def check_trust(path):
 
 
 def check_owner(path):
-    """Raise PluginError, with the reason, where others may write a path or what leads to it."""
+    """Raise PluginError, with the reason, if others may write a path or its parent directories."""
     cdef core.cuplug_error error
     encoded = os.fsencode(path)
     if cuplug_check_owner(encoded, &error):
@@ -73,7 +73,7 @@ cdef tuple _row(const core.cuplug_row *row):
 
 
 cdef dict properties_of(const core.cuplug_row *row):
-    """What a row says besides its signature, its text and its entries; None without a value."""
+    """Return a row's properties other than signature, text and entries; None for flags."""
     cdef const char *field
     properties = {}
     for k in itertools.count():
@@ -86,7 +86,7 @@ cdef dict properties_of(const core.cuplug_row *row):
 
 
 def parameter_docs(rows):
-    """Return what the properties of overloads say about each parameter: {"x": "Any array."}."""
+    """Return the documentation of each parameter in overloads: {"x": "Any array."}."""
     docs = {}
     for properties in rows:
         for key, text in properties.items():

@@ -3,7 +3,7 @@
 
 An entry `name = package.folder` names the directory `folder` of `package`. No code of the package
 is run. Most environments have no such package, and importing this module takes longer than all of
-cuplug; so `entry_points.pyx` looks first whether there is one.
+cuplug; so `entry_points.pyx` checks first whether one exists.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def plugin_directories() -> list[str]:
     """Return the directories that installed packages name, in the order of their entries' names."""
     try:
         found = [(entry.name, entry.value) for entry in entry_points(group=GROUP)]
-    except Exception:  # of a file that some package left behind
+    except Exception:  # of a file that a removed package has left
         found = list(_readable_entries())
     return [directory for name, value in sorted(found) for directory in _directories(name, value)]
 
@@ -30,7 +30,7 @@ def _readable_entries() -> Iterator[tuple[str, str]]:
     seen = set()
     for distribution in distributions():
         name = _name_of(distribution)
-        if name in seen:  # a later one of that name is not what is imported
+        if name in seen:  # a later one of that name is not imported
             continue
         seen.add(name)
         try:

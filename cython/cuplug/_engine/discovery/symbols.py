@@ -15,7 +15,7 @@ SYMBOL_BYTES = 24
 
 
 class Symbols(NamedTuple):
-    """Names of a file's dynamic symbols that begin with a wanted prefix."""
+    """Names of a file's dynamic symbols that begin with a given prefix."""
 
     defined: tuple[str, ...]
     undefined: tuple[str, ...]
@@ -26,7 +26,7 @@ NONE = Symbols((), (), ())
 
 
 class _Object:
-    """A 64-bit shared object; what lies beyond its end raises ValueError."""
+    """A 64-bit shared object; a read beyond its end raises ValueError."""
 
     def __init__(self, file: int) -> None:
         self.file = file
@@ -55,7 +55,7 @@ class _Object:
         return data
 
     def mapped(self, address: int, n_bytes: int) -> bytes:
-        """Return the bytes that lie at an address when the file is loaded."""
+        """Return the bytes at an address of the loaded file."""
         for kind, _, offset, start, _, size in self.segments:
             if kind == PT_LOAD and start <= address < start + size:
                 return self.at(offset + address - start, n_bytes)
@@ -77,7 +77,7 @@ class _Object:
         return self.strings[at:end]
 
     def n_symbols(self) -> int:
-        """Return the number of dynamic symbols, which only the hash tables tell."""
+        """Return the number of dynamic symbols, which only the hash tables contain."""
         if DT_HASH in self.by_tag:
             return int(struct.unpack("<II", self.mapped(self.by_tag[DT_HASH], 8))[1])
         table = self.by_tag[DT_GNU_HASH]
@@ -120,7 +120,7 @@ def _read(path: str, prefixes: tuple[bytes, ...]) -> Symbols:
 def symbol_reader(*prefixes: str) -> Callable[[str], Symbols]:
     """Return a function that reads a file's symbols with some prefixes, once for each content.
 
-    What is no shared object of 64 bits has none.
+    Files other than 64-bit shared objects have none.
     """
     encoded = tuple(prefix.encode() for prefix in prefixes)
     known: dict[str, tuple[tuple[int, int, int, int], Symbols]] = {}

@@ -18,7 +18,7 @@ OPERATOR_NOTE = 0x6F756332  # CUPLUG_NOTE_OPERATOR of <cuplug/plugin.h>
 class Row:
     """One row of a table."""
 
-    cuda_entry: str  # symbol; "" without an entry on that side
+    cuda_entry: str  # symbol; "" without an entry for that device type
     host_entry: str
     signature: str
     doc: str
@@ -27,29 +27,29 @@ class Row:
 
     @property
     def operator(self) -> str:
-        """The operator's name, also where the rest of the signature is ill-formed."""
+        """The operator's name, even if the rest of the signature is ill-formed."""
         return self.signature.partition("(")[0].strip() or "?"
 
     @property
     def sides(self) -> list[str]:
-        """Where it has entries: "cpu", "cuda"."""
+        """The device types of its entries: "cpu", "cuda"."""
         entries = (("cpu", self.host_entry), ("cuda", self.cuda_entry))
         return [side for side, entry in entries if entry]
 
     @property
     def cuda_takes_strides(self) -> bool:
-        """Whether its CUDA entry is given arrays of any strides as they are."""
+        """Whether its CUDA entry receives arrays of any strides unchanged."""
         return self.takes_strides or "cuda_takes_strides" in self.properties
 
     @property
     def takes_strides(self) -> bool:
-        """Whether its entries are given arrays of any strides as they are."""
+        """Whether its entries receive arrays of any strides unchanged."""
         return bool(self.flags & TAKES_STRIDES)
 
 
 @dataclass(frozen=True)
 class Table:
-    """What could be read of a table."""
+    """The readable part of a table."""
 
     path: str
     state: str  # "ok", "rejected" or "no plugin"
@@ -62,19 +62,19 @@ class Table:
 
 
 def read_table(path: str) -> Table:
-    """Read the table of a file. Never raises: `state` and `reason` say what is wrong."""
+    """Read the table of a file. Never raises: `state` and `reason` describe errors."""
     state, reason, name, version, architectures, abi_version, rows = inspect_fields(path)
     fields = tuple(Row(*row) for row in rows)
     return Table(path, state, reason, name, version, architectures, abi_version, fields)
 
 
 def read_rows(section: bytes) -> tuple[Row, ...]:
-    """Return what a section of notes says of the rows of a table that the core rejects."""
+    """Return the rows of a table that the core rejects, as far as its section of notes has them."""
     return tuple(_row(fields) for kind, fields in _notes(section) if kind == OPERATOR_NOTE)
 
 
 def read_functions(section: bytes) -> dict[str, str]:
-    """Return the functions beside entries that a section of notes names, and what they do."""
+    """Return the functions other than entries that a section of notes names, and their roles."""
     does = dict.fromkeys(("state", "exclusive_state"), "makes a state") | {
         "close": "closes a handle"
     }
@@ -83,7 +83,7 @@ def read_functions(section: bytes) -> dict[str, str]:
 
 
 def _notes(section: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield kind and fields of each note; what is no text any more ends it."""
+    """Yield kind and fields of each note, up to the first that is not text."""
     at = 0
     while at + 20 <= len(section):
         owner_bytes, text_bytes, kind = struct.unpack_from("=III", section, at)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of the host for large outputs, and how far a long copy is."""
+"""Host memory for large outputs, and the progress of long copies."""

@@ -3,11 +3,11 @@ from cuplug._engine.base.core cimport cuplug_element_bytes, cuplug_n_elements, c
 from cuplug._engine.base.numpy_api cimport PyDataMemAllocator
 
 cdef enum:
-    LARGE_BYTES = 32 << 10  # the C library keeps the memory of smaller ones by itself
+    LARGE_BYTES = 32 << 10  # the C library itself caches the memory of smaller ones
 
 # A new C-ordered NumPy array of a tensor's shape and dtype, not cleared.
 cdef object empty_array(const cuplug_tensor *x, bint large)
-# What makes the memory of NumPy's arrays, and what makes that of such large ones.
+# The allocator of NumPy's arrays, and the allocator of large ones.
 cdef const PyDataMemAllocator *allocator_for(bint large) noexcept
 
 

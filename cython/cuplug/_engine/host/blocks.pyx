@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New NumPy arrays; large ones in host memory of the core, whose pages are used again."""
+"""New NumPy arrays; large ones are in host memory of the core, whose pages are reused."""
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.string cimport memset, strcpy
@@ -17,7 +17,7 @@ import numpy
 
 _import_array()
 
-# NumPy's structures for allocators, by which arrays free their memory as they got it (NEP 49).
+# NumPy's structures for allocators, with which arrays free memory as they allocated it (NEP 49).
 cdef PyDataMem_Handler memory_handler
 strcpy(memory_handler.name, b"cuplug")
 memory_handler.version = 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy arrays between guard zones: whoever writes beside one is found out, and does no harm."""
+"""NumPy arrays between guard zones, where writes outside of an array are detected and harmless."""
 
 from cpython.pycapsule cimport PyCapsule_New
 from libc.stdlib cimport free as free_memory, malloc
@@ -10,13 +10,13 @@ from cuplug._engine.base.numpy_api cimport *
 _import_array()
 
 cdef enum:
-    ZONE_BYTES = 4096  # on either side: keeps the alignment of what malloc gives
+    ZONE_BYTES = 4096  # on either side; preserves the alignment of malloc
     FILL = 0xA5
 
-# Memory that lives, by its address: its bytes without the zones.
+# The size of each live block without the zones, by its address.
 cdef dict sizes = {}
 
-# NumPy's structures for allocators, by which arrays free their memory as they got it (NEP 49).
+# NumPy's structures for allocators, with which arrays free memory as they allocated it (NEP 49).
 cdef PyDataMem_Handler memory_handler
 strcpy(memory_handler.name, b"cuplug_zones")
 memory_handler.version = 1
@@ -79,7 +79,7 @@ cdef bint is_whole(const unsigned char *zone) noexcept nogil:
 class zones:
     """Put the NumPy arrays that this thread makes inside of a `with` block between guard zones.
 
-    Not those of 16 MiB or more that are outputs of operators.
+    Outputs of operators of 16 MiB or more are excluded.
     """
 
     def __enter__(self):
@@ -91,7 +91,7 @@ class zones:
 
 
 def damage(x):
-    """Say on which side of an array's memory was written: "before", "after", or "" for neither."""
+    """Return where an array's memory was overrun: "before", "after", or "" for neither."""
     cdef size_t address = x.ctypes.data
     if address not in sizes:
         return ""

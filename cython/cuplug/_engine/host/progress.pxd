@@ -4,12 +4,13 @@ from libc.stdint cimport int32_t, uint64_t
 from cuplug._engine.base.core cimport cuplug_error
 
 
-# A long transfer while it is under way.
+# A long transfer in progress.
 ctypedef struct watched:
     const char *what
     int task  # of the display; -1: not shown yet
 
-# The core's reports: `user` is a `watched`. Takes signals, such as Ctrl-C, and shows progress.
+# Receives the core's reports; `user` is a `watched`. Handles signals, such as Ctrl-C, and shows
+# progress.
 cdef int report_progress(
     void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error
 ) noexcept with gil

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which protocol reads the arrays of a library, and the readers. Knows no signature and no call."""
+"""The readers of arrays, and the protocol for each library. They use no signature and no call."""

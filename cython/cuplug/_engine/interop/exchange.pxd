@@ -17,5 +17,5 @@ cdef bint read_tvm(PyObject *obj, cuplug_argument *a, const array_kind *kind) no
 # A new tensor of PyTorch with the shape and strides of `layout`; sets the data of x, the same
 # memory as one dimension.
 cdef object empty_strided(object like, cuplug_tensor *x)
-# A new array of the library's own, on the device of `like`; sets the tensor's data.
+# A new array of the library, on the device of `like`; sets the tensor's data.
 cdef object empty_exchange(object like, const array_kind *kind, cuplug_tensor *x)

@@ -42,7 +42,7 @@ cdef extern from "Python.h":
 cdef enum:
     TVM_HEADER_BYTES = 24  # counts, type, deleter
 
-# As the Array API numbers streams: the legacy default stream; none.
+# Numbers of streams in the Array API: the legacy default stream, and none.
 LEGACY_STREAM, NOT_ORDERED = 1, -1
 NO_SIZES = "its shape is a null pointer, or not of 0 to 64 dimensions"
 
@@ -72,7 +72,7 @@ cdef inline bint has_sizes(const cuplug_tensor *x) noexcept:
 
 
 cdef int reraise() except -1:
-    """The exception that a C function has set."""
+    """Raise the exception that a C function has set."""
     return -1
 
 
@@ -105,7 +105,7 @@ cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1:
 
 
 cdef bint read_tvm(PyObject *obj, cuplug_argument *a, const array_kind *kind) noexcept:
-    """A tensor of tvm-ffi on the host: a header, then a DLPack tensor that never changes.
+    """Read a tensor of tvm-ffi on the host: a header, then a DLPack tensor that never changes.
 
     False for others, and for one that is borrowed, as callbacks get: `__dlpack__` reads these.
     """
@@ -121,7 +121,7 @@ cdef bint read_tvm(PyObject *obj, cuplug_argument *a, const array_kind *kind) no
 cdef int read_torch(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1:
-    """A tensor of PyTorch, before its exchange API. The call will run on its current stream."""
+    """Read a tensor of PyTorch without the exchange API. The call runs on its current stream."""
     a.kind = CUPLUG_ARGUMENT_ARRAY
     try:
         check_grad(obj, r, a, kind)
@@ -145,7 +145,7 @@ cdef int read_torch(
 
 
 cdef int read_capsule(object obj, object capsule, reading *r, cuplug_argument *a) except -1:
-    """A capsule of before DLPack 1 can't say that it is read-only: NumPy takes it so as well."""
+    """Read a capsule. Before DLPack 1, none can be marked read-only: NumPy also assumes that."""
     keep(r, capsule)
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
@@ -176,9 +176,9 @@ cdef int read_versioned(object obj, object capsule, reading *r, cuplug_argument 
 
 
 cdef object export_capsule(object obj):
-    """Ask for a capsule, ordered before work on the legacy default stream.
+    """Request a capsule, ordered before work on the legacy default stream.
 
-    The capsule is not consumed: it frees what it holds when it is collected, after the call.
+    The capsule is not consumed. When it is collected, after the call, it frees its contents.
     """
     device_type = obj.__dlpack_device__()[0]
     on_cuda = device_type in (CUPLUG_CUDA, CUPLUG_CUDA_MANAGED)
@@ -194,9 +194,9 @@ cdef void set_error(void *context, const char *kind, const char *message) noexce
 
 
 cdef object empty_torch(object like, const array_kind *kind, cuplug_tensor *x):
-    """By PyTorch's functions: on a GPU faster than its DLPack allocator.
+    """Allocate with PyTorch's functions, which are faster on a GPU than its DLPack allocator.
 
-    And `record_stream` works on these tensors, as it does not on those from DLPack.
+    `record_stream` works on these tensors, unlike on tensors from DLPack.
     """
     cdef cuplug_argument first, made
     borrow(like, kind, &first)
@@ -212,7 +212,7 @@ cdef object empty_torch(object like, const array_kind *kind, cuplug_tensor *x):
 
 
 cdef object empty_old_torch(object like, cuplug_tensor *x):
-    """Before the exchange API."""
+    """Allocate without the exchange API."""
     result = new_tensor(like, x, False)
     x.data = <void *><size_t>result.data_ptr()
     if x.device.type != CUPLUG_CUDA:  # like may be pinned
@@ -222,7 +222,7 @@ cdef object empty_old_torch(object like, cuplug_tensor *x):
 
 
 cdef object empty_strided(object like, cuplug_tensor *x):
-    """Of PyTorch, with the strides of `x`."""
+    """Make a tensor of PyTorch with the strides of `x`."""
     result = new_strided(like, x)
     x.data = <void *><size_t>result.data_ptr()
     return result
@@ -236,7 +236,7 @@ cdef inline int borrow(object array, const array_kind *kind, cuplug_argument *a)
 
 
 cdef bint same_layout(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
-    """Of one dtype and shape, and x is C-contiguous."""
+    """Copy between arrays of one dtype and shape; x is C-contiguous."""
     cdef int k
     cdef int64_t stride = 1
     if x.ndim != y.ndim or x.dtype.code != y.dtype.code or x.dtype.bits != y.dtype.bits:

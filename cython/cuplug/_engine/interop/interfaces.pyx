@@ -77,7 +77,7 @@ cdef int set_strides(
 cdef int read_cupy(
     PyObject *x, reading *r, cuplug_argument *a, const cupy_getters *getters
 ) except -1:
-    """Read attributes, by their getters where they are known, sooner than by name."""
+    """Read attributes, through their getters if these are known, which is faster than by name."""
     strides = None
     memory = (<object>x).data
     if <PyObject *>Py_TYPE(memory) == getters.memory_type:
@@ -134,7 +134,7 @@ cdef int read_interface(object x, dict interface, reading *r, cuplug_argument *a
 
 
 cdef int device_number(object x, size_t pointer) except -1:
-    """The interface does not say where the memory is; some libraries do, and the driver knows."""
+    """Find the device of the memory: from the library if it has it, else from the driver."""
     cdef int32_t n_devices = 0, found = 0
     device = getattr(x, "device", None)
     for name in ("id", "index"):
@@ -173,7 +173,7 @@ cdef int read_buffer(object x, reading *r, cuplug_argument *a) except -1:
     return 0
 
 
-# Formats of one element, as the module struct writes them; "Z" is complex.
+# Formats of one element, in the notation of the module struct; "Z" is complex.
 NATIVE_FORMATS = frozenset("?bBhHiIlLqQnNefd")
 STANDARD_FORMATS = {
     "?": "?", "b": "i1", "B": "u1", "h": "i2", "H": "u2", "i": "i4", "I": "u4", "l": "i4",
@@ -182,7 +182,7 @@ STANDARD_FORMATS = {
 
 
 cdef object descr_of_format(str text):
-    """The NumPy dtype of a buffer's format; None where it is no single number."""
+    """Return the NumPy dtype of a buffer's format; None if it is not a single number."""
     code = text.lstrip("@=<>!")
     order = text[: len(text) - len(code)] or "@"
     if order == "@" and code in NATIVE_FORMATS:

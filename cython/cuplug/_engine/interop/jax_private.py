@@ -5,15 +5,15 @@
 `jax.ffi.ffi_call` inside `jax.custom_vjp`, has no forward mode next to backward mode, and no
 sharding of its own.
 
-| name | what it is used for |
+| name | use |
 |---|---|
 | `ad.Zero`, `ad.instantiate_zeros`, `ad.is_undefined_primal` | arrays without derivative |
 | `ad.primitive_jvps`, `ad.primitive_transposes` | rules of derivatives |
 | `batching.primitive_batchers` | rules of `jax.vmap` |
 | `mlir.lower_fun`, `mlir.register_lowering` | rules of compilation |
 | `xla.apply_primitive` | calls outside of `jax.jit` |
-| `dispatch.prim_requires_devices_during_lowering` | sharding: the rule of compilation is told of \
-  devices, as that of `jax.experimental.custom_partitioning` itself is |
+| `dispatch.prim_requires_devices_during_lowering` | sharding: the rule of compilation receives \
+  the devices, like the rule of `jax.experimental.custom_partitioning` itself |
 """
 
 from jax._src import dispatch

@@ -8,7 +8,7 @@ ctypedef enum protocol:
     NO_ARRAY
     NUMPY
     EXCHANGE  # DLPack's C exchange API
-    TORCH  # PyTorch's tensors, where it has no exchange API
+    TORCH  # PyTorch's tensors, if it has no exchange API
     CUPY
     OWN  # an Array
     DLPACK  # __dlpack__
@@ -16,19 +16,19 @@ ctypedef enum protocol:
     BUFFER
     SPEC  # no elements: an ArraySpec
 
-# What CuPy's arrays are read by.
+# The attributes by which CuPy's arrays are read.
 cdef enum:
     CUPY_DTYPE
     CUPY_SHAPE
     CUPY_STRIDES
     CUPY_IS_CONTIGUOUS
     N_CUPY_OF_ARRAY
-    CUPY_POINTER = N_CUPY_OF_ARRAY  # from here on of what `data` is
+    CUPY_POINTER = N_CUPY_OF_ARRAY  # from here on, attributes of the object `data`
     CUPY_DEVICE
     N_CUPY_ATTRIBUTES
 
 ctypedef struct cupy_getters:
-    PyObject *memory_type  # of `data`, the type that these are of; NULL: some has no getter
+    PyObject *memory_type  # the type of `data`; NULL: some attribute has no getter
     PyObject *of[N_CUPY_ATTRIBUTES]
 
 # How objects of one type are read as arrays. Never freed: calls read them without a lock.
@@ -38,9 +38,9 @@ ctypedef struct array_kind:
     const dlpack_exchange *exchange
     PyObject *requires_grad  # a getset descriptor, or NULL
     int is_torch  # a tensor of PyTorch
-    size_t tvm_place  # of tvm-ffi's tensors: where in them the address of the object is; or 0
-    size_t tensor_place  # of PyTorch: as find_tensor gives it
-    const void *owner  # equal where arrays share one current stream
+    size_t tvm_place  # of tvm-ffi's tensors: the offset of the object's address in them; or 0
+    size_t tensor_place  # of PyTorch: the result of find_tensor
+    const void *owner  # equal if arrays share one current stream
     cupy_getters cupy
 
 
@@ -55,7 +55,8 @@ cdef extern from *:
     void cuplug_store_kind(array_kind **slot, const array_kind *kind) noexcept nogil
 
 
-# Attributes that C code computes, through that code: a fraction of the time of a look-up by name.
+# Attributes that C code computes are read through that code, in a fraction of the time of a look-up
+# by name.
 cdef extern from "Python.h":
     ctypedef object (*getter)(PyObject *, void *)
 
@@ -67,18 +68,18 @@ cdef extern from "Python.h":
         PyGetSetDef *d_getset
 
 
-# The object of a tensor of tvm-ffi; NULL for one that is borrowed, and for other objects.
+# The object of a tensor of tvm-ffi; NULL for a borrowed tensor, and for other objects.
 cdef inline void *tvm_object_of(PyObject *obj, const array_kind *kind) noexcept:
     if kind == NULL or not kind.tvm_place:
         return NULL
     return (<void **>(<char *>obj + kind.tvm_place))[0]
 
 
-# The kind of an array's type; NULL for a type that is none. `made` itself, filled, is returned
-# when there are too many types to keep one more.
+# The kind of an array's type; NULL for other types. If the table is full, `made` itself is filled
+# and returned.
 cdef const array_kind *find_kind(PyObject *obj, array_kind *made) except? NULL
 cdef const array_kind *numpy_kind() noexcept
-# The descriptor of a class's attribute, borrowed from the class; NULL where it is of another kind.
+# The descriptor of a class's attribute, borrowed from the class; NULL if it has another kind.
 cdef inline PyObject *find_getter(object cls, str name):
     descriptor = getattr(cls, name, None)
     if type(descriptor).__name__ != "getset_descriptor":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which protocol reads the arrays of a type, found once for each type."""
+"""The protocol that reads the arrays of a type, found once for each type."""
 
 import sys
 
@@ -22,13 +22,13 @@ from cuplug._engine.signature.spec import ArraySpec
 
 cdef enum:
     N_SLOTS = 256  # a power of two
-    MAX_KINDS = 192  # beyond it, types are looked at in each call: nothing grows for ever
+    MAX_KINDS = 192  # if it is full, types are inspected in each call: the table does not grow
 
 # Open addressing by type pointer. Slots are filled once, under the lock.
 cdef array_kind *slots[N_SLOTS]
 cdef int n_kinds = 0
 cdef cython.pymutex lock
-# By the numbers in kinds.pxd.
+# Indexed by the numbers in kinds.pxd.
 cdef tuple cupy_names = ("dtype", "shape", "strides", "_c_contiguous", "ptr", "device_id")
 cdef array_kind numpy_arrays
 numpy_arrays.protocol = NUMPY
@@ -62,7 +62,7 @@ cdef const array_kind *find_kind(PyObject *obj, array_kind *made) except? NULL:
 cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
     """Keep a new kind, with a reference to its type, unless another thread was faster.
 
-    When there is no more room, the kind itself is returned.
+    If the table is full, return the kind itself.
     """
     global n_kinds
     cdef int k
@@ -126,13 +126,13 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
 
 
 cdef bint is_of(object cls, str library, str name) except -1:
-    """Whether it is a library's class or derived from it; stand-ins of a library have no class."""
+    """Return whether a type is or derives from a library's class, which stubs may lack."""
     wanted = getattr(sys.modules.get(library), name, None)
     return isinstance(wanted, type) and issubclass(cls, wanted)
 
 
 cdef size_t find_tvm_place() except? 0:
-    """Find the place by a tensor that reports its object; only 0.1 has the layout of these."""
+    """Find the offset with a tensor that reports its object; only version 0.1 has this layout."""
     library = sys.modules["tvm_ffi"]
     if not getattr(library, "__version__", "").startswith("0.1."):
         return 0
@@ -157,7 +157,7 @@ cdef int find_cupy_getters(object array, object cls, cupy_getters *found) except
 
 
 cdef bint find_exchange(object cls, array_kind *kind) except -1:
-    """Find the exchange API of a type, of the version that we know."""
+    """Find the exchange API of a type, in the version that cuplug supports."""
     capsule = getattr(cls, "__dlpack_c_exchange_api__", None)
     if capsule is None or not PyCapsule_IsValid(capsule, "dlpack_exchange_api"):
         return False

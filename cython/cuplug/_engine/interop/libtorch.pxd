@@ -4,30 +4,31 @@ from libc.stdint cimport int64_t
 
 from cuplug._engine.base.core cimport cuplug_argument, cuplug_tensor
 
-# Views of a freed storage have an address below it: their offset. Larger ones are not asked for.
+# Addresses of views of a freed storage are their offsets, below this limit. Larger ones are not
+# checked.
 cdef size_t MAX_FREED
 
 
-# Where objects of a type that is PyTorch's own hold their tensor, in bytes from their begin.
-# 0: it was not found, or the type is a subclass, which may hide something.
+# The offset of the tensor in objects of PyTorch's own type, in bytes.
+# 0: it was not found, or the type is a subclass, which may override something.
 cdef size_t find_tensor(object obj, object cls)
-# Whether a tensor was read: strided, requires no grad, and of a dtype and device already learnt.
-# Where these alone are not known, a.kind is CUPLUG_ARGUMENT_ARRAY all the same. The caller checks
+# Returns whether a tensor was read: it is strided, requires no grad, and its dtype and device are
+# known. If only these are unknown, a.kind is CUPLUG_ARGUMENT_ARRAY nevertheless. The caller checks
 # whether the thread is in a trace.
 cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept
-# Whether this thread is in `torch.jit.trace`, which records operators of PyTorch, and keeps what
-# others compute as constants; and a search, once, for the functions that tell so.
+# Returns whether this thread is in `torch.jit.trace`, which records operators of PyTorch and stores
+# other results as constants. Searches once for the functions that report it.
 cdef bint is_traced() noexcept
 cdef int learn_traces() except -1
-# Fills `to` with the addresses of functions, each of the first library that is loaded and has it.
+# Fills `to` with the addresses of functions, each from the first loaded library that has it.
 # Returns whether all were found. Names of C++ are the keys of MANGLED.
 cdef bint find_symbols(tuple libraries, tuple names, void **to) except -1
-# Learn the dtype and device of a tensor that DLPack has read, if all that is read agrees.
+# Learns the dtype and device of a tensor that DLPack has read, if both readings agree.
 cdef int learn_tensor(PyObject *obj, size_t place, const cuplug_tensor *x) except -1
 
 
-# Strides that say no more than the shape: the core would go through them again. Those of single
-# elements stay, as they may be of a view that is not its memory.
+# Removes strides that follow from the shape, which the core would check again. Strides of single
+# elements remain, as they may belong to a view whose values differ from its memory.
 cdef inline void drop_strides(cuplug_tensor *x) noexcept nogil:
     cdef int k
     cdef int64_t stride = 1

@@ -2,14 +2,14 @@
 """PyTorch's tensors, through the C functions of libtorch, in a fraction of its DLPack's time.
 
 `torch/csrc/inductor/aoti_torch/c/shim.h` promises them to be stable. They take the address of an
-`at::Tensor`, which a Python tensor holds; where, is found by the address that `_cdata` tells. The
-numbers of dtypes and devices are not promised: what they mean is learnt from DLPack. Nothing is
-taken on trust: a dtype is read here once both readings of a tensor of it were the same. A process
-of a few calls does without.
+`at::Tensor`, which a Python tensor holds, at an offset that is found by the address in `_cdata`.
+The numbers of dtypes and devices are not promised, and are learned from DLPack. A dtype is read
+here only after both readings of one tensor of that dtype were equal. A process with few calls does
+not use this.
 
-`MANGLED` has all names of C++ that cuplug calls in PyTorch. This module also has the engine's uses
-of private Python names. None is promised: the functions are first called with tensors whose results
-are known. Without them, DLPack and PyTorch's public functions in Python do the work.
+`MANGLED` has all C++ names that cuplug calls in PyTorch. This module also contains the engine's
+uses of private Python names. None is promised, so the functions are first called with tensors whose
+results are known. Without them, cuplug uses DLPack and PyTorch's public functions in Python.
 """
 
 import sys
@@ -40,7 +40,7 @@ cdef extern from *:
     void store_type "cuplug_store_type"(int32_t *slot, int32_t type) noexcept
 
 cdef enum:
-    N_EXPORTED = 16  # tensors that DLPack reads before: the search takes as long as many of these
+    N_EXPORTED = 16  # tensors that DLPack reads first: the search is as slow as many reads
     N_DTYPES = 64
     N_DEVICE_TYPES = 32
 
@@ -55,7 +55,7 @@ MANGLED = {
         b"_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE",
     b"tls_is_dispatch_key_excluded":
         b"_ZN3c104impl28tls_is_dispatch_key_excludedENS_11DispatchKeyE",
-    b"operator delete": b"_ZdlPv",  # these two of libstdc++: stable
+    b"operator delete": b"_ZdlPv",  # these two are from libstdc++, and stable
     b"std::__throw_runtime_error": b"_ZSt21__throw_runtime_errorPKc",
     b"THPVariable_Wrap": b"_Z16THPVariable_WrapRKN2at10TensorBaseE",
 }
@@ -87,19 +87,19 @@ ctypedef struct functions_of_keys:
     predicate_of_key is_included
     predicate_of_key is_excluded
 
-# What a dtype's and a device's numbers mean in DLPack.
+# DLPack's dtype and device for PyTorch's numbers.
 ctypedef struct meaning:
     cuplug_dtype dtype
-    int32_t device_type  # written last; 0: not learnt
+    int32_t device_type  # written last; 0: not learned
 
 MAX_FREED = <size_t>1 << 40
 
 cdef functions torch
 cdef int n_exported = 0
-cdef bint is_ready = False  # all functions are found, and right
+cdef bint is_ready = False  # all functions were found and return correct results
 cdef functions_of_keys of_keys
 cdef uint16_t tracer  # the number of the dispatch key
-cdef bint is_searched = False  # for what tells of traces
+cdef bint is_searched = False  # for the functions that report traces
 cdef bint tells_traces = False
 cdef meaning known[N_DEVICE_TYPES][N_DTYPES]
 
@@ -134,7 +134,7 @@ cdef bint find_functions():
         b"aoti_torch_get_strides",
         b"aoti_torch_get_data_ptr",
         b"aoti_torch_get_storage_offset",
-        b"TensorImpl::has_storage",  # no C functions tell these two
+        b"TensorImpl::has_storage",  # no C functions report these two
         b"TensorImpl::requires_grad",
     )
     return find_symbols((b"libtorch_cpu.so",), names, <void **>&torch)
@@ -162,7 +162,7 @@ def is_of_transform(tensor, name):
 
 
 cdef bint are_predicates(object module):
-    """Whether the methods answer right: their names in C++ are no promise."""
+    """Return whether the methods return correct results: their C++ names are not promised."""
     cdef size_t impl
     dense, sparse = module.strided, module.sparse_coo
     for layout, requires_grad in ((dense, False), (dense, True), (sparse, False)):
@@ -198,11 +198,11 @@ cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
         return False
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
-    x.device.id = max(x.device.id, 0)  # that of the host is -1
+    x.device.id = max(x.device.id, 0)  # the host's is -1
     x.ndim = <int32_t>ndim
     x.dtype = means.dtype
     x.byte_offset = 0
-    return x.device.type != 0 and x.data != NULL  # no memory: it is empty, or traced
+    return x.device.type != 0 and x.data != NULL  # no memory: the tensor is empty or traced
 
 
 cdef bint is_traced() noexcept:
@@ -210,7 +210,7 @@ cdef bint is_traced() noexcept:
 
 
 cdef int learn_traces() except -1:
-    """Learn to tell by libtorch's functions, if they answer as PyTorch's in Python do."""
+    """Use libtorch's functions, if their results equal those of PyTorch's functions in Python."""
     global is_searched, tells_traces, tracer
     if is_searched:
         return 0
@@ -224,7 +224,7 @@ cdef int learn_traces() except -1:
         tells_traces = answers_right(private, key)
         with private._IncludeDispatchKeyGuard(key):
             tells_traces = tells_traces and answers_right(private, key)
-    except Exception:  # a PyTorch that lacks some of it
+    except Exception:  # this PyTorch lacks some of them
         tells_traces = False
     return 0
 
@@ -237,7 +237,7 @@ cdef bint answers_right(object private, object key) except -1:
 
 
 def is_tracing():
-    """Say whether this thread is in `torch.jit.trace`."""
+    """Return whether this thread is in `torch.jit.trace`."""
     learn_traces()
     return is_traced()
 
@@ -247,7 +247,7 @@ cdef inline int64_t item_bytes(cuplug_dtype dtype) noexcept:
 
 
 cdef bint is_freed(void **tensor, void *data, int64_t item_bytes) noexcept:
-    """Whether only the offset is left of an address: the storage was resized to 0 bytes."""
+    """Return whether an address is only an offset: the storage was resized to 0 bytes."""
     cdef int64_t offset = 0
     return torch.storage_offset(tensor, &offset) != 0 or <int64_t>data == offset * item_bytes
 
@@ -282,7 +282,7 @@ cdef int learn_tensor(PyObject *obj, size_t place, const cuplug_tensor *x) excep
 
 cdef bint is_same(const cuplug_tensor *mine, const cuplug_tensor *x) noexcept:
     cdef int k
-    cdef int64_t stride = 1  # where x has none: it is C-contiguous
+    cdef int64_t stride = 1  # if x has none: it is C-contiguous
     if mine.data != <char *>x.data + x.byte_offset or mine.device.id != x.device.id:
         return False
     if mine.ndim != x.ndim:

@@ -8,28 +8,28 @@ from cuplug._engine.interop.kinds cimport array_kind
 
 cdef enum:
     MAX_ARGUMENTS = 64
-    MAX_READ = 128  # with the outputs, which stand behind the parameters
+    MAX_READ = 128  # with the outputs, which follow the parameters
     MAX_STREAMS = 8
-    N_STORED = 256  # what is more lies on the heap: threads may have small stacks
+    N_STORED = 256  # the excess is on the heap: threads may have small stacks
 
-# The arguments of one call while they are read: on the C stack, prepared by start_reading.
+# The arguments of one call while they are read, on the C stack. start_reading prepares it.
 ctypedef struct reading:
-    const array_kind *first_kind  # of the first array: outputs are made like it; NULL: no array
+    const array_kind *first_kind  # of the first array, which outputs resemble; NULL: no array
     PyObject *first  # borrowed
-    const array_kind *device_kind  # of the first array on a GPU: gives the stream
+    const array_kind *device_kind  # of the first array on a GPU, whose stream is used
     int n_scalar_arrays  # NumPy arrays without dimensions
-    bint has_torch  # a tensor of PyTorch, whose writes are to be counted, in no trace
-    bint must_reread  # what was read: code whose author is unknown, in Python, has run since
-    int32_t row  # the one whose parameters' names the arguments were given by; -1: any
-    bint takes_specs  # descriptions stand for arrays: nothing is run
-    uint64_t returned  # bit k: optional output k was asked for by its name
-    PyObject *handed_to  # borrowed: the name of the one that one of the arrays is to be handed to
-    PyObject *kept  # owned: what must live until the call is over; NULL or a list
+    bint has_torch  # a tensor of PyTorch whose writes are counted, outside of traces
+    bint must_reread  # arbitrary Python code has run since the arguments were read
+    int32_t row  # the overload whose parameter names were used for keywords; -1: any
+    bint takes_specs  # descriptions represent arrays: nothing is run
+    uint64_t returned  # bit k: optional output k was requested by name
+    PyObject *handed_to  # borrowed: the name of the library to which one of the arrays is delegated
+    PyObject *kept  # owned: objects that must live until the call ends; NULL or a list
     uint32_t n_streams
-    void *streams[MAX_STREAMS]  # to order the call with: of other libraries than the first
-    void *given_stream  # by the caller, to run on; NULL: the first library's current one
-    int64_t *room  # what is free of `stored`
-    int64_t *apart  # what is free on the heap, which store_apart uses, if there is a `kept`
+    void *streams[MAX_STREAMS]  # of libraries other than the first, to order the call with
+    void *given_stream  # the caller's stream; NULL: the first library's current one
+    int64_t *room  # the free part of `stored`
+    int64_t *apart  # the free part of the heap block that store_apart uses, if `kept` exists
     Py_ssize_t n_apart
     PyObject *objects[MAX_READ]  # borrowed
     cuplug_argument args[MAX_READ]
@@ -53,32 +53,32 @@ cdef inline void start_reading(reading *r) noexcept:
     r.room = r.stored
 
 
-# Code of others runs, which may change the arrays that were read.
+# Foreign code runs, which may change the arrays that were read.
 cdef inline void arbitrary_code_ran(reading *r) noexcept:
     if r.first != NULL:
         r.must_reread = True
 
 
-# An argument that is none of ours; `text` says in an error message what it is.
+# An argument of another kind; `text` describes it in error messages.
 cdef int set_other(reading *r, cuplug_argument *a, object text) except -1
-# One that stands for an array in a library's program: (name of the library, text).
+# An argument that represents an array in a library's program: (name of the library, text).
 cdef int set_unsupported(reading *r, cuplug_argument *a, tuple found) except -1
-# One whose own code raised an exception when it was read.
+# An argument whose own code raised an exception when it was read.
 cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1
 cdef int64_t *store_apart(reading *r, Py_ssize_t n) except NULL
-# The objects of a list that was read, which are kept until the call is over.
+# The objects of a list that was read, which are kept until the call ends.
 cdef inline PyObject **items_of(const cuplug_argument *a) noexcept:
     return <PyObject **>(<cuplug_argument *>a.list.items + a.list.n)
 cdef int divide_strides(
     reading *r, cuplug_argument *a, const Py_ssize_t *strides, Py_ssize_t item_bytes
 ) except -1
 cdef int keep(reading *r, object obj) except -1
-# Its own copy of sizes and strides that belong to an array, which another thread may change while
-# the call runs. The number of its dimensions has been checked.
+# The call's own copy of an array's sizes and strides, which another thread may change while the
+# call runs. The number of its dimensions has been checked.
 cdef int copy_layout(reading *r, cuplug_tensor *x) except -1
-# The kind of an array's type, to be used until the call is over; NULL for a type that is none.
+# The kind of an array's type, valid until the call ends; NULL for other types.
 cdef const array_kind *kind_of(reading *r, PyObject *obj) except? NULL
-# Remembers a stream that the call is to be ordered with.
+# Adds a stream that the call is ordered with.
 cdef int add_stream(reading *r, void *stream) except -1
 
 
@@ -94,7 +94,7 @@ cdef extern from *:
     int64_t *cuplug_copy_numbers(int64_t *to, const int64_t *source, int n) noexcept nogil
 
 
-# Room for n numbers until the call is over.
+# Memory for n numbers until the call ends.
 cdef inline int64_t *store(reading *r, Py_ssize_t n) except NULL:
     cdef int64_t *room = r.room
     if room + n > r.stored + N_STORED:
@@ -103,7 +103,7 @@ cdef inline int64_t *store(reading *r, Py_ssize_t n) except NULL:
     return room
 
 
-# The same, filled with the sizes or strides of an array, of which every call has some.
+# The same, filled with the sizes or strides of an array.
 cdef inline int64_t *store_copy(reading *r, const int64_t *numbers, int ndim) except NULL:
     cdef int64_t *room = r.room
     if room > r.stored + N_STORED - CUPLUG_MAX_NDIM:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the readers of all protocols share: storage of one call, strides, unusable objects."""
+"""The common parts of all readers: storage of one call, strides, unusable objects."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
@@ -24,7 +24,7 @@ cdef enum:
 cdef int divide_strides(
     reading *r, cuplug_argument *a, const Py_ssize_t *strides, Py_ssize_t item_bytes
 ) except -1:
-    """Take strides in bytes; where they are no whole elements only a copy will do."""
+    """Convert strides in bytes; if one is not a multiple of the element size, require a copy."""
     cdef int k
     cdef int64_t *to = store(r, a.tensor.ndim)
     for k in range(a.tensor.ndim):
@@ -36,7 +36,7 @@ cdef int divide_strides(
 
 
 cdef int64_t *store_apart(reading *r, Py_ssize_t n) except NULL:
-    """On the heap, for many arrays at once."""
+    """Reserve memory on the heap, for many arrays at once."""
     cdef Py_ssize_t n_made = max(n, N_APART)
     if r.kept == NULL or n > r.n_apart:
         room = PyBytes_FromStringAndSize(NULL, n_made * sizeof(int64_t))

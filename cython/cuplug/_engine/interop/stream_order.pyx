@@ -24,7 +24,7 @@ cdef int add_current_stream(reading *r, const array_kind *kind, int32_t device) 
 
 
 cdef int current_stream(const array_kind *kind, int32_t device, void **stream) except -1:
-    """What a library works on now: that of the block around where it does not say."""
+    """Return a library's current stream; if it has none, that of the enclosing block."""
     stream[0] = NULL
     if kind.protocol == EXCHANGE:
         return kind.exchange.current_stream(CUPLUG_CUDA, device, stream)
@@ -45,7 +45,7 @@ cdef object current_cupy_stream(int32_t device):
 
 
 cdef int enter_given_stream(reading *r, cuplug_frame *frame) except -1:
-    """Run on the caller's stream, ordered with the one that it would have been otherwise."""
+    """Run on the caller's stream, ordered with the stream that would have been used otherwise."""
     cdef str name = (<const char *>frame.signature.name).decode()
     cdef cuplug_error error
     cdef int32_t device = -1, is_captured = 0
@@ -56,7 +56,7 @@ cdef int enter_given_stream(reading *r, cuplug_frame *frame) except -1:
         )
     if cuplug_query_stream(r.given_stream, &device, &is_captured, &error):
         raise_error(&error)
-    if not frame.device.type:  # no arrays: the stream says where
+    if not frame.device.type:  # no arrays: the stream determines the device
         frame.device.type = CUPLUG_CUDA
         frame.device.id = max(device, 0)
     if device >= 0 and device != frame.device.id:
@@ -65,7 +65,7 @@ cdef int enter_given_stream(reading *r, cuplug_frame *frame) except -1:
             "where the call runs"
         )
     if r.device_kind == NULL:
-        add_stream(r, work_stream(frame.device.id))  # outputs without inputs are our own arrays
+        add_stream(r, work_stream(frame.device.id))  # outputs without inputs are cuplug's arrays
     else:
         add_current_stream(r, r.device_kind, frame.device.id)
     frame.stream = r.given_stream
@@ -78,7 +78,7 @@ cdef int enter_stream(reading *r, cuplug_frame *frame) except -1:
         enter_given_stream(r, frame)
     elif r.device_kind.protocol == CUDA_INTERFACE and r.n_streams:
         frame.stream = r.streams[0]
-        add_stream(r, work_stream(device))  # outputs are our own arrays
+        add_stream(r, work_stream(device))  # outputs are cuplug's arrays
     else:
         current_stream(r.device_kind, device, &frame.stream)
     return wait_for_streams(r, device, frame.stream)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's tensors, beyond DLPack: what memory does not tell, its allocator, its stream."""
+"""PyTorch's tensors, beyond DLPack: lazy operations, the allocator, the stream."""
 
 import sys
 
@@ -32,7 +32,7 @@ cdef inline bint is_integer(const cuplug_tensor *x) noexcept:
 cdef int check_torch(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1:
-    """What numbers that are no integers can be, and their memory does not tell."""
+    """Check properties that memory does not show, which only non-integers can have."""
     check_memory(obj, r, a)
     if a.kind != CUPLUG_ARGUMENT_ARRAY:
         return 0
@@ -77,7 +77,7 @@ cdef int check_grad(
 
 
 cdef int check_views(object obj, reading *r, cuplug_argument *a) except -1:
-    """Conjugated views are complex; negated ones are every other number of such a view."""
+    """Check for lazy views: conjugated ones are complex, negated ones every second number."""
     if a.tensor.dtype.code != DLPACK_COMPLEX:
         if a.tensor.strides == NULL or is_integer(&a.tensor):
             return 0

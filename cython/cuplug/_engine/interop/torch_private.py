@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The private Python names of PyTorch that cuplug.torch uses; no other module has any.
 
-`import cuplug.torch` requires those of autograd, while `cuplug.ops` on detached tensors needs none.
-Without those of kernels in C, calls go through kernels in Python.
+`import cuplug.torch` requires the names of autograd, while `cuplug.ops` on detached tensors needs
+none. Without the names for kernels in C, calls use kernels in Python.
 
-| name | what it is used for | public alternative |
+| name | use | public alternative |
 |---|---|---|
 | `_C._are_functorch_transforms_active` | calls inside of `torch.func` transforms | none |
 | `_C._AutoDispatchBelowAutograd` | calls that autograd does not record again | none |
@@ -22,8 +22,8 @@ Without those of kernels in C, calls go through kernels in Python.
 | `_C._enter_dual_level`, `_C._exit_dual_level`, `_VF._make_dual` | a dual number, as \
   `torch.autograd.forward_ad` imports much | `forward_ad.make_dual` |
 | `_C._IncludeDispatchKeyGuard` | a check of libtorch's functions | none |
-| `_C._ExcludeDispatchKeyGuard`, `_C._parse_dispatch_key` | what `torch.jit.trace` is not to \
-  record | none |
+| `_C._ExcludeDispatchKeyGuard`, `_C._parse_dispatch_key` | operations that `torch.jit.trace` does \
+  not record | none |
 | `Tensor._make_wrapper_subclass` | a tensor whose operations raise | none |
 """
 
@@ -63,17 +63,17 @@ _Key = _required("_C.DispatchKey")
 
 
 def has_dual_level() -> bool:
-    """Say whether a block of forward mode is entered."""
+    """Return whether a block of forward mode is entered."""
     return bool(forward_ad._current_level >= 0)
 
 
 def is_forward() -> bool:
-    """Say whether derivatives are computed in forward mode."""
+    """Return whether derivatives are computed in forward mode."""
     return bool(forward_ad._current_level >= 0 and _has_forward())
 
 
 def after_writes(keyset: Any) -> Any:
-    """Return the keys that a call goes on to after its writes were counted."""
+    """Return the keys with which a call continues after its writes were counted."""
     return keyset & _AFTER_WRITES
 
 

@@ -7,7 +7,7 @@ from cuplug._engine.base.core_call cimport cuplug_frame
 cdef enum:
     MAX_BLOCKS = 16  # of one call: the core's limit
 
-# What a call holds of PyTorch's memory; n is 0 at first.
+# PyTorch's memory that a call holds; n is 0 at first.
 ctypedef struct torch_scratch:
     int n
     void *blocks[MAX_BLOCKS]

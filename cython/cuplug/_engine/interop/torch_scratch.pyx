@@ -70,7 +70,7 @@ cdef int allocate_in_python(
         allocate = sys.modules["torch"].cuda.caching_allocator_alloc
         # PyTorch names the legacy default stream 0.
         pointer[0] = <void *><size_t>allocate(n_bytes, frame.device.id, stream if stream > 1 else 0)
-    except Exception:  # no memory is left: the core's pool asks PyTorch to give some back
+    except Exception:  # no memory is left: the core's pool requests that PyTorch release some
         pass
     except BaseException as raised:
         return raise_later(raised, error)

@@ -3,7 +3,7 @@
 
 libtorch exports the C++ function that counts. Its name is not promised, and it throws a C++
 exception for an inference tensor, which has no counter. So it is called only for tensors with a
-counter, after it has counted right in tests; otherwise PyTorch's Python function counts.
+counter, after it has counted correctly in a check. Otherwise PyTorch's Python function counts.
 
 It adds atomically, which takes most of its time, as views of one tensor share a counter. If the
 tensor that a call writes to is its only owner, no other thread may write to that memory during the
@@ -20,7 +20,7 @@ from cuplug._engine.interop.libtorch cimport find_symbols
 
 cdef enum:
     MAX_IMPL_BYTES = 512  # of a c10::TensorImpl, which at::Tensor points to
-    # In a counter, a c10::intrusive_ptr_target: the number of its owners, and the version.
+    # Offsets in a counter, a c10::intrusive_ptr_target: the number of its owners, and the version.
     OWNERS = 8
     VERSION = 16
 
@@ -33,7 +33,7 @@ ctypedef struct functions:
 
 cdef bump_function bump = NULL
 cdef size_t counter_offset  # of the pointer to the counter in a c10::TensorImpl
-cdef bint owners_are_known = False  # OWNERS and VERSION are right
+cdef bint owners_are_known = False  # OWNERS and VERSION are correct
 cdef object increment = None  # PyTorch's Python function; None: nothing has been written yet
 
 
@@ -83,7 +83,7 @@ cdef object python_function(object torch):
 
 
 def write_nothing(x):
-    """Count a write by one of no elements, to a view, which has the same counter."""
+    """Count a write by writing no elements to a view, which has the same counter."""
     x.detach().unsqueeze(0)[:0].zero_()
 
 
@@ -98,13 +98,13 @@ cdef int find_functions(object torch, size_t place) except -1:
         if offset and counts_right(torch, place, found.bump):
             counter_offset, bump = offset, found.bump
             owners_are_known = owners_are_right(torch, place)
-    except Exception:  # a PyTorch that lacks some of it: its Python function counts
+    except Exception:  # this PyTorch lacks some of them: its Python function counts
         return 0
     return 0
 
 
 cdef size_t offset_of_counter(object torch, size_t place, counter_function counter) except? 0:
-    """0 if it differs among tensors, or does not tell inference tensors from others."""
+    """Return 0 if the offset differs among tensors or does not show inference tensors."""
     cdef size_t offset = 0
     cdef char *impl
     cdef char *at
@@ -132,7 +132,7 @@ cdef bint counts_right(object torch, size_t place, bump_function found) except -
 
 
 cdef bint owners_are_right(object torch, size_t place) except -1:
-    """Whether views are owners, and the version is where it is looked for."""
+    """Return whether views are owners and the version is at the expected offset."""
     cdef object x = None
     cdef char *counter
     with torch.inference_mode(False):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that stand for arrays and have no memory of their own to read: whose they are."""
+"""Objects that represent arrays and have no memory of their own to read, and their libraries."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cuplug._engine.interop.libtorch import is_of_transform
 __all__ = ["advice_on", "advice_on_freed", "advice_on_tensor", "is_traced_class"]
 
 _COMPILED = "(cuplug.torch takes it, with PyTorch 2.4 or newer)"
-# By the library's name and that of a class, or of one that it derives from. These have no elements
-# yet, and cannot stand for a number either:
+# By the names of the library and of a class or a base class. These have no elements yet, and cannot
+# represent a number either:
 _TRACED = {
     (
         "jax",
@@ -49,9 +49,9 @@ def _names(cls: type) -> list[tuple[str, str]]:
 
 
 def advice_on(x: Any) -> tuple[str, str] | None:
-    """Return an object's library, and what it is and what to pass in its place; None for others.
+    """Return an object's library, its kind and the object to pass instead; None for others.
 
-    An object without dimensions may stand for a number.
+    An object without dimensions may represent a number.
     """
     names = _names(type(x))
     for name in names:
@@ -64,7 +64,7 @@ def advice_on(x: Any) -> tuple[str, str] | None:
 
 
 def _of_transform(x: Any) -> str | None:
-    """Tensors inside of torch.vmap and torch.func.grad are of PyTorch's own type."""
+    """Check for torch.vmap and torch.func.grad, whose tensors have PyTorch's own type."""
     for name, text in _TRANSFORMED.items():
         if is_of_transform(x, name):
             return text
@@ -72,7 +72,7 @@ def _of_transform(x: Any) -> str | None:
 
 
 def advice_on_tensor(x: Any) -> str | None:
-    """Return what a tensor of PyTorch or array of JAX without plain memory is, and what to pass."""
+    """Return the kind of a tensor or JAX array without plain memory, and the object to pass."""
     if _is_deleted(x):
         return "an array of JAX that was deleted or donated (pass one that still has its memory)"
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
@@ -104,7 +104,7 @@ def _of_memory(x: Any) -> str | None:
 
 
 def advice_on_freed(x: Any) -> str | None:
-    """Return what a tensor is whose storage was freed, as FSDP does; None for one that has it."""
+    """Describe a tensor whose storage was freed, as FSDP does; return None if it was not."""
     if not _freed(x):
         return None
     return (
@@ -116,5 +116,5 @@ def advice_on_freed(x: Any) -> str | None:
 def _freed(x: Any) -> bool:
     try:
         return bool(x.numel() and not x.untyped_storage().nbytes())
-    except Exception:  # it has no storage, or one that is traced
+    except Exception:  # it has no storage, or a traced one
         return False

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names -> operators: what is found, listed, loaded, reloaded, made ready."""
+"""Names -> operators: finding, listing, loading, reloading and preparing them."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adopted libraries on the search path: those with a description, lib<name>.cuplug.toml, beside.
+"""Adopted libraries on the search path, which have a description lib<name>.cuplug.toml.
 
-They come after all plugins, so that looking for a plugin costs no look for descriptions.
+They come after all plugins, so that a search for a plugin does not search for descriptions.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from cuplug.errors import NotFoundError, PluginError
 
 MAX_REASON = 500  # characters
 
-# Libraries given to `cuplug.load`, the last one first.
+# Libraries passed to `cuplug.load`, the last one first.
 _loaded: list[str] = []
 
 
 def list_adopted(listed: list[PluginFile]) -> list[PluginFile]:
-    """Return what is to be said of adopted libraries, after the plugins that are listed."""
+    """Return the records of adopted libraries, which follow the plugins in listings."""
     places = _places()
     if not places:
         return []
@@ -49,7 +49,7 @@ def list_adopted(listed: list[PluginFile]) -> list[PluginFile]:
 
 
 def find_adopted(name: str, missing: NotFoundError) -> Operator:
-    """Find an operator of an adopted library; raise `missing`, and why, when there is none."""
+    """Find an operator of an adopted library; if none exists, raise `missing` with the reason."""
     if not _places():
         raise missing
     plugin, _, operator = name.rpartition(".")
@@ -57,7 +57,7 @@ def find_adopted(name: str, missing: NotFoundError) -> Operator:
     having = [p for p in adopted if p.state in ("ok", "rejected") and operator in p.operators]
     failures = []
     for record in sorted(having, key=lambda p: (p.state != "ok", p.name != operator)):
-        if record.state == "rejected":  # for its prototypes: what it has is known
+        if record.state == "rejected":  # for its prototypes: its operators are known
             failures.append(PluginError(f"{record.path}: {record.reason}"))
             continue
         try:
@@ -71,7 +71,7 @@ def find_adopted(name: str, missing: NotFoundError) -> Operator:
 
 
 def load_adopted(path: str, refusal: PluginError) -> Plugin:
-    """Adopt one library ahead of the others; raise `refusal` where it has no description."""
+    """Adopt one library ahead of the others; raise `refusal` if it has no description."""
     if not os.path.lexists(description_path_of(path)) or inspect_fields(path)[0] != "no plugin":
         raise refusal
     record = describe(path, "loaded")
@@ -83,7 +83,7 @@ def load_adopted(path: str, refusal: PluginError) -> Plugin:
 
 
 def _places() -> dict[str, str]:
-    """Return the libraries with a description, in search order, each with what named its place."""
+    """Return the libraries with a description in search order, with their directory's origin."""
     places = dict.fromkeys(_loaded, "loaded")
     for directory in search_path():
         if directory.state == "ok":
@@ -102,7 +102,7 @@ def _descriptions(directory: str) -> list[str]:
 
 
 def describe(library: str, origin: str) -> PluginFile:
-    """Judge a library and its description, named by `origin`; no code of it is run."""
+    """Check a library and its description in a directory of `origin`; no code of it is run."""
     from cuplug._engine.adoption.adopt import loaded, read_trusted
     from cuplug._engine.adoption.arguments import Arguments
 
@@ -115,7 +115,7 @@ def describe(library: str, origin: str) -> PluginFile:
                 Arguments(name, dict(items))
         rows = {name: dict(items) for name, items in told.items()}
         reason = _check_prototypes(declared.prototypes, tuple(told.items()))
-    except Exception as error:  # a file that anything may be in must not end a listing
+    except Exception as error:  # a file with arbitrary contents must not end a listing
         reason = str(error) or type(error).__name__
     if len(reason) > MAX_REASON:
         reason = f"{reason[:MAX_REASON]}..."
@@ -139,7 +139,7 @@ def describe(library: str, origin: str) -> PluginFile:
 
 @cache
 def _check_prototypes(prototypes: str, told: tuple[tuple[str, Items], ...]) -> str:
-    """Return what does not fit the prototypes, "" for nothing."""
+    """Return the error in comparison with the prototypes, "" if all fits."""
     from cuplug._engine.adoption.adopted import Adopted
     from cuplug._engine.adoption.callbacks import CallbackType
     from cuplug._engine.adoption.prototypes import read_prototypes
@@ -151,13 +151,13 @@ def _check_prototypes(prototypes: str, told: tuple[tuple[str, Items], ...]) -> s
             kind(name, dict(items), declared)
     except ValueError as error:
         return str(error)
-    except PluginError:  # there is no cffi: told when a function is wanted
+    except PluginError:  # cffi is not installed, which is reported at the first use
         pass
     return ""
 
 
 def _take(library: str) -> tuple[Operator, ...]:
-    """Adopt a library that was judged."""
+    """Adopt a library that was checked."""
     from cuplug._engine.adoption.adopt import adopt
 
     try:

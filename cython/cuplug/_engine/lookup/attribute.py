@@ -16,12 +16,12 @@ __all__ = ["OperatorModule", "operator_attribute"]
 
 
 class OperatorModule(ModuleType):
-    """A module whose attributes are operators, where it has none of the name."""
+    """A module whose missing attributes are operators."""
 
     __getattribute__ = operator_or_attribute
 
     def __reduce__(self) -> tuple:
-        """Return what it is pickled as: copies of functions that use it have it as a global."""
+        """Return the pickled form: copies of functions that use the module have it as a global."""
         return importlib.import_module, (self.__name__,)
 
 
@@ -31,15 +31,16 @@ def operator_attribute(module: str, name: str) -> Operator:
     Raises
     ------
     AttributeError
-        The name is one of Python's own, or of no operator.
+        If the name is reserved by Python, or no operator has it.
     ImportError
-        Of no operator, in a `from ... import`: there Python replaces the text of an AttributeError.
+        If no operator has it, in a `from ... import`, where Python replaces the text of an
+        AttributeError.
     """
     if name.startswith("__"):
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     try:
         return find(name)
-    except ValueError as error:  # of no name that an operator can have
+    except ValueError as error:  # of names that no operator can have
         text = f"module {module!r} has no attribute {name[:100]!r}"
         raise AttributeError(f"{text}: {str(error)[:200]}") from None
     except NotFoundError as error:

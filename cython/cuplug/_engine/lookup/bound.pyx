@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators that compiled calls, the typed-memoryview functions, have found.
 
-Such a call passes its arguments by position and without names, so a plugin that has another
-signature than the one it was compiled for would take them for something else.
+Such a call passes its arguments by position and without names, so a plugin with another signature
+than the call was compiled for would misinterpret them.
 """
 
 from libc.stdint cimport uint32_t
@@ -42,9 +42,10 @@ cdef extern from *:
 
 REMEDY = "rebuild the module with what `cuplug bind` writes for this plugin"
 
-# The operator of each slot, by the slot's address: alive, so that `cuplug.reload` meets it.
+# The operator of each slot, by the slot's address: alive, so that `cuplug.reload` finds it.
 cdef dict operators = {}
-# Odd while a reload runs. What was found meanwhile may be the old code, and is not kept.
+# Odd while a reload runs. Operators that are found meanwhile may have the old code, and are not
+# stored.
 cdef size_t n_turns = 0
 
 
@@ -107,7 +108,7 @@ cdef int check_other_row(const cuplug_bound_call *bound, const cuplug_frame *fra
 
 
 cdef bint takes_the_same(const cuplug_signature *a, const cuplug_signature *b) noexcept nogil:
-    """Whether each argument has the same name and kind in both."""
+    """Return whether each argument has the same name and kind in both."""
     cdef const cuplug_parameter *x
     cdef const cuplug_parameter *y
     cdef int k
@@ -133,13 +134,13 @@ cdef int refuse_row(const cuplug_bound_call *bound, const cuplug_frame *frame) e
 
 
 def begin_reload():
-    """Keep nothing that compiled calls find until `forget_reloaded`. One reload runs at a time."""
+    """Store no operator that compiled calls find until `forget_reloaded`. Only one reload runs."""
     global n_turns
     n_turns += 1
 
 
 def forget_reloaded():
-    """Let compiled calls look for their operators again where these were reloaded."""
+    """Let compiled calls search for their operators again if these were reloaded."""
     global n_turns
     cdef const cuplug_bound_call *bound
     cdef cuplug_operator **slot

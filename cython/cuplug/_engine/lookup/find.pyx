@@ -61,9 +61,9 @@ def find(name, version=None, digest=None):
     Raises
     ------
     NotFoundError
-        If there is none; the message lists the searched directories and suggestions.
+        If no plugin has it; the message lists the searched directories and suggestions.
     PluginError
-        If it is of another version, or of another file.
+        If its version or file differs.
 
     Examples
     --------
@@ -103,12 +103,12 @@ cdef Operator operator_of(cuplug_operator *op):
 
 
 def forget_operators():
-    """Do not keep operators alive that are not in use."""
+    """Release operators that are not in use."""
     wrapped.clear()
 
 
 cdef cuplug_operator *find_in_use(object name) except? NULL:
-    """By far the most frequent look-up. It reads no file, so it keeps the GIL."""
+    """Find an operator in the registry, the most frequent look-up. Keeps the GIL, reads no file."""
     cdef Py_ssize_t n_bytes = 0
     cdef const char *text
     if type(name) is not str or not PyUnicode_IS_ASCII(name):
@@ -282,7 +282,7 @@ cdef int check_gradients(tuple operators) except -1:
     for op in operators:
         for text, properties in zip(op.signatures, op.properties):
             found = by_name.get(properties.get("gradient"))
-            if found is None:  # it has none, or one of another plugin
+            if found is None:  # it has no gradient, or the gradient is in another plugin
                 continue
             from cuplug._engine.signature.gradient import linear_in, match_gradient
             from cuplug._engine.signature.signature import parse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator that computes the gradient of another, as its property `gradient` names it."""
+"""The operator that computes another one's gradient, which the property `gradient` names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["find_gradient", "sibling"]
 
 
 def find_gradient(operator: Operator, row: int) -> tuple[Operator, Gradient] | None:
-    """Find what computes the gradient of one row of an operator.
+    """Find the operator that computes the gradient of one row of an operator.
 
     Parameters
     ----------
@@ -27,14 +27,14 @@ def find_gradient(operator: Operator, row: int) -> tuple[Operator, Gradient] | N
     Returns
     -------
     tuple of Operator and Gradient, or None
-        The operator to call, and how; None where the row has no gradient.
+        The operator and its arguments; None if the row has no gradient.
 
     Raises
     ------
     NotFoundError
         The plugin has no operator of that name.
     ValueError
-        It does not fit the row.
+        If it does not fit the row.
     """
     name = operator.properties[row].get("gradient")
     if not name:
@@ -46,7 +46,7 @@ def find_gradient(operator: Operator, row: int) -> tuple[Operator, Gradient] | N
 
 
 def sibling(operator: Operator, name: str) -> Operator:
-    """Return an operator of the same file, whether or not it is the one found by that name.
+    """Return an operator of the same file, even if a search for its name finds another one.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from cuplug._engine.discovery.entry_points import any_package_mentions
 from cuplug._engine.discovery.fields import STATES
 from cuplug._engine.lookup.records import Directory, PluginFile
 
-# By number, in the order of <cuplug/host.h>.
+# Indexed by number, in the order of <cuplug/host.h>.
 ORIGINS = (
     "LD_LIBRARY_CUPLUG_PATH", "LD_LIBRARY_PATH", "user", "system", "package", "stock", "loaded",
 )

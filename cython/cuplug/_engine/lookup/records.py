@@ -24,7 +24,7 @@ class PluginFile(NamedTuple):
     path: str
     state: str  # "ok", "shadowed", "duplicate", "rejected" or "changed"
     reason: str  # "" for "ok"
-    origin: str  # what put the directory on the search path
+    origin: str  # the origin of the directory on the search path
     operators: tuple[str, ...]
     signatures: tuple[str, ...]
     sides: tuple[str, ...]  # "cpu", "cuda"
@@ -92,7 +92,7 @@ class Plugin:
     def _take(
         self, operators: tuple[Operator, ...], functions: tuple[ModuleFunction, ...] = ()
     ) -> None:
-        """Replace the operators by these."""
+        """Replace the operators."""
         first = operators[0] if operators else functions[0]
         self.name: str = first.plugin
         self.version: str = first.version

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New code for operators whose files were built again: `cuplug.reload`."""
+"""New code for operators whose files were rebuilt: `cuplug.reload`."""
 
 from __future__ import annotations
 

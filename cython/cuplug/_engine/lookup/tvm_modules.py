@@ -18,12 +18,12 @@ from cuplug._engine.lookup.records import Plugin, PluginFile
 from cuplug._engine.modules.files import functions_in, is_module
 from cuplug.errors import NotFoundError, PluginError
 
-# Modules given to `cuplug.load`, the last one first.
+# Modules passed to `cuplug.load`, the last one first.
 _loaded: list[str] = []
 
 
 def list_modules(listed: list[PluginFile]) -> list[PluginFile]:
-    """Return what is to be said of modules, after the plugins and libraries that are listed."""
+    """Return the records of modules, which follow plugins and libraries in listings."""
     taken = {x.name: x.path for x in listed if x.state in ("ok", "changed")}
     known = {x.path for x in listed if x.state != "no plugin"}
     records = []
@@ -41,10 +41,10 @@ def list_modules(listed: list[PluginFile]) -> list[PluginFile]:
 def find_in_modules(
     name: str, missing: NotFoundError, find: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Find a function of a module; raise `missing` when there is none. `find`: `cuplug.load`."""
+    """Find a function of a module; raise `missing` if none has it. `find`: `cuplug.load`."""
     if not any(functions_in(path) for path in _places()):
         raise missing
-    from cuplug._engine.modules.module import open_module  # which is no part of most processes
+    from cuplug._engine.modules.module import open_module  # most processes do not use it
 
     plugin, _, function = name.rpartition(".")
     records = [x for x in list_modules(list_plugins()) if plugin in ("", x.name)]
@@ -70,9 +70,9 @@ def load_module(path: str, find: Callable[..., Any]) -> Plugin:
 
 
 def _places() -> dict[str, str]:
-    """Return the shared objects in search order, each with what named its place.
+    """Return the shared objects in search order, each with its directory's origin.
 
-    LD_LIBRARY_PATH is full of other libraries: there, only those with a description count.
+    LD_LIBRARY_PATH has many other libraries. There, only libraries with a description count.
     """
     places = dict.fromkeys(_loaded, "loaded")
     for directory in search_path():
@@ -94,7 +94,7 @@ def _shared_objects(directory: str) -> list[str]:
 
 
 def describe_file(path: str, origin: str) -> PluginFile:
-    """Judge a module and its description; no code of it is run."""
+    """Check a module and its description; no code of it is run."""
     from cuplug._engine.adoption.adopt import loaded
     from cuplug._engine.modules.module import describe_module
 
@@ -105,7 +105,7 @@ def describe_file(path: str, origin: str) -> PluginFile:
         if os.path.lexists(description_path_of(path)):
             check_trust(description_path_of(path))
         described = describe_module(path)
-    except Exception as error:  # a file that anything may be in must not end a listing
+    except Exception as error:  # a file with arbitrary contents must not end a listing
         reason = str(error) or type(error).__name__
     sides = {side for x in described.values() for side in x.sides}
     return PluginFile(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of tvm-ffi modules, called by that ABI, which is declared here; none of its code."""
+"""Functions of tvm-ffi modules. Its ABI is declared here, and none of its code is included."""

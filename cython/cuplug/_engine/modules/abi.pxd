@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The C ABI of tvm-ffi 0.1, as far as calls need it, in declarations of our own.
+# The part of the C ABI of tvm-ffi 0.1 that calls need, in cuplug's own declarations.
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from cuplug._engine.base.core cimport cuplug_tensor

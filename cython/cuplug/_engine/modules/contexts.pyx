@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules with a context of their own, as compilers write them: tvm-ffi's library loads these."""
+"""Modules with their own context, as compilers write them. tvm-ffi's library loads these."""
 
 from libc.stdint cimport int32_t
 from libc.string cimport memset
@@ -15,7 +15,7 @@ from cuplug._engine.modules.values cimport call_global
 
 
 def open_with_context(path, names):
-    """Load a module; return the object and the address of each function, which live for ever.
+    """Load a module; return the object and the address of each function. They are never freed.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of functions of modules: a signature, and what the function is given."""
+"""Descriptions of functions of modules: a signature, and the arguments of the function."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Source = tuple[str, int, formula.Term | None]
 
 
 class Described(NamedTuple):
-    """One function as it is described."""
+    """The description of one function."""
 
     name: str
     signature: str
@@ -30,7 +30,7 @@ class Described(NamedTuple):
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Where the operator runs."""
+        """The device type of the operator."""
         return ("cpu",) * (self.place != "cuda") + ("cuda",) * (self.place != "host")
 
 
@@ -42,7 +42,7 @@ def read_description(
     Raises
     ------
     ValueError
-        It is wrong; the message says where.
+        It is wrong; the message has the position.
     """
     if not description:
         raise ValueError(f"{path}: got a description without operators, expected a table of each")
@@ -83,7 +83,7 @@ def _scope(name: str, text: str) -> formula.Scope:
 
 
 def _sources(name: str, scope: formula.Scope, arguments: str | None) -> list[Source]:
-    """Return where each argument comes from; by default all parameters, then the outputs."""
+    """Return the source of each argument; by default all parameters, then the outputs."""
     own = (*scope.signature.parameters, *scope.signature.outputs)
     if arguments is None:
         found = [_named(name, scope, x) for x in own]

@@ -46,7 +46,7 @@ from cuplug.errors import PluginError
 cdef enum:
     MAX_VALUES = 64
 
-# Where an argument of the function comes from.
+# The source of an argument of the function.
 cdef enum:
     FROM_ARRAY
     FROM_INT
@@ -66,12 +66,12 @@ ctypedef struct source:
     int at
     cuplug_term term
 
-# Of a module that was loaded; lives for ever, as calls may be under way.
+# The code of a loaded module. Never freed, as calls may be in progress.
 ctypedef struct code:
     void *self
     tvm_call *call
 
-# Lives for ever, as the operator does.
+# Never freed, like the operator.
 ctypedef struct described:
     code *code  # replaced as a whole, while calls on other threads read it
     const char *name
@@ -86,7 +86,7 @@ cdef extern from *:
     code *load_code "cuplug_load_code"(code **place) noexcept nogil
     void store_code "cuplug_store_code"(code **place, code *fresh) noexcept nogil
 
-ON_DEFAULT = "expected another: nothing tells the module of the stream"
+ON_DEFAULT = "another (the module does not receive the stream)"
 
 
 cdef void free_tensor(void *self, int what) noexcept nogil:
@@ -147,7 +147,7 @@ cdef int fail_by_reference(
 
 
 cdef int run_described(const cuplug_call *call) noexcept nogil:
-    """An entry for either side."""
+    """Run the entry for the host or a GPU."""
     cdef tvm_any values[MAX_VALUES]
     cdef const described *function = <const described *>call.context
     cdef int k, n_made = 0, status = 0
@@ -189,7 +189,7 @@ cdef int call_function(
 cdef int order(
     const cuplug_call *call, const described *function, bint is_before
 ) noexcept with gil:
-    """Order the default stream, which the module knows alone, with the call's."""
+    """Order the default stream, the only one that the module uses, with the call's stream."""
     try:
         if is_before:
             refuse_capture(function.name.decode(), call.stream, ON_DEFAULT)
@@ -244,7 +244,7 @@ def define_described(
 
 
 def rebind_described(size_t at, size_t handle, size_t call):
-    """Let an operator, of the address that `define_described` returned, run other code."""
+    """Let an operator run other code; the address is from `define_described`."""
     cdef described *function = <described *>at
     cdef code *fresh = <code *>allocate(1, sizeof(code))
     fresh.self = <void *>handle

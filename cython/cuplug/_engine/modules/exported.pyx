@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators as functions of tvm-ffi: arrays of the host without Python, all else through it."""
+"""Operators as functions of tvm-ffi: arrays of the host without Python, all others through it."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -54,17 +54,17 @@ from cuplug.errors import PluginError
 cdef enum:
     MAX_VALUES = 64
 
-# What a function of tvm-ffi calls.
+# The operator of a function of tvm-ffi.
 ctypedef struct exported:
     PyObject *operator
-    cuplug_operator **op  # a field of it: reload puts another one there
+    cuplug_operator **op  # a field of it, which reload replaces
     int n_parameters
     int n_outputs  # that are given
-    tvm_object *other  # the function for what is not done here
+    tvm_object *other  # the function for all other calls
 
 
 cdef bint to_argument(const tvm_any *value, cuplug_argument *a) noexcept nogil:
-    """Whether it is a value that needs no Python; arrays are those of the host."""
+    """Return whether a value needs no Python: a number, a text, or an array of the host."""
     cdef const cuplug_tensor *tensor
     a.flags = 0
     if value.type == TVM_TENSOR or value.type == TVM_RAW_TENSOR:
@@ -162,8 +162,8 @@ cdef void delete_exported(void *self) noexcept with gil:
 def export_function(Operator operator, int n_parameters, int n_outputs, size_t other, str name):
     """Register a function of tvm-ffi that calls an operator of arrays, numbers and texts.
 
-    `n_outputs` of its arguments are outputs; with 0 the operator has one. `other` is the function
-    of tvm-ffi that is called for arrays on a GPU, lists and all else.
+    `n_outputs` of its arguments are outputs; with 0 the operator has one output. `other` is the
+    function of tvm-ffi that is called for arrays on a GPU, lists and all other arguments.
     """
     cdef exported *function
     cdef void *made = NULL

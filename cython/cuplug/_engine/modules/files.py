@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files are tvm-ffi modules, and what they export; their code is not run."""
+"""Detection of tvm-ffi modules, and the names that they export. Their code is not run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cuplug._engine.adoption.description import read_sidecar
 from cuplug._engine.discovery.symbols import symbol_reader
 
 PREFIX = "__tvm_ffi_"
-OWN = "__tvm_ffi__"  # what is no function: a context, metadata, documentation
+OWN = "__tvm_ffi__"  # exports other than functions: a context, metadata, documentation
 RUNTIME = "TVMFFI"
 
 read_symbols = symbol_reader(PREFIX, RUNTIME)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function of a module that nothing describes: called with what it is given, as DLPack has it."""
+"""A function of a module without a description, called with its arguments in DLPack's form."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -30,7 +30,7 @@ from cuplug._engine.modules.abi cimport tvm_any, tvm_call
 from cuplug._engine.modules.runtime cimport run_function, runtime
 from cuplug._engine.modules.values cimport drop, error_of, take_tensors, to_object, to_value
 
-ON_DEFAULT = "expected another: nothing tells the module of the stream"
+ON_DEFAULT = "another (the module does not receive the stream)"
 
 
 @cython.final
@@ -38,7 +38,7 @@ cdef class ModuleFunction:
     """A function of a tvm-ffi module that has no description.
 
     It takes arrays of any library, numbers, strings, None and lists of these, by position. Only the
-    function itself checks what it is given; it may write to all arrays.
+    function itself checks its arguments. It may write to all arrays.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ cdef class ModuleFunction:
     cdef vectorcallfunc vectorcall
     cdef void *self
     cdef tvm_call *call
-    cdef object made  # what it is pickled as
+    cdef object made  # its pickled form
     cdef readonly str name
     cdef readonly str plugin
     cdef readonly str path
@@ -65,7 +65,7 @@ cdef class ModuleFunction:
 
     @property
     def version(self):
-        """No version: modules have none."""
+        """Return no version: modules have none."""
         return ""
 
     def __call__(self, *args, **keywords):
@@ -147,7 +147,7 @@ cdef int run_on_gpu(
     ModuleFunction self, reading *r, const tvm_any *values, Py_ssize_t n, int32_t device,
     cuplug_frame *frame, tvm_any *result
 ) except *:
-    """On the current stream of the library of the first array, in order with those of others."""
+    """Run on the first library's current stream, ordered with the streams of other arrays."""
     cdef bint is_told = runtime.set_stream != NULL
     cdef int status
     frame.home.type = frame.device.type = CUPLUG_CUDA
@@ -170,7 +170,7 @@ cdef int run_on_gpu(
 cdef int note_array(
     ModuleFunction self, Py_ssize_t k, PyObject *obj, const cuplug_argument *a, int32_t *device
 ) except -1:
-    """Find the GPU of a call, and raise the faults of what made its arrays."""
+    """Find the GPU of a call, and raise the faults of the kernels that wrote its arrays."""
     if a.tensor.device.type != CUPLUG_CUDA and a.tensor.device.type != CUPLUG_CUDA_MANAGED:
         return 0
     if device[0] >= 0 and device[0] != a.tensor.device.id:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of tvm-ffi modules: what is in them, and their functions as operators."""
+"""Files of tvm-ffi modules: their contents, and their functions as operators."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from cuplug.errors import PluginError
 
 CONTEXT = "__tvm_ffi__library_ctx"
 
-_made: dict[tuple[Any, ...], tuple[Callable[..., Any], ...]] = {}  # alive for ever
+_made: dict[tuple[Any, ...], tuple[Callable[..., Any], ...]] = {}  # never freed
 
 
 class _Bound(NamedTuple):
-    """A function of a module, and how it gets other code."""
+    """A function of a module, and the means to replace its code."""
 
     function: str  # its name in the module
     rebind: Callable[[int, int], None]
-    current: list[Opened]  # whose code it runs
+    current: list[Opened]  # the module whose code it runs
 
 
 _bound: dict[str, list[_Bound]] = {}  # by path
 
 
 def describe_module(path: str) -> dict[str, Described]:
-    """Return what the description beside a module says; nothing without one.
+    """Return the description next to a module, empty without one.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def open_module(path: str, find: Callable[..., Any]) -> tuple[Callable[..., Any]
     Raises
     ------
     PluginError
-        The file is refused or cannot be loaded, or its description is wrong.
+        The file is rejected or cannot be loaded, or its description is wrong.
     """
     try:
         described = describe_module(path)
@@ -80,7 +80,7 @@ def open_module(path: str, find: Callable[..., Any]) -> tuple[Callable[..., Any]
 
 
 def reload_modules(paths: Collection[str] | None) -> tuple[set[str], list[Exception]]:
-    """Let functions of modules run the code that lies at these paths, or all, now.
+    """Reload the code of functions of modules at these paths, or all.
 
     It returns what `reload_files` returns.
     """
@@ -88,7 +88,7 @@ def reload_modules(paths: Collection[str] | None) -> tuple[set[str], list[Except
 
 
 def _rebind(path: str, opened: Opened) -> bool:
-    """Let all functions of a module be those of a file, or none; return whether any was not."""
+    """Rebind all functions of a module, or none; return whether any had changed."""
     stale = [x for x in _bound.get(path, ()) if x.current[0] != opened]
     if not stale:
         return False
@@ -110,7 +110,7 @@ def _make(
     described: Mapping[str, Described],
     find: Callable[..., Any],
 ) -> list[tuple[str, Callable[[int, int], None], Callable[..., Any]]]:
-    """Return triples: a name in the module, how it gets other code, and what callers call."""
+    """Return triples: a name in the module, the means to replace its code, and the callable."""
     plugin = plugin_name(path)
     made: list[tuple[str, Callable[[int, int], None], Callable[..., Any]]] = []
     for name, place in addresses.items() if not described else ():

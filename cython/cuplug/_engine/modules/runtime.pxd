@@ -31,13 +31,13 @@ ctypedef struct tvm_runtime:
 
 cdef tvm_runtime runtime
 
-# Calls a function of a module with a device's stream as the current one of tvm-ffi, and arrays of
-# cuplug for what it allocates. `device`: a GPU, or -1.
+# Calls a function of a module with a device's stream as tvm-ffi's current one, and cuplug's arrays
+# as its allocations. `device`: a GPU, or -1.
 cdef int run_function(
     void *self, tvm_call *call, const tvm_any *args, int32_t n, int32_t device, void *stream,
     tvm_any *result
 ) noexcept nogil
-# Finds what functions are made by.
+# Finds the constructor of functions.
 cdef int load_exports(str name) except -1
-# A function that tvm-ffi knows by name.
+# A function in tvm-ffi's registry.
 cdef void *find_global(const char *name) except NULL

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runtime library of tvm-ffi, of the package that is installed: errors, streams, memory."""
+"""The runtime library of the installed package tvm-ffi: errors, streams, memory."""
 
 import ctypes
 import os
@@ -23,7 +23,7 @@ cdef size_t address_of(str name) except 0:
 
 
 def find_runtime():
-    """Return the path of the installed package's library; its name alone without a package."""
+    """Return the path of the installed package's library; only its name without a package."""
     from importlib.util import find_spec  # nothing else needs it
 
     try:
@@ -38,12 +38,12 @@ def find_runtime():
 
 
 def load_runtime(path):
-    """Load the library that a module needs; `path` is that of the module.
+    """Load the library that a module needs; `path` is the module's path.
 
     Raises
     ------
     PluginError
-        It is not installed, or of a version with other layouts.
+        It is not installed, or its version has other layouts.
     """
     global loaded
     if loaded is not None:
@@ -83,7 +83,7 @@ cdef int allocate(
     const cuplug_tensor *prototype, void **made, void *context,
     void (*set_error)(void *context, const char *kind, const char *message) noexcept
 ) noexcept with gil:
-    """Memory for a tensor that a module makes."""
+    """Allocate memory for a tensor that a module creates."""
     cdef cuplug_tensor wanted = prototype[0]
     wanted.data = NULL
     wanted.strides = NULL

@@ -15,14 +15,14 @@ cdef int to_value(
 cdef bint take_tensors(
     PyObject *const *args, Py_ssize_t n, reading *r, tvm_any *values
 ) noexcept
-# Releases what a value holds.
+# Releases the object of a value.
 cdef void drop(tvm_any *value) noexcept
 # A value as a Python object; it takes the value's reference. Tensors become arrays like the first
 # of the call.
 cdef object to_object(tvm_any *value, reading *r, str name)
 # The exception for a function that returned `status`, not raised.
 cdef object error_of(str name, int status)
-# Calls a function that tvm-ffi knows by name.
+# Calls a function in tvm-ffi's registry.
 cdef int call_global(
     const char *name, const tvm_any *args, Py_ssize_t n, tvm_any *result
 ) except -1

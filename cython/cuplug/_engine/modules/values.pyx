@@ -220,7 +220,7 @@ cdef int call_global(
 cdef int list_value(
     const cuplug_argument *a, reading *r, str name, Py_ssize_t at, tvm_any *value
 ) except -1:
-    """An array of tvm-ffi, which its own library makes."""
+    """Create an array of tvm-ffi with its own library."""
     cdef tvm_any items[MAX_ITEMS]
     cdef Py_ssize_t k, n = 0
     if a.list.n > MAX_ITEMS:
@@ -279,7 +279,7 @@ cdef object device_of(const int *numbers):
 
 
 cdef object object_of(tvm_any *value, reading *r, str name):
-    cdef const tvm_text *text = <const tvm_text *>value.value.p  # of the first three types alone
+    cdef const tvm_text *text = <const tvm_text *>value.value.p  # of only the first three types
     cdef const int64_t *sizes
     if value.type == TVM_TEXT:
         return text.text.data[: text.text.n].decode("utf-8")
@@ -318,7 +318,7 @@ cdef void release_tensor(object capsule) noexcept:
 
 
 cdef object array_of(tvm_any *value, reading *r, str name):
-    """The array that was given, or a view that keeps the tensor."""
+    """Return the array that was given, or a view that owns the tensor."""
     cdef tvm_tensor *tensor = <tvm_tensor *>value.value.p
     cdef int protocol = r.first_kind.protocol if r.first_kind != NULL else NUMPY
     if tensor.head.deleter == drop_owner:
@@ -350,7 +350,7 @@ cdef object error_of(str name, int status):
     if isinstance(found, type) and issubclass(found, Exception):
         try:
             return found(f"{name}: {message}")
-        except TypeError:  # as UnicodeDecodeError, which is not made of a text
+        except TypeError:  # such as UnicodeDecodeError, which is not constructed from a text
             pass
     return PluginError(f"{name}: {kind}: {message}")
 
@@ -360,7 +360,7 @@ cdef str text_of(const tvm_bytes *text):
 
 
 cdef object python_error():
-    """What a function of Python has raised that the module called."""
+    """Return the exception of a Python function that the module called."""
     cdef PyObject *kind = NULL
     cdef PyObject *value = NULL
     cdef PyObject *trace = NULL

@@ -204,7 +204,7 @@ def _product(sizes: Sequence[Any]) -> Any:
 
 def _item(items: Sequence[Any], index: Any) -> Any:
     if isinstance(index, float):
-        raise NoValue("its index is no integer")
+        raise NoValue("its index is not an integer")
     try:
         found = items[index]
     except IndexError:
@@ -228,10 +228,10 @@ def _combine(kind: int, a: Any, b: Any) -> Any:
     a, b = _alike(a, b)
     if kind in (DIVIDE, REST):
         if isinstance(a, float) or isinstance(b, float):
-            raise NoValue("// and % are for integers")
+            raise NoValue("// and % require integers")
         if type(b) is int and not b:
             raise NoValue("it divides by zero")
     result = _OPERATIONS[kind](a, b)
     if type(result) is int and not -_LIMIT <= result < _LIMIT:
-        raise NoValue("its value passes 64 bits")
+        raise NoValue("its value exceeds 64 bits")
     return result

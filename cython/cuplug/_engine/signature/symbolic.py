@@ -228,7 +228,7 @@ def _broadcast(match: _Match) -> None:
     for x, part in looped:
         is_whole = len(part) == ndim and all(map(match.sizes.same, part, result))
         if x.kind == "inout" and not is_whole:
-            raise NoMatch(f"{x.name}: got {part}, expected {result}: it is changed in place")
+            raise NoMatch(f"{x.name}: got {part}, expected {result} (it is changed in place)")
 
 
 def _compare_formulas(match: _Match) -> None:

@@ -96,8 +96,8 @@ def _check_description(path: str) -> Finding:
 def _check_table(subject: Subject) -> Iterator[Finding]:
     if subject.elf_file.note_is_covered is False:
         yield _error(
-            f"the symbol table lies in section {elf.NOTE_SECTION}, but no PT_NOTE program header "
-            "covers it",
+            "no PT_NOTE program header covers the symbol table, which is in section "
+            f"{elf.NOTE_SECTION}",
             "some tool rewrote the file (patchelf before 0.18 does this): build it again, or use "
             "a newer patchelf",
         )

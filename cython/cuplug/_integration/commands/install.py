@@ -60,7 +60,7 @@ def uninstall(name: str) -> str:
             os.unlink(path)
             _sync(folder)
             return path
-    looked = "".join(f"\n  looked in: {folder}" for folder in folders)
+    looked = "".join(f"\n  searched: {folder}" for folder in folders)
     raise NotFoundError(f"uninstall: {name}: there is no lib{name}.so{looked}")
 
 

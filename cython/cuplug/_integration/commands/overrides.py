@@ -27,7 +27,7 @@ from cuplug._integration.commands.property_outcomes import Fresh
 NUMBERS = (bool, int, float, complex)
 _MADE = (*ARRAYS, "handle")  # kinds of parameters that no text says
 MADE_BYTES = 1 << 10  # of the arrays that an operator gets which makes a handle
-HOW = "expected a number, or a range as in 0..8"
+HOW = "a number, or a range as in 0..8"
 
 
 class Range(NamedTuple):
@@ -134,7 +134,7 @@ def _read_range(name: str, text: str, read: Callable[[str], Any]) -> Any:
             return Range(low, high)
     except (ValueError, TypeError, SyntaxError):
         pass
-    raise ValueError(f"--set: {name}: got {text!r}, {HOW}")
+    raise ValueError(f"--set: {name}: got {text!r}, expected {HOW}")
 
 
 def _read_list(name: str, text: str) -> list[Any]:

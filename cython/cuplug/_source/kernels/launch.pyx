@@ -275,9 +275,8 @@ cdef list stage_all(
 ):
     cdef Py_ssize_t k
     cdef Block block
-    refuse_capture(
-        kernel.name, frame.stream, "expected arrays on the GPU: In, Out and InOut wait for it"
-    )
+    wanted = "arrays on the GPU (In, Out and InOut wait for it)"
+    refuse_capture(kernel.name, frame.stream, wanted)
     blocks = []
     for k in range(kernel.n_parameters):
         if isinstance(<object>args[k], Staged):
