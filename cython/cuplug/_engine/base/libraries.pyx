@@ -9,7 +9,7 @@ from cuplug._engine.base.core cimport cuplug_error
 from cuplug._engine.base.core_call cimport cuplug_open_library
 
 
-def open_library(path):
+def open_library(path: str) -> int:
     """Load a library; return its handle, as that of ctypes.CDLL.
 
     The thread computes afterwards as before, whatever the library's constructors do.
