@@ -160,7 +160,7 @@ instructions: all ## Count instructions per call; needs valgrind
 
 C_FILES := git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh'
 lint: ## Check format, style and types
-	$(build) $(INSTALLED)/lint
+	$(build) $(INSTALLED)/lint types
 	$(C_FILES) | xargs $(CLANG_FORMAT) --dry-run -Werror
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check

@@ -57,7 +57,7 @@ SETTLED += $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISE
 SETTLED += $(call settle,$(BUILD)/archs,$(CHOSEN))
 SETTLED += $(if $(call settle,$(BUILD)/cuda.config,nvcc: $(NVCC) $(NVCCFLAGS) $(GENCODE)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
 
-.PHONY: all archive core runtime demo importable plugins python stale
+.PHONY: all archive core runtime demo importable plugins python stale types
 all: python core plugins
 core: $(LIBRARY)
 archive: $(ARCHIVE)

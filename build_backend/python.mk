@@ -18,7 +18,7 @@ MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX)) $(PACKAGE)/_cython$(
 
 # The environment takes longest, and waits for nothing.
 importable: $(INSTALLED)/build $(STAGED) $(MODULES) stale
-python: importable $(PACKAGE)/typed/__init__.pxd $(PACKAGE)/ops.pyi
+python: importable types $(PACKAGE)/typed/__init__.pxd $(PACKAGE)/ops.pyi
 
 $(PACKAGE)/%: cython/cuplug/%
 	@mkdir -p $(@D)
@@ -54,6 +54,13 @@ stale:
 # Files that are as they were keep their time: modules are translated again only for others.
 $(DECLARED): $(HEADERS) $(INTERNAL) build_backend/declarations.py
 	$(call say,declare the headers)$(or $(wildcard $(PY)),$(PYTHON)) build_backend/declarations.py $(PACKAGE)/_engine/base $(CC)
+	@touch $@
+
+# What type checkers read: the Python sources, and stubs of the Cython modules.
+STUBS := $(BUILD)/stubs
+types: $(STAGED) $(STUBS)
+$(STUBS): $(PYX) $(filter %.py %.pxd,$(SOURCES)) build_backend/stubs.py $(INSTALLED)/build $(BUILD)/translated.config | stale
+	$(call say,write type stubs)$(PY) build_backend/stubs.py $(BUILD)/python
 	@touch $@
 
 # One run of Cython for all modules, as most of its time is its start.

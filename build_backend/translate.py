@@ -14,10 +14,12 @@ from pathlib import Path
 
 import Cython
 from Cython.Build import SharedModule, cythonize
-from Cython.Compiler import Errors, Options
+from Cython.Compiler import Errors, ExprNodes, Options
 
 SHARED = "cuplug._cython"
-COMMON = {"freethreading_compatible": True}
+COMMON = {"freethreading_compatible": True, "annotation_typing": False}
+# Annotations are for stubs.py. Modules would make a dict of them for each function.
+ExprNodes.PyCFunctionNode.annotations_dict = property(lambda _: None, lambda _, made: None)
 
 
 def share(build: Path) -> None:

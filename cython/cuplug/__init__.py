@@ -112,8 +112,7 @@ _engine.PROVIDERS |= {
     **{library: f"cuplug.{library}" for library in ("dask", "jax", "torch", "xarray")},
 }
 
-# Module -> its public names. It is imported when one of them is first used. __init__.pyi repeats
-# them for type checkers.
+# Module -> its public names. It is imported when one of them is first used.
 _MODULES = {
     "_engine.adoption.adopt": "adopt",
     "_engine.arguments.handle": "Handle",

@@ -5,12 +5,12 @@ import ast
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from cuplug import array_api
-from places import ROOT
 
-STUB = ROOT / "cython" / "cuplug" / "array_api" / "__init__.pyi"
+STUB = Path(array_api.__file__).with_suffix(".pyi")
 PROGRAM = """
 import cuplug
 from cuplug import array_api as xp

@@ -8,6 +8,7 @@ import pickle
 import pickletools
 import pydoc
 import re
+from pathlib import Path
 
 import cuplug
 import cuplug.testing
@@ -139,7 +140,7 @@ def test_all_names_are_seen_and_imported(run_python):
 
 
 def test_type_checkers_see_the_same_names():
-    tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    tree = ast.parse(Path(cuplug.__file__).with_suffix(".pyi").read_text())
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     seen = {x.asname: node.module for node in imports for x in node.names if x.name == x.asname}
     homes = {name: f"cuplug.{module}" for name, module in cuplug._HOMES.items()}

@@ -22,7 +22,7 @@ cdef enum:
     INLINE_CALL_BYTES = 1 << 15  # an operator takes longer to start
 
 
-def concat(arrays, /, *, axis=0):
+def concat(arrays, /, *, axis: int | None = 0) -> Array:
     """Join arrays along an existing dimension; with None, join all elements.
 
     Examples
@@ -38,7 +38,7 @@ def concat(arrays, /, *, axis=0):
     return joined(given, axis_of("concat", axis, (<Array>given[0]).tensor.ndim))
 
 
-def stack(arrays, /, *, axis=0):
+def stack(arrays, /, *, axis: int = 0) -> Array:
     """Join arrays along a new dimension.
 
     Examples
@@ -51,7 +51,7 @@ def stack(arrays, /, *, axis=0):
     return concat(given, axis=axis)
 
 
-def roll(x, /, shift, *, axis=None):
+def roll(x: Array, /, shift, *, axis=None) -> Array:
     """Return elements moved along dimensions; what leaves at one end comes in at the other.
 
     Examples
@@ -230,7 +230,7 @@ cdef int check_fit(const cuplug_tensor *first, Array x, int along) except -1:
     return 0
 
 
-def tile(x, repetitions, /):
+def tile(x: Array, repetitions, /) -> Array:
     """Return an array repeated along each dimension.
 
     Examples
@@ -257,7 +257,7 @@ def tile(x, repetitions, /):
     return copy_wide(&to, own, n)
 
 
-def repeated(Array x not None, times, int along):
+def repeated(Array x not None, times: int, int along) -> Array:
     """Return an array with each part along a dimension several times, one after the other."""
     cdef wide_view to
     cdef Array rows

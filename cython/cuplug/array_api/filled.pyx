@@ -17,7 +17,7 @@ from cuplug._engine.array.promotion import kind_of, to_dtype
 from cuplug.array_api.dtypes import checked, conversion
 
 
-def full(shape, fill_value, *, dtype=None, device=None):
+def full(shape, fill_value, *, dtype=None, device=None) -> Array:
     """Return an array of one value.
 
     Examples
@@ -30,7 +30,7 @@ def full(shape, fill_value, *, dtype=None, device=None):
     return filled("full", shape, fill_value, dtype, device)
 
 
-def ones(shape, *, dtype=None, device=None):
+def ones(shape, *, dtype=None, device=None) -> Array:
     """Return an array of ones.
 
     Examples
@@ -41,7 +41,7 @@ def ones(shape, *, dtype=None, device=None):
     return filled("ones", shape, 1, dtype, device)
 
 
-def zeros(shape, *, dtype=None, device=None):
+def zeros(shape, *, dtype=None, device=None) -> Array:
     """Return an array of zeros.
 
     Examples
@@ -57,7 +57,7 @@ def zeros(shape, *, dtype=None, device=None):
     return cleared(&x, descr)
 
 
-def empty_like(x, /, *, dtype=None, device=None):
+def empty_like(x: Array, /, *, dtype=None, device=None) -> Array:
     """Return an array of the same shape, dtype and device, uninitialised.
 
     Examples
@@ -69,7 +69,7 @@ def empty_like(x, /, *, dtype=None, device=None):
     return of_structures(empty_like_tensor(&like), descr_like("empty_like", x, dtype))
 
 
-def full_like(x, /, fill_value, *, dtype=None, device=None):
+def full_like(x: Array, /, fill_value, *, dtype=None, device=None) -> Array:
     """Return an array like another one, of one value.
 
     Examples
@@ -80,7 +80,7 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
     return written(empty_like(x, dtype=dtype, device=device), fill_value)
 
 
-def ones_like(x, /, *, dtype=None, device=None):
+def ones_like(x: Array, /, *, dtype=None, device=None) -> Array:
     """Return an array like another one, of ones.
 
     Examples
@@ -91,7 +91,7 @@ def ones_like(x, /, *, dtype=None, device=None):
     return written(empty_like(x, dtype=dtype, device=device), 1)
 
 
-def zeros_like(x, /, *, dtype=None, device=None):
+def zeros_like(x: Array, /, *, dtype=None, device=None) -> Array:
     """Return an array like another one, of zeros.
 
     Examples
@@ -103,14 +103,14 @@ def zeros_like(x, /, *, dtype=None, device=None):
     return cleared(&like, descr_like("zeros_like", x, dtype))
 
 
-def single_like(Array x not None, value):
+def single_like(Array x not None, value) -> Array:
     """Return an array without dimensions, of one value, of another one's dtype and device."""
     cdef cuplug_tensor like = x.tensor
     like.ndim, like.strides = 0, NULL
     return written(empty_like_tensor(&like), value)
 
 
-def as_bytes(Array x not None, Array like=None):
+def as_bytes(Array x not None, Array like=None) -> Array:
     """Return the view of elements as unsigned integers of their size, or of these as `like`'s."""
     cdef cuplug_tensor seen = x.tensor
     if like is not None:
@@ -121,7 +121,7 @@ def as_bytes(Array x not None, Array like=None):
     return share_memory(&seen, x)
 
 
-def copied(Array x not None):
+def copied(Array x not None) -> Array:
     """Return a copy in C order."""
     cdef cuplug_tensor like = x.tensor
     if like.dtype.code == OPAQUE:  # no operator copies structures

@@ -57,7 +57,7 @@ cdef int check_ndim(Py_ssize_t n) except -1:
 # ---- Axes and shapes -----------------------------------------------------------------------------
 
 
-def axis_of(str name, axis, int ndim):
+def axis_of(str name, axis, int ndim) -> int:
     """Return an axis counted from 0."""
     return axis_number(name, axis, ndim)
 
@@ -71,7 +71,7 @@ cdef int axis_number(str name, object axis, int ndim) except -1:
     return k if k >= 0 else k + ndim
 
 
-def axes_of(str name, axes, int ndim):
+def axes_of(str name, axes, int ndim) -> tuple[int, ...]:
     """Return axes counted from 0, none twice; all of them for None."""
     if axes is None:
         return tuple(range(ndim))
@@ -82,7 +82,7 @@ def axes_of(str name, axes, int ndim):
     return found
 
 
-def shape_of(what, shape):
+def shape_of(what: str, shape) -> tuple[int, ...]:
     """Return an argument that must be an integer or several."""
     if type(shape) is tuple and are_plain(shape):
         return shape
@@ -111,7 +111,7 @@ cdef bint are_plain(tuple numbers) noexcept:
 # ---- Views ---------------------------------------------------------------------------------------
 
 
-def permute_dims(x, /, axes):
+def permute_dims(x: Array, /, axes) -> Array:
     """Return a view with the dimensions in another order.
 
     Examples
@@ -133,7 +133,7 @@ def permute_dims(x, /, axes):
     return share_memory(&to.x, own, own.dtype)
 
 
-def matrix_transpose(x, /):
+def matrix_transpose(x: Array, /) -> Array:
     """Return a view with the last two dimensions exchanged.
 
     Examples
@@ -151,7 +151,7 @@ def matrix_transpose(x, /):
     return share_memory(&to.x, own, own.dtype)
 
 
-def diagonal(x, /, *, offset=0):
+def diagonal(x: Array, /, *, offset: int = 0) -> Array:
     """Return the diagonals of matrices, as a view.
 
     Parameters
@@ -183,7 +183,7 @@ def diagonal(x, /, *, offset=0):
     return share_memory(&to.x, own, own.dtype)
 
 
-def expand_dims(x, /, axis=0):
+def expand_dims(x: Array, /, axis: int | tuple[int, ...] = 0) -> Array:
     """Return a view with a dimension of size 1 more, or with one for each of several axes.
 
     Examples
@@ -205,7 +205,7 @@ def expand_dims(x, /, axis=0):
     return share_memory(&to.x, own, own.dtype)
 
 
-def squeeze(x, /, axis):
+def squeeze(x: Array, /, axis) -> Array:
     """Return a view without dimensions of size 1.
 
     Examples
@@ -228,7 +228,7 @@ def squeeze(x, /, axis):
     return share_memory(&to.x, own, own.dtype)
 
 
-def flip(x, /, *, axis=None):
+def flip(x: Array, /, *, axis=None) -> Array:
     """Return a view with elements along dimensions in reverse.
 
     Examples
@@ -247,7 +247,7 @@ def flip(x, /, *, axis=None):
     return share_memory(&to.x, own, own.dtype)
 
 
-def part_of_complex(Array x not None, int number):
+def part_of_complex(Array x not None, int number) -> Array:
     """Return the real parts, of number 0, or the imaginary ones, of number 1, as a view."""
     cdef layout to
     cdef int k
@@ -259,7 +259,7 @@ def part_of_complex(Array x not None, int number):
     return share_memory(&to.x, x)
 
 
-def viewed(Array x not None, dtype):
+def viewed(Array x not None, dtype) -> Array:
     """Return the bytes of an array as elements of a dtype, along the last dimension."""
     cdef layout to
     cdef object descr = to_descr("view", dtype)
@@ -283,7 +283,7 @@ def viewed(Array x not None, dtype):
     return share_memory(&to.x, x, descr)
 
 
-def broadcast_to(x, /, shape):
+def broadcast_to(x: Array, /, shape) -> Array:
     """Return a view of another shape, which repeats elements.
 
     Examples
@@ -318,7 +318,7 @@ cdef int64_t length_of(tuple shape, int k) except? -1:
     return length if 0 <= length < 1 << 63 else -1
 
 
-def reshape(x, /, shape, *, copy=None):
+def reshape(x: Array, /, shape, *, copy: bool | None = None) -> Array:
     """Return the elements in C order in another shape: a view unless that cannot be.
 
     Examples
@@ -346,7 +346,7 @@ def reshape(x, /, shape, *, copy=None):
     return share_memory(&to.x, source, source.dtype)
 
 
-def is_in_order(Array x not None):
+def is_in_order(Array x not None) -> bool:
     """Return whether the elements are contiguous in C order."""
     return is_contiguous(&x.tensor)
 

@@ -39,20 +39,20 @@ cdef class Source:
     cdef object key, sequence
     cdef public uint64_t position
 
-    def __init__(self, key, sequence):
+    def __init__(self, key: int, sequence: int):
         self.key, self.sequence = key, sequence
 
-    def draw(self, operator, shape, dtype, device, first, second):
+    def draw(self, operator: Operator, shape, dtype, device, first, second) -> Array:
         """Return a new array of the numbers that an operator draws from two numbers."""
         cdef Array x = new_array("empty", shape, dtype, device)
         self.draw_into(operator, x, n_elements(&x.tensor), first, second)
         return x
 
-    def fill(self, operator, x, n, first, second):
+    def fill(self, operator: Operator, x, n: int, first, second):
         """Draw into an array of any library, which has n elements."""
         self.draw_into(operator, x, n, first, second)
 
-    def order(self, operator, n, device):
+    def order(self, operator: Operator, n: int, device) -> Array:
         """Return the numbers below n in the order in which an operator puts them."""
         cdef Array x = new_array("empty", n, "int64", device)
         cdef uint64_t start = self.take(<uint64_t>n_elements(&x.tensor))

@@ -45,7 +45,7 @@ cdef extern from *:
         char bytes[4096]
 
 # Sources of parameters, in the order of the enum.
-KINDS = (
+KINDS: tuple[str, ...] = (
     *("nowhere", "array", "integer", "float", "text", "number", "constant", "stream", "handle"),
     *("memory", "block"),
 )
@@ -53,7 +53,7 @@ cdef enum:
     NOWHERE, ARRAY, INTEGER, FLOAT, TEXT, NUMBER, CONSTANT, STREAM, HANDLE, MEMORY, BLOCK
 
 # Types of stored numbers, in the order of the enum.
-TYPES = (
+TYPES: tuple[str, ...] = (
     *("int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"),
     *("float", "double", "void *"),
 )
@@ -65,7 +65,7 @@ cdef enum:
     ZERO, ONE, NONZERO, NONNEGATIVE, CUDA, ERRNO
 
 MAX_BYTES = 4096  # of memory
-MAX_MANY = MANY
+MAX_MANY: int = MANY
 cdef enum:
     ALIGNMENT = 64  # of copies, as for memory of cuplug
 cdef int64_t MAX_SIZE = 1 << 46  # bytes of scratch, the limit

@@ -153,8 +153,8 @@ cdef int run_in_python(const cuplug_call *call, Program *program) noexcept with 
 
 
 def define_adopted(
-    object adopted, str plugin, str path, str doc, object made, str gradient="", str linear=""
-):
+    object adopted, str plugin, str path, str doc, made: PublicCall, str gradient="", str linear=""
+) -> Operator:
     """Define an operator that calls `adopted.call(arrays, scalars, numbers, stream)`.
 
     It is never freed. The numbers are `adopted.numbers`, pairs of a formula.Term and a type's id.

@@ -79,7 +79,7 @@ cdef Program *make_program(object adopted) except NULL:
     return program
 
 
-def set_thunk(size_t program_at, size_t thunk, object way):
+def set_thunk(size_t program_at, size_t thunk, way: Way):
     """Make calls follow `way`, a `ways.Way`, with a compiled thunk."""
     cdef Program *program = <Program *>program_at
     program.parameters = <Source *>allocate(len(way.parameters), sizeof(Source))

@@ -27,7 +27,7 @@ cdef class ThreadLock:
     def __cinit__(self):
         self.lock = PyThread_allocate_lock()
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         with nogil:
             PyThread_acquire_lock(self.lock, WAIT_LOCK)
 
@@ -47,14 +47,14 @@ cdef bint has_pending() noexcept nogil:
 class Watching:
     """Stores exceptions of callbacks on this thread for `raise_pending`."""
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         watch(1)
 
     def __exit__(self, *exception):
         watch(-1)
 
 
-def keep_error(kind, error, trace):
+def keep_error(kind, error: BaseException, trace: TracebackType | None):
     """Store the first error; an error on one of the library's threads is only shown."""
     global cuplug_raised
     if not cuplug_watched:

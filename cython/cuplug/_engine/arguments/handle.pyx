@@ -58,23 +58,23 @@ cdef class Handle:
             raise TypeError("cuplug.Handle: an operator whose result is a handle makes one")
 
     @property
-    def tag(self):
+    def tag(self) -> str:
         """The kind of the object."""
         return cuplug_handle_tag(self.handle).decode()
 
     @property
-    def plugin(self):
+    def plugin(self) -> str:
         """The name of the plugin."""
         return cuplug_operator_plugin(cuplug_handle_operator(self.handle)).decode()
 
     @property
-    def device(self):
+    def device(self) -> str:
         """The device where it was created."""
         cdef cuplug_device device = cuplug_handle_device(self.handle)
         return f"cuda:{device.id}" if device.type == CUPLUG_CUDA else "cpu"
 
     @property
-    def closed(self):
+    def closed(self) -> bool:
         """True after `close`."""
         return cuplug_handle_is_closed(self.handle) != 0
 
@@ -107,7 +107,7 @@ cdef class Handle:
     def __exit__(self, *exception):
         self.close()
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol) -> NoReturn:
         raise TypeError(
             f"handle[{self.tag}]: it cannot be copied or pickled; make one with "
             f"{cuplug_operator_name(cuplug_handle_operator(self.handle)).decode()} where it is "

@@ -39,7 +39,7 @@ from cuplug._engine.interop.unsupported import advice_on
 _import_array()
 
 
-def to_array(x, dtype, device, copy):
+def to_array(x, dtype, device, copy: bool | None) -> Array:
     """Make an Array, like `asarray`; arrays on a GPU are also converted to `dtype`.
     """
     cdef reading r

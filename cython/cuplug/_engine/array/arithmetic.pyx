@@ -165,10 +165,10 @@ cdef class Arithmetic(Buffer):
     def __array_function__(self, function, types, args, keywords):
         return functions().call_numpy(self, function, types, args, keywords)
 
-    def __round__(self, digits=None):
+    def __round__(self, digits: int | None = None):
         return round(self.only("round").item(), digits)
 
-    def __format__(self, text):
+    def __format__(self, text: str) -> str:
         return format(self.only("format"), text) if text else str(self)
 
     cdef object only(self, str kind):
@@ -182,22 +182,22 @@ cdef class Arithmetic(Buffer):
             raise TypeError(f"cuplug.Array: {kind}: got {self.dtype}, expected real numbers")
         return self.numpy()[()]
 
-    def __eq__(self, other):
+    def __eq__(self, other) -> Array:
         return computed("equal", self, other, False)
 
-    def __ne__(self, other):
+    def __ne__(self, other) -> Array:
         return computed("not_equal", self, other, False)
 
-    def __lt__(self, other):
+    def __lt__(self, other) -> Array:
         return computed("less", self, other, False)
 
-    def __le__(self, other):
+    def __le__(self, other) -> Array:
         return computed("less_equal", self, other, False)
 
-    def __gt__(self, other):
+    def __gt__(self, other) -> Array:
         return computed("greater", self, other, False)
 
-    def __ge__(self, other):
+    def __ge__(self, other) -> Array:
         return computed("greater_equal", self, other, False)
 
     def __hash__(self):
@@ -209,43 +209,43 @@ cdef class Arithmetic(Buffer):
             raise TypeError(f"cuplug.Array: hash: got shape {self.shape}, expected ()")
         return hash(self.item())
 
-    def __neg__(self):
+    def __neg__(self) -> Array:
         return called("negative")(self)
 
-    def __pos__(self):
+    def __pos__(self) -> Array:
         return called("positive")(self)
 
-    def __abs__(self):
+    def __abs__(self) -> Array:
         return called("abs")(self)
 
-    def __invert__(self):
+    def __invert__(self) -> Array:
         return called("bitwise_invert")(self)
 
-    def __add__(self, other):
+    def __add__(self, other) -> Array:
         return computed("add", self, other, False)
 
-    def __radd__(self, other):
+    def __radd__(self, other) -> Array:
         return computed("add", self, other, True)
 
-    def __iadd__(self, other):
+    def __iadd__(self, other) -> Array:
         return changed("add", self, other)
 
-    def __sub__(self, other):
+    def __sub__(self, other) -> Array:
         return computed("subtract", self, other, False)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other) -> Array:
         return computed("subtract", self, other, True)
 
-    def __isub__(self, other):
+    def __isub__(self, other) -> Array:
         return changed("subtract", self, other)
 
-    def __mul__(self, other):
+    def __mul__(self, other) -> Array:
         return computed("multiply", self, other, False)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other) -> Array:
         return computed("multiply", self, other, True)
 
-    def __imul__(self, other):
+    def __imul__(self, other) -> Array:
         return changed("multiply", self, other)
 
     def __matmul__(self, other):
@@ -254,89 +254,89 @@ cdef class Arithmetic(Buffer):
     def __rmatmul__(self, other):
         return functions().matmul(other, self)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other) -> Array:
         return computed("divide", self, other, False)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other) -> Array:
         return computed("divide", self, other, True)
 
-    def __itruediv__(self, other):
+    def __itruediv__(self, other) -> Array:
         return changed("divide", self, other)
 
-    def __floordiv__(self, other):
+    def __floordiv__(self, other) -> Array:
         return computed("floor_divide", self, other, False)
 
-    def __rfloordiv__(self, other):
+    def __rfloordiv__(self, other) -> Array:
         return computed("floor_divide", self, other, True)
 
-    def __ifloordiv__(self, other):
+    def __ifloordiv__(self, other) -> Array:
         return changed("floor_divide", self, other)
 
-    def __mod__(self, other):
+    def __mod__(self, other) -> Array:
         return computed("remainder", self, other, False)
 
-    def __rmod__(self, other):
+    def __rmod__(self, other) -> Array:
         return computed("remainder", self, other, True)
 
-    def __imod__(self, other):
+    def __imod__(self, other) -> Array:
         return changed("remainder", self, other)
 
-    def __divmod__(self, other):
+    def __divmod__(self, other) -> tuple[Array, Array]:
         return self // other, self % other
 
-    def __rdivmod__(self, other):
+    def __rdivmod__(self, other) -> tuple[Array, Array]:
         return other // self, other % self
 
-    def __pow__(self, other, modulo):
+    def __pow__(self, other, modulo) -> Array:
         return NotImplemented if modulo is not None else computed("pow", self, other, False)
 
-    def __rpow__(self, other, modulo):
+    def __rpow__(self, other, modulo) -> Array:
         return NotImplemented if modulo is not None else computed("pow", self, other, True)
 
-    def __ipow__(self, other, modulo):
+    def __ipow__(self, other, modulo) -> Array:
         return changed("pow", self, other)
 
-    def __and__(self, other):
+    def __and__(self, other) -> Array:
         return computed("bitwise_and", self, other, False)
 
-    def __rand__(self, other):
+    def __rand__(self, other) -> Array:
         return computed("bitwise_and", self, other, True)
 
-    def __iand__(self, other):
+    def __iand__(self, other) -> Array:
         return changed("bitwise_and", self, other)
 
-    def __or__(self, other):
+    def __or__(self, other) -> Array:
         return computed("bitwise_or", self, other, False)
 
-    def __ror__(self, other):
+    def __ror__(self, other) -> Array:
         return computed("bitwise_or", self, other, True)
 
-    def __ior__(self, other):
+    def __ior__(self, other) -> Array:
         return changed("bitwise_or", self, other)
 
-    def __xor__(self, other):
+    def __xor__(self, other) -> Array:
         return computed("bitwise_xor", self, other, False)
 
-    def __rxor__(self, other):
+    def __rxor__(self, other) -> Array:
         return computed("bitwise_xor", self, other, True)
 
-    def __ixor__(self, other):
+    def __ixor__(self, other) -> Array:
         return changed("bitwise_xor", self, other)
 
-    def __lshift__(self, other):
+    def __lshift__(self, other) -> Array:
         return computed("bitwise_left_shift", self, other, False)
 
-    def __rlshift__(self, other):
+    def __rlshift__(self, other) -> Array:
         return computed("bitwise_left_shift", self, other, True)
 
-    def __ilshift__(self, other):
+    def __ilshift__(self, other) -> Array:
         return changed("bitwise_left_shift", self, other)
 
-    def __rshift__(self, other):
+    def __rshift__(self, other) -> Array:
         return computed("bitwise_right_shift", self, other, False)
 
-    def __rrshift__(self, other):
+    def __rrshift__(self, other) -> Array:
         return computed("bitwise_right_shift", self, other, True)
 
-    def __irshift__(self, other):
+    def __irshift__(self, other) -> Array:
         return changed("bitwise_right_shift", self, other)

@@ -17,16 +17,9 @@ from cuplug._engine.array.copies cimport take_numpy, to_numpy
 from cuplug._engine.array.layout cimport may_overlap, repeats_elements, select
 from cuplug._engine.array.methods cimport Methods
 from cuplug._engine.base.capsules cimport export, two_integers
-from cuplug._engine.base.core cimport (
-    CUPLUG_CPU,
-    CUPLUG_CUDA,
-    CUPLUG_CUDA_MANAGED,
-    CUPLUG_MAX_NDIM,
-    cuplug_element_bytes,
-    cuplug_error,
-    cuplug_synchronize,
-    cuplug_tensor,
-)
+from cuplug._engine.base.core cimport CUPLUG_CPU, CUPLUG_CUDA, CUPLUG_CUDA_MANAGED
+from cuplug._engine.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_error
+from cuplug._engine.base.core cimport cuplug_synchronize, cuplug_tensor
 from cuplug._engine.base.dlpack cimport DLPACK_BOOL, DLPACK_FLOAT
 from cuplug._engine.base.numpy_api cimport PyDataMemAllocator
 from cuplug._engine.base.numpy_dtypes cimport OPAQUE, descr_of_dtype, dtype_in_memory, to_descr
@@ -69,7 +62,7 @@ cdef class Array(Methods):
         raise TypeError("cuplug.Array: make one with cuplug.asarray, cuplug.empty or the like")
 
     @property
-    def T(self):
+    def T(self) -> Array:
         """The dimensions in reverse order, without a copy."""
         cdef int64_t shape[2]
         cdef int64_t strides[2]
@@ -85,11 +78,11 @@ cdef class Array(Methods):
         return share_memory(&turned, self, self.dtype)
 
     @property
-    def mT(self):
+    def mT(self) -> Array:
         """The last two dimensions exchanged, without a copy."""
         return functions().matrix_transpose(self)
 
-    def numpy(self, *, out=None, stream=None):
+    def numpy(self, *, out: NDArray[Any] | None = None, stream=None) -> NDArray[Any]:
         """Copy to a NumPy array, after the work on `stream`.
 
         Parameters
@@ -105,7 +98,7 @@ cdef class Array(Methods):
         """
         return to_numpy(self if has_no_gaps(&self.tensor) else self.in_order(), out, stream)
 
-    def get(self, *, out=None, stream=None):
+    def get(self, *, out: NDArray[Any] | None = None, stream=None) -> NDArray[Any]:
         """Copy to a NumPy array: the method `numpy` under its name in CuPy and PyCUDA."""
         return self.numpy(out=out, stream=stream)
 
@@ -129,15 +122,15 @@ cdef class Array(Methods):
         else:
             functions().assign(self, functions().asarray(host, device=self.device))
 
-    def spread(self, shape):
+    def spread(self, shape: tuple[int, ...]) -> Array:
         """Return a C-contiguous copy, broadcast to a shape."""
         return functions().copied(functions().broadcast_to(self, shape))
 
-    def to_device(self, device, /, *, stream=None):
+    def to_device(self, device, /, *, stream=None) -> Array:
         """Return the array on a device, "cpu" or "cuda:1": itself if it is on that device."""
         return functions().asarray(self, device=device)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key) -> Array:
         view = part_of(self, key)
         if view is None and self.tensor.ndim and are_positions(self, key):
             return stock("gather.gather")(self, key)
@@ -154,7 +147,7 @@ cdef class Array(Methods):
     def __delitem__(self, key):
         raise TypeError("cuplug.Array: elements cannot be deleted")
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Array]:
         if not self.tensor.ndim:
             raise TypeError("iteration over an array without dimensions")
         return _rows(self)
@@ -171,7 +164,7 @@ cdef class Array(Methods):
 
     # ---- For other libraries -----------------------------------------------------------------
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype=None, copy: bool | None = None):
         if self.tensor.device.type == CUPLUG_CUDA_MANAGED:
             wait_for_work(&self.tensor)
             check_origin(self)
@@ -194,7 +187,10 @@ cdef class Array(Methods):
         Py_DECREF(None)  # Cython's reference, which NumPy overwrites
         PyObject_GetBuffer(seen, buffer, flags)
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(
+        self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ):
         """Export as a DLPack capsule, ordered before the work on `stream`."""
         if self.tensor.dtype.code == OPAQUE:
             raise BufferError(f"cuplug.Array: got {self.dtype}, expected a dtype of DLPack")
@@ -217,7 +213,7 @@ cdef class Array(Methods):
             order_streams(self.tensor.device.id, <void *><size_t>stream, NULL)
         return export(self, &self.tensor, max_version, self.is_read_only)
 
-    def __array_namespace__(self, *, api_version=None):
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """Return `cuplug.array_api`, the functions of the Python array API standard."""
         return functions().namespace(api_version)
 
@@ -388,7 +384,7 @@ cdef Array view(Array x, tuple shape, tuple strides, int64_t offset, object dtyp
     return share_memory(&seen, x, dtype)
 
 
-def may_meet(Array x not None, *others):
+def may_meet(Array x not None, *others: Array) -> bool:
     """Return whether an array may share memory with one of several others."""
     for other in others:
         if may_overlap(&x.tensor, &(<Array?>other).tensor):

@@ -37,32 +37,32 @@ cdef class Buffer(DeviceMemory):
             PyMem_RawFree(self.tensor.shape)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """Sizes of the dimensions."""
         return tuple_of(self.tensor.shape, self.tensor.ndim)
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """Number of dimensions."""
         return self.tensor.ndim
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Number of elements."""
         return n_elements(&self.tensor)
 
     @property
-    def itemsize(self):
+    def itemsize(self) -> int:
         """Bytes of one element."""
         return self.dtype.itemsize
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of all elements."""
         return n_elements(&self.tensor) * self.dtype.itemsize
 
     @property
-    def strides(self):
+    def strides(self) -> tuple[int, ...]:
         """Distance to the next element along each dimension, in bytes."""
         cdef int64_t own[CUPLUG_MAX_NDIM]
         cdef int64_t *strides = self.tensor.strides
@@ -72,12 +72,12 @@ cdef class Buffer(DeviceMemory):
         return tuple([strides[k] * self.dtype.itemsize for k in range(self.tensor.ndim)])
 
     @property
-    def device(self):
+    def device(self) -> Device:
         """The device of the array."""
         return Device(self.tensor.device.id) if is_on_gpu(&self.tensor) else HOST
 
     @property
-    def data_ptr(self):
+    def data_ptr(self) -> int:
         """The address of the first element."""
         return <size_t>self.tensor.data
 
@@ -87,7 +87,7 @@ cdef class Buffer(DeviceMemory):
         return self.tensor.shape[0]
 
     @property
-    def __array_interface__(self):
+    def __array_interface__(self) -> dict[str, Any]:
         if is_on_gpu(&self.tensor):
             raise AttributeError("__array_interface__: the array is in GPU memory")
         if self.dtype.isbuiltin == 2:  # from a package, such as bfloat16 of ml_dtypes
@@ -95,12 +95,12 @@ cdef class Buffer(DeviceMemory):
         return interface_of(self)
 
     @property
-    def __cuda_array_interface__(self):
+    def __cuda_array_interface__(self) -> dict[str, Any]:
         if not is_on_gpu(&self.tensor):
             raise AttributeError("__cuda_array_interface__: the array is on the host")
         return interface_of(self) | {"stream": 1}
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return self.tensor.device.type, self.tensor.device.id
 
 

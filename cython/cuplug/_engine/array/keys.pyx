@@ -11,7 +11,7 @@ from cuplug._engine.base.core cimport cuplug_tensor
 from cuplug._engine.base.dlpack cimport DLPACK_BOOL, DLPACK_INT
 
 
-def is_mask_of(Array x not None, key):
+def is_mask_of(Array x not None, key) -> bool:
     """Return whether a key is an array of bools, one for each element."""
     if type(key) is not Array:
         return False
@@ -19,7 +19,7 @@ def is_mask_of(Array x not None, key):
     return k.dtype.code == DLPACK_BOOL and same_shape(k, &x.tensor)
 
 
-def axis_of_positions(Array x not None, key):
+def axis_of_positions(Array x not None, key) -> int | None:
     """Return the dimension for which a key has an array of positions, after only full slices.
 
     Return None for other keys.

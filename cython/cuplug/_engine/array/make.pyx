@@ -34,7 +34,7 @@ cdef extern from "Python.h":
 
 
 @public
-def empty(shape, dtype=None, device=None):
+def empty(shape: int | Sequence[int], dtype=None, device=None) -> Array:
     """Make an array with uninitialized elements.
 
     Parameters
@@ -77,7 +77,9 @@ cdef Array new_array(str function, object shape, object dtype, object device):
 
 
 @public
-def from_pointer(pointer, shape, dtype, device="cuda", owner=None):
+def from_pointer(
+    pointer: int, shape: int | Sequence[int], dtype, device="cuda", owner=None
+) -> Array:
     """Wrap existing memory in an array without a copy.
 
     Parameters

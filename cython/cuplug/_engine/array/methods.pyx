@@ -43,11 +43,11 @@ cdef class Methods(Arithmetic):
         """Return the elements as numbers of Python, in lists of lists."""
         return self.numpy().tolist()
 
-    def tobytes(self):
+    def tobytes(self) -> bytes:
         """Return the bytes of the elements in C order."""
         return self.numpy().tobytes()
 
-    def copy(self, order="C"):
+    def copy(self, order: str = "C") -> Array:
         """Return a new array of the same elements, in C order or, for "F", in Fortran's."""
         if is_reversed(self, "copy", order):
             return functions().copied(self.transpose()).transpose()
@@ -57,7 +57,7 @@ cdef class Methods(Arithmetic):
         """Set all elements to a number."""
         self[...] = value
 
-    def astype(self, dtype, copy=True, *, casting="unsafe"):
+    def astype(self, dtype, copy=True, *, casting="unsafe") -> Array:
         """Return the elements in a dtype; the array itself if it has it and `copy` is false.
 
         Conversions that `casting`, as of `numpy.can_cast`, rules out raise TypeError.
@@ -68,7 +68,7 @@ cdef class Methods(Arithmetic):
         of = standard().astype
         return of(self, dtype) if copy is True else of(self, dtype, copy=copy)
 
-    def view(self, dtype=None):
+    def view(self, dtype=None) -> Array:
         """Return a view; with `dtype`, of the bytes as elements of it, along the last dimension."""
         return self[...] if dtype is None else functions().viewed(self, dtype)
 
@@ -101,12 +101,12 @@ cdef class Methods(Arithmetic):
     # ---- Each element ------------------------------------------------------------------------
 
     @property
-    def real(self):
+    def real(self) -> Array:
         """The real parts, as a view."""
         return functions().part(self, 0)
 
     @property
-    def imag(self):
+    def imag(self) -> Array:
         """The imaginary parts, as a view; zeros, of real numbers."""
         return functions().part(self, 1)
 
@@ -120,29 +120,29 @@ cdef class Methods(Arithmetic):
             raise TypeError(f"cuplug.Array: imag: got {self.dtype}, expected complex numbers")
         functions().part(self, 1)[...] = values
 
-    def conjugate(self):
+    def conjugate(self) -> Array:
         """Return `conj`."""
         return self.conj()
 
-    def byteswap(self, inplace=False):
+    def byteswap(self, inplace=False) -> Array:
         """Return the elements with their bytes in the reverse order, in new memory or in place."""
         return functions().byteswapped(self, inplace)
 
-    def conj(self):
+    def conj(self) -> Array:
         """Return the complex conjugate of each element."""
         return standard().conj(self)
 
-    def round(self, decimals=0, out=None):
+    def round(self, decimals: int = 0, out: Array | None = None) -> Array:
         """Return each element rounded to so many decimals, halves to even."""
         return into(out, functions().rounded(self, decimals))
 
-    def clip(self, min=None, max=None, out=None):
+    def clip(self, min=None, max=None, out: Array | None = None) -> Array:
         """Return elements in the range from `min` to `max`, in the array's dtype."""
         return into(out, standard().clip(self, min, max))
 
     # ---- Shapes ------------------------------------------------------------------------------
 
-    def reshape(self, *shape, copy=None, order="C"):
+    def reshape(self, *shape, copy: bool | None = None, order: str = "C") -> Array:
         """Return the elements, in C order or another one, in another shape: a view if possible."""
         wanted = one_or_several(shape)
         if not is_reversed(self, "reshape", order):
@@ -150,37 +150,39 @@ cdef class Methods(Arithmetic):
         turned = tuple(wanted)[::-1] if isinstance(wanted, Iterable) else (wanted,)
         return standard().reshape(self.transpose(), turned, copy=copy).transpose()
 
-    def ravel(self, order="C"):
+    def ravel(self, order: str = "C") -> Array:
         """Return the elements, in C order or another one, as a contiguous line: a view if it is."""
         line = in_memory_order(self, order).reshape(-1, order=order)
         return line if line.flags.c_contiguous else functions().copied(line)
 
-    def flatten(self, order="C"):
+    def flatten(self, order: str = "C") -> Array:
         """Return a copy of the elements, in C order or another one, in one dimension."""
         return in_memory_order(self, order).reshape(-1, copy=True, order=order)
 
-    def squeeze(self, axis=None):
+    def squeeze(self, axis=None) -> Array:
         """Return a view without dimensions of size 1, all of them by default."""
         if axis is None or (self.ndim == 0 and axis in (0, -1)):
             axis = tuple([k for k, n in enumerate(self.shape) if n == 1])
         return standard().squeeze(self, axis)
 
-    def transpose(self, *axes):
+    def transpose(self, *axes) -> Array:
         """Return a view with the dimensions in another order, in reverse by default."""
         reverse = axes in ((), (None,))
         return functions().permute_dims(
             self, range(self.ndim)[::-1] if reverse else one_or_several(axes)
         )
 
-    def swapaxes(self, axis1, axis2):
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
         """Return a view with two dimensions exchanged."""
         return functions().exchanged(self, axis1, axis2)
 
-    def repeat(self, repeats, axis=None):
+    def repeat(self, repeats, axis: int | None = None) -> Array:
         """Return each element, or each part along a dimension, several times."""
         return standard().repeat(self, repeats, axis=axis)
 
-    def take(self, indices, axis=None, out=None, mode="raise"):
+    def take(
+        self, indices, axis: int | None = None, out: Array | None = None, mode: str = "raise"
+    ) -> Array:
         """Return the elements at positions, counted in C order or along a dimension.
 
         Positions out of range wrap or are clipped with `mode` "wrap" or "clip".
@@ -192,94 +194,102 @@ cdef class Methods(Arithmetic):
             places = functions().within("take", places, n, mode)
         return into(out, standard().take(whole, places, axis=axis))
 
-    def choose(self, choices, out=None, mode="raise"):
+    def choose(self, choices, out: Array | None = None, mode: str = "raise") -> Array:
         """Return elements of several arrays; each element is the number of one of these."""
         return standard().choose(self, choices, out, mode)
 
-    def diagonal(self, offset=0, axis1=0, axis2=1):
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """Return diagonals of two dimensions, as a view."""
         return standard().diagonal(self, offset, axis1, axis2)
 
-    def compress(self, condition, axis=None):
+    def compress(self, condition, axis: int | None = None) -> Array:
         """Return parts along a dimension, or elements in C order, for which a condition holds."""
         return standard().compress(condition, self, axis)
 
     # ---- All elements, or those along dimensions -----------------------------------------------
 
-    def sum(self, axis=None, dtype=None, out=None, keepdims=False):
+    def sum(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
         """Return the sum."""
         dtype = dtype_for(self, dtype, out)
         return into(out, standard().sum(self, axis=axis, dtype=dtype, keepdims=keepdims))
 
-    def prod(self, axis=None, dtype=None, out=None, keepdims=False):
+    def prod(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
         """Return the product."""
         dtype = dtype_for(self, dtype, out)
         return into(out, standard().prod(self, axis=axis, dtype=dtype, keepdims=keepdims))
 
-    def mean(self, axis=None, dtype=None, out=None, keepdims=False):
+    def mean(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
         """Return the arithmetic mean."""
         x = converted("mean", self, dtype)
         return into(out, standard().mean(x, axis=axis, keepdims=keepdims))
 
-    def var(self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None):
+    def var(
+        self, axis=None, dtype=None, out: Array | None = None, ddof: float = 0, keepdims=False, *,
+        correction: float | None = None,
+    ) -> Array:
         """Return the variance, of n - ddof degrees of freedom; `correction` is another name."""
         x, ddof = converted("var", self, dtype), ddof if correction is None else correction
         return into(out, standard().var(x, axis=axis, correction=ddof, keepdims=keepdims))
 
-    def std(self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None):
+    def std(
+        self, axis=None, dtype=None, out: Array | None = None, ddof: float = 0, keepdims=False, *,
+        correction: float | None = None,
+    ) -> Array:
         """Return the standard deviation; arguments as of `var`."""
         x, ddof = converted("std", self, dtype), ddof if correction is None else correction
         return into(out, standard().std(x, axis=axis, correction=ddof, keepdims=keepdims))
 
-    def max(self, axis=None, out=None, keepdims=False):
+    def max(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
         """Return the maximum."""
         return into(out, standard().max(self, axis=axis, keepdims=keepdims))
 
-    def min(self, axis=None, out=None, keepdims=False):
+    def min(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
         """Return the minimum."""
         return into(out, standard().min(self, axis=axis, keepdims=keepdims))
 
-    def any(self, axis=None, out=None, keepdims=False):
+    def any(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
         """Return whether any element is not 0."""
         return into(out, standard().any(self, axis=axis, keepdims=keepdims))
 
-    def all(self, axis=None, out=None, keepdims=False):
+    def all(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
         """Return whether no element is 0."""
         return into(out, standard().all(self, axis=axis, keepdims=keepdims))
 
-    def argmax(self, axis=None, out=None, keepdims=False):
+    def argmax(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
         """Return the index of the first maximum."""
         return into(out, standard().argmax(self, axis=axis, keepdims=keepdims))
 
-    def argmin(self, axis=None, out=None, keepdims=False):
+    def argmin(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
         """Return the index of the first minimum."""
         return into(out, standard().argmin(self, axis=axis, keepdims=keepdims))
 
-    def ptp(self, axis=None, out=None, keepdims=False):
+    def ptp(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
         """Return the difference between the maximum and the minimum."""
         return into(out, standard().ptp(self, axis, keepdims=keepdims))
 
-    def dot(self, other):
+    def dot(self, other: Array) -> Array:
         """Return the sums of products over the last dimension and the other's second last."""
         return standard().dot(self, other)
 
-    def trace(self, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    def trace(
+        self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype=None, out: Array | None = None
+    ) -> Array:
         """Return the sums of `diagonal`."""
         return into(out, standard().trace(self, offset, axis1, axis2, dtype))
 
     # ---- In order ----------------------------------------------------------------------------
 
-    def cumsum(self, axis=None, dtype=None, out=None):
+    def cumsum(self, axis: int | None = None, dtype=None, out: Array | None = None) -> Array:
         """Return the sums of the elements up to each one, in C order by default."""
         whole, axis = (self.ravel(), 0) if axis is None else (self, axis)
         return into(out, as_out(standard().cumulative_sum(whole, axis=axis, dtype=dtype), out))
 
-    def cumprod(self, axis=None, dtype=None, out=None):
+    def cumprod(self, axis: int | None = None, dtype=None, out: Array | None = None) -> Array:
         """Return the products of the elements up to each one, in C order by default."""
         whole, axis = (self.ravel(), 0) if axis is None else (self, axis)
         return into(out, as_out(standard().cumulative_prod(whole, axis=axis, dtype=dtype), out))
 
-    def sort(self, axis=-1, kind=None, *, descending=False, stable=True):
+    def sort(self, axis: int = -1, kind=None, *, descending=False, stable=True):
         """Sort the elements in place; NaN is larger than all numbers.
 
         All kinds of NumPy give the order of the stable one.
@@ -287,26 +297,26 @@ cdef class Methods(Arithmetic):
         check_kind("sort", kind)
         functions().assign(self, standard().sort(self, axis=axis, descending=descending))
 
-    def argsort(self, axis=-1, kind=None, *, descending=False, stable=True):
+    def argsort(self, axis: int | None = -1, kind=None, *, descending=False, stable=True) -> Array:
         """Return the indices that sort the elements stably."""
         check_kind("argsort", kind)
         whole, along = (self.ravel(), 0) if axis is None or self.ndim == 0 else (self, axis)
         return standard().argsort(whole, axis=along, descending=descending)
 
-    def partition(self, kth, axis=-1):
+    def partition(self, kth, axis: int | None = -1):
         """Sort the elements in place, which puts the elements of rank `kth` in their positions."""
         functions().assign(self, standard().partition(self, kth, axis))
 
-    def argpartition(self, kth, axis=-1):
+    def argpartition(self, kth, axis: int | None = -1) -> Array:
         """Return the positions of `partition`."""
         return standard().argpartition(self, kth, axis)
 
-    def searchsorted(self, v, side="left", sorter=None):
+    def searchsorted(self, v, side: str = "left", sorter: Array | None = None) -> Array:
         """Return the positions at which elements would be inserted into this ascending array."""
         values = standard().asarray(v, device=self.device)
         return standard().searchsorted(self, values, side=side, sorter=sorter)
 
-    def nonzero(self):
+    def nonzero(self) -> tuple[Array, ...]:
         """Return the positions of elements that are not 0, an array for each dimension."""
         return standard().nonzero(self)
 

@@ -45,7 +45,9 @@ cdef class SharedMemory:
 
 
 @public
-def empty_pinned(shape, dtype="float64", device=None):
+def empty_pinned(
+    shape: int | tuple[int, ...], dtype: str | np.dtype[Any] = "float64", device=None
+) -> NDArray[Any]:
     """Make a NumPy array in pinned memory, from and to which GPUs copy directly.
 
     Parameters
@@ -77,7 +79,9 @@ def empty_pinned(shape, dtype="float64", device=None):
 
 
 @public
-def empty_managed(shape, dtype="float64", device=None):
+def empty_managed(
+    shape: int | tuple[int, ...], dtype: str | np.dtype[Any] = "float64", device=None
+) -> Array:
     """Make an array in managed memory, which is transferred to the host or the GPU that uses it.
 
     Parameters

@@ -84,8 +84,8 @@ floats=False, device=None)\n--\n
     cdef readonly object dtype
 
     def __init__(
-        self, values, *, bint channels=False, filter="nearest", address="clamp",
-        bint normalized=False, bint floats=False, device=None
+        self, values, *, bint channels=False, filter: str = "nearest", address: str = "clamp",
+        bint normalized=False, bint floats=False, device=None,
     ):
         cdef cuplug_error error
         if self.texture.array != NULL:
@@ -103,17 +103,17 @@ floats=False, device=None)\n--\n
             cuplug_free_texture(self.gpu, &self.texture, NULL)
 
     @property
-    def handle(self):
+    def handle(self) -> int:
         """The `cudaTextureObject_t`."""
         return self.texture.reader
 
     @property
-    def surface(self):
+    def surface(self) -> int:
         """The `cudaSurfaceObject_t`."""
         return self.texture.writer
 
     @property
-    def device(self):
+    def device(self) -> Device:
         """The GPU."""
         return Device(self.gpu)
 
@@ -134,7 +134,7 @@ floats=False, device=None)\n--\n
             raise ValueError(f"Texture: set: got {seen}, expected {wanted}")
         copy(self, x, False)
 
-    def numpy(self):
+    def numpy(self) -> np.ndarray[Any, Any]:
         """Return a copy as a NumPy array, after the work on the stream."""
         x = empty(self.shape, self.dtype, self.gpu)
         copy(self, x, True)

@@ -12,24 +12,24 @@ cdef extern from "<sys/auxv.h>" nogil:
     enum:
         AT_SECURE
 
-privileged = getauxval(AT_SECURE) != 0
+privileged: bool = getauxval(AT_SECURE) != 0
 
 # The variables and the search path of programs that are run.
 PATH = "/usr/local/bin:/usr/bin:/bin"
 SANITIZERS = ("libasan.", "libhwasan.", "liblsan.", "libtsan.", "libubsan.", "libclang_rt.")
 
 
-def variable(name, default=""):
+def variable(name: str, default: str = "") -> str:
     """Return the value of a variable; the default if it is unset or ignored."""
     return default if privileged else os.environ.get(name, default)
 
 
-def path():
+def path() -> str:
     """Return the search path for programs, separated by ":"."""
     return PATH if privileged else os.environ.get("PATH", os.defpath)
 
 
-def for_programs(more):
+def for_programs(more: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a program that is run, with more variables.
 
     Sanitizers that are preloaded into Python are removed, because compilers leak or crash with
@@ -42,7 +42,7 @@ def for_programs(more):
     return {**os.environ, **({"LD_PRELOAD": " ".join(kept)} if preloaded else {}), **more}
 
 
-def home():
+def home() -> str:
     """Return the folder of the user that the process runs as."""
     if not privileged:
         return os.path.expanduser("~")

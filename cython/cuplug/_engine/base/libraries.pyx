@@ -9,7 +9,7 @@ from cuplug._engine.base.core cimport cuplug_error
 from cuplug._engine.base.core_call cimport cuplug_open_library
 
 
-def open_library(path):
+def open_library(path: str) -> int:
     """Load a library; return its handle, like the handle of ctypes.CDLL.
 
     The thread's rounding mode is restored after the library's constructors.

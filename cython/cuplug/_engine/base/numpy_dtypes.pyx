@@ -125,7 +125,7 @@ cdef cuplug_dtype dtype_named(object x) except *:
     return dtype_of_descr(x) if isinstance(x, numpy.dtype) and x.isnative else none
 
 
-def dtype_name(x):
+def dtype_name(x) -> str:
     """Return the name of the dtype that an object names: "float32"; "" if it names none."""
     cdef cuplug_dtype dtype
     if isinstance(x, str):
@@ -154,7 +154,7 @@ cdef object pair_of(object descr):
     return packed if packed is not None and packed.n_packed > 1 else None
 
 
-def name_of_descr(descr):
+def name_of_descr(descr) -> str:
     """Return the name of a NumPy dtype; for a structure of packed pairs, the name of the pairs."""
     packed = pair_of(descr)
     return descr.name if packed is None else packed.name
@@ -199,7 +199,7 @@ cdef object find_descr(uint32_t type_id):
     return numpy_dtype(BY_ID[type_id].name)
 
 
-def numpy_dtype(name):
+def numpy_dtype(name: str) -> np.dtype[Any]:
     """Return the NumPy dtype of a dtype's name; ml_dtypes is imported if necessary.
 
     A packed pair is a structure of one byte, whose field has the dtype's name.

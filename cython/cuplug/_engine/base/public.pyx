@@ -12,7 +12,7 @@ cdef extern from "Python.h":
 cdef list static_names = []  # never freed, like the types
 
 
-def public(x):
+def public(x: _T) -> _T:
     """Make a function or a class a member of `cuplug`, under its name."""
     if isinstance(x, type) and not (<AnyType *>x).tp_flags & Py_TPFLAGS_HEAPTYPE:
         static_names.append(f"cuplug.{x.__name__}".encode())
@@ -25,9 +25,9 @@ def public(x):
 class PublicCall:
     """A call of public functions, as which its result is pickled."""
 
-    def __init__(self, function, /, *args, **keywords):
+    def __init__(self, function: Callable[..., Any], /, *args, **keywords):
         self.function, self.args, self.keywords = function, args, keywords
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         called = partial(self.function, **self.keywords) if self.keywords else self.function
         return called, self.args

@@ -7,7 +7,7 @@ cdef extern from "internal/core.h":
     const void *cuplug_core
 
 
-def version():
+def version() -> str:
     """Return the version of the core."""
     return core.cuplug_version().decode()
 
@@ -20,7 +20,7 @@ if cuplug_core == NULL:
     )
 
 
-def status_names():
+def status_names() -> dict[int, str]:
     """Return the name of every status but OK, by number."""
     names = {}
     for status in range(1, 10000):
@@ -29,7 +29,7 @@ def status_names():
     return names
 
 
-def dtype_ids():
+def dtype_ids() -> dict[str, int]:
     """Return the id of every dtype by its name, in the order of the core's sets of dtypes."""
     ids = {}
     while core.cuplug_dtype_name(len(ids)) != NULL:

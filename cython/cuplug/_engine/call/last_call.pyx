@@ -33,7 +33,9 @@ cdef extern from *:
 is_verbose = environment.variable("CUPLUG_VERBOSE", "0") not in ("", "0")
 
 
-LastCall = public(namedtuple("LastCall", "operator device staged path"))
+LastCall: tuple[str, str, bool, str] = public(
+    namedtuple("LastCall", "operator device staged path")
+)
 LastCall.__doc__ = """A record of this thread's last call.
 
 The operator's name; its device, "cpu", "cuda:0" or `"cuda:*"`; True if arrays of the host were
@@ -42,7 +44,7 @@ offloaded to the GPU; the plugin's file.
 
 
 @public
-def last_call():
+def last_call() -> LastCall | None:
     """Describe this thread's last call.
 
     Returns

@@ -103,11 +103,11 @@ cdef class Operator(Described):
         return PyVectorcall_Call(self, args, keywords)
 
     @property
-    def __name__(self):
+    def __name__(self) -> str:
         return self.name
 
     @property
-    def __qualname__(self):
+    def __qualname__(self) -> str:
         return self.name
 
     @property
@@ -122,7 +122,7 @@ cdef class Operator(Described):
 
     __signature__ = CallSignature()
 
-    def infer(self, *args, **keywords):
+    def infer(self, *args, **keywords) -> Inferred:
         """Return the shapes and dtypes of a call's outputs, without loading or running anything.
 
         Parameters
@@ -219,7 +219,7 @@ cdef list all_living():
     return [op for reference in live_operators.valuerefs() if (op := reference()) is not None]
 
 
-def reload_operators(set paths):
+def reload_operators(set paths: set[str]) -> tuple[set[str], list[Exception]]:
     """Reload the code of the operators of these files.
 
     Returns
@@ -251,7 +251,7 @@ def reload_operators(set paths):
     return changed, list(errors.values())
 
 
-def living_paths():
+def living_paths() -> set[str]:
     """Return the files of all plugins with an Operator object."""
     return {op.path for op in all_living() if is_of_plugin(op)}
 

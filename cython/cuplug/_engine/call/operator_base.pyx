@@ -39,57 +39,57 @@ cdef class Described:
             raise TypeError("cuplug.Operator: get one with cuplug.find or from cuplug.ops")
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The operator's name."""
         return cuplug_operator_name(self.op).decode()
 
     @property
-    def plugin(self):
+    def plugin(self) -> str:
         """The name of its plugin."""
         return cuplug_operator_plugin(self.op).decode()
 
     @property
-    def version(self):
+    def version(self) -> str:
         """The version of its plugin."""
         return cuplug_operator_version(self.op).decode()
 
     @property
-    def path(self):
+    def path(self) -> str:
         """The file of its plugin."""
         return os.fsdecode(cuplug_operator_path(self.op))
 
     @property
-    def architectures(self):
+    def architectures(self) -> tuple[int, ...]:
         """The compute capabilities that its CUDA code was compiled for: 900 for 9.0."""
         return to_architectures(cuplug_operator_architectures(self.op))
 
     @property
-    def loaded(self):
+    def loaded(self) -> bool:
         """True when the plugin's code is in the process."""
         return cuplug_operator_is_loaded(self.op) != 0
 
     @property
-    def signatures(self):
+    def signatures(self) -> tuple[str, ...]:
         """The signature of each overload."""
         rows = range(cuplug_operator_n_rows(self.op))
         return tuple([to_str(cuplug_row_signature(cuplug_operator_row(self.op, k))) for k in rows])
 
     @property
-    def sides(self):
+    def sides(self) -> tuple[str, ...]:
         """The devices with an entry: a tuple of "cpu" and "cuda"."""
         return ("cpu",) * has_entry(self.op, CUPLUG_CPU) + ("cuda",) * has_entry(
             self.op, CUPLUG_CUDA
         )
 
     @property
-    def doc(self):
+    def doc(self) -> str:
         """The plugin's documentation, one line for each different one among the overloads."""
         rows = range(cuplug_operator_n_rows(self.op))
         lines = [to_str(cuplug_row_doc(cuplug_operator_row(self.op, k))) for k in rows]
         return "\n".join(dict.fromkeys([line for line in lines if line]))
 
     @property
-    def properties(self):
+    def properties(self) -> tuple[dict[str, str | None], ...]:
         """The other properties of each overload in the plugin: {"gradient": "relu_backward"}.
 
         None for a property without a value, such as "deterministic". docs/abi.md lists the
@@ -99,7 +99,7 @@ cdef class Described:
         return tuple([properties_of(cuplug_operator_row(self.op, k)) for k in rows])
 
     @property
-    def returns(self):
+    def returns(self) -> dict[str, int]:
         """The numbers of the optional outputs, by the keywords that request them: return_<name>."""
         cdef const cuplug_signature *s
         cdef int k
@@ -113,13 +113,13 @@ cdef class Described:
         return found
 
     @property
-    def origin(self):
+    def origin(self) -> str:
         """Its plugin, the version, the file and the device types, as one line."""
         plugin = f"{self.plugin} {self.version}".rstrip()
         return f"Plugin {plugin}, {self.path} ({', '.join(self.sides)})"
 
     @property
-    def __wrapped__(self):
+    def __wrapped__(self) -> ModuleType:
         """A module with the operator's file.
 
         IPython shows the file of `__wrapped__`, and without it the file that declares the class.
@@ -129,7 +129,7 @@ cdef class Described:
             module.__file__ = self.path
         return module
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         """Return the origin and each signature, for notebooks."""
         from html import escape
 

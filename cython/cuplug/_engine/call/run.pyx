@@ -49,7 +49,7 @@ ctypedef struct deferred_outputs:
 
 cdef dict result_types = {}  # by the addresses of signatures, which live as long as the process
 
-def n_rounding_changes():
+def n_rounding_changes() -> int:
     """Return the number of entries that returned with changed rounding, flushing or traps."""
     return cuplug_n_rounding_changes()
 

@@ -18,7 +18,7 @@ from cuplug.errors import CudaError
 
 
 @public
-def devices():
+def devices() -> list[Device]:
     """Return the GPUs, as a list of `Device`; an empty one if none can be used.
 
     `cuplug doctor` explains why no GPU can be used.
@@ -35,7 +35,7 @@ def devices():
 
 
 @public
-def is_available():
+def is_available() -> bool:
     """Return whether there is a GPU that can be used; False also if its driver is broken.
 
     Examples
@@ -45,7 +45,7 @@ def is_available():
     return len(devices()) > 0
 
 
-def usable_devices():
+def usable_devices() -> list[Device]:
     """Return the GPUs, at least one.
 
     Raises
@@ -63,7 +63,7 @@ def usable_devices():
     return [Device(k) for k in range(n)]
 
 
-def driver_version():
+def driver_version() -> int:
     """Return the CUDA version that the driver supports, x 1000; 0 without a driver."""
     cdef int32_t version = 0
     with nogil:

@@ -59,7 +59,7 @@ cdef class Stream:
     >>> stream.synchronize()
     """
 
-    def __init__(self, device=None, *, non_blocking=False, priority=0):
+    def __init__(self, device=None, *, non_blocking=False, priority: int = 0):
         cdef cuplug_error error
         cdef int32_t gpu = parse_gpu("Stream", 0 if device is None else device).id
         number = index(priority)
@@ -82,11 +82,11 @@ cdef class Stream:
         raise TypeError("Stream: it is of this process and cannot be pickled")
 
     @property
-    def handle(self):
+    def handle(self) -> int:
         """The CUstream as an int."""
         return <size_t>self.stream
 
-    def __cuda_stream__(self):
+    def __cuda_stream__(self) -> tuple[int, int]:
         return 0, self.handle
 
     def __enter__(self):
@@ -97,7 +97,7 @@ cdef class Stream:
         leave_block()
 
     @property
-    def done(self):
+    def done(self) -> bool:
         """Whether all work on it is done."""
         return is_done(self.device, self.stream, NULL)
 
@@ -110,7 +110,7 @@ cdef class Stream:
         if status:
             raise_error(&error)
 
-    def record(self, Event event=None):
+    def record(self, Event event=None) -> Event:
         """Record an event, or a new one, after the work that is on the stream; return it."""
         cdef Event recorded = Event(self.device) if event is None else event
         recorded.record(self)
@@ -135,7 +135,7 @@ public(Stream)
 
 
 @public
-def stream(stream=None, device=None):
+def stream(stream=None, device=None) -> Stream:
     """Return a stream for a `with` block: a new one, or the stream of another library.
 
     Parameters
@@ -205,11 +205,11 @@ cdef class Event:
         raise TypeError("Event: it is of this process and cannot be pickled")
 
     @property
-    def handle(self):
+    def handle(self) -> int:
         """The CUevent as an int."""
         return <size_t>self.event
 
-    def record(self, stream=None):
+    def record(self, stream=None) -> Self:
         """Record the work that is now on a stream. The default is the stream of the enclosing
         `with` block, otherwise the legacy default stream. Returns the event."""
         cdef cuplug_error error
@@ -222,7 +222,7 @@ cdef class Event:
         return self
 
     @property
-    def done(self):
+    def done(self) -> bool:
         """Whether the work before it is done."""
         return is_done(self.device, NULL, self.event)
 
@@ -235,7 +235,7 @@ cdef class Event:
         if status:
             raise_error(&error)
 
-    def elapsed_time(self, Event end not None):
+    def elapsed_time(self, Event end not None) -> float:
         """Return the milliseconds from this event to a later one.
 
         Both must be recorded, and `end` must be complete.

@@ -39,7 +39,7 @@ cdef int allocate(DeviceMemory memory, int32_t gpu, uint64_t n_bytes, void *stre
     return 0
 
 
-MemoryInfo = public(
+MemoryInfo: tuple[int, ...] = public(
     namedtuple(
         "MemoryInfo",
         "total_bytes free_bytes reserved_bytes used_bytes most_used_bytes pinned_bytes",
@@ -54,7 +54,7 @@ GPU.
 
 
 @public
-def memory_info(device="cuda"):
+def memory_info(device="cuda") -> MemoryInfo:
     """Return the memory of a GPU that cuplug holds.
 
     Parameters
@@ -94,7 +94,7 @@ def memory_info(device="cuda"):
 
 
 @public
-def trim(device=None):
+def trim(device=None) -> int:
     """Release memory that is cached for later use: of GPUs, pinned, and of large NumPy outputs.
 
     Waits for the legacy default stream of each GPU. Existing arrays keep their memory, and memory

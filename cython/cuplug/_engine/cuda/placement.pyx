@@ -100,7 +100,7 @@ cdef cuplug_device parse_gpu(str function, object device) except *:
     return parsed
 
 
-def gpu_number(str function, device):
+def gpu_number(str function, device) -> int:
     """Return the number of a GPU that a caller names."""
     return parse_gpu(function, device).id
 
@@ -183,35 +183,35 @@ cdef class Device:
         self.place = read_device(device)
 
     @property
-    def type(self):
+    def type(self) -> str:
         return "cuda" if self.place.type == CUPLUG_CUDA else "cpu"
 
     @property
-    def index(self):
+    def index(self) -> int | None:
         is_one = self.place.type == CUPLUG_CUDA and self.place.id != CUPLUG_ALL_GPUS
         return self.place.id if is_one else None
 
     @property
-    def name(self):
+    def name(self) -> str:
         return info_of(self, "name").name.decode(errors="replace")
 
     @property
-    def compute_capability(self):
+    def compute_capability(self) -> int:
         return info_of(self, "compute_capability").compute_capability
 
     @property
-    def memory_bytes(self):
+    def memory_bytes(self) -> int:
         return info_of(self, "memory_bytes").memory_bytes
 
     @property
-    def driver_version(self):
+    def driver_version(self) -> int:
         cdef int32_t version = 0
         info_of(self, "driver_version")
         cuplug_n_devices(NULL, &version, NULL)
         return version
 
     @property
-    def attributes(self):
+    def attributes(self) -> dict[str, int]:
         cdef cuplug_error error
         cdef int32_t value = 0, is_known = 0
         info_of(self, "attributes")
@@ -267,5 +267,5 @@ cdef cuplug_device_info info_of(Device device, str what) except *:
 
 
 public(Device)
-HOST = Device("cpu")
+HOST: Device = Device("cpu")
 read_environment()

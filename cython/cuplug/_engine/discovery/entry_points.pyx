@@ -36,7 +36,7 @@ cdef extern from "<unistd.h>" nogil:
     int close(int file)
 
 
-def any_package_mentions(bytes group):
+def any_package_mentions(bytes group) -> bool:
     """Return whether a package on `sys.path` may name `group` in its entry_points.txt.
 
     Files there, such as zip archives, and texts that are too long are not searched: for these,

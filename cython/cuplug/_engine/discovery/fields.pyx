@@ -9,7 +9,7 @@ from cuplug._engine.base.core_call cimport cuplug_check_owner
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.base.strings cimport to_architectures, to_str
 
-TAKES_STRIDES = core.CUPLUG_ROW_TAKES_STRIDES  # of a row's flags
+TAKES_STRIDES: int = core.CUPLUG_ROW_TAKES_STRIDES  # of a row's flags
 
 OWN_FIELDS = ("signature", "doc", "host", "cuda", "row")  # of a row, which are not properties
 
@@ -17,7 +17,7 @@ OWN_FIELDS = ("signature", "doc", "host", "cuda", "row")  # of a row, which are 
 STATES = ("ok", "shadowed", "duplicate", "rejected", "changed", "no plugin", "missing")
 
 
-def inspect_fields(path):
+def inspect_fields(path: str) -> tuple[str, str, str, str, tuple[int, ...], int, Any]:
     """Return (state, reason, name, version, architectures, abi_version, rows) of a file."""
     cdef core.cuplug_file *file = NULL
     cdef core.cuplug_error error
@@ -45,7 +45,7 @@ def inspect_fields(path):
         core.cuplug_free_file(file)
 
 
-def check_trust(path):
+def check_trust(path: str):
     """Raise PluginError, with the reason, if others may write a file or no list allows it."""
     cdef core.cuplug_error error
     encoded = os.fsencode(path)
@@ -53,7 +53,7 @@ def check_trust(path):
         raise_error(&error)
 
 
-def check_owner(path):
+def check_owner(path: str):
     """Raise PluginError, with the reason, if others may write a path or its parent directories."""
     cdef core.cuplug_error error
     encoded = os.fsencode(path)
@@ -85,7 +85,7 @@ cdef dict properties_of(const core.cuplug_row *row):
             properties[key] = value if is_value else None
 
 
-def parameter_docs(rows):
+def parameter_docs(rows: Iterable[Mapping[str, str | None]]) -> dict[str, str]:
     """Return the documentation of each parameter in overloads: {"x": "Any array."}."""
     docs = {}
     for properties in rows:
@@ -96,7 +96,7 @@ def parameter_docs(rows):
     return {name: " ".join(texts) for name, texts in docs.items()}
 
 
-def full_doc(doc, rows):
+def full_doc(doc: str, rows: Iterable[Mapping[str, str | None]]) -> str:
     """Return documentation, with a section of parameters if properties of overloads have one."""
     parts = [f"{name}\n    {text}" for name, text in parameter_docs(rows).items()]
     return "\n".join([doc, *(["", "Parameters", "----------"] if parts else []), *parts])

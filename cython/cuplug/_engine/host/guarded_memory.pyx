@@ -90,7 +90,7 @@ class zones:
         PyDataMem_SetHandler(self.previous)
 
 
-def damage(x):
+def damage(x: np.ndarray[Any, Any]) -> str:
     """Return where an array's memory was overrun: "before", "after", or "" for neither."""
     cdef size_t address = x.ctypes.data
     if address not in sizes:

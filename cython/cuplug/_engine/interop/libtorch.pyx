@@ -154,7 +154,7 @@ cdef bint find_symbols(tuple libraries, tuple names, void **to) except -1:
     return True
 
 
-def is_of_transform(tensor, name):
+def is_of_transform(tensor, name: str) -> bool:
     """Call a predicate of `torch._C._functorch`, if there is one."""
     functorch = getattr(getattr(sys.modules.get("torch"), "_C", None), "_functorch", None)
     predicate = getattr(functorch, name, None)
@@ -236,7 +236,7 @@ cdef bint answers_right(object private, object key) except -1:
     return excluded == private._dispatch_tls_is_dispatch_key_excluded(key)
 
 
-def is_tracing():
+def is_tracing() -> bool:
     """Return whether this thread is in `torch.jit.trace`."""
     learn_traces()
     return is_traced()

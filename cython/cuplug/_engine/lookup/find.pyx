@@ -42,7 +42,7 @@ cdef dict wrapped = {}  # operators of plugins, by the addresses of their record
 
 
 @public
-def find(name, version=None, digest=None):
+def find(name: str, version: str | None = None, digest: str | None = None) -> Operator:
     """Find an operator.
 
     Parameters
@@ -144,7 +144,7 @@ cdef int look_up(const char *name, cuplug_operator **op, cuplug_error *error) ex
     return status
 
 
-def operator_or_attribute(module, str name not None):
+def operator_or_attribute(module: ModuleType, str name not None):
     """Return an attribute of a module that has operators, as the module's `__getattribute__`.
 
     Python would create an exception before it calls the module's `__getattr__`, which takes longer
@@ -163,7 +163,7 @@ def operator_or_attribute(module, str name not None):
     return ModuleType.__getattribute__(module, name)
 
 
-def find_stock(name):
+def find_stock(name: str) -> Operator:
     """Find "plugin.operator" among the stock plugins, also if others have the same name.
 
     Parameters
@@ -218,7 +218,7 @@ cdef bytes encode_name(object name):
 
 
 @public
-def load(path):
+def load(path: str | os.PathLike[str]) -> Plugin:
     """Register the plugin in one file, ahead of the search path, also under another file name.
 
     Its code is loaded at the first call of one of its operators.
@@ -298,7 +298,7 @@ cdef int check_gradients(tuple operators) except -1:
 
 
 @public
-def plugins():
+def plugins() -> Listing:
     """List the libraries in the directories of the search path. None of their code runs.
 
     Returns

@@ -25,7 +25,7 @@ cdef cython.pymutex lock
 
 
 @public
-def search_path():
+def search_path() -> list[Directory]:
     """List the directories that are searched for plugins, in order.
 
     Returns
@@ -40,7 +40,7 @@ def search_path():
     return list_places(False)
 
 
-def list_plugins():
+def list_plugins() -> list[PluginFile]:
     """Return a PluginFile for each file with a table on the search path, in search order."""
     return list_places(True)
 

@@ -24,7 +24,7 @@ from cuplug._engine.lookup.find import find
 
 
 @public
-def prepare(operators, device=None):
+def prepare(operators: Operator | str | Iterable[Operator | str], device=None):
     """Do ahead of time the work of the first call of operators.
 
     Their code is loaded, and their states are created. With a GPU, CUDA is started, the context

@@ -14,7 +14,7 @@ from cuplug._engine.modules.abi cimport (
 from cuplug._engine.modules.values cimport call_global
 
 
-def open_with_context(path, names):
+def open_with_context(path: str, names: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Load a module; return the object and the address of each function. They are never freed.
 
     Parameters

@@ -203,8 +203,8 @@ cdef int order(
 
 def define_described(
     str signature, list sources, size_t handle, size_t call, str place, str plugin, str path,
-    str doc, object made
-):
+    str doc, made: PublicCall,
+) -> tuple[Operator, int]:
     """Define an operator that calls a function of a module.
 
     `sources` are triples: a key of KINDS, the number of the array or the scalar, and for a number

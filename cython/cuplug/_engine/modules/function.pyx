@@ -53,7 +53,9 @@ cdef class ModuleFunction:
     cdef readonly str plugin
     cdef readonly str path
 
-    def __cinit__(self, str name, str plugin, str path, size_t handle, size_t call, made):
+    def __cinit__(
+        self, str name, str plugin, str path, size_t handle, size_t call, made: tuple[Any, ...]
+    ):
         self.name, self.plugin, self.path, self.made = name, plugin, path, made
         self.self = <void *>handle
         self.call = <tvm_call *>call
@@ -64,7 +66,7 @@ cdef class ModuleFunction:
         return self.name
 
     @property
-    def version(self):
+    def version(self) -> str:
         """Return no version: modules have none."""
         return ""
 

@@ -22,7 +22,7 @@ cdef size_t address_of(str name) except 0:
     return ctypes.cast(getattr(loaded, name), ctypes.c_void_p).value
 
 
-def find_runtime():
+def find_runtime() -> str:
     """Return the path of the installed package's library; only its name without a package."""
     from importlib.util import find_spec  # nothing else needs it
 
@@ -37,7 +37,7 @@ def find_runtime():
     return LIBRARY
 
 
-def load_runtime(path):
+def load_runtime(path: str):
     """Load the library that a module needs; `path` is the module's path.
 
     Raises

@@ -17,13 +17,16 @@ _PARAMETER_KINDS = (
     "dtype",
 )
 WORDS = ("inout", "zero", "detached", "host")  # by the bits of CUPLUG_WORD_INOUT ...
-SPACES = dict.fromkeys(map(ord, "\t\n\r"), " ")  # in texts that may have several lines
+# In texts that may have several lines.
+SPACES: dict[int, str] = dict.fromkeys(map(ord, "\t\n\r"), " ")
 _DIM_KINDS = (
     "fixed", "named", "variadic", "loop", "unknown", "formula", "slice", "listed"
 )
 
 
-def parse_fields(text):
+def parse_fields(
+    text: str
+) -> tuple[str, Any, Any, Any, tuple[str, ...], tuple[Condition, ...], Any, tuple[int, ...]]:
     """Return the fields of signature text.
 
     They are (name, parameters, outputs, variables, dim_names, conditions, made, each_names).
@@ -35,7 +38,9 @@ def parse_fields(text):
         core_call.cuplug_free_signature(signature)
 
 
-def parse_short(text):
+def parse_short(text: str) -> tuple[
+    list[tuple[str, str, bool, int]], list[tuple[str, str, bool, int]], int, list[str], bool
+]:
     """Return the parameters and outputs of a signature that may lack brackets, unchecked.
 
     Each is (kind, dtype, has_default, the end of its dtype in bytes). Then come the end of the

@@ -48,7 +48,9 @@ cdef int set_term(cuplug_term *term, object made) except -1:
     return 0
 
 
-def parse_terms(signature, text, what, own):
+def parse_terms(
+    signature: str, text: str, what: str, own: Sequence[str] | None
+) -> list[tuple[tuple[tuple[int, int, int], ...], str]]:
     """Return the terms of a text that names the arguments of a signature: (steps, text) of each."""
     cdef cuplug_signature *terms = NULL
     cdef cuplug_error error

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 
 class Variant(NamedTuple):
@@ -31,3 +32,6 @@ class Variant(NamedTuple):
     def on_host(self) -> bool:
         """True for code that runs on the CPU."""
         return self.device < 0
+
+
+Compile: TypeAlias = Callable[[Variant], tuple[int, int]]

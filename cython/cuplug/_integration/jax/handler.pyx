@@ -26,7 +26,7 @@ cdef extern from "runtime/xla.h":
     cuplug_xla_error *cuplug_xla_execute_cuda_waiting(cuplug_xla_call *call) noexcept nogil
     void cuplug_xla_begin(uint64_t process)
 
-PROCESS = secrets.randbits(63)  # of this one and its forked children, which have its operators
+PROCESS: int = secrets.randbits(63)  # of this one and its forked children, which have its operators
 cuplug_xla_begin(PROCESS)
 
 
@@ -60,25 +60,25 @@ cdef cuplug_xla_error *execute_cuda_waiting(cuplug_xla_call *call) noexcept nogi
     return settle(cuplug_xla_execute_cuda_waiting(call))
 
 
-CPU = {
+CPU: dict[str, Any] = {
     "instantiate": PyCapsule_New(<void *>instantiate_cpu, NULL, NULL),
     "execute": PyCapsule_New(<void *>execute_cpu, NULL, NULL),
 }
-CUDA = {
+CUDA: dict[str, Any] = {
     "instantiate": PyCapsule_New(<void *>instantiate_cuda, NULL, NULL),
     "execute": PyCapsule_New(<void *>execute_cuda, NULL, NULL),
 }
-CUDA_WAITING = {
+CUDA_WAITING: dict[str, Any] = {
     "instantiate": PyCapsule_New(<void *>instantiate_cuda, NULL, NULL),
     "execute": PyCapsule_New(<void *>execute_cuda_waiting, NULL, NULL),
 }
 
 
-def address_of(Operator operator not None):
+def address_of(Operator operator not None) -> int:
     """Return where an operator lies, for ever."""
     return <size_t>operator.op
 
 
-def takes_strides(Operator operator not None, uint32_t row):
+def takes_strides(Operator operator not None, uint32_t row) -> bool:
     """Say whether a row broadcasts its arrays itself."""
     return bool(cuplug_row_flags(cuplug_operator_row(operator.op, row)) & CUPLUG_ROW_TAKES_STRIDES)

@@ -313,8 +313,9 @@ cdef void wait_to_raise(cuplug_error *error) noexcept with gil:
 
 
 def implement(
-    str name, str key, Operator operator, str kinds, list optional, uint32_t n_outputs, plain
-):
+    str name, str key, Operator operator, str kinds, list optional: list[bool], uint32_t n_outputs,
+    plain: Callable[..., Any],
+) -> bool:
     """Register a kernel for an overload under a key of the dispatcher.
 
     Parameters

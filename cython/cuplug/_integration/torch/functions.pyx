@@ -174,7 +174,7 @@ def raise_waiting(*_args, **_keywords):
 # ---- Setting up ----------------------------------------------------------------------------------
 
 
-def is_available():
+def is_available() -> bool:
     """Say whether PyTorch has what these kernels need; asked once."""
     global is_ready
     if is_ready is None:

@@ -27,7 +27,7 @@ from cuplug._engine.base.status cimport raise_error
 from cuplug.errors import CompileError
 
 
-def find_compiler(directories):
+def find_compiler(directories: Sequence[str]) -> str:
     """Return the path of NVRTC: looked for in these directories after CUDA_HOME and CUDA_PATH."""
     cdef char[4096] path
     cdef cuplug_error error
@@ -37,7 +37,7 @@ def find_compiler(directories):
     return os.fsdecode(<bytes>path)
 
 
-def architecture_of(int32_t device):
+def architecture_of(int32_t device) -> str:
     """Return the architecture of a GPU as NVRTC takes it: "90" for 9.0."""
     cdef cuplug_device_info info
     info.struct_bytes = sizeof(info)
@@ -59,8 +59,9 @@ cdef const char **strings(list texts) except NULL:
 
 
 def compile_program(
-    path, text, name, architecture, options, names, headers, try_minimal, is_part=False
-):
+    path: str, text: str, name: str, architecture: str, options: Sequence[str],
+    names: Sequence[str], headers: Mapping[str, str], try_minimal: bool, is_part=False,
+) -> tuple[bytes, list[str], bool, str]:
     """Compile without the GIL.
 
     Parameters
@@ -118,7 +119,9 @@ def compile_program(
         PyMem_Free(<void *>program.header_texts)
 
 
-def link_program(path, name, parts, options, is_ptx):
+def link_program(
+    path: str, name: str, parts: Mapping[str, bytes], options: Sequence[str], is_ptx: bool
+) -> bytes:
     """Link without the GIL what was compiled in parts.
 
     Parameters

@@ -38,7 +38,7 @@ cdef bint has_enough() except -1:
     return failed or ENOUGH_BYTES <= left <= n_bytes
 
 
-def on_large_stack(function, *args):
+def on_large_stack(function: Callable[..., _T], *args) -> _T:
     """Call a function, on a thread of its own if little is left of the stack of this one."""
     if has_enough():
         return function(*args)

@@ -49,7 +49,7 @@ from cuplug._engine.base.dtypes import BY_ID
 from cuplug._source.compilers.stack import on_large_stack
 from cuplug._engine.signature.variant import Variant
 
-MAX_PASSES = CUPLUG_MAX_PASSES
+MAX_PASSES: int = CUPLUG_MAX_PASSES
 
 
 cdef int compile_variant(
@@ -86,7 +86,7 @@ cdef int compile_variant(
         return raise_later(raised, error)
 
 
-def load_functions(bytes image, str name, list symbols, int32_t device):
+def load_functions(bytes image, str name, list symbols: list[str], int32_t device) -> list[int]:
     """Load machine code for ever; return the address of the CUfunction of each symbol."""
     cdef cuplug_image *loaded = NULL
     cdef cuplug_kernel *kernel = NULL
@@ -150,8 +150,9 @@ cdef int set_sizes(cuplug_source *source, list sizes) except -1:
 
 
 def define_elementwise(
-    list overloads, str doc, bint in_order, bint is_whole, bint never_waits, object made
-):
+    list overloads: list[tuple[str, Compile, int, list[Term], int]], str doc, bint in_order,
+    bint is_whole, bint never_waits, made: PublicCall,
+) -> Operator:
     """Define an element-wise operator.
 
     Parameters
@@ -191,9 +192,9 @@ def define_elementwise(
 
 
 def define_reduction(
-    str signature, str doc, object compile, bint in_order, int n_outputs, int accumulator_bytes,
-    bint has_identity, int strided_below, bint never_waits, object made
-):
+    str signature, str doc, compile: Compile, bint in_order, int n_outputs, int accumulator_bytes,
+    bint has_identity, int strided_below, bint never_waits, made: PublicCall,
+) -> Operator:
     """Define a reduction: arguments as for `define_elementwise`, of one overload."""
     cdef cuplug_definition_row row
     cdef cuplug_source *source = new_source(compile, in_order)
@@ -210,8 +211,9 @@ def define_reduction(
 
 
 def define_rows(
-    list signatures, str doc, object compile, int n_outputs, bint has_identity, object made
-):
+    list signatures: list[str], str doc, compile: Compile, int n_outputs, bint has_identity,
+    made: PublicCall,
+) -> Operator:
     """Define a function of rows, of several overloads: arguments as for `define_elementwise`."""
     cdef bytearray memory = bytearray(len(signatures) * sizeof(cuplug_definition_row))
     cdef cuplug_definition_row *rows = <cuplug_definition_row *><char *>memory
@@ -229,8 +231,9 @@ def define_rows(
 
 
 def define_scan(
-    str signature, str doc, object compile, int n_outputs, int accumulator_bytes, object made
-):
+    str signature, str doc, compile: Compile, int n_outputs, int accumulator_bytes,
+    made: PublicCall,
+) -> Operator:
     """Define a scan: arguments as for `define_reduction`."""
     cdef cuplug_definition_row row
     cdef cuplug_source *source = new_source(compile, True)
@@ -245,7 +248,10 @@ def define_scan(
     return define_source(&row, 1, doc, made)
 
 
-def define_function(str signature, str doc, object compile_host, object compile_cuda, object made):
+def define_function(
+    str signature, str doc, compile_host: Compile | None, compile_cuda: Compile | None,
+    made: PublicCall,
+) -> Operator:
     """Define an operator of a function and a kernel; the compiler of a side without one is None."""
     cdef cuplug_definition_row row
     cdef bytes text = signature.encode()
@@ -262,7 +268,10 @@ def define_function(str signature, str doc, object compile_host, object compile_
     return define_source(&row, 1, doc, made)
 
 
-def make_plan(list grid, list block, object shared, list passes, bint per_thread):
+def make_plan(
+    list grid: list[Term], list block: list[Term], shared: Term | None, list passes: list[Pass],
+    bint per_thread,
+) -> int:
     """Return the address of a `cuplug_launch_plan` that lives for ever.
 
     Parameters

@@ -37,7 +37,7 @@ cdef enum:
     MAX_KEYWORDS = 8
 
 cdef str out_name = sys.intern("out")
-OPTIONS = frozenset((out_name, "device", "stream"))  # of calls of operators
+OPTIONS: frozenset[str] = frozenset((out_name, "device", "stream"))  # of calls of operators
 
 
 cdef class Direct:
@@ -86,7 +86,10 @@ cdef class FusedCall:
         """Compute it. `out`, `device` and `stream` are those of operators."""
         return PyVectorcall_Call(self, args, keywords)
 
-    def remember(self, args, operator, order, fixed, otherwise):
+    def remember(
+        self, args: Sequence[Any], operator: Callable[..., Any], order: tuple[int, ...],
+        fixed: dict[str, Any], otherwise: Callable[..., Any],
+    ):
         """Call an operator at once from now on for arguments of such dtypes."""
         keys = tuple([key_of(<PyObject *>x) for x in args])
         if None not in keys and len(args) <= MAX_GIVEN - MAX_KEYWORDS >= len(order):
@@ -97,7 +100,7 @@ cdef class FusedCall:
 cdef FusedCall nothing = None  # its fields are not read
 
 
-def called_at_once(cls):
+def called_at_once(cls: type[_T]) -> type[_T]:
     """Return a subclass of FusedCall whose calls make no tuple and no dict."""
     enable_vectorcall(cls, <char *>&nothing.vectorcall - <char *><PyObject *>nothing)
     return cls

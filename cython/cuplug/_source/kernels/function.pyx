@@ -31,7 +31,7 @@ from cuplug._engine.base.public import public
 cdef enum:
     MOST_KERNELS = 4096  # in a list
 
-KernelAttributes = public(
+KernelAttributes: tuple[int, ...] = public(
     namedtuple(
         "KernelAttributes",
         "max_threads registers shared_bytes local_bytes constant_bytes max_dynamic_shared_bytes",
@@ -48,7 +48,7 @@ shared memory that a block declares, and that a launch may add; bytes of constan
 cdef class Image:
     """Machine code, loaded into the driver at the first use, and kept until the process exits."""
 
-    def __init__(self, code, name):
+    def __init__(self, code: bytes, name: str):
         self.code = code
         self.name = name.encode()
 
@@ -58,7 +58,7 @@ cdef class Image:
                 load_image(self.code, self.name, &self.image)
         return self.image
 
-    def list_kernels(self):
+    def list_kernels(self) -> list[str]:
         """Return the symbols of the kernels that the driver lists."""
         cdef cuplug_error error
         cdef const char *names[MOST_KERNELS]
@@ -67,7 +67,7 @@ cdef class Image:
             raise_error(&error)
         return sorted([(<const char *>names[k]).decode() for k in range(min(n, MOST_KERNELS))])
 
-    def find_kernel(self, symbol, name):
+    def find_kernel(self, symbol: str, name: str):
         """Raise unless the driver finds a kernel of that symbol."""
         cdef cuplug_error error
         cdef cuplug_kernel *kernel = NULL
@@ -75,7 +75,7 @@ cdef class Image:
         if cuplug_find_kernel(self.load(), symbol_bytes, name_bytes, &kernel, &error):
             raise_error(&error)
 
-    def find_global(self, symbol, name, int32_t device):
+    def find_global(self, symbol: str, name: str, int32_t device) -> tuple[int, int]:
         """Return the address and the bytes of a variable on a GPU."""
         cdef cuplug_error error
         cdef void *pointer = NULL
@@ -173,7 +173,7 @@ cdef class Function:
         return kernel
 
     @property
-    def signature(self):
+    def signature(self) -> str | None:
         """The kernel's declaration in C; None if its types are not known."""
         from cuplug._source.compilers import kernel_types
 
@@ -184,7 +184,7 @@ cdef class Function:
     def __repr__(self):
         return f"<kernel {self.signature or self.name}>"
 
-    def attributes(self, device=None):
+    def attributes(self, device=None) -> KernelAttributes:
         """Return the kernel's resources on a GPU, as a record."""
         cdef cuplug_error error
         cdef cuplug_kernel_info info
@@ -196,7 +196,7 @@ cdef class Function:
             info.constant_bytes, info.max_dynamic_shared_bytes
         )
 
-    def max_active_blocks(self, n_threads, shared=0, device=None):
+    def max_active_blocks(self, n_threads: int, shared: int = 0, device=None) -> int:
         """Return the number of blocks of this size that one multiprocessor runs at once."""
         cdef cuplug_error error
         cdef int32_t n = 0
@@ -213,7 +213,7 @@ cdef class Function:
             raise_error(&error)
         return n
 
-    def suggest_block(self, shared=0, device=None):
+    def suggest_block(self, shared: int = 0, device=None) -> tuple[int, int]:
         """Return the threads of a block for the highest occupancy, and the blocks to fill a GPU."""
         cdef cuplug_error error
         cdef int32_t n_threads = 0, n_blocks = 0
@@ -223,7 +223,7 @@ cdef class Function:
             raise_error(&error)
         return n_threads, n_blocks
 
-    def function(self, device=None):
+    def function(self, device=None) -> int:
         """Return the CUfunction on a GPU as an int; it is valid until the process exits."""
         cdef cuplug_error error
         cdef void *function = NULL

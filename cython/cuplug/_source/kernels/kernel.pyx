@@ -48,7 +48,7 @@ cdef class Kernel(Function):
     def __cinit__(self, *arguments, **keywords):
         self.launches = {}
 
-    def prepare(self, signature):
+    def prepare(self, signature: str) -> Kernel:
         """Return the kernel with declared types, `kernel.prepare("float *, int64")`.
 
         It is required only for kernels of which the compiler reported no types. Sizes are compared
@@ -81,9 +81,10 @@ cdef class Kernel(Function):
         return methodcaller("prepare", self.declaration), (self.module[self.name],)
 
     def configure(
-        self, grid, block, shared=0, stream=None, *, cooperative=False, cluster=None,
-        overlapping=False
-    ):
+        self, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared: int = 0,
+        stream=None, *, cooperative=False, cluster: int | tuple[int, ...] | None = None,
+        overlapping=False,
+    ) -> Launch:
         """Return the launch `kernel[grid, block, shared, stream]`, with more kinds of launches.
 
         Parameters
@@ -105,7 +106,10 @@ cdef class Kernel(Function):
         """
         return Launch(self, (grid, block, shared, stream), cluster, cooperative, overlapping)
 
-    def tune(self, threads, *arguments, blocks=(64, 128, 256, 512, 1024), shared=0, device=None):
+    def tune(
+        self, threads: int | Callable[[int], Any], *arguments,
+        blocks: Sequence[int] = (64, 128, 256, 512, 1024), shared: int = 0, device=None,
+    ) -> Launch:
         """Return a launch with the block size that is fastest for these arguments.
 
         It is measured once, by launching the kernel about 50 times for each size, and cached on
@@ -137,7 +141,7 @@ cdef class Kernel(Function):
             f"{self.name}: got a call without a grid, expected {self.name}[grid, block](...)"
         )
 
-    def __getitem__(self, configuration):
+    def __getitem__(self, configuration: tuple[Any, ...]) -> Launch:
         if type(configuration) is not tuple or not 2 <= len(configuration) <= 4:
             raise TypeError(
                 f"{self.name}: got {configuration!r} in brackets, expected kernel[grid, block] or "

@@ -79,7 +79,7 @@ cdef class Launch:
             self.stream_owner = configuration[3]
         self.vectorcall = <vectorcallfunc>call_launch
 
-    def __call__(self, *args, **keywords):
+    def __call__(self, *args, **keywords) -> None:
         return PyVectorcall_Call(self, args, keywords)
 
     def __repr__(self):

@@ -23,7 +23,15 @@ class Global:
     shape : tuple of int
     """
 
-    def __init__(self, name, data_ptr, device, dtype, shape):
+    name: str
+    data_ptr: int
+    device: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def __init__(
+        self, name: str, data_ptr: int, device: int, dtype: np.dtype[Any], shape: tuple[int, ...]
+    ):
         self.name = name
         self.data_ptr = data_ptr
         self.device = device
@@ -37,12 +45,12 @@ class Global:
         return f"<global {self.name}, {self.dtype}, shape {self.shape}, on cuda:{self.device}>"
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of the variable."""
         return self.dtype.itemsize * int(numpy.prod(self.shape, dtype=object))
 
     @property
-    def __cuda_array_interface__(self):
+    def __cuda_array_interface__(self) -> dict[str, Any]:
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
@@ -68,7 +76,7 @@ class Global:
         host = numpy.array(numpy.broadcast_to(values, self.shape), order="C")
         copy(self, host, False)
 
-    def numpy(self):
+    def numpy(self) -> np.ndarray[Any, Any]:
         """Return a copy as a NumPy array, after the work on the default stream."""
         host = numpy.empty(self.shape, self.dtype)
         copy(self, host, True)
