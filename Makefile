@@ -78,11 +78,11 @@ cluster-test: ## Test clusters at full length: 10,000 blocks, data of five times
 SUITES := $(BUILD)/suites
 SUITE_ENV = PYTHONPATH="$(abspath tests/array/suites):$(abspath $(BUILD)/python)" CUPLUG_DEVICE=$(DEVICE)
 SUITE = cd $(SUITES) && $(SUITE_ENV) NOT_IN_SUITE=$(abspath tests/array/suites/not_in_$1.txt) bin/python -m pytest \
-  -q -c /dev/null --rootdir . -p other_arrays -p no:cacheprovider -W ignore --pyargs $2 $(PYTEST)
+  -q -c pytest.ini --rootdir . -p other_arrays -p no:cacheprovider -W ignore --pyargs $2 $(PYTEST)
 $(SUITES)/installed: tests/array/suites/requirements.txt
 	$(PYTHON) -m venv $(SUITES)
 	$(SUITES)/bin/python -m pip install -q --disable-pip-version-check -r $<
-	touch $@
+	touch $(SUITES)/pytest.ini $@
 
 SCIPY ?= $(shell cat tests/array/suites/scipy_packages.txt)
 scipy-test: all $(SUITES)/installed ## Run SciPy's tests on cuplug's arrays: of the packages in SCIPY
@@ -106,14 +106,14 @@ ARRAY_API_EXTRA ?=
 array-api-extra-test: all $(SUITES)/installed ## Run the tests of array-api-extra, whose folder ARRAY_API_EXTRA names
 	@test -d "$(ARRAY_API_EXTRA)/tests" || { echo "ARRAY_API_EXTRA: got no folder of array-api-extra"; exit 2; }
 	cd "$(ARRAY_API_EXTRA)" && PYTHONPATH="src:$(abspath tests/array/suites):$(abspath $(BUILD)/python)" CUPLUG_DEVICE=$(DEVICE) \
-	  $(abspath $(SUITES))/bin/python -m pytest -q -c /dev/null --rootdir . -p other_arrays -p no:cacheprovider tests/main \
+	  $(abspath $(SUITES))/bin/python -m pytest -q -c $(abspath $(SUITES))/pytest.ini --rootdir . -p other_arrays -p no:cacheprovider tests/main \
 	  -W error::DeprecationWarning -k 'cupy and not test_delegates' $(PYTEST)
 
 ARRAY_API_COMPAT ?=
 array-api-compat-test: all $(SUITES)/installed ## Run the tests of array-api-compat, whose folder ARRAY_API_COMPAT names
 	@test -d "$(ARRAY_API_COMPAT)/tests" || { echo "ARRAY_API_COMPAT: got no folder of array-api-compat"; exit 2; }
 	cd "$(ARRAY_API_COMPAT)" && PYTHONPATH="src:$(abspath tests/array/suites):$(abspath $(BUILD)/python)" CUPLUG_DEVICE=$(DEVICE) \
-	  $(abspath $(SUITES))/bin/python -m pytest -q -c /dev/null --rootdir . -p other_arrays -p no:cacheprovider tests \
+	  $(abspath $(SUITES))/bin/python -m pytest -q -c $(abspath $(SUITES))/pytest.ini --rootdir . -p other_arrays -p no:cacheprovider tests \
 	  -k cuplug $(PYTEST)
 
 # `cupy` is NumPy's functions of cuplug's arrays: tests/array/suites/cupy_of_cuplug.py.
@@ -122,14 +122,14 @@ CUPY_TESTS ?= $(shell cat tests/array/suites/cupy_tests.txt)
 cupy-test: all $(SUITES)/installed ## Run CuPy's tests, whose folder CUPY names, of the packages in CUPY_TESTS
 	@test -d "$(CUPY)/tests/cupy_tests" || { echo "CUPY: got no folder of CuPy"; exit 2; }
 	cd "$(CUPY)/tests" && CUPY="$(abspath $(CUPY))" $(SUITE_ENV) NOT_IN_SUITE=$(abspath tests/array/suites/not_in_cupy.txt) \
-	  PYTHONDONTWRITEBYTECODE=1 $(abspath $(SUITES))/bin/python -m pytest -q -c /dev/null --rootdir . --noconftest \
+	  PYTHONDONTWRITEBYTECODE=1 $(abspath $(SUITES))/bin/python -m pytest -q -c $(abspath $(SUITES))/pytest.ini --rootdir . --noconftest \
 	  -p cupy_of_cuplug -p no:cacheprovider -W ignore $(CUPY_TESTS:%=cupy_tests/%_tests) $(PYTEST)
 
 # `cupy` is NumPy's functions of cuplug's arrays: tests/array/suites/cupy_in_dask.py.
 DASK_TESTS ?= $(shell cat tests/array/suites/dask_tests.txt)
 dask-test: all $(SUITES)/installed ## Run Dask's tests of CuPy's arrays on cuplug's arrays: of the modules in DASK_TESTS
 	cd $(SUITES) && $(SUITE_ENV) NOT_IN_SUITE=$(abspath tests/array/suites/not_in_dask.txt) bin/python -m pytest \
-	  -q -c /dev/null --rootdir . -p cupy_in_dask -p no:cacheprovider -W ignore --pyargs \
+	  -q -c pytest.ini --rootdir . -p cupy_in_dask -p no:cacheprovider -W ignore --pyargs \
 	  $(DASK_TESTS:%=dask.array.tests.test_cupy_%) $(PYTEST)
 
 bench: ## Measure against the peers that are installed, and draw it

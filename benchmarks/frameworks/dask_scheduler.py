@@ -161,13 +161,16 @@ def _start(stack: ExitStack, *options: object) -> None:
     stack.callback(process.terminate)
 
 
-def busy_share(n_workers: int, task_s: float, costs: Costs, tasks_each: int = TASKS_EACH) -> float:
-    """Return the share of the workers' time that is spent in tasks."""
+def busy_share(n_workers: int, task_s: float, costs: Costs, in_one_process: bool = False) -> float:
+    """Return the share of the workers' time that is spent in tasks.
+
+    Workers of one process, like the measured ones, do their own work one after the other.
+    """
     order = count()
-    left = n_workers * tasks_each
+    left = n_workers * TASKS_EACH
     free_s = [0.0] * n_workers  # when a worker has done all that it holds
     scheduler_free_s = begin_s = left * costs.graph_s
-    end_s = 0.0
+    process_free_s = end_s = 0.0
     events = [(begin_s, next(order), k) for _ in range(HELD) for k in range(n_workers)]
     while events:  # a message to the scheduler: this worker can take one more
         now_s, _, k = heapq.heappop(events)
@@ -175,11 +178,13 @@ def busy_share(n_workers: int, task_s: float, costs: Costs, tasks_each: int = TA
             continue
         left -= 1
         scheduler_free_s = max(scheduler_free_s, now_s) + costs.scheduler_s
-        begin_s = max(scheduler_free_s + LATENCY_S, free_s[k])
+        begin_s = max(scheduler_free_s + LATENCY_S, free_s[k], process_free_s)
+        if in_one_process:
+            process_free_s = begin_s + costs.worker_s
         free_s[k] = begin_s + costs.worker_s + task_s
         end_s = max(end_s, free_s[k])
         heapq.heappush(events, (free_s[k] + LATENCY_S, next(order), k))
-    return tasks_each * task_s / end_s
+    return TASKS_EACH * task_s / end_s
 
 
 @click.command()
@@ -202,7 +207,7 @@ def main(tasks: int, workers: str, seconds: float) -> None:
         print(f"wall time: {seen['wall_s'] * 1e6:.0f} us per task")
         print(f"client to scheduler: {seen['graph_bytes']:,} bytes for the graph")
         print(f"scheduler to worker: {seen['task_bytes']:,} bytes per task")
-        share = busy_share(n, seconds, costs)
+        share = busy_share(n, seconds, costs, in_one_process=True)
         print(f"tasks of {seconds:g} s: simulated {share:.0%}, measured {seen['busy']:.0%}\n")
     print(f"| workers | {' | '.join(f'{task_s:g} s' for task_s in TASK_S)} |")
     print(f"|---|{'---|' * len(TASK_S)}")

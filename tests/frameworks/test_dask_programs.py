@@ -128,9 +128,9 @@ def busy_share():
     """Return the simulation of a cluster, by what Dask takes for a task."""
     program = runpy.run_path(str(SCHEDULER))
 
-    def busy_share(n_workers, task_s, graph_s=0.0, scheduler_s=0.0, worker_s=0.0):
+    def busy_share(n_workers, task_s, graph_s=0.0, scheduler_s=0.0, worker_s=0.0, **options):
         costs = program["Costs"](graph_s, scheduler_s, worker_s)
-        return program["busy_share"](n_workers, task_s, costs)
+        return program["busy_share"](n_workers, task_s, costs, **options)
 
     return busy_share
 
@@ -152,6 +152,13 @@ def test_workers_wait_for_the_whole_graph(busy_share):
 
 def test_what_a_worker_does_beside_a_task_is_not_in_it(busy_share):
     assert busy_share(10, 0.01, worker_s=0.01) == pytest.approx(0.5, rel=0.05)
+
+
+def test_workers_of_one_process_share_its_time(busy_share):
+    """40 workers that take 1 ms for each task begin one task in 1 ms, of 40 that end in 20 ms."""
+    alone = busy_share(40, 0.02, worker_s=0.001)
+    assert alone == pytest.approx(20 / 21, rel=0.05)
+    assert busy_share(40, 0.02, worker_s=0.001, in_one_process=True) == pytest.approx(0.5, rel=0.05)
 
 
 @pytest.mark.slow
