@@ -231,17 +231,24 @@ def statements(node: Any) -> Iterator[Any]:
         yield from statements(child) if isinstance(child, Nodes.StatListNode) else (child,)
 
 
+def name_of(declarator: Any) -> str:
+    """Return what a C declarator declares, which may be a pointer or a function."""
+    return str(declarator.name) if hasattr(declarator, "name") else name_of(declarator.base)
+
+
 def parsed(path: Path) -> list[Any]:
     """Return the statements of a module or of its declarations; none of a missing file."""
-    level = "module_pxd" if path.suffix == ".pxd" else "module"
-    return [*statements(parse_from_strings("stub", text_of(path), level=level).body)]
+    text = text_of(path).replace("=*", "=None")  # defaults in declarations
+    return [*statements(parse_from_strings("stub", text).body)]
 
 
 def module_stub(path: Path) -> list[str]:
     """Return the stub of a Cython module."""
     lines, declarations, body = [], parsed(path.with_suffix(".pxd")), parsed(path)
-    of_c = [x for x in (*declarations, *body) if isinstance(x, Nodes.CVarDefNode)]
-    hidden = {getattr(declarator, "name", None) for x in of_c for declarator in x.declarators}
+    every = [*declarations, *body]
+    every += [y for x in every if isinstance(x, Nodes.CDefExternNode) for y in statements(x.body)]
+    of_c = [x for x in every if isinstance(x, Nodes.CVarDefNode)]
+    hidden = {name_of(declarator) for x in of_c for declarator in x.declarators}
     classes = [x for x in declarations if isinstance(x, Nodes.CClassDefNode)]
     declared = {x.class_name: (x.body,) for x in classes if x.body}
     for node in body:

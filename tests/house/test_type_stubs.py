@@ -26,6 +26,10 @@ from collections import namedtuple
 LIMIT = 3
 Pair: tuple[int, str] = public(namedtuple("Pair", "first second"))
 
+cdef extern from *:
+    int (*variable_of_c)(int)
+variable_of_c = hidden
+
 cdef int hidden(int n):
     return n
 
