@@ -339,9 +339,9 @@ cdef int raise_unaligned_strides(const cuplug_frame *frame) except -1 nogil:
     with gil:
         name = frame.signature.parameters[frame.parameter[k]].name.decode()
         raise ValueError(
-            f"{cuplug_operator_name(frame.op).decode()}: {name}: got strides that are not multiples "
-            "of the element size, expected multiples (a view has strides in elements); pass a copy "
-            "of the array"
+            f"{cuplug_operator_name(frame.op).decode()}: {name}: got strides that are not "
+            "multiples of the element size, expected multiples (a view has strides in elements); "
+            "pass a copy of the array"
         )
 
 
