@@ -31,8 +31,8 @@ int cuplug__fits_too(const cuplug_operator *op, const cuplug_argument *args, uin
 /* Broadcasts the inputs of copy_mask by strides of 0, and clears it. */
 void cuplug__broadcast_inputs(cuplug_frame *frame);
 
-/* Strides of C order for all tensors that have none: entries of rows that take strides are given
- * them always. */
+/* Strides of C order for all tensors that have none: entries of rows that take strides always
+ * receive them. */
 void cuplug__write_strides(cuplug_frame *frame);
 
 #endif

@@ -40,7 +40,7 @@ void cuplug__forget_lists(cuplug_frame *frame) {
 
 /* ---- Which lists there are ------------------------------------------------------------------- */
 
-/* The list of parameter i; NULL if it is not a list of arrays, or is None. */
+/* The list of parameter i; NULL if it is None or not a list of arrays. */
 static const cuplug_argument *list_of(const cuplug__match *m, int32_t i) {
   const cuplug_argument *a = cuplug__argument(m, i);
   const cuplug_parameter *x = &m->s->parameters[i];

@@ -14,22 +14,22 @@ typedef struct cuplug__item {
   int64_t number; /* in the list */
 } cuplug__item;
 
-/* Memory among the frame's blocks; NULL, with the record filled, if there is none. */
+/* Memory among the frame's blocks; NULL, with the record filled, on failure. */
 void *cuplug__frame_memory(const cuplug__match *m, size_t bytes);
 
 /* Frees the frame's blocks: the match is lost. */
 void cuplug__forget_lists(cuplug_frame *frame);
 
 /* Fits the items of all lists of arrays, when the single arrays are matched. They are appended to
- * frame->tensors, or all go to frame->apart: where a list is T[n][each], or a call would have more
+ * frame->tensors, or all go to frame->apart: if a list is T[n][each], or if a call would have more
  * than CUPLUG_MAX_ARGUMENTS tensors. */
 int cuplug__match_lists(cuplug__match *m);
 
-/* Finds what array k of frame->apart is. */
+/* Finds the parameter and item of array k of frame->apart. */
 cuplug__item cuplug__find_apart(const cuplug__match *m, uint32_t k);
 
-/* Refuses arrays that are changed in place and share memory with others: in O(n log n) for n
- * arrays, but for those that interleave. */
+/* Rejects arrays that are changed in place and share memory with others: in O(n log n) for n
+ * arrays, unless they interleave. */
 int cuplug__check_apart(cuplug__match *m);
 
 #endif

@@ -43,7 +43,7 @@ static inline const cuplug_argument *cuplug__argument(const cuplug__match *m, in
   return (uint32_t)i < m->n_args ? &m->args[i] : &absent;
 }
 
-/* The dtype of a type variable once the arrays were matched: without arrays it has only one. */
+/* The dtype of a type variable after the arrays were matched: without arrays it has only one. */
 static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable) {
   if (m->known_types >> variable & 1) return m->types[variable];
   return cuplug_dtype_id(cuplug__dtype_number(m->s->variables[variable].dtypes));
@@ -52,7 +52,7 @@ static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable)
 /* Fits argument i, or item m->item of list i, to its parameter, and appends its tensor. */
 int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a);
 
-/* Records that argument i does not fit, when there is a record to fill. Returns `status`. */
+/* Reports that argument i does not fit, if a record exists. Returns `status`. */
 CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__mismatch(cuplug__match *m, int32_t i, int status,
                                                        const char *format, ...);
 /* "got ..., expected ...": for an argument of another kind, dtype or rank. */

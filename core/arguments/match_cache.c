@@ -97,7 +97,7 @@ static int keep_kinds(const cuplug__match *m, const cuplug_operator *op, int is_
   return 1;
 }
 
-/* Lists that are None are rare: not cached. */
+/* Lists that are None are rare, and not cached. */
 static int keep_lists(const cuplug__match *m, cuplug__cached_match *known) {
   const cuplug_signature *s = m->s;
   known->n_single = (uint32_t)(s->n_parameters - s->n_scalars);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matches that each thread made last, of several operators and shapes. Most calls come with
- * arrays of the dtypes and shapes of a call before, and what matching those would find is known. */
+/* The matches that each thread made last, of several operators and shapes. Most calls have arrays
+ * of the dtypes and shapes of an earlier call, whose match is known. */
 #ifndef CUPLUG_CORE_ARGUMENTS_MATCH_CACHE_H
 #define CUPLUG_CORE_ARGUMENTS_MATCH_CACHE_H
 
@@ -12,7 +12,7 @@
 #include <internal/frame.h>
 #include <string.h>
 
-#define CUPLUG__KNOWN_SETS 16 /* of matches that a thread keeps: by four bits of their key */
+#define CUPLUG__KNOWN_SETS 16 /* of matches that a thread caches: by four bits of their key */
 #define CUPLUG__KNOWN_WAYS 4  /* matches of a set */
 #define CUPLUG__KNOWN_LAST 16 /* operators whose last match is tried first */
 #define CUPLUG__KNOWN_ARRAYS 16
@@ -34,7 +34,7 @@ typedef enum cuplug__again_state {
   CUPLUG__AGAIN_NEW,   /* the frame is not filled */
   CUPLUG__AGAIN_READY, /* the frame needs only addresses and scalars */
   CUPLUG__AGAIN_BUSY,  /* during the entry, which may itself call: neither used nor replaced */
-  CUPLUG__AGAIN_NEVER  /* calls like it are not made from it */
+  CUPLUG__AGAIN_NEVER  /* calls like it do not use it */
 } cuplug__again_state;
 
 /* The filled data for repeated calls: core/call/again.c. Pages of it that are never used are not
@@ -53,11 +53,11 @@ typedef struct cuplug__cached_match {
                                  overloads */
   uint32_t n_single, n_lists; /* arrays that are in no list; lists of arrays */
   uint32_t row;
-  uint32_t needs_no_scalar_match; /* 1: there are no scalars, and no in-out arrays, which may
-                                     overlap others */
-  int64_t largest_bytes;          /* of one array */
+  uint32_t
+      needs_no_scalar_match; /* 1: no scalars, and no in-out arrays, which may overlap others */
+  int64_t largest_bytes;     /* of one array */
   cuplug__again *again;
-  uint64_t key; /* of the operator and what its arrays are */
+  uint64_t key; /* of the operator and the kinds of its arrays */
   const cuplug_signature *signature;
   uint64_t inout_mask, known_types;
   cuplug_device home;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes that a signature defines: those of outputs, and computed ones of inputs. */
+/* Sizes that a signature defines: of outputs, and computed ones of inputs. */
 #include "arguments/shapes.h"
 
 #include "arguments/lists.h"
@@ -139,8 +139,8 @@ static int shape_new(cuplug__match *m, const cuplug_parameter *x, uint32_t k) {
                       cuplug__describe_tuple(t->shape, t->ndim).s);
 }
 
-/* Sets the strides of output tensor k, whose shape is known, in the order of those of the input
- * that parameter or output x of the signature is like. Without gaps; C order remains NULL. */
+/* Sets the strides of output tensor k, whose shape is known, in the order of the strides of the
+ * input that parameter or output x of the signature is like. Without gaps; C order remains NULL. */
 static void lay_out_like(cuplug__match *m, const cuplug_parameter *x, uint32_t k) {
   cuplug_frame *f = m->frame;
   cuplug_tensor *t = &f->tensors[k];
@@ -267,7 +267,7 @@ int cuplug__is_elementwise(const cuplug_frame *f) {
   return 1;
 }
 
-/* Returns the input whose layout all inputs have that are not broadcast; NULL: there is none. */
+/* Returns the input whose layout all inputs have that are not broadcast; NULL without one. */
 static const cuplug_tensor *find_layout(const cuplug_frame *f) {
   const cuplug_tensor *like = NULL;
   for (uint32_t k = 0; k < f->n_inputs; k++) {

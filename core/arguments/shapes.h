@@ -5,7 +5,7 @@
 
 #include "arguments/match.h"
 
-/* Keeps words of the frame for what inputs may need, when all of them are matched. */
+/* Reserves words of the frame for inputs, when all of them are matched. */
 int cuplug__reserve_words(cuplug__match *m);
 /* Appends the tensor of output i (its number among all parameters), without memory. */
 int cuplug__shape_output(cuplug__match *m, int32_t i);
@@ -14,8 +14,8 @@ int cuplug__check_formulas(cuplug__match *m);
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
 
-/* Returns 1 if an array has the strides of another of the same shape, or those of C order if that
- * one has none. Sizes of 1 do not matter. */
+/* Returns 1 if an array has the strides of another of the same shape, or the strides of C order if
+ * that one has none. Sizes of 1 do not matter. */
 int cuplug__has_layout_of(const cuplug_tensor *x, const cuplug_tensor *other);
 
 /* 1 if a frame's arrays have only loop dimensions, and its overload treats all elements equally, so

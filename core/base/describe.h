@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words for arguments and parameters, for error messages, and names that may have been meant. Text
- * that does not fit is cut. */
+/* Descriptions of arguments and parameters for error messages, and suggestions of names. Text that
+ * does not fit is truncated. */
 #ifndef CUPLUG_CORE_BASE_DESCRIBE_H
 #define CUPLUG_CORE_BASE_DESCRIBE_H
 
@@ -19,11 +19,11 @@ cuplug__text cuplug__describe_parameter(const cuplug_signature *signature,
 cuplug__text cuplug__describe_float(double x);
 /* "float32". */
 cuplug__text cuplug__describe_dtype(uint32_t id);
-/* "(3, 4)", as Python writes a tuple: of sizes, strides or an index. */
+/* "(3, 4)", in Python's notation: sizes, strides or an index. */
 cuplug__text cuplug__describe_tuple(const int64_t *items, int32_t n);
 /* "(3, ?)": sizes that are known after the run, which are -1, as "?". */
 cuplug__text cuplug__describe_output_shape(const int64_t *shape, int32_t ndim);
-/* "7.5, 9.0" for "750,900", as tables write compute capabilities. */
+/* "7.5, 9.0" for "750,900", the notation of compute capabilities in tables. */
 cuplug__text cuplug__describe_architectures(const char *architectures);
 /* "the host" or "cuda:0". */
 cuplug__text cuplug__describe_device(cuplug_device device);
@@ -34,11 +34,11 @@ cuplug__text cuplug__describe_device(cuplug_device device);
  * for names of more than 64 bytes. */
 int cuplug__edit_distance(const char *a, const char *b, int limit);
 
-/* The distance from `asked` to a name that may have been meant; -1 if `name` is not similar. A name
+/* The distance from `asked` to a similar name; -1 if `name` is not similar. A name
  * that begins with the other one counts as similar. */
 int cuplug__name_distance(const char *asked, const char *name);
 
-/* "; did you mean float32?" for a name that may have stood for a dtype; else "". */
+/* "; did you mean float32?" for a name that resembles a dtype; else "". */
 cuplug__text cuplug__meant_dtype(const char *name);
 
 #endif

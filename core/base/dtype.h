@@ -27,7 +27,7 @@ uint32_t cuplug__dtype_number(uint64_t bits);
 /* ---- Scalars --------------------------------------------------------------------------------- */
 
 /* Converts `from` for a scalar of dtype `type` (a cuplug_type_id). Returns CUPLUG_OK,
- * CUPLUG_ERROR_TYPE where the kind does not fit, or CUPLUG_ERROR_VALUE where the value does not. */
+ * CUPLUG_ERROR_TYPE if the kind does not fit, or CUPLUG_ERROR_VALUE if the value does not. */
 int cuplug__convert_scalar(const cuplug_argument *from, uint32_t type, cuplug_scalar *to);
 
 #endif

@@ -19,7 +19,7 @@ uint64_t cuplug__hash(uint64_t hash, const void *bytes, size_t n) {
 
 uint64_t cuplug__hash_text(const char *text) { return cuplug__hash(0, text, strlen(text)); }
 
-/* There is room for it. */
+/* The table has a free place for it. */
 static void put(cuplug__index *index, uint64_t hash, size_t number) {
   size_t k = hash & (index->room - 1);
   while (index->entries[k].number) k = (k + 1) & (index->room - 1);

@@ -31,7 +31,7 @@ int cuplug__has_possible_strides(const cuplug_tensor *x) {
         __builtin_add_overflow(*end, reach, end))
       return 0;
   }
-  /* In bytes, and so that their sum also fits. */
+  /* In bytes, such that their sum also fits. */
   const int64_t most = INT64_MAX / 2 / cuplug_element_bytes(x) - 1;
   return first >= -most && last <= most;
 }
@@ -50,7 +50,7 @@ cuplug__span cuplug__strided_span(const cuplug_tensor *x) {
 }
 
 /* Returns 1 if dimension `a` is inside dimension b, -1 if it is outside, 0 if either order is
- * possible: a stride of 0 is not ordered. Of equal strides, that of a size of 1 is inside. */
+ * possible: a stride of 0 is not ordered. Of equal strides, the dimension of size 1 is inside. */
 static int compare(const cuplug_tensor *x, int32_t a, int32_t b) {
   const uint64_t first = magnitude(x->strides[a]), second = magnitude(x->strides[b]);
   if (!first || !second) return 0;
@@ -58,7 +58,7 @@ static int compare(const cuplug_tensor *x, int32_t a, int32_t b) {
   return (x->shape[a] == 1) - (x->shape[b] == 1);
 }
 
-/* By insertion: comparisons that decide nothing are passed over. */
+/* By insertion: undecided comparisons are skipped. */
 void cuplug__sort_dims(const cuplug_tensor *x, int32_t *dims) {
   for (int32_t n = 0; n < x->ndim; n++) {
     dims[n] = n;
@@ -135,8 +135,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
   return a;
 }
 
-/* 1 if the terms from k on can be `value`: the largest step leaves few choices if the strides of
- * arrays are nested. */
+/* 1 if the sum of the terms from k on can be `value`: the largest step leaves few choices if the
+ * strides of arrays are nested. */
 static int can_be(sum *s, int k, uint64_t value) {
   if (k == s->n || value > s->most[k] || value % s->divisor[k]) return !value;
   const uint64_t step = s->step[k], rest = s->most[k + 1];

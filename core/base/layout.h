@@ -13,7 +13,7 @@ _Static_assert(CUPLUG__TYPE_BYTES == sizeof(cuplug_device) + sizeof(int32_t) + s
 
 static inline uint64_t cuplug__min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Bytes of a C-contiguous array; -1 when they pass 2^63 - 1 or a size is negative. */
+/* Bytes of a C-contiguous array; -1 if they exceed 2^63 - 1 or a size is negative. */
 static inline int64_t cuplug__n_bytes(const cuplug_tensor *x) {
   int64_t n = cuplug_element_bytes(x), signs = 0;
   int overflow = 0;
@@ -76,8 +76,8 @@ typedef struct cuplug__span {
  * if these do not decide. */
 void cuplug__sort_dims(const cuplug_tensor *x, int32_t *dims);
 
-/* 1 when elements share memory, or interleave as only strides made by hand do: when a dimension's
- * stride does not pass all that the narrower ones reach. */
+/* 1 if elements share memory, or interleave as only manual strides do: if a dimension's stride does
+ * not exceed the extent of the narrower ones. */
 int cuplug__shares_elements(const cuplug_tensor *x);
 
 cuplug__span cuplug__strided_span(const cuplug_tensor *x);
@@ -110,7 +110,7 @@ static inline int cuplug__is_host(cuplug_device device) {
 /* ---- Overlap --------------------------------------------------------------------------------- */
 
 /* 1 if some byte belongs to an element of both. Exact, unless a decision takes more than about
- * 10,000 steps, as only for strides made by hand: then 2. Call it for arrays whose spans
+ * 10,000 steps, as only for manual strides: then 2. Call it for arrays whose spans
  * overlap. */
 int cuplug__overlap(const cuplug_tensor *a, const cuplug_tensor *b);
 

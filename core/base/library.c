@@ -44,7 +44,7 @@ __attribute__((no_sanitize("thread"))) static int find_place(void *library, uint
 typedef struct found_headers {
   const ElfW(Dyn) * dynamic;
   uintptr_t base;
-  const ElfW(Phdr) * first; /* stay where they are: libraries are never closed */
+  const ElfW(Phdr) * first; /* remain in place: libraries are never closed */
   int n;
 } found_headers;
 
@@ -79,7 +79,8 @@ static int holds(uintptr_t base, const ElfW(Phdr) * first, int n, uintptr_t addr
   return 0;
 }
 
-/* The names before: others may be reading them, and leak checkers look for them. */
+/* The earlier names: other threads may be reading them, and leak checkers require references to
+ * them. */
 typedef struct former {
   struct former *next;
   const char *name;
@@ -156,7 +157,7 @@ void cuplug__library_visit_notes(void *library, cuplug__visit_segment *visit, vo
 typedef struct needed_names {
   const char *strings; /* one after the other, each ended by a zero */
   uint64_t n_bytes;
-  uint64_t needed[MAX_NEEDED]; /* where names of libraries begin */
+  uint64_t needed[MAX_NEEDED]; /* the offset of the names of libraries */
   uint32_t n_needed;
 } needed_names;
 
@@ -165,7 +166,7 @@ static const char *address_of(uintptr_t base, uintptr_t value) {
   return (const char *)(value < base ? base + value : value);
 }
 
-/* 0 if there are none, or too many. They are not moved. */
+/* 0 if none exist, or too many. They are not moved. */
 static int read_names(void *library, needed_names *names) {
   uintptr_t base;
   const ElfW(Dyn) * d;
@@ -243,7 +244,7 @@ static int is_known(const char *library) {
   return 0;
 }
 
-/* Functions that change it, or that find others which may. */
+/* Functions that change it, or that look up functions which may. */
 static int is_setter(const char *name) {
   static const char *const setters[] = {
       "fesetround",     "fesetenv",        "fesetmode",  "feupdateenv", "feholdexcept",

@@ -29,13 +29,13 @@ typedef void cuplug__visit_segment(const char *bytes, uint64_t n_bytes, uint64_t
                                    void *data);
 void cuplug__library_visit_notes(void *library, cuplug__visit_segment *visit, void *data);
 
-/* The file that holds an address, as the dynamic linker knows it, or "/proc/self/exe"; "" if there
- * is none. Waits for no thread that loads a library. */
+/* The file that contains an address, by its name in the dynamic linker, or "/proc/self/exe"; ""
+ * without one. Does not wait for threads that load a library. */
 const char *cuplug__library_of(const void *address);
 
-/* 1 if no code of a library can change how its thread computes (base/rounding.h): it has no
- * instruction that does, and calls only functions of the C and C++ libraries, none of which does.
- * Reading the register takes 5 ns on some CPUs; calls of such libraries skip it. */
+/* 1 if no code of a library can change how its thread computes (base/rounding.h): it has no such
+ * instruction, and calls only functions of the C and C++ libraries, none of which has one. Reading
+ * the register takes 5 ns on some CPUs; calls of such libraries skip it. */
 int cuplug__library_keeps_rounding(void *library);
 
 #endif

@@ -26,7 +26,7 @@ static inline int cuplug__rounding_equal(cuplug__rounding a, cuplug__rounding b)
   return !((a.sse ^ b.sse) & ~CUPLUG__OCCURRED) && a.x87 == b.x87;
 }
 
-/* Without the flags: one that has occurred would trap where its trap is set. */
+/* Without the flags: one that has occurred would trap if its trap is set. */
 static inline void cuplug__rounding_write(cuplug__rounding wanted) {
   const uint32_t sse = wanted.sse & ~CUPLUG__OCCURRED;
   __asm__ volatile("fnclex\n\tfldcw %0" : : "m"(wanted.x87));
@@ -50,7 +50,7 @@ static inline int cuplug__rounding_equal(cuplug__rounding a, cuplug__rounding b)
 static inline void cuplug__rounding_write(cuplug__rounding wanted) {
   __asm__ volatile("msr fpcr, %0" : : "r"(wanted.fpcr));
 }
-#else /* not known here: nothing is restored */
+#else /* unknown architecture: nothing is restored */
 typedef struct cuplug__rounding {
   uint32_t unknown;
 } cuplug__rounding;
@@ -64,21 +64,21 @@ static inline int cuplug__rounding_equal(cuplug__rounding a, cuplug__rounding b)
 static inline void cuplug__rounding_write(cuplug__rounding wanted) { (void)wanted; }
 #endif
 
-/* Makes the thread compute as it did. Returns 1 if it had changed. */
+/* Restores how the thread computes. Returns 1 if it had changed. */
 static inline int cuplug__rounding_restore(cuplug__rounding before) {
   const int is_changed = !cuplug__rounding_equal(before, cuplug__rounding_read());
   if (__builtin_expect(is_changed, 0)) cuplug__rounding_write(before);
   return is_changed;
 }
 
-/* Counts code that came back with another one, for `cuplug test`. */
+/* Counts code that returned with another state, for `cuplug test`. */
 void cuplug__rounding_note_change(void);
 
 static inline void cuplug__rounding_undo(const cuplug__rounding *before) {
   if (cuplug__rounding_restore(*before)) cuplug__rounding_note_change();
 }
 
-/* Declares what the thread goes back to where the block ends, around code of plugins:
+/* Declares the state that is restored at the end of the block, around code of plugins:
  *     CUPLUG__ROUNDING before = cuplug__rounding_read();
  */
 #define CUPLUG__ROUNDING \

@@ -7,13 +7,13 @@
 #include <stdarg.h>
 
 #define CUPLUG__FORMAT(string, first) __attribute__((format(printf, string, first)))
-/* Of what only failed calls need: compilers keep it out of the way of the others. */
+/* For code of failed calls only: compilers place it apart from other code. */
 #define CUPLUG__COLD __attribute__((cold))
 
 /* vsnprintf as in the C locale, whose decimal point is a point. */
 CUPLUG__FORMAT(3, 0) int cuplug__print(char *text, size_t room, const char *format, va_list list);
 
-/* Empties a record; NULL is taken. */
+/* Empties a record; NULL is accepted. */
 static inline void cuplug__clear(cuplug_error *error) {
   if (!error) return;
   error->status = CUPLUG_OK;
@@ -23,7 +23,7 @@ static inline void cuplug__clear(cuplug_error *error) {
   error->message[0] = 0;
 }
 
-/* Fills a record (NULL is taken; a message too long ends in "...") and returns `status`. */
+/* Fills a record (NULL is accepted; a long message is cut with "...") and returns `status`. */
 CUPLUG__COLD CUPLUG__FORMAT(3, 4) int cuplug__fail(cuplug_error *error, int status,
                                                    const char *format, ...);
 
@@ -39,14 +39,14 @@ CUPLUG__FORMAT(2, 3) void cuplug__append(cuplug_error *error, const char *format
 
 /* ---- Structures of programs ------------------------------------------------------------------ */
 
-/* Copies `from`, of `bytes` bytes, to a structure of a program: no further than its size, and sets
- * the copied size. `first_bytes`: the size in the first version of the library. ERROR_VALUE names
- * the structure if it has not set its size. */
+/* Copies `from`, of `bytes` bytes, to a structure of a program, up to its size, and sets the copied
+ * size. `first_bytes`: the size in the first version of the library. ERROR_VALUE names the
+ * structure if it has not set its size. */
 int cuplug__struct_give(void *to, const void *from, uint32_t bytes, uint32_t first_bytes,
                         const char *name, cuplug_error *error);
 
-/* Copies a structure that a program has filled to `to`; fields that it does not know are 0.
- * ERROR_VALUE also if it has set one that this library does not know. */
+/* Copies a structure that a program has filled to `to`; fields that the program lacks are 0.
+ * ERROR_VALUE also if a field that this library lacks is set. */
 int cuplug__struct_take(void *to, uint32_t bytes, uint32_t first_bytes, const void *from,
                         const char *name, cuplug_error *error);
 

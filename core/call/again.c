@@ -52,7 +52,7 @@ static __attribute__((noinline)) int keep(const cuplug__cached_match *known,
   return again->state = CUPLUG__AGAIN_READY, 1;
 }
 
-/* A match that is not ready is also used: there is no other. */
+/* A match that is not ready is also used, as it is the only one. */
 static inline int restore(const cuplug__cached_match *known, const cuplug_argument *args,
                           void *op) {
   const uint32_t n = known->n_inputs;

@@ -36,7 +36,7 @@ static int run_prepared(cuplug__run *run) {
   if (status) return cuplug__prefix_operator_name(run, status);
   status = cuplug__call_entry(run);
   if (status || f->home.type || f->stream) return status;
-  /* Without arrays and a stream there is nothing that later work could be ordered by: wait. */
+  /* Without arrays and a stream, later work cannot be ordered after the call: wait. */
   status = cuplug__stream_synchronize(run->stream, run->error);
   return status ? status : cuplug__calls_check(run->error);
 }
@@ -45,13 +45,13 @@ static int run_entered(cuplug__run *run) {
   uint64_t prepared = atomic_load_explicit(&run->overload->prepared, memory_order_acquire);
   int is_prepared = prepared >> (run->device.id & 63) & 1;
   if (is_prepared && run->frame->home.type == CUPLUG_CUDA) return run_prepared(run);
-  /* The first run, which pins memory and loads code, and those that wait. */
+  /* The first run, which pins memory and loads code, and runs that wait. */
   CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   int status = cuplug__ready_run(run);
   return status ? status : run_prepared(run);
 }
 
-/* Lists that are apart do not go through a GPU. */
+/* Lists that are apart are not offloaded. */
 static int refuse_lists(const cuplug__run *run) {
   return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
                       "%s: got lists of arrays on the host, expected arrays on %s (the device of "
@@ -90,7 +90,7 @@ static int run_host(cuplug__run *run) {
                       cuplug_operator_path(op));
 }
 
-/* The rule of arrays on the host, and of none. */
+/* The rule for arrays on the host, and for calls without arrays. */
 cuplug_device cuplug__default_place(const cuplug_frame *f) {
   const cuplug__overload *o = &f->op->overloads[f->row];
   const int has_host = *o->row->host_entry != 0;
@@ -116,7 +116,7 @@ int cuplug_check_device(const cuplug_frame *f, cuplug_error *error) {
                       f->op->name);
 }
 
-/* Nothing is missing and nothing contradicts: copies, outputs, the place to run. Apart from the
+/* Checks that copies, outputs and the device are complete and consistent. Apart from the
  * call, whose stack need not have room for its texts then. */
 static __attribute__((noinline)) int check_frame(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_parameter *parameters = f->signature->parameters;
@@ -167,7 +167,7 @@ static int run_where(cuplug__run *run) {
   return run->device.type == CUPLUG_CUDA ? run_cuda(run) : run_host(run);
 }
 
-/* Of a row that few operators have: with handles, or with ranges of elements. */
+/* For rows that few operators have: with handles, or with ranges of elements. */
 static __attribute__((noinline)) int run_checked(cuplug__run *run, uint32_t flags) {
   const int has_handles = (flags & CUPLUG_ROW_HANDLES) != 0;
   cuplug__used used;
@@ -179,7 +179,7 @@ static __attribute__((noinline)) int run_checked(cuplug__run *run, uint32_t flag
   return has_handles ? cuplug__handles_end(run, &used, status) : status;
 }
 
-/* A caller without a record still gives the call one: the entry may fill it. */
+/* The call has a record even if the caller has none: the entry may fill it. */
 static __attribute__((noinline)) int run_with_record(cuplug_frame *f) {
   cuplug_error error;
   return cuplug_run(f, &error);

@@ -6,7 +6,7 @@
 
 #include <internal/frame.h>
 
-/* Where the row of a bound frame runs without a word of the caller's. */
+/* The device of a bound frame's row if the caller names none. */
 cuplug_device cuplug__default_place(const cuplug_frame *frame);
 
 /* The device on which a bound frame, with its current `device`, will run. */

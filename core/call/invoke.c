@@ -61,7 +61,7 @@ static int report(void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_
   return options->progress(options->user, done_bytes, total_bytes, error);
 }
 
-/* Without array parameters the call runs where its outputs are. */
+/* Without array parameters, the call runs on the device of its outputs. */
 static int place_by_output(cuplug_frame *f, cuplug_device given, cuplug_error *error) {
   const int is_cuda = cuplug__is_cuda(given);
   const cuplug_device place = {is_cuda ? CUPLUG_CUDA : CUPLUG_CPU, is_cuda ? given.id : 0};
@@ -104,7 +104,7 @@ static __attribute__((noinline)) int take_place(cuplug_frame *f, const cuplug_ar
       f->signature->made->tag);
 }
 
-/* Those that were given; *n_missing: how many there are besides. */
+/* The outputs that were given; *n_missing: the number of others. */
 static int take_outputs(cuplug_frame *f, const cuplug_argument *given, uint32_t n,
                         uint32_t *n_missing, cuplug_error *error) {
   *n_missing = f->n_tensors - f->n_inputs;

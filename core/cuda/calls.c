@@ -38,7 +38,7 @@ static void leave_for_later(const cuplug__group *g) {
   __atomic_store_n(g->log->summary, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Under the lock. Of the calls of one log's thread, or of all. */
+/* Under the lock. Raises faults of the calls of one log's thread, or of all. */
 static int raise_first(cuplug__log *only, cuplug_error *error) {
   cuplug__group *of_first = NULL;
   cuplug__gpu_call *first = NULL;
@@ -53,8 +53,8 @@ static int raise_first(cuplug__log *only, cuplug_error *error) {
       if (!cuplug__fault_is_claimed(fault) || c->is_raised) continue;
       if (only && c->owner != only->owner) continue;
       const int is_first = cuplug__fault_is_told(fault) && (!first || c->number < first->number);
-      /* Another is left for the next time, and one that is being written: its summary may have
-       * come already. */
+      /* Other faults are left for the next time, and so is one that is being written: its summary
+       * may already have arrived. */
       if (!is_first) leave_for_later(g);
       if (is_first && first) leave_for_later(of_first);
       if (is_first) first = c, of_first = g;
@@ -184,7 +184,7 @@ static int make_group(cuplug__log *l, int32_t device, cuplug__group **made, cupl
   return CUPLUG_OK;
 }
 
-/* No more calls for the group, which was taken out of the open ones. */
+/* The group, which was removed from the open ones, gets no more calls. */
 static void close_group(cuplug__log *l, cuplug__group *g, int is_alive) {
   if (g->is_captured) return; /* each launch of the graph uses it */
   const int has_event = is_alive && !cuplug__driver.cuEventRecord(g->event, g->stream);
@@ -198,7 +198,7 @@ static int is_for(const cuplug__group *g, int32_t device, const void *stream, in
   return g->stream == stream && g->device == device && g->is_captured == is_captured;
 }
 
-/* Takes the group for a stream out of the open ones; and one that has to make room for others. */
+/* Removes the group for a stream from the open ones, and one that must make room for others. */
 static cuplug__group *take_open(cuplug__log *l, int32_t device, void *stream, int is_captured) {
   cuplug__group **at = &l->open;
   for (int n = 1; *at; n++) {

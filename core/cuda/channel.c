@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels for staging: pinned memory, a stream and events, made when needed and used again. */
+/* Channels for staging: pinned memory, a stream and events, created when needed and reused. */
 #include "cuda/channel.h"
 
 #include "base/status.h"
@@ -39,7 +39,7 @@ static void destroy_channel(cuplug__channel *channel) {
   unpin(channel);
   if (channel->block) {
     cuplug__driver.cuMemFreeAsync((CUdeviceptr)(uintptr_t)channel->block, channel->stream);
-    cuplug__driver.cuStreamSynchronize(channel->stream); /* the driver gives it to others then */
+    cuplug__driver.cuStreamSynchronize(channel->stream); /* the driver then gives it to others */
   }
   for (int i = 0; i < CUPLUG__N_PINNED; i++)
     if (channel->events[i]) cuplug__driver.cuEventDestroy(channel->events[i]);
@@ -134,7 +134,7 @@ int cuplug__channel_pin(cuplug__channel *channel, uint64_t bytes, cuplug_error *
   while (wanted < CUPLUG__PINNED_LARGE && bytes > n * wanted) wanted *= 4;
   if (channel->pinned_bytes >= wanted) return CUPLUG_OK;
   int reserved = reserve_pinned(channel->device, n * wanted);
-  if (!reserved) { /* what idle channels have may be enough */
+  if (!reserved) { /* the memory of idle channels may suffice */
     cuplug__channels_trim(channel->device);
     reserved = reserve_pinned(channel->device, n * wanted);
   }

@@ -6,8 +6,8 @@
 
 #include "cuda/fault.h"
 
-/* A channel's pinned buffers are small at first, and four times or sixteen times as large once a
- * copy has come that they do not hold together. Past MAX_PINNED of one device they stay small. */
+/* A channel's pinned buffers are small at first. After a copy that exceeds their sum, they become
+ * four or sixteen times as large. Beyond MAX_PINNED of one device they remain small. */
 #define CUPLUG__N_PINNED 8
 #define CUPLUG__PINNED_SMALL ((uint64_t)256 << 10)
 #define CUPLUG__PINNED_LARGE ((uint64_t)4 << 20)
@@ -23,16 +23,16 @@ typedef struct cuplug__channel {
   char *pinned; /* the buffers, consecutive */
   void *events[CUPLUG__N_PINNED];
   uint64_t pinned_bytes; /* of each buffer */
-  void *block;           /* device memory that small calls have in turn */
+  void *block;           /* device memory that small calls use in turn */
   uint64_t block_bytes;
-  cuplug__fault_block *faults; /* a record for each call under way */
+  cuplug__fault_block *faults; /* a record for each call in progress */
   struct cuplug__channel *next;
 } cuplug__channel;
 
 int cuplug__channel_acquire(int32_t device, cuplug__channel **channel, cuplug_error *error);
 void cuplug__channel_release(cuplug__channel *channel);
 /* Allocates pinned buffers that suit copies of `bytes`, if the channel has none. They may be small
- * whatever the request, if other channels hold much. */
+ * for any request, if other channels hold much. */
 int cuplug__channel_pin(cuplug__channel *channel, uint64_t bytes, cuplug_error *error);
 /* Destroys the free channels of a device. */
 void cuplug__channels_trim(int32_t device);

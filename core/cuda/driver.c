@@ -95,8 +95,8 @@ int cuplug__driver_launch(void *kernel, const cuplug_grid *grid, void *stream, v
 static const int sticky_codes[] = {214, 220, 226, 700, 702, 709, 710, 714,
                                    715, 716, 717, 718, 719, 721, 911};
 
-/* Launched last, and the other operator before: an error may show at the launch after it. Apart
- * from what calls only read. */
+/* The operator launched last, and the one before: an error may appear at the launch after it. Apart
+ * from data that calls only read. */
 static _Alignas(128) const char *_Atomic last_launched;
 static const char *_Atomic launched_before;
 static _Alignas(128) _Atomic int sticky_code;
@@ -119,7 +119,7 @@ void cuplug__cuda_note_operator(const char *name) {
 
 int cuplug__cuda_sticky(void) { return atomic_load_explicit(&sticky_code, memory_order_relaxed); }
 
-/* The first to be noted wins. */
+/* The first error that is noted counts. */
 void cuplug__cuda_note_sticky(int code, const char *name) {
   const char *nobody = NULL;
   int none = 0;

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #define CUPLUG__MIN_DRIVER 12000         /* CUDA 12.0 */
-#define CUPLUG__OVERLAPPING_GRAPHS 12030 /* from which on graphs hold overlapping launches */
+#define CUPLUG__OVERLAPPING_GRAPHS 12030 /* graphs with overlapping launches */
 
 typedef struct cuplug__pool_properties {
   int32_t allocation_type;
@@ -198,17 +198,17 @@ int cuplug__driver_open(cuplug_error *error);
 
 /* ---- Errors, with what to do about them ------------------------------------------------------ */
 
-/* Fills the record from a driver or runtime error code: name, text and what to do about it; for a
- * sticky error, that the process must be restarted, and after which operator it was seen first.
- * Running out of memory is ERROR_MEMORY. Returns the status. */
+/* Fills the record from a driver or runtime error code: name, text and remedy. For a sticky error,
+ * the remedy is to restart the process, and the message names the operator after which it was first
+ * seen. Out of memory is ERROR_MEMORY. Returns the status. */
 int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing);
-/* The same without what to do about it: for an entry, whose record gets that when it returns. */
+/* The same without the remedy: for an entry, whose record gets the remedy when it returns. */
 int cuplug__cuda_report(cuplug_error *error, int code, const char *doing);
 /* cuda_fail unless `code` is 0. */
 int cuplug__cuda_check(cuplug_error *error, int code, const char *doing);
 /* Appends the remedy for `code` to the message that a plugin has already made for it. */
 void cuplug__cuda_explain(cuplug_error *error, int code);
-/* Remembers the operator launched last, to be named with a sticky error. */
+/* Stores the operator launched last, which messages of sticky errors name. */
 void cuplug__cuda_note_operator(const char *name);
 /* Stores that `code`, found after operator `name`, made the context unusable, if it is sticky:
  * cuda_enter then fails. Operator names are borrowed until the process exits. */

@@ -102,8 +102,8 @@ static int start_once(cuplug_error *error) {
   return cuplug__cuda_start(error);
 }
 
-/* A failure is remembered: a driver does not appear under a running process, and looking for it
- * again would cost each call a walk through the library path. */
+/* A failure is stored: a driver does not appear during a process, and each new search would walk
+ * through the library path. */
 int cuplug__cuda_start(cuplug_error *error) {
   switch (atomic_load_explicit(&state, memory_order_acquire)) {
   case READY:

@@ -22,7 +22,7 @@ typedef struct cuplug__gpu {
 extern cuplug__gpu cuplug__gpus[CUPLUG__MAX_GPUS];
 extern int32_t cuplug__n_gpus;
 
-/* Starts the driver once. After that one atomic load. Refuses in a child forked after the start. */
+/* Starts the driver once. After that one atomic load. Fails in a child forked after the start. */
 int cuplug__cuda_start(cuplug_error *error);
 
 /* ERROR_VALUE unless there is a GPU of that number; the driver has been started. */
@@ -39,20 +39,19 @@ int cuplug__driver_ready(void);
 /* The current context and the one before; equal after an error. */
 typedef struct cuplug__context {
   void *current, *previous;
-  int status; /* CUPLUG_OK, or why there is nothing to leave */
+  int status; /* CUPLUG_OK, or the reason that no context was entered */
 } cuplug__context;
 
-/* Makes the primary context of `device` current, unless it is. Declares one that is left where the
- * block ends:
- *     CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
- *     if (context.status) return context.status;
+/* Makes the primary context of `device` current, unless it is. Declares a context that is left at
+ * the end of the block: CUPLUG__ENTERED context = cuplug__cuda_enter(device, error); if
+ * (context.status) return context.status;
  */
 #define CUPLUG__ENTERED __attribute__((cleanup(cuplug__cuda_leave))) cuplug__context
 cuplug__context cuplug__cuda_enter(int32_t device, cuplug_error *error);
 void cuplug__cuda_leave(const cuplug__context *context);
 
 /* For the start of a function: empties the record, and declares such a `context`. The function
- * returns the status if there is none. */
+ * returns the status on failure. */
 #define CUPLUG__ENTER_OR_RETURN(device, error)                 \
   cuplug__clear(error);                                        \
   CUPLUG__ENTERED context = cuplug__cuda_enter(device, error); \

@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Freed blocks up to this share of the device's memory stay with the pool: enough to reuse, and
- * other allocators in the process find the rest. */
+/* Freed blocks up to this share of the device's memory remain in the pool: enough for reuse, and
+ * the rest is available to other allocators in the process. */
 #define KEPT_SHARE 8
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -69,7 +69,7 @@ static int device_pool(int32_t device, CUmemoryPool *pool, cuplug_error *error) 
 #define N_SLOTS 16
 #define LARGEST_SHARE 1024
 
-/* The thread that makes it BUSY owns it; no thread waits for a busy one. */
+/* The thread that sets it to BUSY owns it; no thread waits for a busy one. */
 enum { EMPTY, FULL, BUSY };
 
 typedef struct slot {
@@ -102,7 +102,7 @@ static int has(slot *s, uint64_t bytes) {
   return atomic_load_explicit(&s->bytes, memory_order_relaxed) == bytes;
 }
 
-/* NULL: none of so many bytes. */
+/* NULL: no cached block has this number of bytes. */
 static void *take_kept(int32_t device, uint64_t bytes) {
   for (slot *s = slots[device]; s < slots[device] + N_SLOTS; s++) {
     if (!has(s, bytes) || !own(s, FULL)) continue;

@@ -12,16 +12,16 @@
 int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void **pointer,
                             cuplug_error *error);
 int cuplug__device_free(void *pointer, void *stream, cuplug_error *error);
-/* The same, of a block that was allocated with so many bytes: it may be kept. */
+/* The same, for a block that was allocated with this number of bytes, which may be cached. */
 int cuplug__device_release(int32_t device, void *pointer, uint64_t bytes, void *stream,
                            cuplug_error *error);
 
 int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error *error);
-/* Gives back what nobody uses: of the pool, and the free channels. Waits for the default stream. */
+/* Releases unused memory of the pool, and the free channels. Waits for the default stream. */
 int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error);
 
 /* 1 if all these bytes of the host are pinned, allocated or registered as one block, by any code:
- * GPUs copy from and to them without the host. 0 also if the driver cannot tell. */
+ * GPUs copy from and to them without the host. 0 also if the driver does not know. */
 int cuplug__is_pinned(const void *memory, uint64_t bytes);
 
 #endif

@@ -18,7 +18,7 @@ static void free_notes(cuplug__fault_note *all) {
 void cuplug__add_note(uint64_t origin, const cuplug__names *names, const cuplug_fault *fault) {
   cuplug__group *g = cuplug__group_of(origin);
   cuplug__fault_note *new = malloc(sizeof *new);
-  if (!new) return; /* the fault is lost: there is no memory to store it */
+  if (!new) return; /* the fault is lost: no memory to store it */
   *new = (cuplug__fault_note){g->notes, origin, names, *fault};
   atomic_store_explicit(&g->notes, new, memory_order_release);
   for (int n = 1; n < MAX_NOTES && new; n++) new = new->next;
@@ -49,7 +49,7 @@ static cuplug__outcome look_at(cuplug__group *g, uint64_t origin, cuplug__gpu_ca
   return n ? (cuplug__outcome){n->names, &n->fault} : (cuplug__outcome){NULL, NULL};
 }
 
-/* Looks at a call, and puts it before the others that are still to be walked on from. */
+/* Visits a call, and puts it before the others whose origins are still to be visited. */
 static cuplug__outcome walk_to(uint64_t origin, cuplug__gpu_call **ahead) {
   cuplug__group *g = cuplug__group_of(origin);
   cuplug__gpu_call *c = cuplug__live_call(origin);

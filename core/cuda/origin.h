@@ -24,12 +24,11 @@ typedef struct cuplug__gpu_call {
   uint32_t is_raised;                 /* under the lock */
   uint32_t n_origins;                 /* of its inputs */
   uint64_t few[CUPLUG__N_FEW], *many; /* these: `many` if they are more */
-  uint64_t walk;                      /* under the lock: the last that came by */
+  uint64_t walk;                      /* under the lock: the last walk that visited it */
   struct cuplug__gpu_call *next;      /* in that walk */
 } cuplug__gpu_call;
 
-/* The rest of a call with a fault, its own or that of an earlier call, once its record serves
- * another. */
+/* The state of a call with a fault, its own or an earlier call's, after its record is reused. */
 typedef struct cuplug__fault_note {
   struct cuplug__fault_note *next; /* newer ones first */
   uint64_t origin;

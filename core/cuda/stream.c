@@ -77,8 +77,8 @@ static int order(int32_t device, void *waiting, void *stream) {
   return code;
 }
 
-/* Orders them whether captured or not: a stream that waits for one that is captured takes part in
- * the capture from there on. */
+/* Orders them whether captured or not: a stream that waits for a captured one is part of the
+ * capture from then on. */
 static int order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error) {
   return cuplug__cuda_check(error, order(device, waiting, stream), "ordering two streams");
 }

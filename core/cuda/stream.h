@@ -15,9 +15,9 @@ int cuplug__stream_synchronize(void *stream, cuplug_error *error);
 int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_error *error);
 /* ---- Streams under capture ------------------------------------------------------------------- */
 
-/* What allocates, loads or waits would spoil a graph capture under way in this process, unless this
- * thread's mode is relaxed meanwhile. Declares the mode that is gone back to where the block ends:
- *     CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
+/* Allocating, loading or waiting would invalidate a graph capture in progress in this process,
+ * unless this thread's mode is relaxed meanwhile. Declares the mode that is restored at the end of
+ * the block: CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
  */
 #define CUPLUG__RELAXED __attribute__((unused, cleanup(cuplug__capture_restore))) int
 int cuplug__capture_allow_unsafe(void);

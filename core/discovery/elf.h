@@ -7,12 +7,12 @@
 #include <cuplug/host.h>
 #include <elf.h>
 
-#define CUPLUG__MAX_SEGMENTS 128 /* linkers make a dozen */
+#define CUPLUG__MAX_SEGMENTS 128 /* linkers create about a dozen */
 
 typedef struct cuplug__elf {
   int fd;
   uint64_t file_bytes;
-  uint64_t head_bytes; /* valid in `head`, which mostly has all that is needed */
+  uint64_t head_bytes; /* valid in `head`, which mostly suffices */
   _Alignas(Elf64_Ehdr) uint8_t head[4096];
   Elf64_Ehdr header;
   Elf64_Phdr segments[CUPLUG__MAX_SEGMENTS]; /* header.e_phnum of them */
@@ -44,7 +44,7 @@ typedef void cuplug__visit_text(Elf64_Sxword tag, const char *text, void *data);
 void cuplug__elf_visit_texts(const cuplug__elf *elf, cuplug__visit_text *visit, void *data);
 
 #define CUPLUG__HAS_PATHS 1
-#define CUPLUG__HAS_ORIGIN 2 /* such places are relative to the folder that it is loaded from */
+#define CUPLUG__HAS_ORIGIN 2 /* such paths are relative to the folder that it is loaded from */
 
 /* 1 if an open file names directories for its dependencies: RPATH, RUNPATH, or paths. 0 also for a
  * file that is not a shared object. */

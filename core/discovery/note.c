@@ -147,7 +147,7 @@ static size_t character_bytes(const unsigned char *c) {
   return overlong || surrogate || beyond || control ? 0 : n;
 }
 
-/* How many bytes at the beginning of a string are ASCII that a terminal shows, in eights. */
+/* The number of bytes at the beginning of a string that are printable ASCII, in eights. */
 static size_t shown_ascii(const char *text, size_t n) {
   const uint64_t ones = UINT64_MAX / 255;
   for (size_t k = 0; k + 8 <= n; k += 8) {

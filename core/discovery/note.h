@@ -31,8 +31,8 @@ typedef struct cuplug__notes {
 int cuplug__notes_read(int fd, uint64_t file_bytes, cuplug__notes *notes, cuplug_error *error);
 void cuplug__notes_end(cuplug__notes *notes);
 
-/* How many bytes at the beginning of a string of n bytes are whole characters on one line, none of
- * them a control character: n when all are. */
+/* The number of bytes at the beginning of a string of n bytes that are whole characters on one
+ * line, without control characters: n if all are. */
 size_t cuplug__shown_bytes(const char *text, size_t n);
 
 /* 1 when a library that was loaded has the same notes in memory. */

@@ -33,7 +33,7 @@ static int refuse_unopened(cuplug__search_directory *place, int code, cuplug_err
   return refuse(place, CUPLUG_STATE_REJECTED, reason, error);
 }
 
-/* Takes over the descriptor of a directory, unless it counts already. */
+/* Takes ownership of the descriptor of a directory, unless the directory counts already. */
 static int take_opened(const cuplug__search *search, cuplug__search_directory *place, int fd,
                        cuplug_error *error) {
   struct stat status;
@@ -215,9 +215,9 @@ static int counts(const char *variable) {
   return 0;
 }
 
-/* Once through all variables: getenv would go through them for each name. */
+/* Reads all variables once: getenv would search them for each name. */
 uint64_t cuplug__search_fingerprint(void) {
-  uint64_t sum = 0; /* in whatever order */
+  uint64_t sum = 0; /* in any order */
   for (char **variable = environ; variable && *variable; variable++)
     if (counts(*variable)) sum += cuplug__hash_text(*variable);
   return sum;

@@ -10,7 +10,7 @@
 
 struct cuplug_directory {
   char *path;
-  char *reason; /* why it is not used; NULL when it is */
+  char *reason; /* the reason that it is not used; NULL if it is */
   int32_t origin;
   int32_t state; /* OK, MISSING, REJECTED or DUPLICATE */
 };
@@ -49,7 +49,7 @@ void cuplug__search_free_names(char **names, size_t n_names);
 /* directory/name, to be freed; NULL when memory ran out. */
 char *cuplug__join(const char *directory, const char *name);
 
-/* Changes when a variable that decides on the search does. */
+/* A hash of the variables that determine the search. */
 uint64_t cuplug__search_fingerprint(void);
 
 #endif

@@ -48,7 +48,7 @@ typedef struct field {
 static const unsigned char in_keys[256] = {
     ['a' ... 'z'] = 1, ['0' ... '9'] = 1, ['_'] = 1, ['.'] = 1};
 
-/* Takes apart one string of a note, of n_bytes without its zero. */
+/* Splits one string of a note, of n_bytes without its zero. */
 static int read_field(const char *string, size_t n_bytes, field *f, cuplug_error *error) {
   size_t n = 0;
   f->is_critical = *string == '!';
@@ -62,7 +62,7 @@ static int read_field(const char *string, size_t n_bytes, field *f, cuplug_error
   return check_line(f->key, f->value, (size_t)(string + n_bytes - f->value), error);
 }
 
-/* The result of one field. Fields that a reader does not know are skipped unless critical. */
+/* The result of one field. Unknown fields are skipped unless critical. */
 typedef int take_field(void *to, const field *f, cuplug_error *error);
 
 static int skip_field(const field *f, cuplug_error *error) {

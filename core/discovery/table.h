@@ -20,14 +20,14 @@ typedef struct cuplug__state_key {
 struct cuplug_row {
   const char *signature; /* begins with the operator's name */
   const char *doc;
-  const char *host_entry; /* symbol; "": no entry on that side */
+  const char *host_entry; /* symbol; "": no entry for that device type */
   const char *cuda_entry;
   const char *close; /* symbol, of a row that makes a handle */
   cuplug__state_key state;
   const char *text; /* the whole note: zero-terminated "key=value", consecutive */
   uint32_t text_bytes;
   uint32_t flags;           /* CUPLUG_ROW_TAKES_STRIDES ... */
-  uint32_t has_other_entry; /* 1: for a device that this core does not know, entry.N */
+  uint32_t has_other_entry; /* 1: for an unknown device, entry.N */
   unsigned long number;     /* its order in its source: compilers emit notes in any order */
   cuplug_signature *parsed; /* owned */
 };
@@ -45,7 +45,7 @@ typedef struct cuplug__table {
   cuplug_row *rows; /* as the source has them; owned */
 } cuplug__table;
 
-/* Makes a table empty: nothing is known of the plugin. */
+/* Makes a table empty, without properties of the plugin. */
 static inline void cuplug__table_start(cuplug__table *table) {
   *table = (cuplug__table){.name = cuplug__unsaid,
                            .version = cuplug__unsaid,

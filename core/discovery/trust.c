@@ -134,8 +134,8 @@ int cuplug__owner_check(const cuplug__rules *rules, int fd, const struct stat *s
   return status ? check_status(rules, fd, status, 0, error) : check(rules, fd, 0, error);
 }
 
-/* Opens the real path step by step. Links are not followed any more: one that has taken the place
- * of a directory meanwhile is an error. */
+/* Opens the real path step by step. Links are no longer followed: one that has replaced a directory
+ * meanwhile is an error. */
 static int walk(const cuplug__rules *rules, char *real, int flags, cuplug_error *error) {
   int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), status = CUPLUG_OK;
   char *name = real + 1;
@@ -197,7 +197,7 @@ static int keep_folder(const cuplug__rules *rules, const char *path, size_t n,
   return 0;
 }
 
-/* Reads where the link at `path` leads; a relative one begins with the link's own folder. */
+/* Reads the target of the link at `path`; a relative one begins with the link's own folder. */
 static int read_link(int directory, const char *path, char *target, size_t room) {
   const char *name = strrchr(path, '/') + 1;
   const size_t above = (size_t)(name - path);
@@ -243,7 +243,7 @@ static int parse_digest(const char *line, uint8_t digest[CUPLUG__DIGEST_BYTES]) 
   return !*line || *line == ' ' || *line == '\t';
 }
 
-/* Takes the digests out of the list's text, which is cut into lines. */
+/* Reads the digests from the list's text, which is split into lines. */
 static int parse_list(cuplug__trust *trust, char *text, cuplug_error *error) {
   size_t n_lines = 1;
   for (const char *c = text; *c; c++) n_lines += *c == '\n';

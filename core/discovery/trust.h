@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules for loading: the user's settings, who may write a file and each directory of the real
- * path that leads to it, and the allow-list of SHA-256 digests. */
+/* The rules for loading: the user's settings, write permissions of a file and each directory of its
+ * real path, and the allow-list of SHA-256 digests. */
 #ifndef CUPLUG_CORE_DISCOVERY_TRUST_H
 #define CUPLUG_CORE_DISCOVERY_TRUST_H
 
@@ -14,7 +14,7 @@
 
 /* The user's permissions. */
 typedef struct cuplug__rules {
-  int allow_unsafe; /* CUPLUG_ALLOW_UNSAFE=1: owners are not looked at */
+  int allow_unsafe; /* CUPLUG_ALLOW_UNSAFE=1: owners are not checked */
   int allow_group;  /* CUPLUG_ALLOW_GROUP=1: groups may write */
   uint32_t n_trusted;
   uid_t trusted[CUPLUG__MAX_TRUSTED]; /* CUPLUG_TRUSTED_OWNERS: as root and this user */
@@ -37,7 +37,7 @@ int cuplug__owner_check(const cuplug__rules *rules, int fd, const struct stat *s
 int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
                        cuplug_error *error);
 
-/* A folder that links led to, checked and kept open: most other links lead to it. All zero
+/* A folder that a link led to, checked and kept open, as most other links lead to it. All zero
  * initially. */
 typedef struct cuplug__folder {
   char *path; /* as links have it; NULL: none */

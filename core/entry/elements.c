@@ -30,16 +30,16 @@ typedef struct operand {
   int64_t ahead;                                           /* distance in bytes of prefetches; or
                                                               0 */
   int64_t bytes;                                           /* of an element in memory */
-  int64_t code_bytes;                                      /* of an element as the code has it */
+  int64_t code_bytes;                                      /* of an element in the code */
   void (*load)(float *to, const uint16_t *from, size_t n); /* NULL: the code reads the stored
                                                               elements */
   void (*store)(uint16_t *to, const float *from, size_t n);
   int8_t is_read, is_written;
-  int8_t is_raw;         /* the code reads it wherever it likes */
+  int8_t is_raw;         /* the code reads it at any index */
   int8_t is_together;    /* the elements of each block are contiguous */
   int8_t is_still;       /* one element for the whole loop */
   int8_t is_of_row;      /* the code takes one element for a row */
-  int8_t is_nontemporal; /* so large that it is stored past the caches */
+  int8_t is_nontemporal; /* so large that stores bypass the caches */
   int8_t has_block;      /* the code may not read or write it in place */
 } operand;
 
@@ -75,7 +75,7 @@ typedef struct work {
   uint16_t *halves;
 } work;
 
-/* How many elements the next block has. */
+/* The number of elements in the next block. */
 static int64_t length(const elements *e, int64_t begin, int64_t to) {
   int64_t m = least(to - begin, e->step - ((begin + e->lead) & (e->step - 1)));
   if (e->row) m = least(m, e->row - begin % e->row);
@@ -185,7 +185,7 @@ static int run_range(void *context, int64_t from, int64_t to) {
 
 /* ---- Before the loop begins ------------------------------------------------------------------ */
 
-/* Along how many dimensions an array is broadcast. */
+/* The number of dimensions along which an array is broadcast. */
 static int n_still(const cuplug_loop *loop, uint32_t k) {
   int n = 0;
   for (int d = 0; d < loop->ndim; d++) n += loop->strides[d][k] == 0;
@@ -244,8 +244,8 @@ static int64_t ahead_of(const elements *e, uint32_t k) {
   return e->loop->strides[e->loop->ndim - 2][k] * x->bytes;
 }
 
-/* Blocks of a size that serves all arrays: larger ones where a block costs more, by the code or by
- * arrays that are broadcast. */
+/* The size of blocks for all arrays: larger if a block costs more, because of the code or of arrays
+ * that are broadcast. */
 static void choose_blocks(elements *e, int is_expensive) {
   int64_t widest = 1, widest_stored = 1, n_blocks = 0;
   int needs_blocks = e->is_nontemporal;
@@ -306,7 +306,7 @@ int cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
 
 /* The state that the threads share. */
 typedef struct blocks {
-  cuplug_loop loop; /* first: the code of a loop is given this */
+  cuplug_loop loop; /* first: the code of a loop receives this */
   const cuplug__run *run;
   atomic_int status; /* of the first block that failed, whose message `error` has */
   cuplug_error *error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Code over the elements of arrays of any strides: threads, blocks of contiguous elements, and
- * conversions, so that the code itself is one loop over contiguous memory. */
+ * conversions. The code itself is one loop over contiguous memory. */
 #ifndef CUPLUG_CORE_ENTRY_ELEMENTS_H
 #define CUPLUG_CORE_ENTRY_ELEMENTS_H
 
@@ -24,8 +24,8 @@ uint64_t cuplug__row_constant_inputs(const cuplug_loop *loop, const cuplug_tenso
                                      const cuplug__roles *roles);
 
 /* Calls the code, a cuplug_loop_part, for all elements of the call's loop. `tensors` are the
- * arrays as the call has them. With `wants_groups` the code gets elements in groups of
- * CUPLUG_GROUP, the last one filled up with copies. Returns a status. */
+ * arrays as the call has them. With `wants_groups`, the code receives elements in groups of
+ * CUPLUG_GROUP, the last one filled with copies. Returns a status. */
 int cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
                          const cuplug_tensor *tensors, const cuplug__roles *roles, int wants_groups,
                          cuplug_error *error);

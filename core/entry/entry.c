@@ -93,7 +93,7 @@ static inline void fill_call(cuplug__run *run, cuplug_call *call) {
 static inline int end_entry(cuplug__run *run, int status) {
   if (run->second) join_second(run);
   if (run->n_workspaces) cuplug__free_workspaces(run);
-  if (!status) status = run->error->status; /* whatever was reported is an error */
+  if (!status) status = run->error->status; /* any report is an error */
   return status ? cuplug__finish_error(run->error, run->frame->op->name, status) : CUPLUG_OK;
 }
 

@@ -12,8 +12,8 @@ int cuplug__call_entry(cuplug__run *run);
 /* The parts of this, for a cached call: of an entry of the host without state, lists and outputs to
  * be cleared. The arguments of the entry; */
 void cuplug__fill_call(cuplug__run *run, cuplug_call *call);
-/* calls an entry so that the thread computes afterwards as before: it may have set a rounding
- * direction for itself; */
+/* calls an entry, and restores how the thread computes: the entry may have set a rounding
+ * direction; */
 int cuplug__call_guarded(cuplug_entry *entry, const cuplug_call *call);
 /* its result, if it failed or took workspaces: returns the status. */
 int cuplug__end_entry(cuplug__run *run, int status);

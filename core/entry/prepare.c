@@ -53,7 +53,7 @@ int cuplug__ready_run(cuplug__run *run) {
   return status;
 }
 
-/* Makes the driver load the code of all kernels that were compiled together with one, a CUkernel,
+/* Lets the driver load the code of all kernels that were compiled together with one, a CUkernel,
  * as far as possible: launches report failures. */
 static void load_kernels(void *any) {
   const cuplug__driver_table *driver = &cuplug__driver;
@@ -110,9 +110,9 @@ int cuplug_prepare(cuplug_operator *op, cuplug_device device, cuplug_error *erro
 
 /* ---- States ---------------------------------------------------------------------------------- */
 
-/* A state is of an era: a forked child makes its own, as locks, threads and GPUs of its parent are
- * not there. Lists and marks are guarded by the registry's lock, which a child finds open; the
- * author's function runs without it. */
+/* A state is of an era: a forked child creates its own, because it lacks the locks, threads and
+ * GPUs of its parent. Lists and marks are guarded by the registry's lock, which a child finds open;
+ * the author's function runs without it. */
 
 static cuplug__state_slot *slot_of(cuplug__states *states, cuplug_device device) {
   return &states->slots[device.type == CUPLUG_CUDA ? 1 + device.id : 0];
@@ -124,7 +124,7 @@ static int make_entered(const cuplug__states *states, const cuplug_call *call, c
   const cuplug_call asked = cuplug__bare_call(&run);
   CUPLUG__ROUNDING before = cuplug__rounding_read();
   int status = states->create(&asked, state);
-  return status ? status : error->status; /* whatever was reported is an error */
+  return status ? status : error->status; /* any report is an error */
 }
 
 static int make(const cuplug__states *states, const cuplug_call *call, cuplug_error *error,

@@ -7,7 +7,7 @@
 #include "entry/run.h"
 #include "registry/plugin.h"
 
-/* Looks for code for the GPU, and makes the fault record unless there is one, before the overload's
+/* Searches code for the GPU, and creates the fault record unless it exists, before the overload's
  * first run there. The device has been entered. */
 int cuplug__ready_run(cuplug__run *run);
 

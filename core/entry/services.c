@@ -68,7 +68,7 @@ void cuplug__free_workspaces(cuplug__run *run) {
   }
 }
 
-/* Clears tensor k where the entry sees it, on the run's stream on a GPU. It has no gaps. */
+/* Clears the entry's tensor k, on the run's stream on a GPU. It has no gaps. */
 static int zero_output(const cuplug__run *run, uint32_t k) {
   const cuplug_tensor *x = &run->tensors[k];
   if (x->ndim < 0 || !x->data) return CUPLUG_OK;
@@ -91,7 +91,7 @@ int cuplug__zero_outputs(const cuplug__run *run) {
   return status;
 }
 
-/* Takes the shape that the entry found, where the signature left it open. */
+/* Sets the shape that the entry found, if the signature does not determine it. */
 static int set_shape(cuplug__run *run, uint32_t k, const int64_t *shape) {
   cuplug_tensor *t = &run->tensors[k];
   for (int32_t d = 0; d < t->ndim; d++)
@@ -157,7 +157,7 @@ static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid
   return code ? cuplug__cuda_report(cuplug__error_of(call), code, "kernel launch") : CUPLUG_OK;
 }
 
-/* Bodies of parallel loops may fail at once: the record is one thread's after the other. */
+/* Bodies of parallel loops may fail at the same time: threads use the record one after another. */
 static int fail(const cuplug_call *call, int status, int cuda_code, const char *text) {
   cuplug__run *run = call->run;
   while (atomic_flag_test_and_set_explicit(&run->is_failing, memory_order_acquire)) sched_yield();

@@ -7,13 +7,14 @@
 #include "host/thread_pool.h"
 #include "host/view.h"
 
-/* The calling one included. More than keep the bus busy take memory bandwidth from each other. */
+/* With the calling one. More threads than keep the bus busy take memory bandwidth from each other.
+ */
 #define CUPLUG__MAX_COPY_THREADS 12
 
 /* For smaller copies, waking them costs more than it gains. */
 #define CUPLUG__SHARED_BYTES ((uint64_t)4 << 20)
 
-/* A copy under way, in its owner's memory; all zero is one that is done. */
+/* A copy in progress, in its owner's memory; all zero: it is done. */
 typedef struct cuplug__host_copy {
   cuplug__loop loop; /* bytes in pieces; `lead` bytes before the copy make the first whole */
   cuplug__job *job;
@@ -24,7 +25,7 @@ typedef struct cuplug__host_copy {
   int is_for_dma; /* the DMA reads the packed bytes */
 } cuplug__host_copy;
 
-/* Pages of new memory, made by the team before anything is written there. */
+/* Pages of new memory, which the thread pool creates before code writes there. */
 typedef struct cuplug__host_pages {
   cuplug__loop loop;
   cuplug__job *job; /* NULL: none are made */

@@ -22,7 +22,7 @@
 #define MOST_SEATS 65535
 
 /* The time for which an owner polls whether its workers are done before it sleeps. It does not
- * yield: if others want the CPU, it would have it back after milliseconds. */
+ * yield: if others need the CPU, it would get it back after milliseconds. */
 #define SPIN_NS 10000
 
 typedef struct share {

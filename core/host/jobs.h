@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops under way, whose chunks threads take without a lock.
+/* Loops in progress, whose chunks threads take without a lock.
  *
  * The chunks of a job are divided into shares. Each thread begins with the share of its own number,
  * so that loops over the same arrays find them in its caches, and continues with the shares of
@@ -34,22 +34,22 @@ int cuplug__loop_alone(const cuplug__loop *loop);
 
 /* Threads may join now. Chunks of one share are taken in their order. NULL: too many jobs. */
 cuplug__job *cuplug__job_open(const cuplug__loop *loop, int n_shares);
-/* Takes part, waits for the threads that have joined, and returns as loop_alone does. `number` is
+/* Takes part, waits for the threads that have joined, and returns like loop_alone. `number` is
  * the thread's. */
 int cuplug__job_close(cuplug__job *job, int number);
-/* Chunks that nobody has taken, counted up to `most`; for owners and helpers. */
+/* Chunks that no thread has taken, counted up to `most`; for owners and workers. */
 int cuplug__job_left(cuplug__job *job, int most);
-/* As its loop has it; for owners and helpers. */
+/* The field of its loop; for owners and workers. */
 int cuplug__job_helpers(const cuplug__job *job);
 
-/* How many jobs may have chunks left: a look at one word. */
+/* The number of jobs that may have chunks left, from one word. */
 int cuplug__jobs_open(void);
 /* Takes a chunk of the share of this number, or, with `any`, of any share. Returns 0 without. */
 int cuplug__jobs_join(int number, int any, cuplug__taken *taken);
 /* Runs the taken chunk and all that are left. The job may be over afterwards. */
 void cuplug__job_help(const cuplug__taken *taken);
 
-/* In a child process, which does not own its parent's jobs. */
+/* Resets the jobs in a child process, which does not own its parent's. */
 void cuplug__jobs_forget(void);
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ void cuplug__pause(void);
 
 /* Sleeps while the word is 1; may return earlier. This and `wake` do not change errno. */
 void cuplug__sleep(_Atomic uint32_t *word);
-/* Wakes the thread that sleeps at the word, if there is one. */
+/* Wakes a thread that sleeps at the word. */
 void cuplug__wake(_Atomic uint32_t *word);
 
 #endif

@@ -160,7 +160,7 @@ void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step
 /* Tiles of a line by TILE_ROW blocks read each line once. */
 #define TILE_ROW 64
 #define BELOW (2 * CUPLUG__LINE - 1) /* to the end of the tile below, wherever lines begin */
-#define AT_ONCE 4                    /* blocks of a row, if there are no squares */
+#define AT_ONCE 4                    /* blocks of a row, without squares */
 #define ALIASED 1024 /* blocks: of rows this far apart, a cache holds few lines at a time */
 
 /* ---- Squares --------------------------------------------------------------------------------- */

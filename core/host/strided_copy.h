@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements moved between places at equal distances, along one dimension or two. */
+/* Copies of elements at equal distances, along one dimension or two. */
 #ifndef CUPLUG_CORE_HOST_STRIDED_COPY_H
 #define CUPLUG_CORE_HOST_STRIDED_COPY_H
 
@@ -11,7 +11,7 @@
 void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n,
                   int64_t bytes);
 
-/* Blocks along each side of the squares that are transposed in registers; 0: there are none. */
+/* Blocks along each side of the squares that are transposed in registers; 0: none are. */
 int64_t cuplug__square_side(int64_t block);
 
 /* n_rows x n_blocks blocks of 1, 2, 4, 8 or 16 bytes, which become contiguous in rows. For

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One team of threads for the process: loops of plugins, of expressions and reductions, copies.
+/* One thread pool for the process: loops of plugins, of expressions and reductions, copies.
  *
- * Its threads are created when there is work for them, poll for more of it for some microseconds,
+ * Its threads are created when work exists for them, poll for more work for some microseconds,
  * and sleep. A caller takes part in its work, and never waits for a thread that has not begun: even
  * without any thread, all work is done. Several loops run at once, bodies may have loops of their
  * own, and a forked child has its own pool. */
@@ -10,7 +10,7 @@
 
 #include "host/jobs.h"
 
-/* Returns at once. Wakes threads until n_helpers of the team are awake; they take the chunks in
+/* Returns at once. Wakes threads until n_helpers of the pool are awake; they take the chunks in
  * their order. The loop's context is in use until team_end. */
 cuplug__job *cuplug__team_begin(const cuplug__loop *loop);
 
@@ -28,8 +28,8 @@ int cuplug__team_run(int64_t n, int64_t grain, cuplug_body *body, void *context)
  * than OMP_NUM_THREADS and the CPU time of the control groups. */
 int cuplug__count_cores(void);
 
-/* CPUs that control groups give the process time for, rounded up; 0: no limit. `membership` is
- * /proc/self/cgroup, `mount` where the groups are, /sys/fs/cgroup. */
+/* The CPUs whose time the control groups grant to the process, rounded up; 0: no limit.
+ * `membership` is /proc/self/cgroup, and `mount` is the directory of the groups, /sys/fs/cgroup. */
 int cuplug__cgroup_cores(const char *membership, const char *mount);
 
 #endif

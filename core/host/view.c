@@ -126,7 +126,7 @@ static void copy_columns(direction way, const cuplug__view *v, char *packed, cha
 
 #define LEAST_TILE 16 /* blocks; smaller ones cost more than they save */
 
-/* The dimension in which blocks are closest, if those of a row are further apart, or 0. */
+/* The dimension in which blocks are closest, if the blocks of a row are further apart, or 0. */
 static int32_t nearest(const cuplug__view *v) {
   int32_t near = 0;
   for (int32_t d = 1; d < v->ndim; d++)
@@ -134,7 +134,7 @@ static int32_t nearest(const cuplug__view *v) {
   return near && v->shape[0] * v->shape[near] >= LEAST_TILE ? near : 0;
 }
 
-/* Returns whether close blocks in that dimension share lines and those of a row do not. */
+/* Returns whether close blocks in that dimension share lines, and the blocks of a row do not. */
 static int shares_lines(const cuplug__view *v, int32_t near) {
   const int is_apt = near && has_small_blocks(v) && !is_narrow(v);
   return is_apt && llabs(v->strides[0]) >= CUPLUG__LINE && llabs(v->strides[near]) < CUPLUG__LINE;

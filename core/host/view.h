@@ -12,7 +12,7 @@ typedef struct cuplug__view {
   uint64_t block_bytes;
   int32_t ndim;                     /* 0: all is one block */
   int64_t shape[CUPLUG_MAX_NDIM];   /* in blocks, innermost first */
-  int64_t strides[CUPLUG_MAX_NDIM]; /* in bytes; 0 where the array is broadcast */
+  int64_t strides[CUPLUG_MAX_NDIM]; /* in bytes; 0 if the array is broadcast */
 } cuplug__view;
 
 void cuplug__view_array(cuplug__view *view, const cuplug_tensor *x);
@@ -25,10 +25,10 @@ static inline int cuplug__view_is_contiguous(const cuplug__view *view) { return 
 /* The position of byte `first` of C order. */
 char *cuplug__view_place(const cuplug__view *view, uint64_t first);
 
-/* 1 if a row's elements are far apart, and next to those of other rows. */
+/* 1 if a row's elements are far apart, and next to elements of other rows. */
 int cuplug__view_is_transposed(const cuplug__view *view);
 
-/* Ranges that end at multiples of these bytes are copied best: of transposed arrays, rows that
+/* Ranges that end at multiples of these bytes are copied fastest: of transposed arrays, rows that
  * share lines. 1: any. */
 uint64_t cuplug__view_piece(const cuplug__view *view);
 

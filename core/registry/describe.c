@@ -20,7 +20,7 @@ const char *cuplug_operator_architectures(const cuplug_operator *op) {
   return op->plugin->table.architectures;
 }
 
-/* The digest of the very file whose table was read. */
+/* The digest of the file whose table was read. */
 static int digest_plugin(const cuplug__plugin *plugin, uint8_t digest[32], cuplug_error *error) {
   cuplug__identity after;
   const int fd = open(plugin->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -92,7 +92,7 @@ uint32_t cuplug_signature_n_outputs(const cuplug_signature *s) {
   return (uint32_t)s->n_outputs + (s->made != NULL);
 }
 
-/* Past the last one: one without anything. */
+/* Past the last one: an empty one. */
 static const cuplug_parameter *parameter(const cuplug_signature *s, uint32_t i) {
   static const cuplug_parameter none = {.kind = -1, .type_variable = -1};
   return i < (uint32_t)s->n_parameters + cuplug_signature_n_outputs(s) ? &s->parameters[i] : &none;

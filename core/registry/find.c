@@ -30,7 +30,7 @@ typedef struct query {
 #define MAX_SHOWN_OPERATORS 20
 #define MAX_UNREAD 3
 #define VARIABLE "LD_LIBRARY_CUPLUG_PATH"
-#define MAX_TYPOS 4 /* LD_LIBRARY_PATH is 7 away */
+#define MAX_TYPOS 4 /* LD_LIBRARY_PATH is at distance 7 */
 
 typedef struct near_name {
   int distance;
@@ -54,7 +54,8 @@ static void keep_near(suggestions *near, int far, const char *text) {
   snprintf(near->names[at].text, sizeof(near->names[at].text), "%s", text);
 }
 
-/* Compares with all operators; where a plugin was named, with what that plugin may have meant. */
+/* Compares with all operators; if a plugin was named, with the operators of similarly named
+ * plugins. */
 static void collect_suggestions(const query *asked, const cuplug_listing *listing,
                                 suggestions *near) {
   char op[CUPLUG_MAX_NAME], text[2 * CUPLUG_MAX_NAME];
@@ -81,7 +82,7 @@ static void append_suggestions(const query *asked, const cuplug_listing *listing
   if (near.n) cuplug__append(error, "?");
 }
 
-/* Is this the file in which the name was to be expected? */
+/* 1 for a file that should contain the name. */
 static int is_named(const cuplug_file *file, const char *plugin) {
   char wanted[CUPLUG_MAX_NAME + sizeof("/lib.so")];
   snprintf(wanted, sizeof(wanted), "/lib%s.so", plugin);
@@ -148,7 +149,7 @@ static void append_variables(cuplug_error *error) {
                  value && *value ? "add to it" : "set it to");
 }
 
-/* The plugin of that name which counts; NULL if there is none. */
+/* The plugin of that name which counts; NULL without one. */
 static const cuplug_file *named_plugin(const query *asked, const cuplug_listing *listing) {
   for (size_t k = 0; k < listing->n_files; k++)
     if (cuplug__file_counts(&listing->files[k]) &&
@@ -169,7 +170,7 @@ static void append_operators(const cuplug_file *file, cuplug_error *error) {
   }
 }
 
-/* ERROR_NOT_FOUND with near names, rejected files that have the operator or may have it, the
+/* ERROR_NOT_FOUND with suggestions, rejected files that have the operator or may have it, the
  * directories, and the variable that adds some. */
 static int fail_not_found(const query *asked, const cuplug_listing *listing, cuplug_error *error) {
   if (!error) return CUPLUG_ERROR_NOT_FOUND;
@@ -196,11 +197,11 @@ static int fail_not_found(const query *asked, const cuplug_listing *listing, cup
 
 /* ---- The search ------------------------------------------------------------------------------ */
 
-/* One search under way. */
+/* One search in progress. */
 typedef struct finder {
   const query *asked;
   const char *name; /* of the plugin that is searched first */
-  int is_early;     /* only the directories before those of cuplug_add_directory, and no scan */
+  int is_early;     /* only the directories before the ones of cuplug_add_directory, and no scan */
   cuplug__search search;
 } finder;
 
@@ -231,7 +232,7 @@ static cuplug_operator *recall(const query *asked, uint64_t moment, int loaded_o
   return p ? cuplug__plugin_operator(p, asked->op) : NULL;
 }
 
-/* The plugin of a file, of whose code the process may have an older version. */
+/* The plugin of a file; the process may have an older version of its code. */
 static int take_file(int directory, const char *path, const cuplug__trust *trust,
                      cuplug__plugin **plugin, cuplug_error *error) {
   cuplug__candidate candidate;
@@ -248,7 +249,7 @@ static int take_file(int directory, const char *path, const cuplug__trust *trust
   return status;
 }
 
-/* Finds the first accepted plugin lib<name>.so. *plugin stays NULL if there is none. */
+/* Finds the first accepted plugin lib<name>.so. *plugin remains NULL without one. */
 static int find_plugin(finder *f, cuplug__plugin **plugin, cuplug_error *error) {
   char file_name[CUPLUG_MAX_NAME + sizeof("lib.so")];
   snprintf(file_name, sizeof(file_name), "lib%s.so", f->name);

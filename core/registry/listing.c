@@ -35,7 +35,7 @@ int cuplug__file_has(const cuplug_file *file, const char *op) {
   return 0;
 }
 
-/* Nothing is known of the plugin. */
+/* The plugin is unknown. */
 static void start_file(cuplug_file *file, char *path, int origin) {
   *file = (cuplug_file){.path = path, .origin = origin};
   cuplug__table_start(&file->table);
@@ -125,7 +125,7 @@ static int count_file(builder *b, const cuplug_file *file, cuplug_error *error) 
   return cuplug__no_memory(error, doing);
 }
 
-/* Checks that a file in a searched directory is called as the plugin in it. */
+/* Checks that the name of a file in a searched directory is that of its plugin. */
 static int check_name(int directory, const cuplug_file *file, cuplug_error *error) {
   char wanted[sizeof("lib.so") + CUPLUG_MAX_NAME];
   struct stat status;
@@ -173,8 +173,8 @@ static int describe(cuplug_file *file, cuplug__candidate *candidate, int result,
   return give_reason(file, state, reason->message, error);
 }
 
-/* Lists a file of an open directory. Among the libraries of LD_LIBRARY_PATH, those without a symbol
- * table are skipped. */
+/* Lists a file of an open directory. Libraries of LD_LIBRARY_PATH without a symbol table are
+ * skipped. */
 static int add_file(builder *b, int directory, char *path, int origin, cuplug_error *error) {
   cuplug_file *file = NULL;
   cuplug__candidate candidate;

@@ -26,7 +26,8 @@ struct cuplug_listing {
   size_t n_files;
 };
 
-/* Lists a search path and, with `with_files`, its files. Takes the search's strings over. */
+/* Lists a search path and, with `with_files`, its files. Takes ownership of the search's strings.
+ */
 int cuplug__listing_make(cuplug__search *search, int with_files, cuplug_listing **listing,
                          cuplug_error *error);
 

@@ -48,7 +48,7 @@ static int fill(int copy, int fd, off_t bytes) {
   return !fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
 }
 
-/* Copies the first bytes of an open file to memory that nobody can write any more; `name` is shown
+/* Copies the first bytes of an open file to memory that can no longer be written; `name` is shown
  * in /proc/self/maps. Returns a descriptor, or -1 with errno. */
 static int copy_to_memory(const char *name, int fd, off_t bytes) {
   const int copy = create(name);
@@ -74,9 +74,9 @@ static char *respell(const char *path) {
 }
 
 /* Returns a path of a copy, as respell does, that leads to it in this process and in debuggers
- * while the descriptor is open. By the number of the process, which may be another in the /proc
- * that is mounted: debuggers open the path in a process of their own, where /proc/self would lead
- * to a pipe that they wait for. */
+ * while the descriptor is open. It contains the number of the process, which may differ in the
+ * mounted /proc: debuggers open the path in a process of their own, where /proc/self would lead to
+ * a pipe that they wait for. */
 static char *copy_path(int copy) {
   char process[24], path[64];
   const ssize_t n = readlink("/proc/self", process, sizeof process - 1);
@@ -198,7 +198,7 @@ static void leave(cuplug__plugin *plugin, void *library) {
   cuplug__registry_unlock();
 }
 
-/* In a message of the dynamic linker, the plugin's path stands for the name that it was given. */
+/* In a message of the dynamic linker, the plugin's path replaces the name that was passed to it. */
 static int fail_linker(const cuplug__plugin *plugin, const char *message, cuplug_error *error) {
   const char *name = plugin->source.name, *at = strstr(message, name);
   if (!at) return cuplug__reject(error, "%s: cannot be loaded: %s", plugin->path, message);
@@ -221,7 +221,7 @@ static int load(const cuplug__plugin *plugin, void **library, cuplug_error *erro
 }
 
 /* Opens the library, which must have the table that was read from the file. All threads get the
- * same. The caller does not hold the registry's lock. */
+ * same library. The caller does not hold the registry's lock. */
 static int open_code(cuplug__plugin *plugin, void **library, cuplug_error *error) {
   cuplug__source own = {.fd = -1};
   *library = plugin->library;
@@ -241,7 +241,8 @@ static int open_code(cuplug__plugin *plugin, void **library, cuplug_error *error
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-/* An exported function, *function, a pointer of any type; `what` it is in messages. */
+/* Sets *function, a pointer of any type, to an exported function; `what` describes it in messages.
+ */
 static int resolve(const cuplug__plugin *plugin, void *library, const char *what,
                    const char *symbol, void *function, cuplug_error *error) {
   memset(function, 0, sizeof(void *));

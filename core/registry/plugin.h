@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry's data of a plugin and its operators: made from its table. Written under the
+/* The registry's data of a plugin and its operators, created from its table. Written under the
  * registry's lock; fields that the call path reads without it are marked (atomic) or do not change
  * once the operator exists. */
 #ifndef CUPLUG_CORE_REGISTRY_PLUGIN_H
@@ -19,9 +19,9 @@ typedef struct cuplug__row_sets cuplug__row_sets;
 /* The names of an operator and its arrays in reports. */
 typedef struct cuplug__names {
   const char *operator_name;
-  const cuplug_row *row; /* has the texts of its own faults; NULL if there is none */
+  const cuplug_row *row; /* has the texts of its own faults; NULL without a row */
   uint32_t n_tensors;
-  const char **tensors; /* without those in lists; "" where the signature has no name */
+  const char **tensors; /* without arrays in lists; "" if the signature has no name */
   const char *list;     /* of arrays, the last one: they come after the n_single others */
   uint32_t n_single, n_lists;
 } cuplug__names;
@@ -35,7 +35,7 @@ void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *nam
 
 #define CUPLUG__N_GPUS 64 /* at most */
 
-/* A state that one call has at a time. */
+/* A state that one call uses at a time. */
 typedef struct cuplug__held {
   struct cuplug__held *next;
   void *state;
@@ -43,8 +43,8 @@ typedef struct cuplug__held {
 } cuplug__held;
 
 typedef struct cuplug__state_slot {
-  _Atomic uint32_t era; /* of `shared`; 0: it is not made */
-  uint32_t maker_era;   /* in which a thread makes it; 0: none does */
+  _Atomic uint32_t era; /* of `shared`; 0: it is not created */
+  uint32_t maker_era;   /* in which a thread creates it; 0: no thread does */
   pthread_t maker;
   void *shared;
   cuplug__held *idle;
@@ -66,17 +66,16 @@ typedef int cuplug__close_handle(const cuplug_call *call, void *handle);
 typedef struct cuplug__overload {
   const cuplug_row *row;
   const cuplug_signature *signature; /* the row's */
-  int64_t
-      inline_call_bytes; /* on the host it returns at once while no array is larger; -1: never */
-  /* An earlier tensor that tensor k must equal in dtype and shape; k if there is none. */
+  int64_t inline_call_bytes; /* on the host it returns at once if no array is larger; -1: never */
+  /* An earlier tensor that tensor k must equal in dtype and shape; k without one. */
   uint8_t like[CUPLUG_MAX_ARGUMENTS];
   uint8_t scalars[CUPLUG_MAX_ARGUMENTS]; /* the parameters that are not arrays */
   uint32_t n_scalars, n_arrays;          /* of the parameters; n_arrays: single ones */
-  cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
+  cuplug_entry *host; /* NULL before the code is loaded, or without an entry for that device type */
   cuplug_entry *cuda;
   void *context;                         /* of entries made in memory */
   uint32_t null_strides_when_contiguous; /* as in cuplug_definition_row */
-  uint32_t prefers_host;                 /* 1: arrays of the host are not taken to a GPU unasked */
+  uint32_t prefers_host;                 /* 1: arrays of the host are offloaded only on request */
   uint32_t keeps_rounding; /* 1: the host entry cannot change how its thread computes */
   cuplug_reshape *reshape;
   cuplug__states *states;      /* the plugin's, or its own; NULL: none */
@@ -86,26 +85,26 @@ typedef struct cuplug__overload {
 } cuplug__overload;
 
 struct cuplug_operator {
-  uint64_t number; /* from 1 on, no other's in this process; 0: matches of it are not kept */
+  uint64_t number; /* from 1 on, unique in this process; 0: its matches are not cached */
   const cuplug__plugin *plugin;
   const char *name;
   uint32_t n_overloads;
   cuplug__overload *overloads;
   cuplug__row_sets *rows; /* of an operator with several: cuplug__rows_make */
   _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
-  _Atomic uint64_t found; /* cuplug__registry_moment when only its name led to it; 0: never */
+  _Atomic uint64_t found; /* cuplug__registry_moment when it was found only by name; 0: never */
   cuplug_operator *alike; /* found only by name before, with the same hash of the name */
 };
 
 /* A handle, made by an entry: entry/handle.h. */
 #define CUPLUG__CLOSED (1u << 31)
 struct cuplug_handle {
-  const cuplug_operator *op; /* which has made it */
+  const cuplug_operator *op; /* which has created it */
   const cuplug__overload *overload;
   void *pointer; /* the plugin's; NULL: the entry has not set it yet */
   cuplug_device device;
   uint32_t era;          /* in which it was made */
-  _Atomic uint32_t uses; /* by calls under way, and CUPLUG__CLOSED */
+  _Atomic uint32_t uses; /* by calls in progress, and CUPLUG__CLOSED */
 };
 
 /* Makes an overload of a row whose signature is parsed: what matching and reports take from it.
@@ -120,7 +119,7 @@ void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const cha
 /* Makes the sets of an operator whose overloads are parsed; of one with a single row none. */
 int cuplug__rows_make(cuplug_operator *op, cuplug_error *error);
 
-/* The first overload from `from` on that may take the arguments; op->n_overloads if there is none.
+/* The first overload from `from` on that may take the arguments; op->n_overloads if none may.
  * An operator with a single overload has no sets: the function is not called for it. */
 uint32_t cuplug__rows_next(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                            uint32_t from);
@@ -165,7 +164,7 @@ struct cuplug__plugin {
   uint32_t n_operators;
   cuplug_operator *operators;
   cuplug__index names;         /* of the operators */
-  cuplug__overload *overloads; /* table.n_rows of them, those of one operator adjacent */
+  cuplug__overload *overloads; /* table.n_rows of them, the rows of one operator are adjacent */
   const char **tensors;        /* the names of all tensors of all overloads */
   _Atomic uint64_t named;      /* cuplug__registry_moment when its name led to it; 0: never */
   _Atomic uint64_t rank;       /* counts cuplug_load: the largest is searched first; 0 without */

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_FILES 256 /* of a plugin; links among them may lead in circles */
+#define MAX_FILES 256 /* of a plugin; links among them may form cycles */
 #define MAX_TEXTS 128
 
 static const char doing[] = "reading the libraries of a plugin";
@@ -84,7 +84,7 @@ static char *find_in(const char *list, const char *of, const char *name) {
   return NULL;
 }
 
-/* As the dynamic linker: RPATH counts only without RUNPATH, and RUNPATH after the variable. */
+/* Like the dynamic linker: RPATH counts only without RUNPATH, and RUNPATH after the variable. */
 static char *find_private(const needs *n, const char *of, const char *name) {
   if (!n->runpath) return find_in(n->rpath, of, name);
   char *shared = find_in(secure_getenv("LD_LIBRARY_PATH"), of, name);
@@ -99,7 +99,7 @@ static int is_known(const cuplug__privates *found, const char *path) {
   return 0;
 }
 
-/* Takes `path` over. */
+/* Takes ownership of `path`. */
 static int add(cuplug__privates *found, const char *needed, char *path, cuplug_error *error) {
   struct stat status;
   cuplug__private *files = realloc(found->files, (found->n_files + 1) * sizeof *files);
@@ -144,7 +144,7 @@ static int add_needed(int fd, const char *path, cuplug__privates *found, char **
 static int find_all(int fd, const char *path, cuplug__privates *found, cuplug_error *error) {
   *found = (cuplug__privates){0};
   int status = add_needed(fd, path, found, NULL, error);
-  for (size_t k = 0; k < found->n_files && !status; k++) { /* those of libraries come last */
+  for (size_t k = 0; k < found->n_files && !status; k++) { /* faults of libraries come last */
     char *own = found->files[k].path, *soname = NULL;
     const int next = open(own, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (next < 0) continue;
@@ -168,13 +168,13 @@ static int digest(const char *path, uint8_t digest[CUPLUG__DIGEST_BYTES]) {
   return is_read;
 }
 
-/* 1 if two of them go by one name and are not the same file. */
+/* 1 if two of them have one name and are not the same file. */
 static int are_rivals(const cuplug__private *a, const cuplug__private *b) {
   return (is_called(a, b->needed) || is_called(a, b->soname)) &&
          !(a->device == b->device && a->inode == b->inode);
 }
 
-/* 1 if the content of such two differs, or one has replaced the other. Reads both. */
+/* 1 if the contents of two such files differ, or one has replaced the other. Reads both. */
 static int differ(const cuplug__private *a, const cuplug__private *b) {
   uint8_t digests[2][CUPLUG__DIGEST_BYTES];
   return !strcmp(a->path, b->path) || !digest(a->path, digests[0]) ||
@@ -183,7 +183,7 @@ static int differ(const cuplug__private *a, const cuplug__private *b) {
 
 /* ---- Claims ---------------------------------------------------------------------------------- */
 
-/* The files found first are kept, as other threads may be reading them. */
+/* The files found first are retained, as other threads may be reading them. */
 static void claim(cuplug__plugin *plugin, cuplug__privates *found) {
   cuplug__registry_lock();
   if (!plugin->privates.files) {
@@ -195,7 +195,7 @@ static void claim(cuplug__plugin *plugin, cuplug__privates *found) {
   cuplug__privates_end(found);
 }
 
-/* The file that another plugin has claimed the name of `own` for, if it is another one. */
+/* The file for which another plugin has claimed the name of `own`, if it differs. */
 static const cuplug__private *find_rival(const cuplug__plugin *plugin, const cuplug__private *own,
                                          const cuplug__plugin **rival) {
   const cuplug__private *found = NULL;

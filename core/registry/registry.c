@@ -9,7 +9,7 @@
 
 #define N_PLACES 1024 /* a power of two */
 
-/* Lists are only extended, at their heads, but for `added`, at its end. */
+/* Lists are only extended: `added` at its end, the others at their heads. */
 static struct {
   cuplug__plugin *_Atomic plugins;
   cuplug__plugin *_Atomic alike[CUPLUG__N_KEYS][N_PLACES]; /* by the hash of each key */

@@ -22,7 +22,7 @@ static int make_absolute(const char *path, char **absolute, cuplug_error *error)
   return *absolute ? CUPLUG_OK : cuplug__no_memory(error, doing);
 }
 
-/* Puts a file's plugin ahead of the others. */
+/* Moves a file's plugin ahead of the others. */
 static int rank(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
                 cuplug_error *error) {
   int status = cuplug__registry_take(candidate, path, plugin, error);
@@ -66,7 +66,7 @@ int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t
 
 /* The plugin of a new file is registered in addition to the old one. */
 
-/* The current code of a file in the process: the plugin reloaded last. */
+/* The current code of a file in the process, from the plugin that was reloaded last. */
 static cuplug__plugin *newest_of(cuplug__plugin *plugin) {
   cuplug__plugin *loaded = cuplug__registry_loaded_from(plugin->path);
   return loaded ? loaded : plugin;

@@ -46,7 +46,7 @@ static int parse_term(cuplug__parser *p, const char *own) {
   const char *begin = p->at;
   *term = (cuplug_condition){.sides = side, .n_sides = 1, .at = (uint32_t)(begin - p->s->text)};
   p->token = NULL;
-  p->wanted = "expected a name or a number";
+  p->wanted = "a name or a number";
   if (core->parse_formula(p, &side->formula)) return CUPLUG_ERROR_VALUE;
   const cuplug_step *first = side->formula.steps;
   const int is_name = side->formula.n_steps == 1 && first->kind == CUPLUG_STEP_SCALAR;
@@ -66,7 +66,7 @@ static int parse_all(cuplug__parser *p, const char *own) {
   while (*p->at) {
     if (parse_term(p, own)) return CUPLUG_ERROR_VALUE;
     core->skip_space(p);
-    if (*p->at && core->expect(p, ",", "expected ','")) return CUPLUG_ERROR_VALUE;
+    if (*p->at && core->expect(p, ",", "','")) return CUPLUG_ERROR_VALUE;
     core->skip_space(p);
   }
   return CUPLUG_OK;

@@ -155,7 +155,7 @@ def test_arguments_are_checked_as_ever(library):
 def test_sidecar(library, tmp_path):
     copied = tmp_path / library.name
     copied.write_bytes(library.read_bytes())
-    with pytest.raises(ValueError, match=r"libplain.cuplug.toml: expected a description"):
+    with pytest.raises(ValueError, match=r"libplain.cuplug.toml: the description cannot"):
         cuplug.adopt(copied)
     copied.with_suffix(".cuplug.toml").write_text(
         f'prototypes = """{PROTOTYPES}"""\n[gather]\n'

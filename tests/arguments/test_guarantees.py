@@ -158,7 +158,7 @@ def test_lists_of_sizes_of_their_own(ops):
     assert strides.tolist() == [2, 3, 3]
     assert [y.flat[0] for y in ys] == [-1, -1, -1]
     ys[2] = at(4, 6).reshape(2, 3)
-    message = r"^each: ys: item 2: got the address 0x\w+, expected a multiple of 8: it is changed"
+    message = r"^each: ys: item 2: got the address 0x\w+, expected a multiple of 8 \(it is changed"
     with pytest.raises(ValueError, match=message):
         ops.each(ys, xs)
 

@@ -73,7 +73,7 @@ assert type(y) is cuplug.Array and y.numpy().tolist() == (2 * x).tolist()
 y = gpu.stretch(factors, x, calls, device="cuda")
 assert type(y) is np.ndarray and y.tolist() == (2 * x).tolist()
 assert calls.tolist() == [2]
-with Raises(ValueError, "stretch: calls: got an array on cuda:0, expected one in the memory"):
+with Raises(ValueError, "stretch: calls: got an array on cuda:0, expected one on the host"):
     gpu.stretch(factors, on_gpu, cuplug.asarray(calls, device="cuda"))
 
 y = gpu.ramp(np.array(5), 3, device="cuda")  # no other array says where it runs
@@ -123,7 +123,7 @@ def test_calls_on_a_real_gpu(build_plugin):
     for _ in range(2):
         assert sums(x, SIZES).numpy().tolist() == SUMS
     assert sums(X, SIZES).tolist() == SUMS
-    with pytest.raises(ValueError, match="got an array on cuda:0, expected one in the memory of"):
+    with pytest.raises(ValueError, match="got an array on cuda:0, expected one on the host"):
         sums(x, cuplug.asarray(SIZES, device="cuda"))
 
 

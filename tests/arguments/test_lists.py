@@ -81,7 +81,9 @@ def test_items_of_lists_that_are_alike(ops):
     ):
         ops.fill([*xs[:2], np.zeros(5)], 1)
     many = [*xs[:80], np.zeros(5)]
-    with pytest.raises(ValueError, match=r"^fill: xs: item 80: dimension n: got 5, expected 4 as"):
+    with pytest.raises(
+        ValueError, match=r"^fill: xs: item 80: dimension n: got 5, expected 4 \(as"
+    ):
         ops.fill(many, 1)
 
 

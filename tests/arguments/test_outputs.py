@@ -95,9 +95,7 @@ def test_given_outputs_with_strides(ops):
 
 def test_the_memory_of_an_input(ops):
     x = X.copy()
-    message = (
-        "^add: out: got the memory of x, expected an array of its own: it is cleared before th"
-    )
+    message = r"^add: out: got the memory of x, expected an array of its own \(it is cleared before"
     with pytest.raises(ValueError, match=message):
         ops.add(x, out=x)
     np.testing.assert_array_equal(x, X)

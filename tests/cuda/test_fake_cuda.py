@@ -28,7 +28,7 @@ START_FAILURES = {
     "FAKE_CUDA_DRIVER_VERSION=11040": "got CUDA 11.4, expected 12.0 or newer; update the driver",
     "FAKE_CUDA_DEVICES=0": "the NVIDIA driver found no GPU",
     "FAKE_CUDA_INIT_ERROR=100": "the NVIDIA driver found no GPU",
-    "FAKE_CUDA_INIT_ERROR=803": "of different versions",
+    "FAKE_CUDA_INIT_ERROR=803": "have different versions",
     "FAKE_CUDA_INIT_ERROR=999": "CUDA error 999",
 }
 

@@ -212,7 +212,7 @@ def test_after_a_reload(tmp_path, path):
         (
             lambda ops: ops.set(),
             cuplug.PluginError,
-            "set: handle: got a handle, expected none: the operator makes no handle",
+            "set: handle: got a handle, expected none (the operator makes no handle)",
         ),
         (
             lambda ops: cuplug.Handle(),
