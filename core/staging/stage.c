@@ -120,9 +120,8 @@ CUPLUG__COLD static void explain_memory(const cuplug__staged_call *s) {
   }
   cuplug__append(error, " at once: %s",
                  s->n_rows > 1 || s->is_share ? "one step of the loop dimensions is that large"
-                 : f->loop_ndim
-                     ? "its loop dimensions cannot be split"
-                     : "its signature has no loop dimensions along which to split the call");
+                 : f->loop_ndim               ? "its loop dimensions cannot be split"
+                                              : "its signature has no loop dimensions");
 }
 
 /* How many rows to try after n were too many; 0: it cannot be less. */

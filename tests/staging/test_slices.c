@@ -97,7 +97,7 @@ static void faults(void) {
   for (int k = 5; k >= 0; k -= step_of_many()) {
     a.y[positions[k]] = 0;
     CHECK(divide(&a, 1, gpu0, &error) == CUPLUG_ERROR_INDEX);
-    snprintf(wanted, sizeof wanted, "divide: y: index 0 at position %lld is out of range",
+    snprintf(wanted, sizeof wanted, "divide: y: got index 0 at position %lld, expected",
              (long long)positions[k]);
     CHECK_MESSAGE(&error, wanted);
   }
@@ -120,7 +120,7 @@ static void on_all_gpus(void) {
   a.y[n - 1] = a.y[n / 2 + 9] = 0;
   CHECK(divide(&a, 1, all, &error) == CUPLUG_ERROR_INDEX);
   char wanted[80];
-  snprintf(wanted, sizeof wanted, "divide: y: index 0 at position %lld is out of range",
+  snprintf(wanted, sizeof wanted, "divide: y: got index 0 at position %lld, expected",
            (long long)n / 2 + 9);
   CHECK_MESSAGE(&error, wanted);
   free_arrays(&a);
@@ -230,7 +230,7 @@ static void *divide_in_thread(void *argument) {
   char wanted[40];
   a.y[(1 << 20) - k - 1] = 0;
   CHECK(divide(&a, 1, gpu0, &mine) == CUPLUG_ERROR_INDEX);
-  snprintf(wanted, sizeof wanted, "at position %d is", (1 << 20) - k - 1);
+  snprintf(wanted, sizeof wanted, "at position %d, expected", (1 << 20) - k - 1);
   CHECK_MESSAGE(&mine, wanted);
   free_arrays(&a);
   return NULL;

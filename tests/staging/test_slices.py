@@ -95,7 +95,7 @@ def test_no_loop_dimensions(run_fake):
         gpu.pick(x, np.zeros(1000, np.int64))
     assert str(caught.error).endswith(
         "the call needs source (4000 bytes), index (8000 bytes), its output (4000 bytes) at once: "
-        "its signature has no loop dimensions along which to split the call")
+        "its signature has no loop dimensions")
     """
     run_fake(body, FAKE_CUDA_MEMORY_BYTES="9000")
 
