@@ -20,6 +20,8 @@ SHARED = "cuplug._cython"
 COMMON = {"freethreading_compatible": True, "annotation_typing": False}
 # Annotations are for stubs.py. Modules would make a dict of them for each function.
 ExprNodes.PyCFunctionNode.annotations_dict = property(lambda _: None, lambda _, made: None)
+# Cython before 3.3.1 warns of annotations with names that only stubs import.
+ExprNodes.AnnotationNode._warn_on_unknown_annotation = lambda *_: None
 
 
 def share(build: Path) -> None:
