@@ -97,7 +97,7 @@ def test_host_tensors_on_a_gpu(torch, build_plugin):
         assert isinstance(y, torch.Tensor)
         assert y.device == x.device
         torch.testing.assert_close(y, torch.cat([x[:3] @ w[0], x[3:] @ w[1]]))
-    with pytest.raises(ValueError, match="sizes: got an array on cuda:0, expected one in the mem"):
+    with pytest.raises(ValueError, match="sizes: got an array on cuda:0, expected one on the host"):
         operator(x, w, torch.tensor([3, 5], device="cuda"))
 
 
