@@ -780,7 +780,7 @@ class _histogram(Operator):
         device: Any = None,
         stream: Any = None,
     ) -> Any:
-        """The number of elements in each of `bins` equal bins from low to high."""
+        """The number of elements in each of the equal bins from low to high."""
 
 histogram: _histogram
 
