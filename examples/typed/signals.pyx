@@ -50,10 +50,10 @@ def run(Array signals not None, Array source not None, Array out not None, int n
 
 def run_by_hand(float[:, ::1] signals, const int64_t[::1] source, float[:, ::1] out, int n_steps):
     """Run all networks on the host, without operators."""
-    cdef Py_ssize_t k, i, step
+    cdef Py_ssize_t k, i, _
     cdef float heard
     for k in prange(signals.shape[0], nogil=True):
-        for step in range(n_steps):
+        for _ in range(n_steps):
             for i in range(source.shape[0]):
                 out[k, i] = signals[k, source[i]]
             for i in range(source.shape[0]):

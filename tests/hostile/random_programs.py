@@ -10,6 +10,7 @@ from typing import Any
 
 import cuplug
 import numpy as np
+import pytest
 from attacks import attack, refusals
 from cuplug import array_api as xp
 
@@ -38,7 +39,9 @@ class Program:
         shape = tuple(self.random.choice(SIZES) for _ in range(self.random.choice([0, 1, 2, 2, 3])))
         x = np.random.default_rng(self.random.getrandbits(32)).integers(0, 4, shape)
         x = x.astype(self.random.choice(DTYPES))
-        self.add(x, cuplug.asarray(self.laid_out(x), device="cpu"))
+        y = cuplug.asarray(self.laid_out(x), device="cpu")
+        x.flags.writeable = y.flags.writeable
+        self.add(x, y)
 
     def laid_out(self, x: Any) -> Any:
         """Return a copy as it is, or in memory that is no C-ordered, aligned, writable array's."""
@@ -62,6 +65,16 @@ class Program:
     def pick(self) -> Pair:
         """Return one of the pairs."""
         return self.random.choice(self.pairs)
+
+    def pick_writable(self) -> Pair:
+        """Return one of the pairs that may be changed; others must refuse it."""
+        x, y = self.pick()
+        if x.flags.writeable:
+            return x, y
+        with pytest.raises(ValueError, match="got a read-only array, expected a writable one"):
+            y[...] = y
+        self.make()
+        return self.pick_writable()
 
     def key(self, shape: tuple[int, ...], has_arrays: bool) -> Any:
         """Return a key for an array of a shape, whose positions are there."""
@@ -144,13 +157,13 @@ def made(p: Program) -> None:
 
 def written(p: Program) -> None:
     """Write a number, or what another array has, to a part of one."""
-    x, y = p.pick()
+    x, y = p.pick_writable()
     key = p.key(x.shape, True)
     theirs, ours = p.random.choice([(1, 1), (0, 0), p.pick()])
     fits = isinstance(theirs, int) or (
         theirs.dtype == x.dtype and np.shape(x[key]) == theirs.shape and x.ndim > 0
     )
-    if fits and x.flags.writeable:
+    if fits:
         p.said.append(f"x[{key}] = {np.shape(theirs)}")
         x[key] = np.array(theirs)
         y[key] = ours
@@ -158,7 +171,7 @@ def written(p: Program) -> None:
 
 def changed(p: Program) -> None:
     """Change an array in place by another one, which may share its memory."""
-    x, y = p.pick()
+    x, y = p.pick_writable()
     a, b = p.pick()
     if x.dtype != a.dtype or x.shape != a.shape or x.dtype == bool:
         return
@@ -169,7 +182,7 @@ def changed(p: Program) -> None:
 
 def keyed(p: Program) -> None:
     """Read, and write a number, by a key that is one of the arrays, also by a part of itself."""
-    x, y = p.pick()
+    x, y = p.pick_writable()
     a, b = p.pick()
     if not x.ndim or not a.ndim or a.dtype.kind not in "biu":
         return
@@ -188,7 +201,7 @@ def keyed(p: Program) -> None:
 
 def by_numbers(p: Program) -> None:
     """Change an array in place by a number, or put it in order."""
-    x, y = p.pick()
+    x, y = p.pick_writable()
     if x.dtype == bool or not x.ndim:
         return
     p.said.append(f"by a number {x.shape} {x.strides}")

@@ -95,7 +95,7 @@ def test_a_file_that_was_replaced(library, place):
     operator = cuplug.find("sent")
     operator.load()
     named_plugin(place / "fresh", "sent", VERSION=quoted("2.0")).replace(library)
-    with pytest.raises(cuplug.PluginError, match=r"libsent.so: no longer the file whose table was read"):
+    with pytest.raises(cuplug.PluginError, match="libsent.so: no longer the file whose table"):
         pickle.dumps(operator)
     cuplug.reload(operator)
     assert pickle.loads(pickle.dumps(operator)).version == "2.0"
