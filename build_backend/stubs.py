@@ -312,7 +312,7 @@ def stubs() -> Iterator[tuple[Path, list[str]]]:
 
 
 def main() -> None:
-    """Write all stubs, and remove those of modules that are gone."""
+    """Write all stubs, and remove the stubs of deleted modules."""
     folder, classes, made = Path(sys.argv[1]), index(), {Path(sys.argv[1], "cuplug", "ops.pyi")}
     for path, lines in stubs():
         target = folder / path.relative_to(SOURCES).with_suffix(".pyi")

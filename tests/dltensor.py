@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPack's `DLTensor`, to be filled by hand."""
+"""DLPack's `DLTensor`, to be filled by hand, and arrays with nothing but DLPack's methods."""
 
 import ctypes
 
@@ -19,3 +19,16 @@ class Tensor(ctypes.Structure):
         ("strides", ctypes.c_void_p),
         ("byte_offset", ctypes.c_uint64),
     )
+
+
+class OnlyDLPack:
+    """An array of the host that NumPy finds by `from_dlpack` alone."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **options):
+        return self.x.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()

@@ -125,7 +125,7 @@ static int count_file(builder *b, const cuplug_file *file, cuplug_error *error) 
   return cuplug__no_memory(error, doing);
 }
 
-/* Checks that the name of a file in a searched directory is that of its plugin. */
+/* Checks that a file in a searched directory has the name of its plugin. */
 static int check_name(int directory, const cuplug_file *file, cuplug_error *error) {
   char wanted[sizeof("lib.so") + CUPLUG_MAX_NAME];
   struct stat status;

@@ -5,6 +5,7 @@ import cuplug
 import numpy as np
 import pytest
 from cuplug import array_api as xp
+from dltensor import OnlyDLPack
 
 
 def test_dtypes_of_arrays_of_the_host(run_fake):
@@ -42,19 +43,6 @@ def test_arrays_of_other_libraries_are_shared(run_streams):
     cuplug.synchronize()
     assert counts().misuses == 0
     """)
-
-
-class OnlyDLPack:
-    """An array of the host that NumPy finds by `from_dlpack` alone."""
-
-    def __init__(self, x):
-        self.x = x
-
-    def __dlpack__(self, **options):
-        return self.x.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.x.__dlpack_device__()
 
 
 def test_arrays_of_the_host_with_dlpack_alone():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cuplug import array_api as xp
 from cuplug.ops import relu, scale
+from dltensor import OnlyDLPack
 
 
 def read_only(values=(1.0, 2.0, 3.0, 4.0), dtype="float64"):
@@ -136,17 +137,6 @@ def test_other_libraries_see_it(dtype):
         assert x.__array_interface__["data"] == (theirs.ctypes.data, True)
         assert memoryview(x).readonly
         assert not np.from_dlpack(x).flags.writeable
-
-
-class OnlyDLPack:
-    def __init__(self, x):
-        self.x = x
-
-    def __dlpack__(self, **options):
-        return self.x.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.x.__dlpack_device__()
 
 
 @pytest.mark.parametrize("make", [np.array, lambda x: cuplug.asarray(x, device="cpu")])

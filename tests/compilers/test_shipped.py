@@ -8,7 +8,7 @@ import sys
 import cuplug
 import numpy as np
 import pytest
-from cuplug._source.compilers import jit, linking, nvrtc, shipped
+from cuplug._source.compilers import cache, jit, linking, nvrtc, shipped
 
 PROGRAM = """
 import cuplug, numpy as np
@@ -65,6 +65,12 @@ def test_files_that_are_not_to_be_trusted_are_left_alone(folder, without_compile
     if harm == "folder":
         folder.chmod(0o777)
     assert "no C compiler" in without_compilers(folder).stderr
+
+
+def test_code_that_does_not_load_is_compiled(folder, run_python):
+    for path in folder.glob("*.so"):
+        cache.write_entry(str(path), str(folder), b"of another system", 0o644)
+    assert run_python(PROGRAM, {"CUPLUG_WARM_PATH": str(folder)}).stdout == WANTED
 
 
 def test_a_failing_program_keeps_its_status(tmp_path):

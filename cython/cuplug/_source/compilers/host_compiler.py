@@ -184,7 +184,8 @@ def _library_of(asked: Asked, names: dict[str, str]) -> ctypes.CDLL:
     if request in _loaded:
         return _loaded[request]
     if path := shipped.path_of(request, "so"):
-        return _loaded.setdefault(request, _open(path))
+        with contextlib.suppress(OSError):  # code for another C library is compiled here
+            return _loaded.setdefault(request, _open(path))
     job = job_of(*asked)
     key = host_includes.key_of(job.key)
     if key not in _loaded:

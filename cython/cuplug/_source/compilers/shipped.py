@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled code that an application ships, for machines without compilers.
 
-A request is what a program asks for: texts, options, and a processor or an architecture, but no
+A request consists of source texts, options, and a processor or an architecture, without a
 compiler. `cuplug warm` sets CUPLUG_WARM_TO, and all code that the program uses is copied to this
 folder, under the keys of its requests. The folders in CUPLUG_WARM_PATH are searched by these keys
 before a compiler is looked for. They have the form of cache.py, and are only read.
