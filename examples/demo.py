@@ -37,7 +37,7 @@ def report(result: np.ndarray, expected: np.ndarray, ours, numpy_ms: float) -> N
     call = cuplug.last_call()
     print(f"  shape      {result.shape}")
     print(f"  correct    {int((result == expected).sum())} of {expected.size}")
-    print(f"  ran on     {call.device}" + (", copied there and back" if call.staged else ""))
+    print(f"  ran on     {call.device}" + (", copied there and back" if call.offloaded else ""))
     print(f"  time       {best_ms(ours):.2f} ms (NumPy's source[index]: {numpy_ms:.2f} ms)")
 
 
@@ -70,7 +70,7 @@ def run() -> None:
     if not gpus:
         print("No GPU is used: there is none that can be; cuplug doctor explains why.")
         return
-    if "cuda" not in gather.sides:
+    if "cuda" not in gather.device_types:
         print("No GPU is used: the plugin was compiled without CUDA code, as there was no nvcc.")
         return
     print(f"NumPy arrays through the GPU ({gpus[0].name}):")

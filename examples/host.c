@@ -8,7 +8,7 @@
 static void describe(const cuplug_operator *op) {
   const cuplug_signature *s = cuplug_operator_signature(op, 0);
   printf("%s %s: ", cuplug_operator_plugin(op), cuplug_operator_version(op));
-  printf("%s\n", cuplug_row_doc(cuplug_operator_row(op, 0)));
+  printf("%s\n", cuplug_overload_doc(cuplug_operator_overload(op, 0)));
   for (uint32_t i = 0; i < cuplug_signature_n_parameters(s); i++) {
     const char *by_default = cuplug_parameter_default(s, i);
     printf("  %s%s%s\n", cuplug_parameter_name(s, i), by_default ? " = " : "",

@@ -175,7 +175,7 @@ template <class Flags> int begin(cuplug::call call, const Flags &flags, int64_t 
 /* The same, and waits for how many they are. */
 template <class Flags> int count(cuplug::call call, const Flags &flags, int64_t n, tiles *t) {
   const int status = begin(call, flags, n, t);
-  return status || n == 0 ? status : call.fetch(&t->n_found, t->before + t->n_tiles);
+  return status || n == 0 ? status : call.copy_to_host(&t->n_found, t->before + t->n_tiles);
 }
 
 template <class Take> int take(cuplug::call call, const Take &take, const tiles &t) {

@@ -47,7 +47,7 @@ def narrowed(x, axes):
 
 def check(op, expected, *arrays):
     results = op(*arrays, device="cuda")
-    assert cuplug.last_call().staged
+    assert cuplug.last_call().offloaded
     results, expected = [r if isinstance(r, tuple) else (r,) for r in (results, expected)]
     for result, wanted in zip(results, expected, strict=True):
         assert result.dtype == wanted.dtype and result.shape == wanted.shape

@@ -49,7 +49,7 @@ def from_python(who: str, n_threads: int) -> Contender:
     """Threads of Python under its global lock: cuplug, or np.add for comparison."""
     call, text = np.add, "call(a, b, out=c)"
     if who.startswith("cuplug"):
-        name = "brief3" if "NEVER_WAITS" in who else "noop3"
+        name = "brief3" if "NONBLOCKING" in who else "noop3"
         call, text = cuplug_operator(name, 3), f"call({names(3)})"
     timers = [timeit.Timer(text, globals={"call": call} | arrays(3)) for _ in range(n_threads)]
 
@@ -88,7 +88,7 @@ def measure(run: Run) -> None:
         "cuplug from C": from_c,
         "strtod from C": from_c,
         "cuplug from Python": from_python,
-        "cuplug, CUPLUG_NEVER_WAITS, from Python": from_python,
+        "cuplug, CUPLUG_NONBLOCKING, from Python": from_python,
         "np.add from Python": from_python,
     }
     for who, make in makers.items():

@@ -160,7 +160,7 @@ def three_arrays() -> Comparison:
         ],
         expected=np.full(SIZE, 1, np.float32),
         settings={
-            "cuplug": "checks on; CUPLUG_NEVER_WAITS but where named",
+            "cuplug": "checks on; CUPLUG_NONBLOCKING but where named",
             "ctypes, cffi and tvm-ffi": "the function checks nothing",
             "nanobind": "checks dtype, number of dimensions, layout and device",
         },

@@ -46,7 +46,7 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
     noop3, noop_out = cuplug_operator("noop3", 3), cuplug_operator("noop_out", 2)
     yield "cuplug, 3 NumPy arrays", python_loop(three, call=noop3, **x)
     brief3 = cuplug_operator("brief3", 3)
-    yield "cuplug, 3 NumPy arrays, CUPLUG_NEVER_WAITS", python_loop(three, call=brief3, **x)
+    yield "cuplug, 3 NumPy arrays, CUPLUG_NONBLOCKING", python_loop(three, call=brief3, **x)
     out = "call(a, b, out=c)"
     yield "cuplug, 2 NumPy arrays and out=", python_loop(out, call=noop_out, **x)
     yield "cuplug, 2 NumPy arrays, new output", python_loop("call(a, b)", call=noop_out, **x)

@@ -96,7 +96,7 @@ def written(name: str, signatures: Sequence[str]) -> Path:
     directory = native.BUILD / f"discovery-{name}"
     directory.mkdir(parents=True, exist_ok=True)
     source = directory / f"{name}.c"
-    row = 'CUPLUG_HOST_OPERATOR(nothing, "{}", "" CUPLUG_NEVER_WAITS);'
+    row = 'CUPLUG_HOST_OPERATOR(nothing, "{}", "" CUPLUG_NONBLOCKING);'
     head = "#include <cuplug/plugin.h>\nCUPLUG_ENTRY int nothing(const cuplug_call *call) {\n"
     body = f'  (void)call;\n  return CUPLUG_OK;\n}}\nCUPLUG_PLUGIN({name}, "1.0.0");\n'
     source.write_text(head + body + "\n".join([row.format(text) for text in signatures]) + "\n")

@@ -101,7 +101,7 @@ static int spread(cuplug__match *m, uint32_t k) {
 }
 
 /* The part of the outputs' shapes that depends on scalars, for operators with such shapes. */
-static int reshape(cuplug__match *m, const cuplug__overload *o) {
+static int reshape(cuplug__match *m, const cuplug__callable *o) {
   cuplug_frame *f = m->frame;
   if (!o->reshape) return CUPLUG_OK;
   int status = o->reshape(f, m->error);
@@ -113,8 +113,8 @@ static int reshape(cuplug__match *m, const cuplug__overload *o) {
 /* 1 if arrays of any strides may pass: on a GPU, more overloads take them. All arrays except host
  * arrays are on the device of the first one. */
 static uint32_t takes_strides(const cuplug__match *m, uint32_t flags) {
-  if (flags & CUPLUG_ROW_TAKES_STRIDES) return 1;
-  for (uint32_t k = 0; flags & CUPLUG_ROW_CUDA_TAKES_STRIDES && k < m->n_args; k++) {
+  if (flags & CUPLUG_OVERLOAD_TAKES_STRIDES) return 1;
+  for (uint32_t k = 0; flags & CUPLUG_OVERLOAD_CUDA_TAKES_STRIDES && k < m->n_args; k++) {
     const cuplug_argument *a = &m->args[k];
     const int is_known = k < (uint32_t)m->s->n_parameters;
     if (is_known && m->s->parameters[k].words & CUPLUG_WORD_HOST) continue;
@@ -125,7 +125,7 @@ static uint32_t takes_strides(const cuplug__match *m, uint32_t flags) {
 }
 
 /* Fits one overload; fills the frame but for `op` and `row`, and does not reshape outputs. */
-static int match_overload(cuplug__match *m, const cuplug__overload *o) {
+static int match_overload(cuplug__match *m, const cuplug__callable *o) {
   cuplug_frame *f = m->frame;
   const cuplug_signature *s = m->s = o->signature;
   int status = CUPLUG_OK;
@@ -196,7 +196,7 @@ static int check_inout(cuplug__match *m) {
 
 /* The first row, from one on, that may take the arguments. */
 static uint32_t row_from(const cuplug_operator *op, const cuplug__match *m, uint32_t row) {
-  return op->rows ? cuplug__rows_next(op, m->args, m->n_args, row) : row;
+  return op->rows ? cuplug__overloads_next(op, m->args, m->n_args, row) : row;
 }
 
 static inline int finish(cuplug_operator *op, cuplug_frame *f, int64_t largest_bytes,
@@ -209,7 +209,7 @@ static inline int finish(cuplug_operator *op, cuplug_frame *f, int64_t largest_b
 }
 
 /* For several overloads, adds the one that an error is about. Returns `status`. */
-CUPLUG__COLD static int name_overload(const cuplug_operator *op, const cuplug__overload *o,
+CUPLUG__COLD static int name_overload(const cuplug_operator *op, const cuplug__callable *o,
                                       int status, cuplug_error *error) {
   if (op->n_overloads > 1)
     cuplug__append(error, " (the closest of %u signatures: %.200s)", op->n_overloads,
@@ -230,7 +230,7 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
     k = is_candidate ? row_from(op, m, k + 1) : k + 1;
   }
   m->error = error;
-  const cuplug__overload *o = &op->overloads[best];
+  const cuplug__callable *o = &op->overloads[best];
   int status = match_overload(m, o);
   if (!status) status = check_inout(m);
   if (!status) status = reshape(m, o);
@@ -250,7 +250,7 @@ __attribute__((noinline)) int cuplug__fits_too(const cuplug_operator *op,
   m.frame = f;
   m.error = NULL;
   cuplug__match_cache_load_types(known, &m);
-  const cuplug__overload *o = &op->overloads[known->row];
+  const cuplug__callable *o = &op->overloads[known->row];
   if (m.s->n_scalars && cuplug__match_scalars(&m, o)) return 0;
   return !reshape(&m, o) && (!m.inout_mask || !check_inout(&m));
 }
@@ -297,10 +297,10 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   return bind(op, args, n_args, 1, frame, error);
 }
 
-int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_args,
-                    uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched,
-                    cuplug_error *error) {
-  const cuplug__overload *o = &op->overloads[row];
+int cuplug_bind_overload(cuplug_operator *op, uint32_t row, const cuplug_argument *args,
+                         uint32_t n_args, uint32_t needs_memory, cuplug_frame *frame,
+                         int32_t *n_matched, cuplug_error *error) {
+  const cuplug__callable *o = &op->overloads[row];
   cuplug__match m = {.args = args, .n_args = n_args, .needs_memory = needs_memory};
   cuplug__clear(error);
   cuplug__start_frame(op, frame);

@@ -19,7 +19,7 @@ static inline void cuplug__start_frame(cuplug_operator *op, cuplug_frame *frame)
   frame->user = NULL;
   frame->blocks = NULL;
   frame->apart = NULL;
-  frame->staged = 0;
+  frame->offloaded = 0;
   frame->keeps_layout = 0;
 }
 

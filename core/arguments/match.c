@@ -328,7 +328,7 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
     if (is_broken) return refuse_guarantees(m, i, t);
   } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides) || is_broken) {
     f->copy_mask |= 1ull << k;
-    if (a->flags & CUPLUG_ODD_STRIDES) f->unaligned_stride_mask |= 1ull << k;
+    if (a->flags & CUPLUG_UNALIGNED_STRIDES) f->unaligned_stride_mask |= 1ull << k;
   }
   if (contiguous) t->strides = NULL;
   f->n_tensors = k + 1;

@@ -72,9 +72,9 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
                         cuplug_error *error) {
   const cuplug_tensor *t = &given->tensor;
   const cuplug_parameter *x = parameter_of(f, k);
-  const uint32_t on_gpu = f->home.type == CUPLUG_CUDA ? CUPLUG_ROW_CUDA_TAKES_STRIDES : 0;
+  const uint32_t on_gpu = f->home.type == CUPLUG_CUDA ? CUPLUG_OVERLOAD_CUDA_TAKES_STRIDES : 0;
   const uint32_t strided =
-      f->op->overloads[f->row].row->flags & (CUPLUG_ROW_TAKES_STRIDES | on_gpu);
+      f->op->overloads[f->row].row->flags & (CUPLUG_OVERLOAD_TAKES_STRIDES | on_gpu);
   const char *got = NULL, *wanted = NULL;
   if (given->flags & CUPLUG_READ_ONLY)
     got = "a read-only array", wanted = "a writable one";
@@ -131,7 +131,7 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
                             "%s: out: got the memory of %s, expected an array of its own (it is "
                             "cleared before the call)",
                             f->signature->name, name);
-      if (f->op->overloads[f->row].row->flags & CUPLUG_ROW_IN_PLACE) continue;
+      if (f->op->overloads[f->row].row->flags & CUPLUG_OVERLOAD_IN_PLACE) continue;
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                           "%s: out: got the memory of %s, expected an array of its own; if the "
                           "entry reads each element before it writes it, declare CUPLUG_IN_PLACE",

@@ -207,7 +207,7 @@ static __attribute__((noinline)) int match_other(cuplug__match *m, int32_t i, cu
   return CUPLUG_OK;
 }
 
-int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o) {
+int cuplug__match_scalars(cuplug__match *m, const cuplug__callable *o) {
   cuplug_frame *f = m->frame;
   uint32_t first_item = f->apart ? 0 : o->n_arrays;
   for (uint32_t k = 0; k < o->n_scalars; k++) {

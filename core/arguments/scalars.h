@@ -9,7 +9,7 @@
 #include <internal/frame.h>
 
 /* Fits the scalars and lists of an overload whose arrays were matched, and checks its ranges. */
-int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o);
+int cuplug__match_scalars(cuplug__match *m, const cuplug__callable *o);
 
 /* ---- Ranges of elements ---------------------------------------------------------------------- */
 

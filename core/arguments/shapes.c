@@ -255,9 +255,9 @@ static int is_dense(const cuplug_tensor *x) {
 }
 
 int cuplug__is_elementwise(const cuplug_frame *f) {
-  const cuplug__overload *o = &f->op->overloads[f->row];
+  const cuplug__callable *o = &f->op->overloads[f->row];
   const cuplug_signature *s = f->signature;
-  if (o->row->flags & CUPLUG_ROW_KEEPS_WHOLE || o->reshape || s->n_lists || s->has_guarantees ||
+  if (o->row->flags & CUPLUG_OVERLOAD_NO_SPLIT || o->reshape || s->n_lists || s->has_guarantees ||
       f->unaligned_stride_mask)
     return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++) {

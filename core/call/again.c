@@ -14,10 +14,10 @@ _Static_assert(sizeof(kept_call) <= sizeof(uint64_t) * CUPLUG__CALL_WORDS, "ther
 
 /* 1 if calls differ only in addresses and scalars: on the host, without objects for each of them.
  */
-static int can_be_kept(const cuplug__cached_match *known, const cuplug__overload *o) {
+static int can_be_kept(const cuplug__cached_match *known, const cuplug__callable *o) {
   const cuplug_signature *s = known->signature;
   if (known->home.type != CUPLUG_CPU || !o->prefers_host || !o->host || o->states || o->reshape ||
-      o->row->flags & (CUPLUG_ROW_HANDLES | CUPLUG_ROW_ELEMENT_RANGES) || s->n_lists ||
+      o->row->flags & (CUPLUG_OVERLOAD_HANDLES | CUPLUG_OVERLOAD_ELEMENT_RANGES) || s->n_lists ||
       s->zero_outputs || s->optional_outputs || (s->has_guarantees && s->n_outputs))
     return 0;
   for (int32_t i = 0; i < s->n_parameters; i++)
@@ -33,7 +33,7 @@ static __attribute__((noinline)) int keep(const cuplug__cached_match *known,
   cuplug__again *again = known->again;
   kept_call *kept = (kept_call *)again->call;
   cuplug_frame *f = &again->frame;
-  cuplug__overload *o = &op->overloads[known->row];
+  cuplug__callable *o = &op->overloads[known->row];
   if (!atomic_load_explicit(&op->loaded, memory_order_acquire)) return 1;
   if (!can_be_kept(known, o)) return again->state = CUPLUG__AGAIN_NEVER, 1;
   if (cuplug__match_cache_find(op, args, known->n_args, f) != known) return 0;
@@ -43,7 +43,7 @@ static __attribute__((noinline)) int keep(const cuplug__cached_match *known,
   f->row = known->row, f->device = f->home;
   f->n_scalars = o->n_scalars;
   f->supplied_mask = (1ull << (f->n_tensors - f->n_inputs)) - 1;
-  if (o->row->flags & CUPLUG_ROW_TAKES_STRIDES && !o->null_strides_when_contiguous)
+  if (o->row->flags & CUPLUG_OVERLOAD_TAKES_STRIDES && !o->null_strides_when_contiguous)
     cuplug__write_strides(f);
   kept->run = (cuplug__run){
       .frame = f, .overload = o, .error = &again->error, .device = f->home, .tensors = f->tensors};
@@ -74,7 +74,7 @@ static inline int is_apart(const cuplug_frame *f, uint32_t k, const cuplug_tenso
   for (uint32_t other = 0; other < k; other++) {
     const uintptr_t begin = (uintptr_t)f->tensors[other].data;
     if (begin >= high || low >= begin + (uintptr_t)f->n_bytes[other]) continue;
-    if (other >= f->n_inputs || !(f->op->overloads[f->row].row->flags & CUPLUG_ROW_IN_PLACE) ||
+    if (other >= f->n_inputs || !(f->op->overloads[f->row].row->flags & CUPLUG_OVERLOAD_IN_PLACE) ||
         !cuplug__same_memory(&f->tensors[other], x))
       return 0;
   }
@@ -109,14 +109,14 @@ int cuplug_call_again(const cuplug_bound_call *bound, const cuplug_argument *arg
   cuplug_operator *op = bound->op;
   const cuplug__cached_match *known = cuplug__find_known(op, args, n_parameters, restore, op);
   if (!known || known->again->state != CUPLUG__AGAIN_READY ||
-      (known->row != bound->row && bound->row != CUPLUG_ANY_ROW) ||
+      (known->row != bound->row && bound->row != CUPLUG_ANY_OVERLOAD) ||
       known->n_inputs + n_outputs != known->n_tensors ||
       (n_outputs && !take_outputs(known, args + n_parameters)) ||
       (!known->needs_no_scalar_match && !take_scalars(known, args)))
     return bound->otherwise(bound, args, n_parameters, n_outputs, NULL);
   cuplug__again *again = known->again;
   kept_call *kept = (kept_call *)again->call;
-  const cuplug__overload *o = kept->run.overload;
+  const cuplug__callable *o = kept->run.overload;
   kept->call.max_threads = cuplug__max_threads();
   again->state = CUPLUG__AGAIN_BUSY;
   const int status =

@@ -92,7 +92,7 @@ static int run_host(cuplug__run *run) {
 
 /* The rule for arrays on the host, and for calls without arrays. */
 cuplug_device cuplug__default_place(const cuplug_frame *f) {
-  const cuplug__overload *o = &f->op->overloads[f->row];
+  const cuplug__callable *o = &f->op->overloads[f->row];
   const int has_host = *o->row->host_entry != 0;
   const int is_apart = has_host && f->apart && f->home.type == CUPLUG_CPU;
   const int on_host = o->prefers_host || is_apart || (has_host && cuplug__cuda_start(NULL));
@@ -101,7 +101,8 @@ cuplug_device cuplug__default_place(const cuplug_frame *f) {
 
 uint64_t cuplug_required_copies(const cuplug_frame *f) {
   if (!f->copy_mask || f->home.type != CUPLUG_CPU) return f->copy_mask;
-  const int takes_strides = (f->op->overloads[f->row].row->flags & CUPLUG_ROW_TAKES_STRIDES) != 0;
+  const int takes_strides =
+      (f->op->overloads[f->row].row->flags & CUPLUG_OVERLOAD_TAKES_STRIDES) != 0;
   if (cuplug__where(f).type == CUPLUG_CUDA)
     return takes_strides ? f->copy_mask
                          : f->unaligned_stride_mask | (f->copy_mask & f->signature->host_arrays);
@@ -158,8 +159,8 @@ static inline int is_ready(const cuplug_frame *f) {
 
 /* Entries that take strides always have them, except those that accept NULL. */
 static inline int wants_strides(const cuplug__run *run) {
-  const cuplug__overload *o = run->overload;
-  if (!(o->row->flags & CUPLUG_ROW_TAKES_STRIDES)) return 0;
+  const cuplug__callable *o = run->overload;
+  if (!(o->row->flags & CUPLUG_OVERLOAD_TAKES_STRIDES)) return 0;
   return !o->null_strides_when_contiguous || run->device.type != run->frame->home.type;
 }
 
@@ -169,10 +170,11 @@ static int run_where(cuplug__run *run) {
 
 /* For rows that few operators have: with handles, or with ranges of elements. */
 static __attribute__((noinline)) int run_checked(cuplug__run *run, uint32_t flags) {
-  const int has_handles = (flags & CUPLUG_ROW_HANDLES) != 0;
+  const int has_handles = (flags & CUPLUG_OVERLOAD_HANDLES) != 0;
   cuplug__used used;
   int status = CUPLUG_OK;
-  if (flags & CUPLUG_ROW_ELEMENT_RANGES) status = cuplug__check_elements(run->frame, run->error);
+  if (flags & CUPLUG_OVERLOAD_ELEMENT_RANGES)
+    status = cuplug__check_elements(run->frame, run->error);
   if (!status && has_handles) status = cuplug__handles_begin(run, &used);
   if (status) return status;
   status = run_where(run);
@@ -207,9 +209,11 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   f->device = run.device;
   if (f->keeps_layout) cuplug__flatten(f);
   const uint32_t flags = run.overload->row->flags;
-  if (flags & (CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_HANDLES | CUPLUG_ROW_ELEMENT_RANGES)) {
+  if (flags &
+      (CUPLUG_OVERLOAD_TAKES_STRIDES | CUPLUG_OVERLOAD_HANDLES | CUPLUG_OVERLOAD_ELEMENT_RANGES)) {
     if (wants_strides(&run)) cuplug__write_strides(f);
-    if (flags & (CUPLUG_ROW_HANDLES | CUPLUG_ROW_ELEMENT_RANGES)) return run_checked(&run, flags);
+    if (flags & (CUPLUG_OVERLOAD_HANDLES | CUPLUG_OVERLOAD_ELEMENT_RANGES))
+      return run_checked(&run, flags);
   }
   return run_where(&run);
 }

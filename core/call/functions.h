@@ -53,7 +53,7 @@
   X(host_copy_whole)         \
   X(is_identifier)           \
   X(flag_key)                \
-  X(row_read)                \
+  X(read_overload)           \
   X(plugin_fill)             \
   X(plugin_free)             \
   X(work_out_integer)        \

@@ -181,7 +181,7 @@ int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_a
                   const cuplug_options *given, cuplug_error *error) {
   cuplug_options options;
   const uint32_t n_parameters = count_parameters(op, n_args), n = n_args - n_parameters;
-  const invocation call = {{op, CUPLUG_ANY_ROW, bind_and_run}, given ? &options : NULL, error};
+  const invocation call = {{op, CUPLUG_ANY_OVERLOAD, bind_and_run}, given ? &options : NULL, error};
   int status = given ? take_options(op, given, &options, error) : CUPLUG_OK;
   if (status) return status;
   if (given || !error) return bind_and_run(&call.bound, args, n_parameters, n, NULL);

@@ -67,8 +67,8 @@ static uint32_t write_attributes(const cuplug_grid *grid, cuplug__launch_attribu
   uint32_t n = 0;
   if (grid->flags & CUPLUG_COOPERATIVE)
     to[n++] = (cuplug__launch_attribute){.id = CUPLUG__LAUNCH_COOPERATIVE, .value.is_on = 1};
-  if (grid->flags & CUPLUG_OVERLAPPING)
-    to[n++] = (cuplug__launch_attribute){.id = CUPLUG__LAUNCH_OVERLAPPING, .value.is_on = 1};
+  if (grid->flags & CUPLUG_PROGRAMMATIC)
+    to[n++] = (cuplug__launch_attribute){.id = CUPLUG__LAUNCH_PROGRAMMATIC, .value.is_on = 1};
   if (grid->cluster[0]) {
     to[n] = (cuplug__launch_attribute){.id = CUPLUG__LAUNCH_CLUSTER};
     memcpy(to[n++].value.cluster, grid->cluster, sizeof grid->cluster);

@@ -9,8 +9,8 @@
 #include <cuplug/host.h>
 #include <stdatomic.h>
 
-#define CUPLUG__MIN_DRIVER 12000         /* CUDA 12.0 */
-#define CUPLUG__OVERLAPPING_GRAPHS 12030 /* graphs with overlapping launches */
+#define CUPLUG__MIN_DRIVER 12000          /* CUDA 12.0 */
+#define CUPLUG__PROGRAMMATIC_GRAPHS 12030 /* graphs with overlapping launches */
 
 typedef struct cuplug__pool_properties {
   int32_t allocation_type;
@@ -91,7 +91,7 @@ enum {
   CUPLUG__POOL_RELEASE_THRESHOLD = 4, /* pool attributes */
   CUPLUG__POOL_RESERVED = 5,
   CUPLUG__POOL_USED = 7,
-  CUPLUG__POOL_MOST_USED = 8,
+  CUPLUG__POOL_PEAK_USED = 8,
   CUPLUG__ALLOCATION_PINNED = 1,
   CUPLUG__LOCATION_DEVICE = 1,
   CUPLUG__HOST_PORTABLE = 1,
@@ -102,7 +102,7 @@ enum {
   CUPLUG__CAPTURE_RELAXED = 2,
   CUPLUG__LAUNCH_COOPERATIVE = 2, /* launch attributes */
   CUPLUG__LAUNCH_CLUSTER = 4,
-  CUPLUG__LAUNCH_OVERLAPPING = 6,
+  CUPLUG__LAUNCH_PROGRAMMATIC = 6,
   CUPLUG__POINTER_MEMORY_TYPE = 2, /* pointer attributes */
   CUPLUG__POINTER_BUFFER_ID = 7,
   CUPLUG__POINTER_IS_MANAGED = 8,

@@ -53,7 +53,7 @@ static int raise_own(const cuplug_fault *fault, const cuplug__names *names, cons
                      cuplug_error *error) {
   char key[32];
   snprintf(key, sizeof key, "fault.%u", fault->text);
-  const char *text = names->row ? cuplug_row_property(names->row, key) : NULL;
+  const char *text = names->row ? cuplug_overload_property(names->row, key) : NULL;
   cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: ", names->operator_name, tensor);
   if (!error) return CUPLUG_ERROR_VALUE;
   append_text(text ? text : "bad at position {position}: {value}", fault, error);

@@ -215,7 +215,7 @@ int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void *
                             cuplug_error *error) {
   CUmemoryPool pool;
   CUdeviceptr address = 0;
-  char held[CUPLUG_HELD_BYTES] = "";
+  char held[CUPLUG_RECLAIM_BYTES] = "";
   int status = device_pool(device, &pool, error);
   if (status) return status;
   if (bytes > cuplug__gpus[device].memory_bytes)
@@ -257,7 +257,7 @@ int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error 
                                .free_bytes = free_bytes,
                                .reserved_bytes = pool_attribute(pool, CUPLUG__POOL_RESERVED),
                                .used_bytes = used_bytes(device, pool),
-                               .most_used_bytes = pool_attribute(pool, CUPLUG__POOL_MOST_USED),
+                               .peak_used_bytes = pool_attribute(pool, CUPLUG__POOL_PEAK_USED),
                                .pinned_bytes = cuplug__channels_pinned(device)};
   return CUPLUG_OK;
 }

@@ -15,7 +15,7 @@ int cuplug__is_identifier(const char *text) {
   return at > text && !*at && (*text < '0' || *text > '9');
 }
 
-void cuplug__row_operator(const cuplug_row *row, char name[64]) {
+void cuplug__overload_operator(const cuplug_overload *row, char name[64]) {
   const char *at = row->signature + strspn(row->signature, " ");
   size_t n = 0;
   while (n < 63 && cuplug__is_word(at[n])) n++;
@@ -23,9 +23,9 @@ void cuplug__row_operator(const cuplug_row *row, char name[64]) {
   name[n] = 0;
 }
 
-int cuplug__row_is_of(const cuplug_row *row, const char *name) {
+int cuplug__overload_is_of(const cuplug_overload *row, const char *name) {
   char own[64];
-  cuplug__row_operator(row, own);
+  cuplug__overload_operator(row, own);
   return !strcmp(own, name);
 }
 
@@ -115,12 +115,12 @@ static int take_state(cuplug__state_key *state, const field *f, cuplug_error *er
 static const struct {
   const char *key;
   uint32_t flag;
-} flags[] = {{"takes_strides", CUPLUG_ROW_TAKES_STRIDES},
-             {"cuda_takes_strides", CUPLUG_ROW_CUDA_TAKES_STRIDES},
-             {"prefers_cuda", CUPLUG_ROW_PREFERS_CUDA},
-             {"never_waits", CUPLUG_ROW_NEVER_WAITS},
-             {"keeps_whole", CUPLUG_ROW_KEEPS_WHOLE},
-             {"in_place", CUPLUG_ROW_IN_PLACE}};
+} flags[] = {{"takes_strides", CUPLUG_OVERLOAD_TAKES_STRIDES},
+             {"cuda_takes_strides", CUPLUG_OVERLOAD_CUDA_TAKES_STRIDES},
+             {"prefers_cuda", CUPLUG_OVERLOAD_PREFERS_CUDA},
+             {"nonblocking", CUPLUG_OVERLOAD_NONBLOCKING},
+             {"no_split", CUPLUG_OVERLOAD_NO_SPLIT},
+             {"in_place", CUPLUG_OVERLOAD_IN_PLACE}};
 
 const char *cuplug__flag_key(uint32_t k, uint32_t *flag) {
   if (k >= sizeof flags / sizeof *flags) return NULL;
@@ -134,14 +134,14 @@ static int is_key(const field *f, const char *key) {
 }
 
 /* A later version may define a value: a table with one does not mean this flag. */
-static int take_flag(cuplug_row *row, uint32_t flag, const field *f, cuplug_error *error) {
+static int take_flag(cuplug_overload *row, uint32_t flag, const field *f, cuplug_error *error) {
   if (*f->value)
     return cuplug__reject(error, "%s: got \"%s\", expected no value", f->key, f->value);
   row->flags |= flag;
   return CUPLUG_OK;
 }
 
-static int take_number(cuplug_row *row, const field *f, cuplug_error *error) {
+static int take_number(cuplug_overload *row, const field *f, cuplug_error *error) {
   const size_t n = strspn(f->value, "0123456789");
   if (!n || n > 9 || f->value[n])
     return cuplug__reject(error, "row: got \"%s\", expected at most 9 digits", f->value);
@@ -150,13 +150,13 @@ static int take_number(cuplug_row *row, const field *f, cuplug_error *error) {
 }
 
 static int take_row_field(void *to, const field *f, cuplug_error *error) {
-  cuplug_row *row = to;
+  cuplug_overload *row = to;
   if (is_key(f, "signature")) return take_once(&row->signature, f, error);
   if (is_key(f, "doc")) return take_once(&row->doc, f, error);
   if (is_key(f, "host")) return take_once(&row->host_entry, f, error);
   if (is_key(f, "cuda")) return take_once(&row->cuda_entry, f, error);
   if (is_key(f, "close")) return take_once(&row->close, f, error);
-  if (is_key(f, "row")) return take_number(row, f, error);
+  if (is_key(f, "order")) return take_number(row, f, error);
   for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
     if (is_key(f, flags[k].key)) return take_flag(row, flags[k].flag, f, error);
   if (is_state(f)) return take_state(&row->state, f, error);
@@ -164,20 +164,20 @@ static int take_row_field(void *to, const field *f, cuplug_error *error) {
   return skip_field(f, error);
 }
 
-static int parse(cuplug_row *row, uint32_t abi_version, cuplug_error *error) {
+static int parse(cuplug_overload *row, uint32_t abi_version, cuplug_error *error) {
   const int status = cuplug__parse_of_abi(row->signature, abi_version, &row->parsed, NULL, error);
-  if (!status && row->parsed->n_element_ranges) row->flags |= CUPLUG_ROW_ELEMENT_RANGES;
+  if (!status && row->parsed->n_element_ranges) row->flags |= CUPLUG_OVERLOAD_ELEMENT_RANGES;
   if (!status || status == CUPLUG_ERROR_MEMORY) return status;
   if (error) error->status = CUPLUG_ERROR_PLUGIN;
   return CUPLUG_ERROR_PLUGIN;
 }
 
 /* Entries that take no strides get C-contiguous copies of inputs. */
-static int check_like(const cuplug_row *row, cuplug_error *error) {
+static int check_like(const cuplug_overload *row, cuplug_error *error) {
   const cuplug_signature *s = row->parsed;
   for (int32_t k = 0; k < s->n_outputs; k++)
     if (s->parameters[s->n_parameters + k].like &&
-        !(row->flags & (CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_CUDA_TAKES_STRIDES)))
+        !(row->flags & (CUPLUG_OVERLOAD_TAKES_STRIDES | CUPLUG_OVERLOAD_CUDA_TAKES_STRIDES)))
       return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                           "%s: got an output like an input, expected CUPLUG_TAKES_STRIDES in its "
                           "description (the entry computes with the strides of both)",
@@ -187,10 +187,10 @@ static int check_like(const cuplug_row *row, cuplug_error *error) {
 
 /* The rules for overloads with handles. A call that makes one is never split: it would make
  * several. */
-static int check_handles(cuplug_row *row, cuplug_error *error) {
+static int check_handles(cuplug_overload *row, cuplug_error *error) {
   const cuplug_signature *s = row->parsed;
-  if (s->n_handles || s->made) row->flags |= CUPLUG_ROW_HANDLES;
-  if (s->made) row->flags |= CUPLUG_ROW_KEEPS_WHOLE;
+  if (s->n_handles || s->made) row->flags |= CUPLUG_OVERLOAD_HANDLES;
+  if (s->made) row->flags |= CUPLUG_OVERLOAD_NO_SPLIT;
   if (!s->made == !*row->close)
     return s->made ? check_symbol("close", row->close, error) : CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
@@ -200,16 +200,16 @@ static int check_handles(cuplug_row *row, cuplug_error *error) {
                       row->close);
 }
 
-int cuplug__row_read(const char *text, uint32_t text_bytes, uint32_t abi_version, cuplug_row *row,
-                     cuplug_error *error) {
-  *row = (cuplug_row){.signature = cuplug__unsaid,
-                      .doc = cuplug__unsaid,
-                      .host_entry = cuplug__unsaid,
-                      .cuda_entry = cuplug__unsaid,
-                      .close = cuplug__unsaid,
-                      .state = {cuplug__unsaid, 0},
-                      .text = text,
-                      .text_bytes = text_bytes};
+int cuplug__read_overload(const char *text, uint32_t text_bytes, uint32_t abi_version,
+                          cuplug_overload *row, cuplug_error *error) {
+  *row = (cuplug_overload){.signature = cuplug__unsaid,
+                           .doc = cuplug__unsaid,
+                           .host_entry = cuplug__unsaid,
+                           .cuda_entry = cuplug__unsaid,
+                           .close = cuplug__unsaid,
+                           .state = {cuplug__unsaid, 0},
+                           .text = text,
+                           .text_bytes = text_bytes};
   int status = read_text(text, text_bytes, take_row_field, row, error);
   if (!status && *row->host_entry) status = check_symbol("host", row->host_entry, error);
   if (!status && *row->cuda_entry) status = check_symbol("cuda", row->cuda_entry, error);
@@ -224,21 +224,21 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, uint32_t abi_version
   return status;
 }
 
-const char *cuplug_row_property(const cuplug_row *row, const char *key) {
+const char *cuplug_overload_property(const cuplug_overload *row, const char *key) {
   field f;
   for (const char *at = row->text; at < row->text + row->text_bytes; at += strlen(at) + 1)
     if (*at && !read_field(at, strlen(at), &f, NULL) && !strcmp(f.key, key)) return f.value;
   return NULL;
 }
 
-const char *cuplug_row_field(const cuplug_row *row, uint32_t k) {
+const char *cuplug_overload_field(const cuplug_overload *row, uint32_t k) {
   for (const char *at = row->text; at < row->text + row->text_bytes; at += strlen(at) + 1)
     if (*at && !k--) return at;
   return NULL;
 }
 
 static int compare_rows(const void *a, const void *b) {
-  const cuplug_row *x = a, *y = b;
+  const cuplug_overload *x = a, *y = b;
   const unsigned long m = x->number, n = y->number;
   return m != n ? (m > n) - (m < n) : (x->text > y->text) - (x->text < y->text);
 }
@@ -292,14 +292,14 @@ static int read_plugin(cuplug__table *table, const cuplug__note *note, cuplug_er
 }
 
 static int read_row(cuplug__table *table, const cuplug__note *note, cuplug_error *error) {
-  cuplug_row *row = &table->rows[table->n_rows];
-  int status = cuplug__row_read(note->text, note->text_bytes, table->abi_version, row, error);
+  cuplug_overload *row = &table->rows[table->n_rows];
+  int status = cuplug__read_overload(note->text, note->text_bytes, table->abi_version, row, error);
   if (status) {
     char name[64];
     const int is_ended = row->text_bytes && !row->text[row->text_bytes - 1];
-    const char *found = is_ended ? cuplug_row_property(row, "signature") : NULL;
+    const char *found = is_ended ? cuplug_overload_property(row, "signature") : NULL;
     if (!*row->signature && found) row->signature = found; /* it has the name of the operator */
-    cuplug__row_operator(row, name);
+    cuplug__overload_operator(row, name);
     cuplug__prefix(error, "operator %s: ", *name ? name : "?");
   } else {
     table->n_rows++;

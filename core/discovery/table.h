@@ -17,7 +17,7 @@ typedef struct cuplug__state_key {
 } cuplug__state_key;
 
 /* An overload. The strings are parts of `text`, which it owns; "" for an absent field. */
-struct cuplug_row {
+struct cuplug_overload {
   const char *signature; /* begins with the operator's name */
   const char *doc;
   const char *host_entry; /* symbol; "": no entry for that device type */
@@ -26,7 +26,7 @@ struct cuplug_row {
   cuplug__state_key state;
   const char *text; /* the whole note: zero-terminated "key=value", consecutive */
   uint32_t text_bytes;
-  uint32_t flags;           /* CUPLUG_ROW_TAKES_STRIDES ... */
+  uint32_t flags;           /* CUPLUG_OVERLOAD_TAKES_STRIDES ... */
   uint32_t has_other_entry; /* 1: for an unknown device, entry.N */
   unsigned long number;     /* its order in its source: compilers emit notes in any order */
   cuplug_signature *parsed; /* owned */
@@ -42,7 +42,7 @@ typedef struct cuplug__table {
   cuplug__state_key state;
   uint32_t abi_version;
   uint32_t n_rows;
-  cuplug_row *rows; /* as the source has them; owned */
+  cuplug_overload *rows; /* as the source has them; owned */
 } cuplug__table;
 
 /* Makes a table empty, without properties of the plugin. */
@@ -63,15 +63,15 @@ void cuplug__table_drop_signatures(cuplug__table *table);
 
 /* Reads the text of an operator's note into an overload of a plugin for that ABI, and checks every
  * field; ERROR_PLUGIN contains the reason, and nothing is parsed then. */
-int cuplug__row_read(const char *text, uint32_t text_bytes, uint32_t abi_version, cuplug_row *row,
-                     cuplug_error *error);
+int cuplug__read_overload(const char *text, uint32_t text_bytes, uint32_t abi_version,
+                          cuplug_overload *row, cuplug_error *error);
 
-/* The key of flag k in a row's text, and the flag, CUPLUG_ROW_...; NULL past the last. */
+/* The key of flag k in a row's text, and the flag, CUPLUG_OVERLOAD_...; NULL past the last. */
 const char *cuplug__flag_key(uint32_t k, uint32_t *flag);
 
 /* The name of the operator that a row describes. */
-void cuplug__row_operator(const cuplug_row *row, char name[64]);
-int cuplug__row_is_of(const cuplug_row *row, const char *name);
+void cuplug__overload_operator(const cuplug_overload *row, char name[64]);
+int cuplug__overload_is_of(const cuplug_overload *row, const char *name);
 
 /* 1 for a C identifier. */
 int cuplug__is_identifier(const char *text);

@@ -325,8 +325,8 @@ static int can_be_moved(const cuplug_tensor *x) {
 }
 
 int cuplug__can_run_in_blocks(const cuplug_frame *f) {
-  const cuplug_row *row = f->op->overloads[f->row].row;
-  if (!(row->flags & CUPLUG_ROW_NEVER_WAITS) || !*row->host_entry ||
+  const cuplug_overload *row = f->op->overloads[f->row].row;
+  if (!(row->flags & CUPLUG_OVERLOAD_NONBLOCKING) || !*row->host_entry ||
       f->signature->optional_outputs || f->n_tensors > CUPLUG_MAX_LOOP_ARRAYS ||
       !cuplug__is_elementwise(f))
     return 0;

@@ -33,7 +33,7 @@ int cuplug__finish_error(cuplug_error *error, const char *name, int status) {
 /* The arrays of lists, where the entry sees them: among all tensors. */
 static void point_lists(cuplug__run *run) {
   cuplug_frame *f = run->frame;
-  const cuplug__overload *o = run->overload;
+  const cuplug__callable *o = run->overload;
   const cuplug_tensor *items = run->tensors + o->n_arrays;
   for (uint32_t k = 0; k < o->n_scalars; k++) {
     if (f->signature->parameters[o->scalars[k]].kind != CUPLUG_PARAMETER_ARRAYS) continue;
@@ -48,7 +48,7 @@ int cuplug__call_guarded(cuplug_entry *entry, const cuplug_call *call) {
 }
 
 static inline int call_entry(const cuplug__run *run, const cuplug_call *call) {
-  const cuplug__overload *o = run->overload;
+  const cuplug__callable *o = run->overload;
   if (run->device.type == CUPLUG_CUDA) return cuplug__call_guarded(o->cuda, call);
   return o->keeps_rounding ? o->host(call) : cuplug__call_guarded(o->host, call);
 }

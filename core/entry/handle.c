@@ -87,7 +87,7 @@ static int begin_use(const cuplug__run *run, const char *parameter, cuplug_handl
 
 static int use_all(cuplug__run *run, cuplug__used *used) {
   cuplug_frame *f = run->frame;
-  const cuplug__overload *o = run->overload;
+  const cuplug__callable *o = run->overload;
   for (uint32_t k = 0; k < o->n_scalars; k++) {
     const cuplug_parameter *x = &f->signature->parameters[o->scalars[k]];
     if (x->kind != CUPLUG_PARAMETER_HANDLE || f->none_mask >> k & 1) continue;

@@ -31,7 +31,7 @@ static int check_code(const cuplug_operator *op, int32_t device, cuplug_error *e
 }
 
 /* Makes the state that the first call would make. */
-static int make_state(const cuplug_operator *op, cuplug__overload *overload, cuplug_device device,
+static int make_state(const cuplug_operator *op, cuplug__callable *overload, cuplug_device device,
                       cuplug_error *error) {
   cuplug_call call = {.abi_version = CUPLUG_ABI_VERSION, .device = device};
   cuplug__held *held;

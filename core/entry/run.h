@@ -15,7 +15,7 @@
 
 typedef struct cuplug__run {
   cuplug_frame *frame; /* NULL while a state is made */
-  cuplug__overload *overload;
+  cuplug__callable *overload;
   cuplug_error *error;    /* never NULL */
   cuplug_device device;   /* where the entry runs */
   void *stream;           /* NULL on the host */

@@ -149,10 +149,10 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
 
 static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid,
                   void **arguments) {
-  if (grid->flags & ~(CUPLUG_COOPERATIVE | CUPLUG_OVERLAPPING))
+  if (grid->flags & ~(CUPLUG_COOPERATIVE | CUPLUG_PROGRAMMATIC))
     return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_PLUGIN,
                         "launch: got flags 0x%x, expected only bits of 0x%x", grid->flags,
-                        CUPLUG_COOPERATIVE | CUPLUG_OVERLAPPING);
+                        CUPLUG_COOPERATIVE | CUPLUG_PROGRAMMATIC);
   int code = cuplug__driver_launch(kernel, grid, call->stream, arguments);
   return code ? cuplug__cuda_report(cuplug__error_of(call), code, "kernel launch") : CUPLUG_OK;
 }

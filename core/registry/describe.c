@@ -55,29 +55,29 @@ int cuplug_operator_is_loaded(const cuplug_operator *op) {
   return atomic_load_explicit(&op->loaded, memory_order_acquire);
 }
 
-uint32_t cuplug_operator_n_rows(const cuplug_operator *op) { return op->n_overloads; }
+uint32_t cuplug_operator_n_overloads(const cuplug_operator *op) { return op->n_overloads; }
 
-const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k) {
+const cuplug_overload *cuplug_operator_overload(const cuplug_operator *op, uint32_t k) {
   return k < op->n_overloads ? op->overloads[k].row : NULL;
 }
 
-const char *cuplug_row_signature(const cuplug_row *row) { return row->signature; }
-const char *cuplug_row_doc(const cuplug_row *row) { return row->doc; }
+const char *cuplug_overload_signature(const cuplug_overload *row) { return row->signature; }
+const char *cuplug_overload_doc(const cuplug_overload *row) { return row->doc; }
 
-static const char *entry_for(const cuplug_row *row, int32_t device_type) {
+static const char *entry_for(const cuplug_overload *row, int32_t device_type) {
   char key[sizeof "entry.-2147483648"];
   snprintf(key, sizeof key, "entry.%d", (int)device_type);
-  return cuplug_row_property(row, key);
+  return cuplug_overload_property(row, key);
 }
 
-const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type) {
+const char *cuplug_overload_entry(const cuplug_overload *row, int32_t device_type) {
   const char *entry = device_type == CUPLUG_CPU    ? row->host_entry
                       : device_type == CUPLUG_CUDA ? row->cuda_entry
                                                    : entry_for(row, device_type);
   return entry && *entry ? entry : NULL;
 }
 
-uint32_t cuplug_row_flags(const cuplug_row *row) { return row->flags; }
+uint32_t cuplug_overload_flags(const cuplug_overload *row) { return row->flags; }
 
 const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k) {
   return k < op->n_overloads ? op->overloads[k].signature : NULL;

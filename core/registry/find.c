@@ -64,7 +64,7 @@ static void collect_suggestions(const query *asked, const cuplug_listing *listin
     if (!cuplug__file_counts(file)) continue;
     int plugin_far = *asked->plugin ? cuplug__name_distance(asked->plugin, file->table.name) : 0;
     for (uint32_t k = 0; k < file->table.n_rows; k++) {
-      cuplug__row_operator(&file->table.rows[k], op);
+      cuplug__overload_operator(&file->table.rows[k], op);
       int far = cuplug__name_distance(asked->op, op);
       snprintf(text, sizeof(text), "%s%s%s", *asked->plugin ? file->table.name : "",
                *asked->plugin ? "." : "", op);
@@ -162,7 +162,7 @@ static void append_operators(const cuplug_file *file, cuplug_error *error) {
   char op[CUPLUG_MAX_NAME], last[CUPLUG_MAX_NAME] = "";
   int n = 0;
   for (uint32_t k = 0; k < file->table.n_rows && n <= MAX_SHOWN_OPERATORS; k++) {
-    cuplug__row_operator(&file->table.rows[k], op);
+    cuplug__overload_operator(&file->table.rows[k], op);
     if (!strcmp(op, last)) continue;
     strcpy(last, op);
     cuplug__append(error, "%s%s", n ? ", " : "", n < MAX_SHOWN_OPERATORS ? op : "...");

@@ -31,7 +31,7 @@ int cuplug__file_counts(const cuplug_file *file) {
 
 int cuplug__file_has(const cuplug_file *file, const char *op) {
   for (uint32_t k = 0; k < file->table.n_rows; k++)
-    if (cuplug__row_is_of(&file->table.rows[k], op)) return 1;
+    if (cuplug__overload_is_of(&file->table.rows[k], op)) return 1;
   return 0;
 }
 
@@ -348,8 +348,8 @@ const char *cuplug_file_name(const cuplug_file *x) { return x->table.name; }
 const char *cuplug_file_version(const cuplug_file *x) { return x->table.version; }
 const char *cuplug_file_architectures(const cuplug_file *x) { return x->table.architectures; }
 uint32_t cuplug_file_abi_version(const cuplug_file *x) { return x->table.abi_version; }
-uint32_t cuplug_file_n_rows(const cuplug_file *x) { return x->table.n_rows; }
+uint32_t cuplug_file_n_overloads(const cuplug_file *x) { return x->table.n_rows; }
 
-const cuplug_row *cuplug_file_row(const cuplug_file *x, uint32_t k) {
+const cuplug_overload *cuplug_file_overload(const cuplug_file *x, uint32_t k) {
   return k < x->table.n_rows ? &x->table.rows[k] : NULL;
 }

@@ -274,7 +274,7 @@ static int resolve_all(const cuplug_operator *op, void *library, entries *found,
                        cuplug_error *error) {
   int status = CUPLUG_OK;
   for (uint32_t k = 0; k < op->n_overloads && !status; k++) {
-    const cuplug_row *row = op->overloads[k].row;
+    const cuplug_overload *row = op->overloads[k].row;
     const cuplug__states *states = op->overloads[k].states;
     status = resolve(op->plugin, library, "an entry", row->host_entry, &found[k].host, error);
     if (!status)

@@ -17,7 +17,7 @@ static int is_alike(const cuplug_parameter *x, const cuplug_parameter *y) {
   return same;
 }
 
-static void read_tensors(cuplug__overload *o) {
+static void read_tensors(cuplug__callable *o) {
   const cuplug_signature *s = o->signature;
   const cuplug_parameter *arrays[CUPLUG_MAX_ARGUMENTS];
   uint8_t n = 0, *like = o->like;
@@ -50,12 +50,13 @@ static int make_states(const cuplug__state_key *key, cuplug__states **states, cu
   return CUPLUG_OK;
 }
 
-void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const char **tensors) {
+void cuplug__make_overload(cuplug__callable *o, const cuplug_overload *row, const char **tensors) {
   o->row = row;
   o->names.tensors = tensors;
   o->names.row = row;
   o->signature = row->parsed;
-  o->prefers_host = *row->host_entry && !(*row->cuda_entry && row->flags & CUPLUG_ROW_PREFERS_CUDA);
+  o->prefers_host =
+      *row->host_entry && !(*row->cuda_entry && row->flags & CUPLUG_OVERLOAD_PREFERS_CUDA);
   read_tensors(o);
 }
 
@@ -86,27 +87,27 @@ enum {
   N_CODES = N_KINDS + MAX_RANK + 1
 };
 
-struct cuplug__row_sets {
+struct cuplug__overload_sets {
   uint32_t n_words, n_parameters; /* of the row with most of them */
   /* [parameter][code][word], then [number of arguments][word]: for the omitted rest */
   uint64_t words[];
 };
 
-static size_t place_of(const cuplug__row_sets *sets, uint32_t parameter, uint32_t code) {
+static size_t place_of(const cuplug__overload_sets *sets, uint32_t parameter, uint32_t code) {
   return ((size_t)parameter * N_CODES + code) * sets->n_words;
 }
 
-static void add(cuplug__row_sets *sets, uint32_t parameter, uint32_t code, uint32_t row) {
+static void add(cuplug__overload_sets *sets, uint32_t parameter, uint32_t code, uint32_t row) {
   sets->words[place_of(sets, parameter, code) + row / 64] |= 1ull << row % 64;
 }
 
-static void add_kind(cuplug__row_sets *sets, uint32_t parameter, int32_t kind, uint32_t row) {
+static void add_kind(cuplug__overload_sets *sets, uint32_t parameter, int32_t kind, uint32_t row) {
   add(sets, parameter, CUPLUG__N_DTYPES + (uint32_t)kind, row);
 }
 
 /* ---- Made ------------------------------------------------------------------------------------ */
 
-static void add_array(cuplug__row_sets *sets, uint32_t i, const cuplug_parameter *x,
+static void add_array(cuplug__overload_sets *sets, uint32_t i, const cuplug_parameter *x,
                       uint64_t dtypes, uint32_t row) {
   int32_t n_groups = 0;
   for (int32_t k = 0; k < x->n_dims; k++)
@@ -120,7 +121,7 @@ static void add_array(cuplug__row_sets *sets, uint32_t i, const cuplug_parameter
 }
 
 /* The kinds of numbers that are converted to one of the dtypes. */
-static void add_numbers(cuplug__row_sets *sets, uint32_t i, uint64_t dtypes, uint32_t row) {
+static void add_numbers(cuplug__overload_sets *sets, uint32_t i, uint64_t dtypes, uint32_t row) {
   const uint64_t booleans = cuplug__dtype_bits("bool"), complexes = cuplug__dtype_bits("complex");
   const uint64_t integers = cuplug__dtype_bits("integer");
   add_kind(sets, i, CUPLUG_ARGUMENT_BOOL, row);
@@ -131,7 +132,7 @@ static void add_numbers(cuplug__row_sets *sets, uint32_t i, uint64_t dtypes, uin
   if (dtypes & complexes) add_kind(sets, i, CUPLUG_ARGUMENT_COMPLEX, row);
 }
 
-static void add_parameter(cuplug__row_sets *sets, uint32_t i, const cuplug_signature *s,
+static void add_parameter(cuplug__overload_sets *sets, uint32_t i, const cuplug_signature *s,
                           uint32_t row) {
   const cuplug_parameter *x = &s->parameters[i];
   const uint64_t dtypes = x->type_variable < 0 ? 0 : s->variables[x->type_variable].dtypes;
@@ -161,7 +162,7 @@ static void add_parameter(cuplug__row_sets *sets, uint32_t i, const cuplug_signa
   }
 }
 
-static void add_row(cuplug__row_sets *sets, const cuplug_signature *s, uint32_t row) {
+static void add_row(cuplug__overload_sets *sets, const cuplug_signature *s, uint32_t row) {
   uint32_t needed = 0;
   for (uint32_t i = 0; i < sets->n_parameters; i++) {
     if (i >= (uint32_t)s->n_parameters) {
@@ -176,7 +177,7 @@ static void add_row(cuplug__row_sets *sets, const cuplug_signature *s, uint32_t 
         1ull << row % 64;
 }
 
-int cuplug__rows_make(cuplug_operator *op, cuplug_error *error) {
+int cuplug__overloads_make(cuplug_operator *op, cuplug_error *error) {
   uint32_t n_parameters = 0;
   if (op->n_overloads < 2) return CUPLUG_OK;
   for (uint32_t k = 0; k < op->n_overloads; k++)
@@ -200,7 +201,7 @@ static uint32_t rank_of(const cuplug_argument *a) {
 }
 
 /* The sets that an overload must be in, by their first words. Returns their number. */
-static uint32_t choose_sets(const cuplug__row_sets *sets, const cuplug_argument *args,
+static uint32_t choose_sets(const cuplug__overload_sets *sets, const cuplug_argument *args,
                             uint32_t n_args, const uint64_t *chosen[]) {
   const uint64_t *words = sets->words;
   uint32_t n = 0;
@@ -221,9 +222,9 @@ static uint32_t choose_sets(const cuplug__row_sets *sets, const cuplug_argument 
   return n;
 }
 
-uint32_t cuplug__rows_next(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                           uint32_t from) {
-  const cuplug__row_sets *sets = op->rows;
+uint32_t cuplug__overloads_next(const cuplug_operator *op, const cuplug_argument *args,
+                                uint32_t n_args, uint32_t from) {
+  const cuplug__overload_sets *sets = op->rows;
   const uint64_t *chosen[2 * CUPLUG_MAX_ARGUMENTS + 1];
   if (n_args > sets->n_parameters) return op->n_overloads;
   const uint32_t n = choose_sets(sets, args, n_args, chosen);
@@ -272,13 +273,13 @@ static int name_operators(cuplug__plugin *plugin, uint32_t *owners, cuplug_error
   return CUPLUG_OK;
 }
 
-static size_t count_tensors(const cuplug_row *row) {
+static size_t count_tensors(const cuplug_overload *row) {
   return (size_t)(row->parsed->n_parameters + row->parsed->n_outputs);
 }
 
 static int make_overloads(cuplug__plugin *plugin, const uint32_t *owners, cuplug_error *error) {
   int status = CUPLUG_OK;
-  cuplug__overload *next = plugin->overloads;
+  cuplug__callable *next = plugin->overloads;
   const char **tensors = plugin->tensors;
   for (uint32_t k = 0; k < plugin->n_operators; k++) {
     plugin->operators[k].overloads = next;
@@ -286,13 +287,13 @@ static int make_overloads(cuplug__plugin *plugin, const uint32_t *owners, cuplug
     plugin->operators[k].n_overloads = 0;
   }
   for (uint32_t k = 0; k < plugin->table.n_rows && !status; k++) {
-    const cuplug_row *row = &plugin->table.rows[k];
+    const cuplug_overload *row = &plugin->table.rows[k];
     cuplug_operator *op = &plugin->operators[owners[k]];
-    cuplug__overload *overload = &op->overloads[op->n_overloads++];
+    cuplug__callable *overload = &op->overloads[op->n_overloads++];
     cuplug__make_overload(overload, row, tensors);
     tensors += count_tensors(row);
-    const uint32_t when = row->flags & (CUPLUG_ROW_NEVER_WAITS | CUPLUG_ROW_PREFERS_CUDA);
-    const int is_short = *row->host_entry && when == CUPLUG_ROW_NEVER_WAITS;
+    const uint32_t when = row->flags & (CUPLUG_OVERLOAD_NONBLOCKING | CUPLUG_OVERLOAD_PREFERS_CUDA);
+    const int is_short = *row->host_entry && when == CUPLUG_OVERLOAD_NONBLOCKING;
     overload->inline_call_bytes = is_short ? INLINE_CALL_BYTES : -1;
     overload->states = plugin->states;
     if (*row->state.symbol) status = make_states(&row->state, &overload->states, error);
@@ -305,7 +306,7 @@ static int fill(cuplug__plugin *plugin, uint32_t *owners, cuplug_error *error) {
   if (!status) status = make_states(&plugin->table.state, &plugin->states, error);
   if (!status) status = make_overloads(plugin, owners, error);
   for (uint32_t k = 0; k < plugin->n_operators && !status; k++)
-    status = cuplug__rows_make(&plugin->operators[k], error);
+    status = cuplug__overloads_make(&plugin->operators[k], error);
   return status;
 }
 

@@ -14,12 +14,12 @@
 #include <stdatomic.h>
 
 typedef struct cuplug__plugin cuplug__plugin;
-typedef struct cuplug__row_sets cuplug__row_sets;
+typedef struct cuplug__overload_sets cuplug__overload_sets;
 
 /* The names of an operator and its arrays in reports. */
 typedef struct cuplug__names {
   const char *operator_name;
-  const cuplug_row *row; /* has the texts of its own faults; NULL without a row */
+  const cuplug_overload *row; /* has the texts of its own faults; NULL without a row */
   uint32_t n_tensors;
   const char **tensors; /* without arrays in lists; "" if the signature has no name */
   const char *list;     /* of arrays, the last one: they come after the n_single others */
@@ -63,8 +63,8 @@ typedef struct cuplug__states {
 typedef int cuplug__close_handle(const cuplug_call *call, void *handle);
 
 /* One row of the table, ready to be matched and called. */
-typedef struct cuplug__overload {
-  const cuplug_row *row;
+typedef struct cuplug__callable {
+  const cuplug_overload *row;
   const cuplug_signature *signature; /* the row's */
   int64_t inline_call_bytes; /* on the host it returns at once if no array is larger; -1: never */
   /* An earlier tensor that tensor k must equal in dtype and shape; k without one. */
@@ -74,7 +74,7 @@ typedef struct cuplug__overload {
   cuplug_entry *host; /* NULL before the code is loaded, or without an entry for that device type */
   cuplug_entry *cuda;
   void *context;                         /* of entries made in memory */
-  uint32_t null_strides_when_contiguous; /* as in cuplug_definition_row */
+  uint32_t null_strides_when_contiguous; /* as in cuplug_definition_overload */
   uint32_t prefers_host;                 /* 1: arrays of the host are offloaded only on request */
   uint32_t keeps_rounding; /* 1: the host entry cannot change how its thread computes */
   cuplug_reshape *reshape;
@@ -82,16 +82,16 @@ typedef struct cuplug__overload {
   cuplug__close_handle *close; /* of the handles that it makes */
   _Atomic uint64_t prepared;   /* bit d: checked and ready for GPU d */
   cuplug__names names;         /* of its tensors */
-} cuplug__overload;
+} cuplug__callable;
 
 struct cuplug_operator {
   uint64_t number; /* from 1 on, unique in this process; 0: its matches are not cached */
   const cuplug__plugin *plugin;
   const char *name;
   uint32_t n_overloads;
-  cuplug__overload *overloads;
-  cuplug__row_sets *rows; /* of an operator with several: cuplug__rows_make */
-  _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
+  cuplug__callable *overloads;
+  cuplug__overload_sets *rows; /* of an operator with several: cuplug__overloads_make */
+  _Atomic int loaded;          /* 1: entries are resolved. Read with acquire */
   _Atomic uint64_t found; /* cuplug__registry_moment when it was found only by name; 0: never */
   cuplug_operator *alike; /* found only by name before, with the same hash of the name */
 };
@@ -100,7 +100,7 @@ struct cuplug_operator {
 #define CUPLUG__CLOSED (1u << 31)
 struct cuplug_handle {
   const cuplug_operator *op; /* which has created it */
-  const cuplug__overload *overload;
+  const cuplug__callable *overload;
   void *pointer; /* the plugin's; NULL: the entry has not set it yet */
   cuplug_device device;
   uint32_t era;          /* in which it was made */
@@ -109,7 +109,7 @@ struct cuplug_handle {
 
 /* Makes an overload of a row whose signature is parsed: what matching and reports take from it.
  * `tensors` has room for a name of each parameter and output, and lives as long. */
-void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const char **tensors);
+void cuplug__make_overload(cuplug__callable *o, const cuplug_overload *row, const char **tensors);
 
 /* ---- Which rows may take some arguments ------------------------------------------------------ */
 
@@ -117,12 +117,12 @@ void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const cha
  * among a thousand. */
 
 /* Makes the sets of an operator whose overloads are parsed; of one with a single row none. */
-int cuplug__rows_make(cuplug_operator *op, cuplug_error *error);
+int cuplug__overloads_make(cuplug_operator *op, cuplug_error *error);
 
 /* The first overload from `from` on that may take the arguments; op->n_overloads if none may.
  * An operator with a single overload has no sets: the function is not called for it. */
-uint32_t cuplug__rows_next(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                           uint32_t from);
+uint32_t cuplug__overloads_next(const cuplug_operator *op, const cuplug_argument *args,
+                                uint32_t n_args, uint32_t from);
 
 /* ---- Plugins --------------------------------------------------------------------------------- */
 
@@ -164,7 +164,7 @@ struct cuplug__plugin {
   uint32_t n_operators;
   cuplug_operator *operators;
   cuplug__index names;         /* of the operators */
-  cuplug__overload *overloads; /* table.n_rows of them, the rows of one operator are adjacent */
+  cuplug__callable *overloads; /* table.n_rows of them, the rows of one operator are adjacent */
   const char **tensors;        /* the names of all tensors of all overloads */
   _Atomic uint64_t named;      /* cuplug__registry_moment when its name led to it; 0: never */
   _Atomic uint64_t rank;       /* counts cuplug_load: the largest is searched first; 0 without */

@@ -130,7 +130,7 @@ static int run_spread(const cuplug__run *run, uint32_t n_shares, uint64_t n_rows
   s->total_bytes = cuplug__staged_bytes(run);
   for (uint32_t k = 0; k < n_shares; k++) prepare_share(s, run, k, n_rows);
   run_all(s);
-  run->frame->staged = 1;
+  run->frame->offloaded = 1;
   int status = take_error(s, run->error);
   if (!status && s->is_reported)
     status = s->frame->progress(s->frame->user, s->total_bytes, s->total_bytes, run->error);

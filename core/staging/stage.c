@@ -181,7 +181,7 @@ static int run_slices(cuplug__staged_call *s, cuplug__progress_tracker *tracker,
 static int run_staged(cuplug__staged_call *s, cuplug__progress_tracker *tracker) {
   cuplug__run *run = s->run;
   int is_done = 0, status = CUPLUG_OK;
-  run->frame->staged = 1;
+  run->frame->offloaded = 1;
   if (!s->is_share) status = cuplug__run_coalesced(s, tracker, &is_done);
   if (!is_done && (s->is_share || cuplug__staged_call_rows(s)) && cuplug__suits_slices(s)) {
     cuplug__clear(run->error);

@@ -40,7 +40,7 @@ uint64_t cuplug__staged_bytes(const cuplug__run *run) {
 }
 
 static int takes_strides(const cuplug__staged_call *s) {
-  return (s->run->overload->row->flags & CUPLUG_ROW_TAKES_STRIDES) != 0;
+  return (s->run->overload->row->flags & CUPLUG_OVERLOAD_TAKES_STRIDES) != 0;
 }
 
 /* The fields of array k for all kinds of transfer. */
@@ -177,7 +177,7 @@ static void describe_rows(cuplug__staged_call *s, uint32_t k) {
 int cuplug__staged_call_rows(cuplug__staged_call *s) {
   const cuplug__run *run = s->run;
   uint64_t n_rows;
-  if (run->overload->row->flags & CUPLUG_ROW_KEEPS_WHOLE || !count_rows(run->frame, &n_rows))
+  if (run->overload->row->flags & CUPLUG_OVERLOAD_NO_SPLIT || !count_rows(run->frame, &n_rows))
     return 0;
   for (uint32_t k = 0; k < s->n_arrays; k++)
     if (obstacle_of(run, k)) return 0;
@@ -191,7 +191,7 @@ int cuplug__staged_call_explain(const cuplug__staged_call *s, cuplug_error *erro
   const cuplug__run *run = s->run;
   const cuplug_frame *f = run->frame;
   int n_cut = 0;
-  if (run->overload->row->flags & CUPLUG_ROW_KEEPS_WHOLE)
+  if (run->overload->row->flags & CUPLUG_OVERLOAD_NO_SPLIT)
     return cuplug__append(error, "its entry requires whole arrays"), 1;
   for (uint32_t k = 0; k < s->n_arrays; k++) {
     const char *obstacle = obstacle_of(run, k);

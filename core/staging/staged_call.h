@@ -10,18 +10,18 @@
 #include "host/view.h"
 
 /* The elements of an array for the rows of a part. */
-typedef enum cuplug__rows {
+typedef enum cuplug__overloads {
   CUPLUG__NO_ROWS,      /* all of it, whatever the part */
   CUPLUG__ONE_ROW,      /* one for all, by a stride of 0 */
   CUPLUG__SAME_ROWS,    /* one for each, all equal */
   CUPLUG__DISTINCT_ROWS /* others than other parts: it is cut */
-} cuplug__rows;
+} cuplug__overloads;
 
 typedef struct cuplug__staged_array {
   cuplug__view view; /* on the host: its bytes, in the order that they have on the device */
   uint64_t bytes;    /* of a row; without rows of all */
   uint64_t offset;   /* on the device, of the entry's first element */
-  cuplug__rows rows;
+  cuplug__overloads rows;
   int is_known; /* 0: omitted, stays on the host, or its size is known after the run */
   int is_sent, is_received;
   int64_t shape[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM]; /* for the entry */

@@ -216,8 +216,9 @@ static int copy(int32_t device, int to_host, void *host, void *memory, uint64_t 
   return status;
 }
 
-int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
-                        void *stream, cuplug_progress *progress, void *user, cuplug_error *error) {
+int cuplug_copy_with_progress(int32_t device, int to_host, void *to, const void *from,
+                              uint64_t bytes, void *stream, cuplug_progress *progress, void *user,
+                              cuplug_error *error) {
   cuplug__progress_tracker tracker;
   cuplug__progress_tracker_start(&tracker, progress, user, bytes);
   CUPLUG__ENTER_OR_RETURN(device, error);
@@ -231,12 +232,12 @@ int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from,
 
 int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t bytes, void *stream,
                           cuplug_error *error) {
-  return cuplug_copy_watched(device, 0, to, from, bytes, stream, NULL, NULL, error);
+  return cuplug_copy_with_progress(device, 0, to, from, bytes, stream, NULL, NULL, error);
 }
 
 int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes, void *stream,
                         cuplug_error *error) {
-  return cuplug_copy_watched(device, 1, to, from, bytes, stream, NULL, NULL, error);
+  return cuplug_copy_with_progress(device, 1, to, from, bytes, stream, NULL, NULL, error);
 }
 
 /* ---- Progress -------------------------------------------------------------------------------- */

@@ -30,11 +30,11 @@ CUPLUG_CUDA_ENTRY(nonzero, (T), x, n, out) {
   if (!found || !marks) return CUPLUG_ERROR_MEMORY;
   if (int status = call.launch<mark_kernel<T>>({cuplug::blocks(n, 256), 256}, x, marks, n))
     return status;
-  if (int status = call.with_scratch([=](void *scratch, size_t &bytes) {
+  if (int status = call.with_workspace([=](void *scratch, size_t &bytes) {
         return select(scratch, bytes, marks, found, n, call.stream());
       }))
     return status;
-  if (int status = call.fetch(&n_found, found)) return status;
+  if (int status = call.copy_to_host(&n_found, found)) return status;
   if (int status = out.allocate(n_found)) return status;
   return call.check(
       cudaMemcpyAsync(out, found + 1, n_found * sizeof *found, cudaMemcpyDefault, call.stream()));

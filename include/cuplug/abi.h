@@ -161,8 +161,8 @@ typedef struct cuplug_grid {
   uint32_t reserved;
 } cuplug_grid;
 
-#define CUPLUG_COOPERATIVE 1u /* its blocks may wait for each other */
-#define CUPLUG_OVERLAPPING 2u /* may begin while the kernel ahead runs: programmatic launch */
+#define CUPLUG_COOPERATIVE 1u  /* its blocks may wait for each other */
+#define CUPLUG_PROGRAMMATIC 2u /* may begin while the kernel ahead runs: programmatic launch */
 
 /** Items `begin` to `end` - 1 of a parallel loop. Returns CUPLUG_OK, or the result of cuplug_fail:
  * ranges that have not begun are then skipped. */

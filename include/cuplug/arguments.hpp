@@ -5,7 +5,7 @@
  *     host x: T[n]      host_array<const T>   inout host x: T[n]   host_array<T>
  *     xs: T[n][]        arrays<const T>   inout xs: T[n][each]     arrays<T>
  *     k: int[]          list<int64_t>     outputs with `?`         output<T, rank>
- *     a: float32        float             a: int = None            maybe<int64_t>
+ *     a: float32        float             a: int = None            optional<int64_t>
  *     mode: "a" | "b"   choice            s: str                   const char *
  *     to: dtype         uint32_t, CUPLUG_FLOAT32 ...
  *     n, *rows          int64_t, sizes, of arrays that are in no list
@@ -237,9 +237,9 @@ private:
 };
 
 /** A parameter whose default is None: false, or a value. */
-template <class T> class maybe {
+template <class T> class optional {
 public:
-  maybe(bool is_there, T value) : value_(value), is_there_(is_there) {}
+  optional(bool is_there, T value) : value_(value), is_there_(is_there) {}
   explicit operator bool() const { return is_there_; }
   const T &operator*() const { return value_; }
   const T *operator->() const { return &value_; }
@@ -302,7 +302,7 @@ template <class Name, class... Types> constexpr auto dtype_of_name() {
 
 template <class Name, class Value> auto as_maybe(const cuplug_call *call, Value value) {
   if constexpr (Name::found.optional)
-    return maybe<Value>(!(call->none_mask >> Name::found.index & 1), value);
+    return optional<Value>(!(call->none_mask >> Name::found.index & 1), value);
   else
     return value;
 }

@@ -25,36 +25,37 @@ CUPLUG_API int cuplug_operator_digest(const cuplug_operator *op, uint8_t digest[
 /** 1 when its code is in the process. */
 CUPLUG_API int cuplug_operator_is_loaded(const cuplug_operator *op);
 /** Its overloads, tried in this order. */
-CUPLUG_API uint32_t cuplug_operator_n_rows(const cuplug_operator *op);
+CUPLUG_API uint32_t cuplug_operator_n_overloads(const cuplug_operator *op);
 
-/* ---- Rows ---------------------------------------------------------------------------------- */
+/* ---- Overloads ----------------------------------------------------------------------------- */
 
-/** Row k of an operator; NULL past the last. */
-CUPLUG_API const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k);
+/** Overload k of an operator; NULL past the last. */
+CUPLUG_API const cuplug_overload *cuplug_operator_overload(const cuplug_operator *op, uint32_t k);
 
 /** The text of its signature, which begins with the operator's name. */
-CUPLUG_API const char *cuplug_row_signature(const cuplug_row *row);
+CUPLUG_API const char *cuplug_overload_signature(const cuplug_overload *overload);
 /** One line; "" if the plugin has none. */
-CUPLUG_API const char *cuplug_row_doc(const cuplug_row *row);
+CUPLUG_API const char *cuplug_overload_doc(const cuplug_overload *overload);
 /** The exported function for a DLPack device type, CUPLUG_CPU or CUPLUG_CUDA, or one that this core
  * does not call; NULL if there is none. */
-CUPLUG_API const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type);
+CUPLUG_API const char *cuplug_overload_entry(const cuplug_overload *overload, int32_t device_type);
 /** The value of a key, such as "gradient": "" for a key without a value, NULL if the key is absent.
  * docs/abi.md lists the keys. */
-CUPLUG_API const char *cuplug_row_property(const cuplug_row *row, const char *key);
+CUPLUG_API const char *cuplug_overload_property(const cuplug_overload *overload, const char *key);
 /** The k-th of the fields of its note, "key=value" or "key"; NULL past the last. */
-CUPLUG_API const char *cuplug_row_field(const cuplug_row *row, uint32_t k);
+CUPLUG_API const char *cuplug_overload_field(const cuplug_overload *overload, uint32_t k);
 
 /** The properties that calls depend on. */
-#define CUPLUG_ROW_TAKES_STRIDES 1u
-#define CUPLUG_ROW_PREFERS_CUDA 2u
-#define CUPLUG_ROW_NEVER_WAITS 4u
-#define CUPLUG_ROW_KEEPS_WHOLE 8u
-#define CUPLUG_ROW_CUDA_TAKES_STRIDES 16u
-#define CUPLUG_ROW_IN_PLACE 32u
-#define CUPLUG_ROW_HANDLES 64u         /* by its signature: it takes a handle, or makes one */
-#define CUPLUG_ROW_ELEMENT_RANGES 256u /* by its signature: arrays have elements in a range */
-CUPLUG_API uint32_t cuplug_row_flags(const cuplug_row *row); /* CUPLUG_ROW_TAKES_STRIDES ... */
+#define CUPLUG_OVERLOAD_TAKES_STRIDES 1u
+#define CUPLUG_OVERLOAD_PREFERS_CUDA 2u
+#define CUPLUG_OVERLOAD_NONBLOCKING 4u
+#define CUPLUG_OVERLOAD_NO_SPLIT 8u
+#define CUPLUG_OVERLOAD_CUDA_TAKES_STRIDES 16u
+#define CUPLUG_OVERLOAD_IN_PLACE 32u
+#define CUPLUG_OVERLOAD_HANDLES 64u         /* by its signature: it takes a handle, or makes one */
+#define CUPLUG_OVERLOAD_ELEMENT_RANGES 256u /* by its signature: elements must be in a range */
+/** CUPLUG_OVERLOAD_TAKES_STRIDES ... */
+CUPLUG_API uint32_t cuplug_overload_flags(const cuplug_overload *overload);
 
 /* ---- Signatures ---------------------------------------------------------------------------- */
 
@@ -188,9 +189,9 @@ CUPLUG_API const char *cuplug_file_name(const cuplug_file *file);
 CUPLUG_API const char *cuplug_file_version(const cuplug_file *file);
 CUPLUG_API const char *cuplug_file_architectures(const cuplug_file *file); /* "750,900" */
 CUPLUG_API uint32_t cuplug_file_abi_version(const cuplug_file *file);      /* 0x00020000 for 2.0 */
-/** Its rows, <cuplug/describe.h>: operators, and overloads of them. */
-CUPLUG_API uint32_t cuplug_file_n_rows(const cuplug_file *file);
-CUPLUG_API const cuplug_row *cuplug_file_row(const cuplug_file *file, uint32_t k);
+/** The overloads of all its operators. */
+CUPLUG_API uint32_t cuplug_file_n_overloads(const cuplug_file *file);
+CUPLUG_API const cuplug_overload *cuplug_file_overload(const cuplug_file *file, uint32_t k);
 
 CUPLUG__END_C
 #endif

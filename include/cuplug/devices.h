@@ -34,7 +34,7 @@ typedef struct cuplug_memory_info {
   uint64_t free_bytes;     /* for any process; excludes memory that the pool has reserved */
   uint64_t reserved_bytes; /* by the pool, from the GPU */
   uint64_t used_bytes;     /* of these: arrays, outputs and workspaces now */
-  uint64_t most_used_bytes;
+  uint64_t peak_used_bytes;
   uint64_t pinned_bytes; /* of the host, for copies to and from this GPU */
 } cuplug_memory_info;
 /** [thread-safe] */
@@ -54,8 +54,8 @@ CUPLUG_API int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *
  * and writes the amounts that they then hold for the error message, as ", PyTorch 3.00 GiB". The
  * GPU's context is current, and no lock is held. It is called on the thread that requests memory,
  * which may be an entry's. */
-#define CUPLUG_HELD_BYTES 128
-typedef void cuplug_reclaim(int32_t device, char held[CUPLUG_HELD_BYTES]);
+#define CUPLUG_RECLAIM_BYTES 128
+typedef void cuplug_reclaim(int32_t device, char held[CUPLUG_RECLAIM_BYTES]);
 /** The one of this process; NULL: none. After it, the allocation is tried a last time.
  * [thread-safe] [no-cuda] */
 CUPLUG_API void cuplug_set_reclaim(cuplug_reclaim *reclaim);
@@ -77,9 +77,9 @@ CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, u
 
 /** One of the two, with a report; `user` is the first argument of `progress`. [thread-safe] [syncs]
  */
-CUPLUG_API int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from,
-                                   uint64_t bytes, void *stream, cuplug_progress *progress,
-                                   void *user, cuplug_error *error);
+CUPLUG_API int cuplug_copy_with_progress(int32_t device, int to_host, void *to, const void *from,
+                                         uint64_t bytes, void *stream, cuplug_progress *progress,
+                                         void *user, cuplug_error *error);
 
 /** Host memory for arrays of about 32 KiB or more. Freed blocks are cached: up to 64 MiB of blocks
  * below 16 MiB, and up to an eighth of the machine's memory of larger ones, whose pages the system

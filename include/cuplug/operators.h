@@ -36,8 +36,8 @@ CUPLUG_API const char *cuplug_status_name(int status);
 /** One operator: one or more overloads of one plugin that share a name. Never freed.
  * <cuplug/describe.h> has the functions that describe it. */
 typedef struct cuplug_operator cuplug_operator;
-/** One row of a symbol table: one operator, or one overload of it. */
-typedef struct cuplug_row cuplug_row;
+/** One overload of an operator: one note of a plugin's table. */
+typedef struct cuplug_overload cuplug_overload;
 
 /** Finds an operator by "operator" or "plugin.operator". lib<operator>.so is looked up first,
  * without a scan; else the first plugin in search order that has the operator. Reads the table,
@@ -139,7 +139,7 @@ typedef enum cuplug_argument_kind {
 #define CUPLUG_READ_ONLY 1u
 #define CUPLUG_BYTE_SWAPPED 2u /* of the other byte order: rejected */
 #define CUPLUG_MISALIGNED 4u   /* base or strides are not multiples of the element: needs a copy */
-#define CUPLUG_ODD_STRIDES 8u  /* strides are not multiples, so `strides` cannot hold them */
+#define CUPLUG_UNALIGNED_STRIDES 8u /* strides are not multiples, so `strides` cannot hold them */
 /** Of a handle: scalar.handle is a cuplug_handle **, the place of a result. */
 #define CUPLUG_NEW_HANDLE 16u
 
@@ -268,7 +268,7 @@ typedef int cuplug_allocate_output(void *user, uint32_t output, cuplug_tensor *t
 /** Called every 100 ms, and at the end of a transfer of at least this time, with the number of
  * bytes copied, both ways together. A status other than CUPLUG_OK (or ERROR_MEMORY), with the error
  * record filled, ends the transfer. With total_bytes 0, an entry requests whether to continue:
- * cuplug_interrupted. Called on the thread that called cuplug_invoke or cuplug_copy_watched. */
+ * cuplug_interrupted. Called on the thread of cuplug_invoke or cuplug_copy_with_progress. */
 typedef int cuplug_progress(void *user, uint64_t done_bytes, uint64_t total_bytes,
                             cuplug_error *error);
 
@@ -281,7 +281,7 @@ typedef struct cuplug_options {
   uint32_t struct_bytes; /* sizeof(cuplug_options) */
   uint32_t reserved;     /* 0 */
   cuplug_device device;  /* where to run; type 0: where the arrays are, and on the host
-                            entry for arrays of the host unless the row prefers CUDA */
+                            entry for arrays of the host unless the overload prefers CUDA */
   void *stream;          /* CUstream or cudaStream_t for arrays of a GPU; NULL: the legacy
                             default stream, which a call without arrays waits for */
   cuplug_allocate_output *allocate; /* NULL: all outputs are given */
@@ -312,12 +312,12 @@ CUPLUG_API int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, u
                              const cuplug_options *options, cuplug_error *error);
 
 /** Computes the outputs of a call with these arguments: nothing is loaded or run, and arrays may
- * have no memory (data NULL). Sets `row` to the number of the overload that takes them. Fills at
+ * have no memory (data NULL). Sets `overload` to the number of the one that takes them. Fills at
  * most *n_outputs outputs, whose shapes are in `sizes`, and sets *n_outputs to their number: dtype,
  * device (type 0 without array inputs), ndim, shape, with -1 for a size that is known after the
  * run; data is NULL. Rejects the same arguments as cuplug_invoke. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_infer(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                            uint32_t *row, cuplug_tensor *outputs,
+                            uint32_t *overload, cuplug_tensor *outputs,
                             int64_t (*sizes)[CUPLUG_MAX_NDIM], uint32_t *n_outputs,
                             cuplug_error *error);
 

@@ -59,7 +59,7 @@ struct grid : cuplug_grid {
   /** Its blocks may wait for each other. */
   grid &cooperative() { return with(CUPLUG_COOPERATIVE); }
   /** It may begin while the kernel ahead runs: programmatic launch. */
-  grid &overlapping() { return with(CUPLUG_OVERLAPPING); }
+  grid &programmatic() { return with(CUPLUG_PROGRAMMATIC); }
   grid &in_clusters(extent n_blocks) {
     cluster[0] = n_blocks.x, cluster[1] = n_blocks.y, cluster[2] = n_blocks.z;
     return *this;
@@ -166,14 +166,15 @@ public:
   }
   /* Calls f(scratch, bytes) twice, as the algorithms of CUB require: with nullptr, f sets the bytes
    * that it requires; then it receives a workspace of that size. */
-  template <class F> CUPLUG__MUST_USE int with_scratch(F f) const {
+  template <class F> CUPLUG__MUST_USE int with_workspace(F f) const {
     size_t bytes = 0;
     if (int status = check(f(nullptr, bytes))) return status;
     void *scratch = workspace<char>((int64_t)bytes);
     return scratch ? check(f(scratch, bytes)) : (int)CUPLUG_ERROR_MEMORY;
   }
   /* Copies n values to the host and waits for the stream: for the sizes of outputs with `?`. */
-  template <class T> CUPLUG__MUST_USE int fetch(T *host, const T *device, int64_t n = 1) const {
+  template <class T>
+  CUPLUG__MUST_USE int copy_to_host(T *host, const T *device, int64_t n = 1) const {
     const size_t bytes = (size_t)n * sizeof(T);
     if (int status = check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDefault, stream())))
       return status;

@@ -12,9 +12,9 @@ CUPLUG__BEGIN_C
 #define CUPLUG_TAKES_STRIDES "\0!takes_strides"        /* arrays of any strides pass unchanged */
 /* The same for arrays on a GPU only; `strides` is NULL if they are C-contiguous. */
 #define CUPLUG_CUDA_TAKES_STRIDES "\0!cuda_takes_strides"
-#define CUPLUG_KEEPS_WHOLE "\0!keeps_whole"  /* it counts elements: no call is cut into parts */
+#define CUPLUG_NO_SPLIT "\0!no_split"        /* it counts elements: no call is cut into parts */
 #define CUPLUG_PREFERS_CUDA "\0prefers_cuda" /* host arrays go through the GPU, if there is one */
-#define CUPLUG_NEVER_WAITS "\0never_waits"   /* small arrays take the host entry microseconds */
+#define CUPLUG_NONBLOCKING "\0never_waits"   /* small arrays take the host entry microseconds */
 /* An output may be the memory of an input: each element is read before it is written. */
 #define CUPLUG_IN_PLACE "\0in_place"
 /** Dimensions along which, as along `...`, elements have nothing to do with each other. */
@@ -120,8 +120,8 @@ CUPLUG__BEGIN_C
   CUPLUG__COUNTED_END                                                                         \
   CUPLUG__ASSERT(sizeof(signature) <= CUPLUG_MAX_SIGNATURE + 1, "the signature is too long"); \
   CUPLUG__NOTE(static, CUPLUG__EXPANDED_JOIN(cuplug_operator_, number), CUPLUG_NOTE_OPERATOR, \
-               "row=" CUPLUG__EXPANDED_TEXT(number) "\0" entries "signature=" signature       \
-                                                    "\0doc=" doc)
+               "order=" CUPLUG__EXPANDED_TEXT(number) "\0" entries "signature=" signature     \
+                                                      "\0doc=" doc)
 #define CUPLUG_HOST_OPERATOR(host, signature, doc) \
   CUPLUG__MUST_BE_ENTRY(host);                     \
   CUPLUG__COUNTED CUPLUG__OPERATOR(__COUNTER__, "host=" #host "\0", signature, doc)

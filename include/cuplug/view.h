@@ -123,7 +123,7 @@ static inline cuplug_view cuplug__view_of_more(cuplug_view v, uint32_t n, const 
   }
   if (!is_contiguous) v.rank |= CUPLUG_VIEW_IS_STRIDED;
   if (!is_contiguous && is_odd)
-    v.head |= CUPLUG__VIEW_FLAGS(CUPLUG_MISALIGNED | CUPLUG_ODD_STRIDES);
+    v.head |= CUPLUG__VIEW_FLAGS(CUPLUG_MISALIGNED | CUPLUG_UNALIGNED_STRIDES);
   return v;
 }
 
@@ -145,7 +145,7 @@ static inline cuplug_view cuplug_view_of(uint32_t type, const void *data, uint32
   v.rank |= CUPLUG_VIEW_IS_STRIDED;
   v.shape[n] = strides[0] / element_bytes, v.shape[2 * n - 1] = last / element_bytes;
   if (strides[0] % element_bytes || last % element_bytes)
-    v.head |= CUPLUG__VIEW_FLAGS(CUPLUG_MISALIGNED | CUPLUG_ODD_STRIDES);
+    v.head |= CUPLUG__VIEW_FLAGS(CUPLUG_MISALIGNED | CUPLUG_UNALIGNED_STRIDES);
   return v;
 }
 

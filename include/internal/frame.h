@@ -41,8 +41,9 @@ struct cuplug_frame {
   uint32_t n_inputs;                 /* tensors that are parameters: the outputs begin here */
   uint32_t n_scalars;
   uint64_t copy_mask; /* bit k: tensor k must be passed as a C-contiguous, aligned copy */
-  uint64_t unaligned_stride_mask; /* of these, those that only a copy helps: CUPLUG_ODD_STRIDES */
-  cuplug_device home;             /* the device of the arrays; type 0: there is none */
+  uint64_t
+      unaligned_stride_mask; /* of these, those that only a copy helps: CUPLUG_UNALIGNED_STRIDES */
+  cuplug_device home;        /* the device of the arrays; type 0: there is none */
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
                    GPU, or type 0: the host entry, unless the row has none or prefers CUDA */
@@ -61,7 +62,7 @@ struct cuplug_frame {
   uint32_t n_origins;
   uint64_t origin;      /* of the outputs, after the run on a GPU */
   int32_t keeps_layout; /* 1: by cuplug_keep_layout */
-  int32_t staged;       /* after the run: 1 when host arrays went through the GPU */
+  int32_t offloaded;    /* after the run: 1 when host arrays went through the GPU */
   uint32_t
       runs_with_gil; /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
   uint8_t parameter[CUPLUG_MAX_ARGUMENTS];     /* parameter number of each tensor */
@@ -96,9 +97,9 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
  * other overloads may use other names. Without `needs_memory`, arrays have no memory, and the frame
  * must not be run. *n_matched: the number of parameters that fitted. `error` may be NULL.
  * [thread-safe] [no-cuda] */
-int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_args,
-                    uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched,
-                    cuplug_error *error);
+int cuplug_bind_overload(cuplug_operator *op, uint32_t row, const cuplug_argument *args,
+                         uint32_t n_args, uint32_t needs_memory, cuplug_frame *frame,
+                         int32_t *n_matched, cuplug_error *error);
 
 typedef struct cuplug_bound_call cuplug_bound_call;
 
@@ -107,10 +108,10 @@ typedef struct cuplug_bound_call cuplug_bound_call;
 typedef int cuplug_call_otherwise(const cuplug_bound_call *bound, const cuplug_argument *args,
                                   uint32_t n_parameters, uint32_t n_outputs,
                                   const cuplug_error *failed);
-#define CUPLUG_ANY_ROW UINT32_MAX
+#define CUPLUG_ANY_OVERLOAD UINT32_MAX
 struct cuplug_bound_call {
   cuplug_operator *op;
-  uint32_t row; /* the overload; or CUPLUG_ANY_ROW */
+  uint32_t row; /* the overload; or CUPLUG_ANY_OVERLOAD */
   cuplug_call_otherwise *otherwise;
 };
 

@@ -60,7 +60,7 @@ int cuplug_check_origin(uint64_t origin, cuplug_error *error);
 /* Each is declared above, or in a header above, with the prefix cuplug_. */
 #define CUPLUG_FUNCTIONS(X) \
   X(bind)                   \
-  X(bind_row)               \
+  X(bind_overload)          \
   X(call_again)             \
   X(free_blocks)            \
   X(keep_layout)            \

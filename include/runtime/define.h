@@ -8,13 +8,13 @@
 CUPLUG__BEGIN_C
 
 /* One overload of an operator without a plugin. */
-typedef struct cuplug_definition_row {
+typedef struct cuplug_definition_overload {
   const char *signature; /* as in a table */
   cuplug_entry *host;    /* NULL: no entry on that side */
   cuplug_entry *cuda;
   void *context;           /* call->context of both entries; never freed */
   cuplug_reshape *reshape; /* NULL: the signature is complete */
-  uint32_t flags;          /* CUPLUG_ROW_TAKES_STRIDES ... */
+  uint32_t flags;          /* CUPLUG_OVERLOAD_TAKES_STRIDES ... */
   /* 1: of arrays that are C-contiguous the entries may be given no strides, unless they are copies
    * in the other memory. */
   uint32_t null_strides_when_contiguous;
@@ -24,14 +24,14 @@ typedef struct cuplug_definition_row {
   int (*close)(const cuplug_call *call, void *handle);
   const char *gradient; /* properties of its note; NULL: it has none */
   const char *linear;
-} cuplug_definition_row;
+} cuplug_definition_overload;
 
 typedef struct cuplug_definition {
   const char *plugin;  /* an identifier: used as the plugin's name */
   const char *version; /* NULL: none */
   const char *origin;  /* used as the plugin's file in messages: "<source>" */
   const char *doc;     /* one line; NULL: none */
-  const cuplug_definition_row *rows;
+  const cuplug_definition_overload *rows;
   uint32_t n_rows;
 } cuplug_definition;
 

@@ -68,14 +68,14 @@ typedef struct cuplug_source {
 CUPLUG_API cuplug_entry cuplug_elementwise_host;
 CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
 
-/* Entries of reductions: overloads with CUPLUG_TAKES_STRIDES and CUPLUG_KEEPS_WHOLE whose arrays
+/* Entries of reductions: overloads with CUPLUG_TAKES_STRIDES and CUPLUG_NO_SPLIT whose arrays
  * have only the loop dimensions, and whose last two scalars are `axis: int[] = None` (negative
  * numbers count from the end; None: all) and `keepdims: bool = False`. */
 CUPLUG_API cuplug_entry cuplug_reduction_host;
 CUPLUG_API cuplug_entry cuplug_reduction_cuda;
 CUPLUG_API cuplug_reshape cuplug_reduction_reshape;
 
-/* Entries of functions of rows: overloads with CUPLUG_TAKES_STRIDES and CUPLUG_KEEPS_WHOLE whose
+/* Entries of functions of rows: overloads with CUPLUG_TAKES_STRIDES and CUPLUG_NO_SPLIT whose
  * inputs have the loop dimensions and one more, of size n or 1, and whose outputs have these or
  * only the loop dimensions. */
 CUPLUG_API cuplug_entry cuplug_rows_host;

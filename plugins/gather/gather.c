@@ -220,7 +220,7 @@ CUPLUG_ENTRY int gather_one_host(const cuplug_call *call) {
 
 #define MODES "mode: \"raise\" | \"wrap\" | \"clip\" = \"raise\""
 #define PROPERTIES \
-  CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(gather_backward) CUPLUG_LINEAR(source)
+  CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(gather_backward) CUPLUG_LINEAR(source)
 #define DOCS                                                                       \
   CUPLUG_DOC(source, "Array of any dtype.")                                        \
   CUPLUG_DOC(index, "Positions along the axis; negative ones count from the end.") \

@@ -360,9 +360,9 @@ CUPLUG_OPERATOR(gather_backward_cuda, gather_backward_host,
                 "gather_backward(grad: T[*g], index: I[*n], " REST
                 "where T: floating | complex, I: integer, " AXIS_RANGE,
                 "The gradient of gather: zeros, with the rows of grad added at the given "
-                "indices." CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(gather) CUPLUG_LINEAR(grad));
+                "indices." CUPLUG_NONBLOCKING CUPLUG_GRADIENT(gather) CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(gather_one_backward_cuda, gather_one_backward_host,
                 "gather_backward(grad: T[*g], index: int, " REST
                 "where T: floating | complex, " AXIS_RANGE,
-                "The gradient of gather at one index: grad lacks the axis." CUPLUG_NEVER_WAITS
+                "The gradient of gather at one index: grad lacks the axis." CUPLUG_NONBLOCKING
                     CUPLUG_GRADIENT(gather) CUPLUG_LINEAR(grad));

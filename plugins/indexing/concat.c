@@ -188,7 +188,7 @@ CUPLUG_ENTRY int join_backward_host(const cuplug_call *call) {
 
 CUPLUG_ENTRY int repeat_host(const cuplug_call *call) { return join_host(call); }
 
-#define PROPERTIES CUPLUG_TAKES_STRIDES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+#define PROPERTIES CUPLUG_TAKES_STRIDES CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC
 
 CUPLUG_OPERATOR(join_cuda, join_host, "join(a: T[m, p], b: T[m, q]) -> T[m, p + q] where T: any",
                 "The rows of two matrices, concatenated." PROPERTIES CUPLUG_GRADIENT(join_backward)
@@ -269,5 +269,5 @@ CUPLUG_ENTRY int repeat_backward_host(const cuplug_call *call) {
 CUPLUG_OPERATOR(repeat_backward_cuda, repeat_backward_host,
                 "repeat_backward(grad: T[m, times * w], x: T[m, w], times: int) -> T[m, w] "
                 "where T: floating | complex, times >= 0",
-                "The gradient of repeat." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+                "The gradient of repeat." CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC
                     CUPLUG_GRADIENT(repeat) CUPLUG_LINEAR(grad));

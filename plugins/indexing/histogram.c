@@ -108,9 +108,9 @@ CUPLUG_OPERATOR(
     histogram_cuda, histogram_host,
     "histogram(x: T[*n], bins: int, low: float, high: float) -> int64[bins] "
     "where " NUMBERS ", bins > 0, low < high",
-    "The number of elements in each of the equal bins from low to high." CUPLUG_NEVER_WAITS
+    "The number of elements in each of the equal bins from low to high." CUPLUG_NONBLOCKING
         CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(bincount_cuda, bincount_host,
                 "bincount(x: I[*n], size: int) -> int64[size] where I: integer, size >= 0",
-                "The number of occurrences of each integer from 0 to size - 1." CUPLUG_NEVER_WAITS
+                "The number of occurrences of each integer from 0 to size - 1." CUPLUG_NONBLOCKING
                     CUPLUG_DETERMINISTIC);

@@ -166,20 +166,20 @@ CUPLUG_OPERATOR(
     index_cuda, index_host,
     "index(x: T[*s], indices: I[*n][]) -> T[*n, *s[len(indices):]] "
     "where T: any, " POSITIONS,
-    "Rows at positions along the first axes: NumPy's x[rows, columns]." CUPLUG_NEVER_WAITS
+    "Rows at positions along the first axes: NumPy's x[rows, columns]." CUPLUG_NONBLOCKING
         CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(index_backward) CUPLUG_LINEAR(x));
 CUPLUG_OPERATOR(index_put_cuda, index_put_host,
                 "index_put(inout x: T[*s], indices: I[*n][], values: T[*v]) "
                 "where T: any, " POSITIONS,
-                "Writes rows to positions along the first axes, in place." CUPLUG_NEVER_WAITS
+                "Writes rows to positions along the first axes, in place." CUPLUG_NONBLOCKING
                     CUPLUG_GRADIENT(index_put_backward) CUPLUG_LINEAR(x, values));
 CUPLUG_OPERATOR(index_put_backward_cuda, index_put_backward_host,
                 "index_put_backward(grad: T[*s], indices: I[*n][], values: T[*v]) "
                 "-> (grad_x: T[*s], grad_values: T[*v]) where T: floating | complex, " POSITIONS,
-                "The gradients of index_put." CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(index_put)
+                "The gradients of index_put." CUPLUG_NONBLOCKING CUPLUG_GRADIENT(index_put)
                     CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(index_backward_cuda, index_backward_host,
                 "index_backward(grad: T[*g], indices: I[*n][], x: T[*s]) -> T[*s] "
                 "where T: floating | complex, " POSITIONS,
-                "The gradient of index: zeros, with grad added at the positions." CUPLUG_NEVER_WAITS
+                "The gradient of index: zeros, with grad added at the positions." CUPLUG_NONBLOCKING
                     CUPLUG_GRADIENT(index) CUPLUG_LINEAR(grad));

@@ -355,45 +355,45 @@ CUPLUG_OPERATOR(
     "take_along_axis(source: T[*s], indices: I[*n], " AXIS ") -> T[*n] "
     "where T: any, " PLACES,
     "Elements at positions along an axis, with separate positions for each segment." CUPLUG_ALONG(
-        axis) CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(take_along_axis_backward)
+        axis) CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(take_along_axis_backward)
         CUPLUG_LINEAR(source));
 CUPLUG_OPERATOR(
     take_along_axis_backward_cuda, take_along_axis_backward_host,
     "take_along_axis_backward(grad: T[*n], indices: I[*n], source: T[*s], " AXIS ") "
     "-> T[*s] where T: floating | complex, " PLACES,
     "The gradient of take_along_axis: zeros, with grad added at the indices." CUPLUG_ALONG(axis)
-        CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(take_along_axis) CUPLUG_LINEAR(grad));
+        CUPLUG_NONBLOCKING CUPLUG_GRADIENT(take_along_axis) CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(put_along_axis_cuda, put_along_axis_host,
                 "put_along_axis(inout " CHANGED "where T: any, " PLACES,
                 "Writes values to positions along an axis, in place." CUPLUG_ALONG(axis)
-                    CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(scatter_backward) CUPLUG_LINEAR(x, values));
+                    CUPLUG_NONBLOCKING CUPLUG_GRADIENT(scatter_backward) CUPLUG_LINEAR(x, values));
 CUPLUG_OPERATOR(scatter_cuda, scatter_host, "scatter(" CHANGED "-> T[*s] where T: any, " PLACES,
                 "A copy of x with values at positions along an axis." CUPLUG_ALONG(axis)
-                    CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(scatter_backward) CUPLUG_LINEAR(x, values));
+                    CUPLUG_NONBLOCKING CUPLUG_GRADIENT(scatter_backward) CUPLUG_LINEAR(x, values));
 CUPLUG_OPERATOR(scatter_add_cuda, scatter_add_host,
                 "scatter_add(" CHANGED "-> T[*s] where T: integer | floating | complex, " PLACES,
                 "A copy of x with values added at positions along an axis." CUPLUG_ALONG(axis)
-                    CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(scatter_add_backward)
+                    CUPLUG_NONBLOCKING CUPLUG_GRADIENT(scatter_add_backward)
                         CUPLUG_LINEAR(x, values));
 CUPLUG_OPERATOR(scatter_backward_cuda, scatter_backward_host,
                 "scatter_backward(" GRADIENTS "where T: floating | complex, " PLACES,
                 "The gradients of scatter and of put_along_axis." CUPLUG_ALONG(axis)
-                    CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scatter)
+                    CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scatter)
                         CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(scatter_add_backward_cuda, scatter_add_backward_host,
                 "scatter_add_backward(" GRADIENTS "where T: floating | complex, " PLACES,
                 "The gradients of scatter_add." CUPLUG_ALONG(axis)
-                    CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scatter_add)
+                    CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scatter_add)
                         CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(put_cuda, put_host,
                 "put(inout x: T[m, *row], indices: I[n], values: T[n, *row]) "
                 "where T: any, I: int32 | int64",
-                "Writes rows to positions along the first axis, in place." CUPLUG_NEVER_WAITS
+                "Writes rows to positions along the first axis, in place." CUPLUG_NONBLOCKING
                     CUPLUG_GRADIENT(put_backward) CUPLUG_LINEAR(x, values));
 CUPLUG_OPERATOR(put_backward_cuda, put_backward_host,
                 "put_backward(grad: T[m, *row], indices: I[n]) "
                 "-> (grad_x: T[m, *row], grad_values: T[n, *row]) "
                 "where T: floating | complex, I: int32 | int64",
-                "The gradients of put." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(put)
+                "The gradients of put." CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(put)
                     CUPLUG_LINEAR(grad));
 CUPLUG_PLUGIN(indexing, "1.0.0");

@@ -193,7 +193,7 @@ CUPLUG_ENTRY int nonzero_host(const cuplug_call *call) {
   return status ? status : cuplug_parallel(call, n_chunks(&j), 4, locate_chunks, &j);
 }
 
-#define PROPERTIES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+#define PROPERTIES CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC
 
 CUPLUG_OPERATOR(select_cuda, select_host, "select(x: T[*s], mask: bool[*s]) -> T[?] where T: any",
                 "The elements where mask is true, in C order: NumPy's x[mask]." PROPERTIES

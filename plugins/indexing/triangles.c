@@ -58,7 +58,7 @@ static int fill_all(const cuplug_call *call, int is_upper) {
 CUPLUG_ENTRY int tril_host(const cuplug_call *call) { return fill_all(call, 0); }
 CUPLUG_ENTRY int triu_host(const cuplug_call *call) { return fill_all(call, 1); }
 
-#define PROPERTIES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_LINEAR(x)
+#define PROPERTIES CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC CUPLUG_LINEAR(x)
 
 CUPLUG_OPERATOR(tril_cuda, tril_host,
                 "tril(x: T[..., r, c], k: int = 0) -> T[..., r, c] where T: " ELEMENTS_WITH_ZERO,

@@ -100,19 +100,19 @@ CUPLUG_ENTRY int integers_host(const cuplug_call *call) { return draw(call, RAND
 
 CUPLUG_OPERATOR(uniform_cuda, uniform_host,
                 "uniform(" FROM "low: float, span: float) where T: float32 | float64",
-                "Uniform numbers from low up to, but not including, low + span." CUPLUG_NEVER_WAITS
+                "Uniform numbers from low up to, but not including, low + span." CUPLUG_NONBLOCKING
                     CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(normal_cuda, normal_host,
                 "normal(" FROM "loc: float, scale: float) where T: float32 | float64",
-                "Normal numbers with mean loc." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC);
+                "Normal numbers with mean loc." CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(exponential_cuda, exponential_host,
                 "exponential(" FROM "loc: float, scale: float) where T: float32 | float64",
-                "Exponential numbers, plus loc." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC);
+                "Exponential numbers, plus loc." CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(lognormal_cuda, lognormal_host,
                 "lognormal(" FROM "mean: float, sigma: float) where T: float32 | float64",
-                "Exponentials of normal numbers." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC);
+                "Exponentials of normal numbers." CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(
     integers_cuda, integers_host,
     "integers(" FROM "low: uint64, last: uint64) where T: bool | integer",
-    "Uniform integers from low to low + last, inclusive." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC);
+    "Uniform integers from low to low + last, inclusive." CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC);
 CUPLUG_PLUGIN(random, "1.0.0");

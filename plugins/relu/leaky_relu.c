@@ -15,11 +15,11 @@ FACTOR_ENTRIES(leaky_relu)
 CUPLUG_OPERATOR(
     leaky_relu_cuda, leaky_relu_host,
     "leaky_relu(x: T[...], slope: float = 0.01) -> T[...] where T: floating",
-    "x if it is positive, else slope times x." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NEVER_WAITS
+    "x if it is positive, else slope times x." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NONBLOCKING
         CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(leaky_relu_backward));
 CUPLUG_OPERATOR(leaky_relu_backward_cuda, leaky_relu_backward_host,
                 "leaky_relu_backward(grad: T[...], x: T[...], slope: float = 0.01) -> T[...] "
                 "where T: floating",
                 "The gradient of leaky_relu: grad if x is positive, else slope times "
-                "grad." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NEVER_WAITS CUPLUG_IN_PLACE
+                "grad." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NONBLOCKING CUPLUG_IN_PLACE
                     CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(leaky_relu_backward) CUPLUG_LINEAR(grad));

@@ -15,11 +15,11 @@ FACTOR_ENTRIES(piecewise_scale)
 CUPLUG_OPERATOR(piecewise_scale_cuda, piecewise_scale_host,
                 "piecewise_scale(x: T[...]) -> T[...] where T: floating",
                 "0.5 x if x < 0, 2 x if 0 <= x < 1, otherwise 0.1 x." CUPLUG_CUDA_TAKES_STRIDES
-                    CUPLUG_NEVER_WAITS CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC
+                    CUPLUG_NONBLOCKING CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC
                         CUPLUG_GRADIENT(piecewise_scale_backward));
 CUPLUG_OPERATOR(
     piecewise_scale_backward_cuda, piecewise_scale_backward_host,
     "piecewise_scale_backward(grad: T[...], x: T[...]) -> T[...] where T: floating",
     "The gradient of piecewise_scale: grad times the factor of x." CUPLUG_CUDA_TAKES_STRIDES
-        CUPLUG_NEVER_WAITS CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC
+        CUPLUG_NONBLOCKING CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC
             CUPLUG_GRADIENT(piecewise_scale_backward) CUPLUG_LINEAR(grad));

@@ -55,11 +55,11 @@ ELEMENTWISE_ENTRY(relu_backward_host) {
 }
 
 CUPLUG_OPERATOR(relu_cuda, relu_host, "relu(x: T[...]) -> T[...] where T: floating | integer",
-                "x if it is positive, else 0." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NEVER_WAITS
+                "x if it is positive, else 0." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NONBLOCKING
                     CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(relu_backward));
 CUPLUG_OPERATOR(relu_backward_cuda, relu_backward_host,
                 "relu_backward(grad: T[...], x: T[...]) -> T[...] where T: floating | integer",
                 "The gradient of relu: grad if x is positive, else 0." CUPLUG_CUDA_TAKES_STRIDES
-                    CUPLUG_NEVER_WAITS CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC
+                    CUPLUG_NONBLOCKING CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC
                         CUPLUG_GRADIENT(relu_backward) CUPLUG_LINEAR(grad));
 CUPLUG_PLUGIN(relu, "1.0.0");

@@ -99,11 +99,11 @@ ELEMENTWISE_HALVES_ENTRY(scale_backward_host) {
 CUPLUG_OPERATOR(scale_cuda, scale_host,
                 "scale(inout data: T[...], factor: T) where T: floating | integer | "
                 "complex",
-                "Multiplies data by factor, in place." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NEVER_WAITS
+                "Multiplies data by factor, in place." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NONBLOCKING
                     CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scale_backward) CUPLUG_LINEAR(data));
 CUPLUG_OPERATOR(
     scale_backward_cuda, scale_backward_host,
     "scale_backward(grad: T[...], factor: T) -> T[...] where T: floating | complex",
     "The gradient of scale: grad times the conjugate of factor." CUPLUG_CUDA_TAKES_STRIDES
-        CUPLUG_NEVER_WAITS CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scale)
+        CUPLUG_NONBLOCKING CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scale)
             CUPLUG_LINEAR(grad));

@@ -91,7 +91,7 @@ CUPLUG_ENTRY int rotary_backward_host(const cuplug_call *call) { return rotate(c
        "where T: float16 | bfloat16 | float32, I: int32 | int64, 2 * r <= d, 0 <= positions < m, " \
        "stride(cos, -1) == 1, "                                                                    \
        "stride(sin, -1) == 1, stride(positions, -1) == 1"
-#define PROPERTIES CUPLUG_TAKES_STRIDES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+#define PROPERTIES CUPLUG_TAKES_STRIDES CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC
 
 CUPLUG_OPERATOR(rotary_cuda, rotary_host, SIGNATURE("rotary", "q", "k"),
                 "Rotary position embedding of queries and keys, in place." PROPERTIES

@@ -15,7 +15,7 @@ enum { ROWS_LANES = 32, ROWS_BLOCK = 2048 };
 enum { ROWS_GRAIN = 16384 }; /* elements that are worth a thread */
 
 #define ROWS_DTYPES " where T: float16 | bfloat16 | float32"
-#define ROWS_PROPERTIES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+#define ROWS_PROPERTIES CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC
 #define ROWS_INLINE static inline __attribute__((always_inline))
 
 typedef struct rows_block {

@@ -91,7 +91,7 @@ CUPLUG_ENTRY int cumulative_prod_backward_host(const cuplug_call *call) {
   return cuplug_parallel(call, n / j.of_x.m, 1 + LEAST / j.of_x.m, body_of(x), &j);
 }
 
-#define PROPERTIES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+#define PROPERTIES CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC
 #define BACKWARD(grad, x, out, conditions)                                                     \
   "cumulative_prod_backward(grad: T[" grad "], x: T[" x "], axis: int = -1, include_initial: " \
   "bool = False) -> T[" out "] where T: floating | complex, " conditions

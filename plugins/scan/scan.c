@@ -242,7 +242,7 @@ CUPLUG_ENTRY int cumulative_prod_host(const cuplug_call *call) { return scan(cal
 
 CUPLUG_OPERATOR(cumulative_sum_cuda, cumulative_sum_host, FORWARD("cumulative_sum"),
                 "Sums of the elements up to each element along an axis." CUPLUG_ALONG(axis)
-                    CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_sum_backward)
+                    CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_sum_backward)
                         CUPLUG_LINEAR(x));
 CUPLUG_OPERATOR(
     cumulative_sum_backward_cuda, cumulative_sum_backward_host,
@@ -250,11 +250,11 @@ CUPLUG_OPERATOR(
     "False) -> T" SIZES("g", "-") " where T: floating | complex, "
                                   "-len(g) <= axis < len(g)",
     "The gradient of cumulative_sum: sums of grad from each element to the end." CUPLUG_ALONG(axis)
-        CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_sum)
+        CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_sum)
             CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(cumulative_prod_cuda, cumulative_prod_host, FORWARD("cumulative_prod"),
                 "Products of the elements up to each element along an axis." CUPLUG_ALONG(axis)
-                    CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+                    CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC
                         CUPLUG_GRADIENT(cumulative_prod_backward));
 
 /* An element without dimensions is its own sum; no axis could have one more. */
@@ -263,13 +263,13 @@ CUPLUG_OPERATOR(cumulative_prod_cuda, cumulative_prod_host, FORWARD("cumulative_
        ", -1 <= axis < 1, include_initial == 0"
 
 CUPLUG_OPERATOR(cumulative_sum_cuda, cumulative_sum_host, ALONE("cumulative_sum", "x", NUMBERS),
-                "The same for an array without dimensions." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+                "The same for an array without dimensions." CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC
                     CUPLUG_GRADIENT(cumulative_sum_backward) CUPLUG_LINEAR(x));
 CUPLUG_OPERATOR(cumulative_sum_backward_cuda, cumulative_sum_backward_host,
                 ALONE("cumulative_sum_backward", "grad", "floating | complex"),
-                "The same for an array without dimensions." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+                "The same for an array without dimensions." CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC
                     CUPLUG_GRADIENT(cumulative_sum) CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(cumulative_prod_cuda, cumulative_prod_host, ALONE("cumulative_prod", "x", NUMBERS),
-                "The same for an array without dimensions." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+                "The same for an array without dimensions." CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC
                     CUPLUG_GRADIENT(cumulative_prod_backward));
 CUPLUG_PLUGIN(scan, "1.0.0");

@@ -120,4 +120,4 @@ CUPLUG_ENTRY int permutation_host(const cuplug_call *call) {
 CUPLUG_OPERATOR(permutation_cuda, permutation_host,
                 "permutation(n: int, key: uint64, sequence: uint64, first: uint64) -> int64[n] "
                 "where n >= 0",
-                "The numbers below n in random order." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC);
+                "The numbers below n in random order." CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC);

@@ -151,7 +151,7 @@ CUPLUG_ENTRY int sort_backward_host(const cuplug_call *call) {
 
 CUPLUG_OPERATOR(sort_cuda, sort_host, "sort(x: T[*s]" REST "T[*s] where " SORTABLE,
                 "The elements sorted along an axis." CUPLUG_ALONG(axis)
-                    CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(sort_backward));
+                    CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(sort_backward));
 CUPLUG_OPERATOR(argsort_cuda, argsort_host, "argsort(x: T[*s]" REST "int64[*s] where " SORTABLE,
                 "The indices that sort the elements stably." CUPLUG_ALONG(axis)
                     CUPLUG_DETERMINISTIC);

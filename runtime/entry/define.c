@@ -13,7 +13,7 @@ static const char doing[] = "defining an operator";
 
 /* The note that a plugin would have for a row, at the end of `stream`, and an empty string: flags
  * are properties there, so that the reader of properties sees them. */
-static void write_row(FILE *stream, const cuplug_definition_row *row, const char *doc) {
+static void write_row(FILE *stream, const cuplug_definition_overload *row, const char *doc) {
   fprintf(stream, "signature=%s%cdoc=%s%c", row->signature, 0, doc ? doc : "", 0);
   if (row->host) fprintf(stream, "host=in_memory%c", 0);
   if (row->cuda) fprintf(stream, "cuda=in_memory%c", 0);
@@ -39,13 +39,13 @@ static int write_text(cuplug__table *table, const cuplug_definition *from, cuplu
   return fclose(stream) ? core->no_memory(error, doing) : CUPLUG_OK;
 }
 
-static int read_rows(cuplug__table *table, const char *text, const cuplug_definition_row *rows,
+static int read_rows(cuplug__table *table, const char *text, const cuplug_definition_overload *rows,
                      uint32_t n, cuplug_error *error) {
   for (; table->n_rows < n; table->n_rows++) {
     const char *end = text;
     while (*end) end += strlen(end) + 1;
-    cuplug_row *row = &table->rows[table->n_rows];
-    int status = core->row_read(text, (uint32_t)(end - text), CUPLUG_ABI_VERSION, row, error);
+    cuplug_overload *row = &table->rows[table->n_rows];
+    int status = core->read_overload(text, (uint32_t)(end - text), CUPLUG_ABI_VERSION, row, error);
     if (!status && row->parsed->n_handles && !rows[table->n_rows].takes_handles)
       status = core->fail(error, CUPLUG_ERROR_VALUE,
                           "got a handle, expected none; handles are of plugins and of adopted "
@@ -77,7 +77,7 @@ static int take_table(const cuplug_definition *from, cuplug__table *table, cuplu
 }
 
 /* Outputs that are reshaped have their own shapes, not those of inputs like them. */
-static void take_reshape(cuplug__overload *overload, cuplug_reshape *reshape) {
+static void take_reshape(cuplug__callable *overload, cuplug_reshape *reshape) {
   overload->reshape = reshape;
   for (uint8_t k = 0; reshape && k < CUPLUG_MAX_ARGUMENTS; k++) overload->like[k] = k;
 }

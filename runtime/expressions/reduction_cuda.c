@@ -284,8 +284,8 @@ static cuplug_grid finish_grid(const cuplug__reduction *r) {
  * themselves. */
 static int start(const cuplug__reduction *r, void *kernel, cuplug_grid g, void **arguments) {
   if (core->gpus[r->call->device.id].capability >= 90 &&
-      *core->driver_version >= CUPLUG__OVERLAPPING_GRAPHS)
-    g.flags = CUPLUG_OVERLAPPING;
+      *core->driver_version >= CUPLUG__PROGRAMMATIC_GRAPHS)
+    g.flags = CUPLUG_PROGRAMMATIC;
   return r->call->services->launch(r->call, kernel, &g, arguments);
 }
 

@@ -176,7 +176,7 @@ __attribute__((noinline)) static int run_bound(const run *r, cuplug_error *error
   cuplug_frame frame;
   const cuplug__xla_plan *p = r->plan;
   int32_t n_matched;
-  int status = p->row ? cuplug_core->bind_row(p->op, p->row - 1, r->args, p->n_args, 1, &frame,
+  int status = p->row ? cuplug_core->bind_overload(p->op, p->row - 1, r->args, p->n_args, 1, &frame,
                                               &n_matched, error)
                       : cuplug_core->bind(p->op, r->args, p->n_args, &frame, error);
   if (status) return status;

@@ -256,9 +256,9 @@ static int read_arguments(reader *r) {
 }
 
 static int read_row(reader *r) {
-  const uint64_t row = find_number(r->attributes, "row");
+  const uint64_t row = find_number(r->attributes, "overload");
   r->plan->row = (uint32_t)row;
-  return row > cuplug_operator_n_rows(r->plan->op)
+  return row > cuplug_operator_n_overloads(r->plan->op)
              ? damaged(r->error, "its operator has no such row")
              : CUPLUG_OK;
 }

@@ -219,7 +219,7 @@ static int check_cluster(const cuplug_kernel *kernel, int32_t device, const cupl
                          cuplug_error *error) {
   const int32_t capability = core->gpus[device].capability;
   const char *asked = grid->cluster[0] ? "cluster" : "overlapping";
-  if (!grid->cluster[0] && !(grid->flags & CUPLUG_OVERLAPPING)) return CUPLUG_OK;
+  if (!grid->cluster[0] && !(grid->flags & CUPLUG_PROGRAMMATIC)) return CUPLUG_OK;
   if (capability < 90)
     return core->fail(error, CUPLUG_ERROR_VALUE,
                       "%s: %s: got a GPU of compute capability %d.%d, expected 9.0 or newer",

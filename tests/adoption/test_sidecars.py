@@ -62,8 +62,8 @@ def test_listed_without_being_loaded(place, put, run_python):
     code = (
         "import cuplug\n"
         f"(x,) = [p for p in cuplug.plugins() if p.path == {str(path)!r}]\n"
-        "assert (x.kind, x.name, x.state, x.origin, x.operators, x.sides, x.loaded) == ('adopted', "
-        "'plain', 'ok', 'LD_LIBRARY_CUPLUG_PATH', ('pick',), ('cpu',), False), x\n"
+        "assert (x.kind, x.name, x.state, x.origin, x.operators, x.device_types, x.loaded) == "
+        "('adopted', 'plain', 'ok', 'LD_LIBRARY_CUPLUG_PATH', ('pick',), ('cpu',), False), x\n"
         "cuplug.find('pick')\n"
         f"assert [p.loaded for p in cuplug.plugins() if p.path == {str(path)!r}] == [True]\n"
         "print('done')"

@@ -119,7 +119,7 @@ static void check_overlaps(void) {
   args[0].tensor.byte_offset = 8;
   args[0].tensor.strides = apart;
   use("op(inout x: float32[n], inout y: float32[3], z: float32[3])", NULL,
-      CUPLUG_ROW_TAKES_STRIDES);
+      CUPLUG_OVERLOAD_TAKES_STRIDES);
   CHECK(!bind(args, 3));
   args[0].tensor.byte_offset = 0;
   refused(args, 3, CUPLUG_ERROR_VALUE,
@@ -134,7 +134,7 @@ static void check_shared_elements(void) {
   const char *sentence =
       "op: x: got an array whose elements share memory, expected one with memory for each (it is "
       "changed in place)";
-  use("op(inout x: float32[m, n])", NULL, CUPLUG_ROW_TAKES_STRIDES);
+  use("op(inout x: float32[m, n])", NULL, CUPLUG_OVERLOAD_TAKES_STRIDES);
   int64_t once[] = {0, 1}, rows[] = {2, -1}, back[] = {-4, 1}, apart[] = {1, 3};
   cuplug_argument args[1] = {ARRAY(FLOAT32, SIZES(3, 4))};
   args[0].tensor.data = memory + 64;
@@ -173,7 +173,8 @@ static void check_loop(void) {
   refused(
       args, 2, CUPLUG_ERROR_VALUE,
       "op: y: dimensions ...: got size 5, expected 1 or 2 to be broadcast with the other arrays");
-  use("op(x: float32[...], y: float32[..., 2]) -> float32[2, ...]", NULL, CUPLUG_ROW_TAKES_STRIDES);
+  use("op(x: float32[...], y: float32[..., 2]) -> float32[2, ...]", NULL,
+      CUPLUG_OVERLOAD_TAKES_STRIDES);
   args[0] = ARRAY(FLOAT32, SIZES(4, 1, 3));
   CHECK(!bind(args, 2) && frame.copy_mask == 0);
   CHECK(frame.tensors[0].ndim == 3 && frame.tensors[0].strides[1] == 0);
@@ -342,7 +343,8 @@ static void check_outputs(void) {
 
 /* What takes strides on a GPU alone gets them of arrays that lie there, and null of others. */
 static void check_strides_on_cuda(void) {
-  use("op(x: float32[...], y: float32[...]) -> float32[...]", NULL, CUPLUG_ROW_CUDA_TAKES_STRIDES);
+  use("op(x: float32[...], y: float32[...]) -> float32[...]", NULL,
+      CUPLUG_OVERLOAD_CUDA_TAKES_STRIDES);
   int64_t turned[] = {1, 3};
   cuplug_argument args[2] = {ARRAY(FLOAT32, SIZES(3, 4)), ARRAY(FLOAT32, SIZES(4))};
   cuplug_argument out = ARRAY(FLOAT32, SIZES(3, 4));

@@ -20,7 +20,7 @@ def test_attributes(ops, arguments_file):
     op = ops.scalars
     assert (op.name, op.plugin, op.version) == ("scalars", "arguments", "2.1.0")
     assert op.path == str(arguments_file)
-    assert op.sides == ("cpu",)
+    assert op.device_types == ("cpu",)
     assert op.architectures == ()
     assert op.doc == "Each scalar as a number."
     assert op.signatures == (

@@ -137,7 +137,7 @@ static void check_copy_of_nothing(void) {
 }
 
 int main(void) {
-  const uint32_t flags[] = {0, CUPLUG_ROW_TAKES_STRIDES};
+  const uint32_t flags[] = {0, CUPLUG_OVERLOAD_TAKES_STRIDES};
   for (int k = 0; k < 2; k++) {
     check_dimensions(flags[k]);
     check_strides(flags[k]);

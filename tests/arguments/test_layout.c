@@ -142,7 +142,7 @@ FIELD(cuplug_memory_info, total_bytes, 8, 8);
 FIELD(cuplug_memory_info, free_bytes, 16, 8);
 FIELD(cuplug_memory_info, reserved_bytes, 24, 8);
 FIELD(cuplug_memory_info, used_bytes, 32, 8);
-FIELD(cuplug_memory_info, most_used_bytes, 40, 8);
+FIELD(cuplug_memory_info, peak_used_bytes, 40, 8);
 FIELD(cuplug_memory_info, pinned_bytes, 48, 8);
 
 /* Statuses, numbers of the note, and flags. */
@@ -152,10 +152,10 @@ ASSERT(CUPLUG_ERROR_CUDA == 500 && CUPLUG_ERROR_PLUGIN == 600, "statuses");
 ASSERT(CUPLUG_ERROR_NOT_FOUND == 700, "statuses");
 ASSERT(CUPLUG_NOTE_PLUGIN == 0x70756332u && CUPLUG_NOTE_OPERATOR == 0x6f756332u, "the notes");
 ASSERT(CUPLUG_ABI_MAJOR == 2 && sizeof(CUPLUG_NOTE_OWNER) == 8, "the notes");
-ASSERT(CUPLUG_ROW_TAKES_STRIDES == 1 && CUPLUG_ROW_PREFERS_CUDA == 2, "row flags");
-ASSERT(CUPLUG_ROW_NEVER_WAITS == 4 && CUPLUG_ROW_KEEPS_WHOLE == 8, "row flags");
-ASSERT(CUPLUG_ROW_HANDLES == 64 && CUPLUG_ROW_ELEMENT_RANGES == 256, "row flags");
-ASSERT(CUPLUG_ROW_CUDA_TAKES_STRIDES == 16 && CUPLUG_ROW_IN_PLACE == 32, "row flags");
+ASSERT(CUPLUG_OVERLOAD_TAKES_STRIDES == 1 && CUPLUG_OVERLOAD_PREFERS_CUDA == 2, "row flags");
+ASSERT(CUPLUG_OVERLOAD_NONBLOCKING == 4 && CUPLUG_OVERLOAD_NO_SPLIT == 8, "row flags");
+ASSERT(CUPLUG_OVERLOAD_HANDLES == 64 && CUPLUG_OVERLOAD_ELEMENT_RANGES == 256, "row flags");
+ASSERT(CUPLUG_OVERLOAD_CUDA_TAKES_STRIDES == 16 && CUPLUG_OVERLOAD_IN_PLACE == 32, "row flags");
 ASSERT(CUPLUG_PARAMETER_ARRAY == 0 && CUPLUG_PARAMETER_OUTPUT == 5, "kinds of parameters");
 ASSERT(CUPLUG_PARAMETER_LIST == 6 && CUPLUG_PARAMETER_ARRAYS == 7, "kinds of parameters");
 ASSERT(CUPLUG_ARGUMENT_ARRAY == 1 && CUPLUG_ARGUMENT_STRING == 8, "kinds of arguments");
@@ -197,12 +197,12 @@ int main(void) {
   CHECK_NOTE(cuplug_symbols, CUPLUG_NOTE_PLUGIN,
              "abi=2.0\0name=layout\0version=1.2.3\0architectures=");
   CHECK_NOTE(cuplug_operator_0, CUPLUG_NOTE_OPERATOR,
-             "row=0\0host=first_host\0signature=first()\0doc=First.");
+             "order=0\0host=first_host\0signature=first()\0doc=First.");
   CHECK_NOTE(cuplug_operator_1, CUPLUG_NOTE_OPERATOR,
-             "row=1\0cuda=second_cuda\0signature=second()\0doc=Second.\0!takes_strides\0flops=n\0"
+             "order=1\0cuda=second_cuda\0signature=second()\0doc=Second.\0!takes_strides\0flops=n\0"
              "bytes=4 * n");
   CHECK_NOTE(cuplug_operator_2, CUPLUG_NOTE_OPERATOR,
-             "row=2\0cuda=second_cuda\0host=first_host\0signature=third()\0doc=Third.\0"
+             "order=2\0cuda=second_cuda\0host=first_host\0signature=third()\0doc=Third.\0"
              "gradient=third_backward\0linear=x, y");
   return n_failed != 0;
 }

@@ -20,7 +20,8 @@ static int fill_host(const cuplug_call *call) {
 }
 
 static cuplug_operator *define(const char *signature, uint32_t flags) {
-  const cuplug_definition_row row = {.signature = signature, .host = fill_host, .flags = flags};
+  const cuplug_definition_overload row = {
+      .signature = signature, .host = fill_host, .flags = flags};
   const cuplug_definition d = {
       .plugin = "test", .version = "1", .origin = "<test>", .rows = &row, .n_rows = 1};
   cuplug_operator *op = NULL;
@@ -77,7 +78,7 @@ static void check_given(cuplug_operator *op) {
 int main(void) {
   const char *const text = "wide(x: float32[m, n]) -> float32[m, 2 * n] like x";
   static cuplug_operator *op; /* it lives until the process ends */
-  op = define(text, CUPLUG_ROW_TAKES_STRIDES);
+  op = define(text, CUPLUG_OVERLOAD_TAKES_STRIDES);
   if (!op) return fprintf(stderr, "%s\n", error.message), 1;
   check_allocated(op);
   check_given(op);

@@ -84,7 +84,7 @@ static void check_refusals(void) {
 /* What the first row has taken is given back when the second one fits. */
 static void check_overloads(void) {
   use("adam(inout p: float64[*s][each], g: float64[*s][each])",
-      "adam(inout p: float32[*s][each], g: float32[*s][each])", CUPLUG_ROW_TAKES_STRIDES);
+      "adam(inout p: float32[*s][each], g: float32[*s][each])", CUPLUG_OVERLOAD_TAKES_STRIDES);
   cuplug_argument args[2] = {list(0, N), list(1, N)};
   CHECK(!bind(args, 2) && frame.row == 1 && frame.n_apart == 2 * N);
   CHECK(frame.apart[2].strides[0] == shapes[2][1] && frame.apart[2].strides[1] == 1);

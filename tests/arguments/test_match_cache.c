@@ -34,8 +34,8 @@ static const char *const signatures[][2] = {
 };
 #define N_OPERATORS (sizeof signatures / sizeof *signatures)
 
-static cuplug_row rows[N_OPERATORS][2];
-static cuplug__overload overloads[N_OPERATORS][2];
+static cuplug_overload rows[N_OPERATORS][2];
+static cuplug__callable overloads[N_OPERATORS][2];
 static cuplug_operator operators[N_OPERATORS];
 
 static void make_operators(void) {
@@ -44,14 +44,14 @@ static void make_operators(void) {
   for (size_t i = 0; i < N_OPERATORS; i++) {
     operators[i] = (cuplug_operator){.name = "f", .overloads = overloads[i], .loaded = 1};
     for (uint32_t k = 0; k < 2 && signatures[i][k]; k++) {
-      cuplug__overload *o = &overloads[i][operators[i].n_overloads++];
+      cuplug__callable *o = &overloads[i][operators[i].n_overloads++];
       CHECK(!cuplug_parse_signature(signatures[i][k], &rows[i][k].parsed, NULL, &error));
       static const char *tensors[N_OPERATORS][2][2 * CUPLUG_MAX_ARGUMENTS];
       rows[i][k].host_entry = rows[i][k].cuda_entry = "";
       cuplug__make_overload(o, &rows[i][k], tensors[i][k]);
       o->inline_call_bytes = 64;
     }
-    CHECK(!cuplug__rows_make(&operators[i], &error));
+    CHECK(!cuplug__overloads_make(&operators[i], &error));
   }
 }
 

@@ -271,7 +271,7 @@ def test_architectures_are_in_the_file(tmp_path):
     assert (built.log, built.findings) == ("", [])
     operator = cuplug.load(built.path).third
     assert operator.architectures == (800, 900)
-    assert operator.sides == ("cpu", "cuda")
+    assert operator.device_types == ("cpu", "cuda")
     assert build.choose_architectures("all", toolkit.find_nvcc())[-1] >= 90
 
 
@@ -280,7 +280,7 @@ def test_architectures_are_in_the_file(tmp_path):
 def test_a_folder_of_a_stock_plugin(tmp_path):
     built = build.build_library(find_source(ROOT / "plugins" / "hello"), tmp_path, arch="90")
     operator = cuplug.load(built.path).hello
-    assert (operator.sides, operator.architectures) == (("cpu", "cuda"), (900,))
+    assert (operator.device_types, operator.architectures) == (("cpu", "cuda"), (900,))
 
 
 def test_without_nvcc_it_is_said(tmp_path, without_nvcc, capsys):
@@ -302,10 +302,10 @@ def test_without_nvcc_the_host_part(tmp_path, without_nvcc):
     built = build.build_library(find_source(tmp_path / "twice"))
     assert built.architectures == ()
     operator = cuplug.load(built.path).twice
-    assert operator.sides == ("cpu",)
+    assert operator.device_types == ("cpu",)
     assert np.array_equal(operator(X), 2 * X)
     folder = build.build_library(find_source(ROOT / "plugins" / "hello"), tmp_path)
-    assert cuplug.load(folder.path).hello.sides == ("cpu",)
+    assert cuplug.load(folder.path).hello.device_types == ("cpu",)
 
 
 def test_without_nvcc_and_host_part(tmp_path, without_nvcc):

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-static cuplug_row rows[2];
-static cuplug__overload overloads[2];
+static cuplug_overload rows[2];
+static cuplug__callable overloads[2];
 static cuplug_operator op = {.name = "op", .overloads = overloads, .loaded = 1};
 static cuplug_frame frame;
 static cuplug_error error;
@@ -25,10 +25,10 @@ static void use(const char *first, const char *second, uint32_t flags) {
     if (cuplug_parse_signature(texts[k], &rows[k].parsed, NULL, &error))
       fprintf(stderr, "%s\n", error.message), n_failed++;
     static const char *tensors[2][2 * CUPLUG_MAX_ARGUMENTS];
-    overloads[k] = (cuplug__overload){0};
+    overloads[k] = (cuplug__callable){0};
     cuplug__make_overload(&overloads[k], &rows[k], tensors[k]);
   }
-  CHECK(!cuplug__rows_make(&op, &error));
+  CHECK(!cuplug__overloads_make(&op, &error));
 }
 
 /* An array of a dtype (a cuplug_type_id) on the host. Its shape ends with a negative number. */

@@ -15,8 +15,8 @@
 #define MAX_ROWS 32
 
 static cuplug_error error;
-static cuplug_row rows[MAX_ROWS];
-static cuplug__overload overloads[MAX_ROWS];
+static cuplug_overload rows[MAX_ROWS];
+static cuplug__callable overloads[MAX_ROWS];
 static cuplug_operator operators[MAX_ROWS];
 static size_t n_rows;
 static char plugin_path[] = "libfake_gpu.so";
@@ -42,10 +42,10 @@ static cuplug_entry *entry_of(const char *name) {
 
 static void make_operator(const char *text, uint32_t text_bytes) {
   CHECK(n_rows < MAX_ROWS);
-  cuplug_row *row = &rows[n_rows];
-  cuplug__overload *overload = &overloads[n_rows];
+  cuplug_overload *row = &rows[n_rows];
+  cuplug__callable *overload = &overloads[n_rows];
   cuplug_operator *op = &operators[n_rows++];
-  CHECK(!cuplug__row_read(text, text_bytes, CUPLUG_ABI_VERSION, row, &error));
+  CHECK(!cuplug__read_overload(text, text_bytes, CUPLUG_ABI_VERSION, row, &error));
   static const char *tensors[MAX_ROWS][2 * CUPLUG_MAX_ARGUMENTS];
   cuplug__make_overload(overload, row, tensors[overload - overloads]);
   overload->inline_call_bytes = -1;

@@ -19,7 +19,7 @@
 
 static cuplug_error error;
 
-static cuplug_operator *define(cuplug_definition_row row) {
+static cuplug_operator *define(cuplug_definition_overload row) {
   const cuplug_definition d = {
       .plugin = "test", .version = "1", .origin = "<test>", .rows = &row, .n_rows = 1};
   cuplug_operator *op = NULL;
@@ -80,11 +80,11 @@ static int record(const cuplug_call *call) {
 
 /* ---- Arguments at random --------------------------------------------------------------------- */
 
-static const cuplug_definition_row definitions[] = {
+static const cuplug_definition_overload definitions[] = {
     {.signature = "f(x: float32[n], y: float32[n])"},
     {.signature = "f(x: T[...], y: T[...]) -> T[...] where T: float32 | int64"},
-    {.signature = "f(x: T[...]) -> T[...] where T: any", .flags = CUPLUG_ROW_IN_PLACE},
-    {.signature = "f(x: T[...]) -> T[...] where T: any", .flags = CUPLUG_ROW_TAKES_STRIDES},
+    {.signature = "f(x: T[...]) -> T[...] where T: any", .flags = CUPLUG_OVERLOAD_IN_PLACE},
+    {.signature = "f(x: T[...]) -> T[...] where T: any", .flags = CUPLUG_OVERLOAD_TAKES_STRIDES},
     {.signature = "f(x: float32[n, m], a: float = 2, mode: 'p' | 'q' = 'q') -> float32[m, n]"},
     {.signature = "f(x: T[n], k: int = None, s: str = None) -> (T[n], int64[n]) "
                   "where T: float32 | int64"},
@@ -174,7 +174,7 @@ static int otherwise(const cuplug_bound_call *bound, const cuplug_argument *args
 static void compare_both(void) {
   long n_run = 0, n_again = 0, n_wrong = 0;
   for (size_t i = 0; i < N_OPERATORS; i++) {
-    cuplug_definition_row row = definitions[i];
+    cuplug_definition_overload row = definitions[i];
     row.host = record;
     row.context = strstr(row.signature, "[])") ? &operators[i] : NULL; /* it has a list */
     operators[i] = define(row);
@@ -248,7 +248,7 @@ static int nest(const cuplug_call *call) {
 static void entries_that_call(void) {
   float x[2], y[2] = {0};
   const cuplug_argument args[] = {floats(x), cuplug_float(7), floats(y)};
-  outer = define((cuplug_definition_row){
+  outer = define((cuplug_definition_overload){
       .signature = "nest(x: float32[n], depth: float) -> float32[n]", .host = nest});
   for (int k = 0; k < 20; k++) {
     y[0] = 0;

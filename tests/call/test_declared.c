@@ -12,7 +12,7 @@ static cuplug_operator *defined[3]; /* for as long as the process */
 
 static cuplug_operator *define(const char *signature, cuplug_entry *host) {
   static int n = 0;
-  const cuplug_definition_row row = {.signature = signature, .host = host};
+  const cuplug_definition_overload row = {.signature = signature, .host = host};
   const cuplug_definition d = {
       .plugin = "test", .version = "1", .origin = "<test>", .rows = &row, .n_rows = 1};
   cuplug_operator *op = NULL;

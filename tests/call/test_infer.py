@@ -119,7 +119,7 @@ def test_the_row_and_its_properties():
     inferred = gather.infer(ArraySpec("float32", (4, 3)), 1)
     assert parse(gather.signatures[inferred.row]).parameters[1].kind == "scalar"
     assert inferred.outputs == (ArraySpec("float32", (3,)),)
-    assert inferred._fields == ("row", "outputs")
+    assert inferred._fields == ("overload", "outputs")
 
 
 def test_dtypes_of_other_libraries():

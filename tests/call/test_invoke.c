@@ -17,7 +17,7 @@
 static cuplug_error error;
 
 static cuplug_operator *define(const char *signature, cuplug_entry *host) {
-  const cuplug_definition_row row = {.signature = signature, .host = host};
+  const cuplug_definition_overload row = {.signature = signature, .host = host};
   const cuplug_definition d = {
       .plugin = "test", .version = "1", .origin = "<test>", .rows = &row, .n_rows = 1};
   cuplug_operator *op = NULL;
@@ -265,8 +265,9 @@ static uint64_t bit_of(uint32_t id) {
 static void check_signature(void) {
   const cuplug_signature *s = cuplug_operator_signature(kinds, 0);
   const uint64_t f32 = bit_of(CUPLUG_FLOAT32), f64 = bit_of(CUPLUG_FLOAT64);
-  CHECK(!cuplug_operator_signature(kinds, 1) && !cuplug_operator_row(kinds, 1));
-  CHECK_TEXT(cuplug_signature_text(s), cuplug_row_signature(cuplug_operator_row(kinds, 0)));
+  CHECK(!cuplug_operator_signature(kinds, 1) && !cuplug_operator_overload(kinds, 1));
+  CHECK_TEXT(cuplug_signature_text(s),
+             cuplug_overload_signature(cuplug_operator_overload(kinds, 0)));
   CHECK(cuplug_signature_n_parameters(s) == 11 && cuplug_signature_n_outputs(s) == 1);
   check_parameter(s, 0, "x", CUPLUG_PARAMETER_ARRAY, f32 | f64, 1, NULL);
   check_parameter(s, 1, "f", CUPLUG_PARAMETER_SCALAR, f64, 0, NULL);
@@ -344,16 +345,16 @@ static void check_optional_outputs(void) {
 }
 
 static void check_row(void) {
-  const cuplug_row *row = cuplug_operator_row(split, 0);
-  CHECK_TEXT(cuplug_row_entry(row, CUPLUG_CPU), "in_memory");
-  CHECK(!cuplug_row_entry(row, CUPLUG_CUDA) && !cuplug_row_entry(row, 77));
-  CHECK_TEXT(cuplug_row_doc(row), "");
-  CHECK(cuplug_row_property(row, "host") && !cuplug_row_property(row, "gradient"));
-  CHECK(!cuplug_row_flags(row));
+  const cuplug_overload *row = cuplug_operator_overload(split, 0);
+  CHECK_TEXT(cuplug_overload_entry(row, CUPLUG_CPU), "in_memory");
+  CHECK(!cuplug_overload_entry(row, CUPLUG_CUDA) && !cuplug_overload_entry(row, 77));
+  CHECK_TEXT(cuplug_overload_doc(row), "");
+  CHECK(cuplug_overload_property(row, "host") && !cuplug_overload_property(row, "gradient"));
+  CHECK(!cuplug_overload_flags(row));
   uint32_t n = 0;
-  while (cuplug_row_field(row, n)) n++;
-  CHECK(n == 3 && !cuplug_row_field(row, n + 1));
-  CHECK(!strncmp(cuplug_row_field(row, 0), "signature=split(x: ", 19));
+  while (cuplug_overload_field(row, n)) n++;
+  CHECK(n == 3 && !cuplug_overload_field(row, n + 1));
+  CHECK(!strncmp(cuplug_overload_field(row, 0), "signature=split(x: ", 19));
 }
 
 /* ---- Without a call ------------------------------------------------------------------------ */

@@ -125,7 +125,7 @@ static int note_device(const cuplug_call *call) {
 
 /* Without array parameters: where the outputs are, or where it can run. */
 static void without_inputs(void) {
-  const cuplug_definition_row row = {.signature = "make() -> float32[5]", .cuda = note_device};
+  const cuplug_definition_overload row = {.signature = "make() -> float32[5]", .cuda = note_device};
   const cuplug_definition d = {.plugin = "test", .origin = "<test>", .rows = &row, .n_rows = 1};
   static cuplug_operator *make;
   void *data;

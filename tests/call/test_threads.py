@@ -176,7 +176,7 @@ def test_device_arrays_on_streams_of_threads(run_streams):
             assert k == 0 or retry(picked.numpy).tolist() == [n + i] * 3
             host = x[: n + i]
             assert np.array_equal(retry(gpu.triple, host, device=device), 3 * host)
-            assert cuplug.last_call().device == f"cuda:{device}" and cuplug.last_call().staged
+            assert cuplug.last_call().device == f"cuda:{device}" and cuplug.last_call().offloaded
         assert np.array_equal(retry(mine.numpy, stream=stream), x[:n] + 40)
 
     with ThreadPoolExecutor(6) as pool:

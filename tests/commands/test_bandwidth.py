@@ -31,7 +31,7 @@ def test_sized_arguments_are_of_that_size(n_bytes):
 @pytest.mark.slow
 def test_bench(tmp_path, monkeypatch):
     measured = bandwidth.measure(cuplug.find("relu"), sizes=(1 << 10, 1 << 14))
-    assert [x.n_bytes for x in measured if x.side == "cpu"] == [1 << 10, 1 << 14]
+    assert [x.n_bytes for x in measured if x.device_type == "cpu"] == [1 << 10, 1 << 14]
     assert all(x.call_us > 0 and x.copy_us > 0 for x in measured)
     for name in ("picture.svg", "picture.png"):
         bandwidth.draw("relu", measured, str(tmp_path / name))
@@ -65,11 +65,11 @@ def test_bench_with_shapes_and_scalars():
     measured = bandwidth.measure(
         cuplug.find("leaky_relu"), shapes={"x": "64,3"}, said={"slope": "0.5"}
     )
-    seen = [x.arguments for x in measured if x.side == "cpu"]
+    seen = [x.arguments for x in measured if x.device_type == "cpu"]
     assert seen == ["x=float32[64, 3], slope=0.5"]
     gather = cuplug.find("gather")
     measured = bandwidth.measure(gather, shapes={"source": "9,4"}, sizes=(1 << 10, 1 << 12))
-    shapes = [re.findall(r"\[[\d, ]*\]", x.arguments) for x in measured if x.side == "cpu"]
+    shapes = [re.findall(r"\[[\d, ]*\]", x.arguments) for x in measured if x.device_type == "cpu"]
     assert [source for source, _ in shapes] == ["[9, 4]", "[9, 4]"]
     assert shapes[0][1] != shapes[1][1]
     done = run("bench", "leaky_relu", "--set", "slope=0..1")
@@ -129,7 +129,7 @@ def test_bench_says_what_is_not_measured(build_plugin, monkeypatch):
 @pytest.mark.gpu
 def test_bench_on_a_gpu():
     measured = bandwidth.measure(cuplug.find("relu"), sizes=(1 << 20,))
-    assert [x.side for x in measured] == ["cpu", "cuda"]
+    assert [x.device_type for x in measured] == ["cpu", "cuda"]
     assert np.isfinite(measured[1].share)
 
 

@@ -123,7 +123,7 @@ def test_list(folder):
         "reason": "",
         "origin": "LD_LIBRARY_CUPLUG_PATH",
         "operators": ["half"],
-        "sides": ["cpu"],
+        "device_types": ["cpu"],
         "architectures": [],
         "abi": "2.0",
         "loaded": False,
@@ -186,7 +186,7 @@ def test_info(folder):
     assert info["plugin"] == "half"
     assert info["path"] == str(folder / "libhalf.so")
     assert signature["doc"] == "Half of x."
-    assert signature["sides"] == ["cpu"]
+    assert signature["device_types"] == ["cpu"]
     assert signature["parameters"][0] == {
         "name": "x",
         "kind": "array",

@@ -25,7 +25,11 @@ class Record:
 
     def __init__(self, path, state="ok", **fields):
         self.path, self.state, self.reason = path, state, "the reason"
-        self.name, self.sides, self.origin = "half", ("cpu", "cuda"), "LD_LIBRARY_CUPLUG_PATH"
+        self.name, self.device_types, self.origin = (
+            "half",
+            ("cpu", "cuda"),
+            "LD_LIBRARY_CUPLUG_PATH",
+        )
         self.kind = "plugin"
         self.__dict__.update(fields)
 
@@ -132,7 +136,7 @@ def test_architectures_against_a_gpu(monkeypatch, code, wanted):
 
 
 @pytest.mark.parametrize(
-    ("devices", "toolkit", "sides", "wanted"),
+    ("devices", "toolkit", "device_types", "wanted"),
     [
         ([HOPPER], None, ("cpu",), [PROBLEM]),
         ([HOPPER], Toolkit("/nvcc", (13, 0)), ("cpu",), [PROBLEM]),
@@ -141,10 +145,10 @@ def test_architectures_against_a_gpu(monkeypatch, code, wanted):
         ([HOPPER], None, ("cpu", "cuda"), []),
     ],
 )
-def test_a_build_without_cuda_code(devices, toolkit, sides, wanted):
+def test_a_build_without_cuda_code(devices, toolkit, device_types, wanted):
     """As one in a container that sees no GPU."""
-    stock = [Record("/x/librelu.so", sides=("cpu",), origin="stock")]
-    stock += [Record("/x/libgather.so", sides=sides, origin="stock")]
+    stock = [Record("/x/librelu.so", device_types=("cpu",), origin="stock")]
+    stock += [Record("/x/libgather.so", device_types=device_types, origin="stock")]
     machine = Machine(devices=devices, toolkit=toolkit, plugins=stock)
     found = [
         x for x in machines.examine_architectures(machine) if "own 2 plugins have no" in x.text
@@ -152,7 +156,7 @@ def test_a_build_without_cuda_code(devices, toolkit, sides, wanted):
     assert levels(found) == wanted
     for finding in found:
         assert f'CUDA_ARCHS="{90 if devices else "all"}"' in finding.advice
-    mine = [Record("/x/libhalf.so", sides=("cpu",))]
+    mine = [Record("/x/libhalf.so", device_types=("cpu",))]
     others = Machine(devices=devices, toolkit=toolkit, plugins=mine)
     assert PROBLEM not in levels(machines.examine_architectures(others))
 

@@ -11,17 +11,17 @@ FIXTURE = str(FOLDER / "kernels_fixture.py")
 pytestmark = pytest.mark.slow
 
 SAME, INPUTS, BESIDE, LAYOUTS, FILLED = (
-    "the same result again",
-    "inputs left alone",
-    "memory beside outputs",
+    "deterministic",
+    "inputs unchanged",
+    "writes in bounds",
     "layouts",
-    "out= filled",
+    "outputs filled",
 )
-READS, EXPECTED = "memory beside inputs", "expected results"
+READS, EXPECTED = "reads in bounds", "expected results"
 # Which check finds the first, the second and the third defect.
 FOUND = {
     "rms_norm": (FILLED, BESIDE, INPUTS),
-    "rotary": (LAYOUTS, FILLED, "rounding"),
+    "rotary": (LAYOUTS, FILLED, "rounding mode"),
     "read_pages": (SAME, INPUTS, FILLED),
     "quantize": (FILLED, "any values", SAME),
     "causal_conv": (SAME, FILLED, BESIDE),
@@ -41,10 +41,10 @@ FOUND_FURTHER = {
     "scan": ("independent", EXPECTED, FILLED),
     "softplus": ("gradient", "in place", EXPECTED),
 }
-GUARDED = "CUDA: memory beside arrays"
+GUARDED = "CUDA: accesses in bounds"
 FOUND_ON_A_GPU = {
     "rms_norm": (GUARDED, GUARDED, GUARDED),
-    "rows": ("CUDA: the same result again", GUARDED, GUARDED),
+    "rows": ("CUDA: deterministic", GUARDED, GUARDED),
     "look_up": (GUARDED, GUARDED, GUARDED),
 }
 
@@ -102,7 +102,7 @@ def test_each_defect_is_found_on_a_gpu(results_of, defect):
 @pytest.mark.gpu
 def test_an_illegal_address_ends_only_its_check(results_of):
     results = [r for r in results_of("kernels.cu", 1) if r.operator == "rows"]
-    bad = [r for r in results if r.property == "CUDA: bad arguments"]
+    bad = [r for r in results if r.property == "CUDA: invalid arguments"]
     assert [r.ok for r in bad] == [True]  # it launches nothing
     (memcheck,) = [r for r in results if "memcheck" in r.property] or [None]
     assert memcheck is None or memcheck.text.startswith("Invalid __global__ read of size 4 bytes")

@@ -92,7 +92,7 @@ def test_the_page_compares_architectures_with_the_gpus(page, monkeypatch):
     facts = dict.fromkeys(listing.KERNEL_FACTS, 7) | {"kernel": "add<int>"}
     monkeypatch.setattr(listing, "kernels_of", lambda path: [facts])
     stock = [x for x in listing.cuplug.plugins() if (x.origin, x.state) == ("stock", "ok")]
-    changed = [x._replace(sides=("cpu", "cuda"), architectures=(800,)) for x in stock]
+    changed = [x._replace(device_types=("cpu", "cuda"), architectures=(800,)) for x in stock]
     monkeypatch.setattr(listing.cuplug, "plugins", lambda: changed)
     text = page(75, 86, 90)
     assert "cuda:2 GPU &lt;x&gt;, compute capability 9.0" in text

@@ -86,19 +86,19 @@ def test_sound_operators_pass(failed):
 
 
 def test_an_output_that_is_taken_for_granted(failed):
-    result = failed["assumes", "out= filled"]
+    result = failed["assumes", "outputs filled"]
     assert result.text == "the process was ended by SIGSEGV"
     assert "return_a=False" in result.code
 
 
 def test_results_that_are_written_only_for_all_who_ask(failed):
-    result = failed["forgets", "out= filled"]
+    result = failed["forgets", "outputs filled"]
     assert "out= that held bytes" in result.text
     assert "=False" in result.code
 
 
 def test_an_output_in_the_place_of_another(failed):
-    assert "return_a=True, return_b=True" in failed["mixes", "out= filled"].code
+    assert "return_a=True, return_b=True" in failed["mixes", "outputs filled"].code
 
 
 def test_strides_that_are_ignored(failed):

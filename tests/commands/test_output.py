@@ -44,11 +44,11 @@ def test_a_narrow_screen_splits_no_word(monkeypatch):
     monkeypatch.setattr(sys, "stdout", screen)
     names = [f"operator_{k}_backward" for k in range(12)]
     rows = [(x, ", ".join(names), "cpu", f"/opt/{'long/' * 20}lib{x}.so") for x in ("ab", "cd")]
-    output.print_table(("plugin", "operators", "sides", "file"), [*rows, ("e", "", "", "")])
+    output.print_table(("plugin", "operators", "device_types", "file"), [*rows, ("e", "", "", "")])
     lines = screen.getvalue().splitlines()
     assert max(len(line) for line in lines if "/opt/" not in line) <= 80
     assert [line.strip() for line in lines if "/opt/" in line] == [row[-1] for row in rows]
-    column = slice(lines[0].index("operators"), lines[0].index("sides"))
+    column = slice(lines[0].index("operators"), lines[0].index("device_types"))
     words = " ".join(line[column] for line in lines[2:] if "/opt/" not in line).split()
     assert words == [*rows[0][1].split(), *rows[1][1].split()]
     assert lines[-1] == "e"

@@ -69,7 +69,7 @@ def test_staged_equals_host(run_fake, lazy):
             host, staged = gpu.triple(a), gpu.triple(a, device="cuda")
             assert type(staged) is type(host) and staged.dtype == dtype
             assert staged.shape == shape and np.array_equal(staged, host)
-            assert cuplug.last_call().staged and cuplug.last_call().device == "cuda:0"
+            assert cuplug.last_call().offloaded and cuplug.last_call().device == "cuda:0"
     y = np.array([1, -2, 3, 0], np.float32)
     assert gpu.positive(y).tolist() == [1, 3]
     gpu.increase(y, by=2.5, device="cuda")
@@ -92,10 +92,10 @@ def test_lists_of_arrays(run_fake, lazy):
             xs = [rng.standard_normal(shape).astype(np.float32) for _ in range(n)]
             assert np.array_equal(gpu.stack(xs), xs)
             assert np.array_equal(gpu.stack(xs, list(range(n))), [x + k for k, x in enumerate(xs)])
-            assert cuplug.last_call().staged
+            assert cuplug.last_call().offloaded
             there = [cuplug.asarray(x, device="cuda") for x in xs]
             assert np.array_equal(gpu.stack(there).numpy(), xs)
-            assert not cuplug.last_call().staged
+            assert not cuplug.last_call().offloaded
             out = np.empty((n, *shape), np.float32)
             assert gpu.stack(xs, out=out) is out and np.array_equal(out, xs)
     y = rng.standard_normal((40, 30)).astype(np.float32)
@@ -126,7 +126,7 @@ def test_where_it_runs(run_fake):
     with Raises(ValueError, "got cuda:2, expected cuda:0 to cuda:1"):
         gpu.triple(x, device="cuda:2")
     gpu.pick(x, np.array([3]))  # no host entry
-    assert cuplug.last_call().device == "cuda:0" and cuplug.last_call().staged
+    assert cuplug.last_call().device == "cuda:0" and cuplug.last_call().offloaded
     """
     run_fake(body)
 
@@ -145,7 +145,7 @@ def test_device_arrays(run_fake):
         a = cuplug.asarray(x, device=device)
         b = gpu.triple(a)
         assert type(b) is type(a) and b.shape == x.shape and b.dtype == x.dtype
-        assert str(b.device) == device and not cuplug.last_call().staged
+        assert str(b.device) == device and not cuplug.last_call().offloaded
         assert np.array_equal(b.numpy(), 3 * x) and np.array_equal(a.numpy(), x)
         gpu.increase(a)
         assert np.array_equal(a.numpy(), x + 1)

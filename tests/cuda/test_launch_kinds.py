@@ -69,7 +69,7 @@ CUPLUG_CUDA_ENTRY(follow, x, n, out) {
   if (!between) return CUPLUG_ERROR_MEMORY;
   if (int status = call.launch<slow_kernel>({cuplug::blocks(n, 256), 256}, x, between, n))
     return status;
-  return call.launch<next_kernel>(cuplug::grid(cuplug::blocks(n, 256), 256).overlapping(), between,
+  return call.launch<next_kernel>(cuplug::grid(cuplug::blocks(n, 256), 256).programmatic(), between,
                                   out, n);
 }
 CUPLUG_PLUGIN(launches, "1.0.0");
@@ -85,7 +85,7 @@ def launches(build_plugin):
 
 @pytest.mark.slow
 def test_they_compile(launches):
-    assert [operator.sides for operator in launches.operators] == [("cuda",)] * 3
+    assert [operator.device_types for operator in launches.operators] == [("cuda",)] * 3
 
 
 @pytest.mark.gpu

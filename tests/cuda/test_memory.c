@@ -92,7 +92,7 @@ static void trim(void) {
 static void *others_block;
 static int n_asked;
 
-static void give_others_back(int32_t device, char held[CUPLUG_HELD_BYTES]) {
+static void give_others_back(int32_t device, char held[CUPLUG_RECLAIM_BYTES]) {
   n_asked++;
   strcpy(held, ", others 0.50 GiB");
   CHECK(device == 0 && !cuplug_free_device(0, others_block, NULL, &error));

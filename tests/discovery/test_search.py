@@ -21,7 +21,7 @@ def test_good_plugin_is_listed(place, good_file):
     assert (record.state, record.reason, record.loaded) == ("ok", "", False)
     assert (record.name, record.version) == ("raw", "1.0.0")
     assert list(record.operators) == ["raw"]
-    assert list(record.sides) == ["cpu"]
+    assert list(record.device_types) == ["cpu"]
 
 
 def test_listing_and_finding_run_no_code(place, run_python):

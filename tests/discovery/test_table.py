@@ -247,7 +247,7 @@ LIES = {
     "operator raw: upwards: got a required property that this core does not know; update cuplug": {
         "ROW": '"!upwards\\0host=raw_host\\0signature=raw(x: float32[n])"'
     },
-    'operator raw: keeps_whole: got "n", expected no value': {"EXTRA": '"\\0!keeps_whole=n"'},
+    'operator raw: no_split: got "n", expected no value': {"EXTRA": '"\\0!no_split=n"'},
     'operator raw: state: got "", expected an identifier': {"EXTRA": '"\\0!state="'},
     'operator raw: exclusive_state: got "a b", expected an identifier': {
         "EXTRA": '"\\0!exclusive_state=a b"'
@@ -255,10 +255,10 @@ LIES = {
     "operator raw: exclusive_state: occurs twice": {
         "EXTRA": '"\\0!state=make\\0!exclusive_state=make"'
     },
-    'operator raw: row: got "first", expected at most 9 digits': {"EXTRA": '"\\0row=first"'},
-    'operator raw: row: got "-1", expected at most 9 digits': {"EXTRA": '"\\0row=-1"'},
-    'operator raw: row: got "1234567890", expected at most 9 digits': {
-        "EXTRA": '"\\0row=1234567890"'
+    'operator raw: order: got "first", expected at most 9 digits': {"EXTRA": '"\\0order=first"'},
+    'operator raw: order: got "-1", expected at most 9 digits': {"EXTRA": '"\\0order=-1"'},
+    'operator raw: order: got "1234567890", expected at most 9 digits': {
+        "EXTRA": '"\\0order=1234567890"'
     },
     "operator raw: got no entry, expected a CUDA or a host entry ": {
         "ROW": '"entry.10=\\0signature=raw(x: float32[n])"'
@@ -289,7 +289,7 @@ def test_operators_of_other_devices_are_found_and_refused_at_the_call(place):
     """A core that knows the device runs them: here the others of the plugin do."""
     row = '"entry.10=elsewhere_rocm\\0signature=elsewhere(x: float32[n]) -> float32[n]"'
     path = named_plugin(place / "libelsewhere.so", "elsewhere", ROW=row)
-    assert (listed(path).state, listed(path).sides) == ("ok", ("cpu",))
+    assert (listed(path).state, listed(path).device_types) == ("ok", ("cpu",))
     elsewhere = cuplug.load(path).elsewhere
     assert elsewhere(numpy.float64([1])).shape == (1,)
     with pytest.raises(ValueError, match=r"^elsewhere: device: got .*\(no .* entry in .*\)$"):

@@ -106,7 +106,8 @@ static void described(void) {
   CHECK(cuplug_parameter_kind(s, 2) == CUPLUG_PARAMETER_HANDLE);
   CHECK(!strcmp(cuplug_parameter_tag(s, 2), "counter") && !cuplug_parameter_tag(s, 0));
   CHECK(!strcmp(cuplug_parameter_name(s, 2), "c") && !cuplug_parameter_name(s, 3));
-  CHECK(cuplug_row_flags(cuplug_operator_row(find("step"), 0)) == CUPLUG_ROW_HANDLES);
+  CHECK(cuplug_overload_flags(cuplug_operator_overload(find("step"), 0)) ==
+        CUPLUG_OVERLOAD_HANDLES);
 }
 
 /* A handle is used where it was made. */

@@ -271,7 +271,7 @@ def test_the_same_text_gives_the_same_operator():
 def test_what_it_says_of_itself():
     assert ADD.name == "add"
     assert ADD.path == "<source>"
-    assert ADD.sides == ("cpu", "cuda")
+    assert ADD.device_types == ("cpu", "cuda")
     assert ADD.doc == "a + b"
     assert len(ADD.signatures) == 3
     assert "add(a: T[...], b: T) -> T[...] where T: any" in ADD.signatures

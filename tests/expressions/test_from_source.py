@@ -60,8 +60,8 @@ def test_faults(side):
 def test_one_side_alone():
     with pytest.raises(ValueError, match="no CUDA entry|expected"):
         pick(cuda=None, threads=None)(np.zeros(5), np.array([0]), device="cuda")
-    assert pick(cuda=None, threads=None).sides == ("cpu",)
-    assert pick(host=None).sides == ("cuda",)
+    assert pick(cuda=None, threads=None).device_types == ("cpu",)
+    assert pick(host=None).device_types == ("cuda",)
 
 
 def test_complex_scalars():

@@ -169,7 +169,7 @@ import os
 check((40_000, 17), None, 0)
 lines = open(os.environ["FAKE_CUDA_LOG"]).read().splitlines()
 kernels = [line for line in lines if line.startswith("cuLaunchKernelEx")]
-assert (lines.count("overlapping"), len(kernels)) == (%d, 2), lines
+assert (lines.count("programmatic"), len(kernels)) == (%d, 2), lines
 """
 MANY_ROWS = 'check((4300, 512), 1, 0, "float64")'  # which fewer threads share
 

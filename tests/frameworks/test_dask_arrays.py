@@ -349,7 +349,7 @@ def test_blocks_stay_on_a_gpu(run_fake):
         assert cuplug.last_call() == ("triple", "cuda:0", False, os.environ["PLUGIN"])
         through = gpu.triple(blocks, device="cuda").compute(scheduler="synchronous")
         assert (through == 3 * x).all()
-        assert cuplug.last_call().staged
+        assert cuplug.last_call().offloaded
     """)
 
 

@@ -122,10 +122,10 @@ def test_nothing_runs_on_blocks_that_depend_on_each_other(function):
 
 
 def test_each_flag_of_an_operator_is_a_property():
-    assert "keeps_whole" not in HALF.properties[0]
-    assert "keeps_whole" not in TABLE.properties[0]
+    assert "no_split" not in HALF.properties[0]
+    assert "no_split" not in TABLE.properties[0]
     for operator in (INDEX, NUMBER, SIZE, LAST, TOTAL, FIRST, RUNNING):
-        assert "keeps_whole" in operator.properties[0]
+        assert "no_split" in operator.properties[0]
     assert "takes_strides" in HALF.properties[0]
     assert "reduces" in TOTAL.properties[0]
     assert "reduces" not in RUNNING.properties[0]

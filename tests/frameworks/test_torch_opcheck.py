@@ -173,7 +173,9 @@ def stock_operators():
 
 
 def test_every_stock_operator_has_a_sample():
-    assert {name for name, x in stock_operators().items() if "cpu" in x.sides} == set(SAMPLES)
+    assert {name for name, x in stock_operators().items() if "cpu" in x.device_types} == set(
+        SAMPLES
+    )
 
 
 @on_each_device

@@ -310,15 +310,15 @@ static int check_call(const cuplug_call *call) {
 
 static const fuzzed *take_operator(unsigned which) {
   fuzzed *op = &operators[which % (sizeof operators / sizeof *operators)];
-  cuplug_definition_row rows[2];
+  cuplug_definition_overload rows[2];
   cuplug_definition d = {.plugin = "fuzzed", .origin = "<fuzz_bind>", .rows = rows};
   cuplug_error error;
   for (; !op->made && d.n_rows < 2 && op->signatures[d.n_rows]; d.n_rows++)
-    rows[d.n_rows] = (cuplug_definition_row){
+    rows[d.n_rows] = (cuplug_definition_overload){
         .signature = op->signatures[d.n_rows],
         .host = check_call,
         .context = &op->wanted[d.n_rows],
-        .flags = op->wanted[d.n_rows].takes_strides ? CUPLUG_ROW_TAKES_STRIDES : 0};
+        .flags = op->wanted[d.n_rows].takes_strides ? CUPLUG_OVERLOAD_TAKES_STRIDES : 0};
   if (op->made || !cuplug_define(&d, &op->made, &error)) return op;
   fprintf(stderr, "%s\n", error.message);
   abort();

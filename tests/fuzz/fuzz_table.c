@@ -28,17 +28,17 @@ static void check_accepted(const cuplug__table *table) {
   require(table->notes.is_sound && table->notes.n_notes && table->n_rows);
   require(cuplug__is_identifier(table->name) && strlen(table->name) < CUPLUG_MAX_NAME);
   for (uint32_t k = 0; k < table->n_rows; k++) {
-    const cuplug_row *row = &table->rows[k];
+    const cuplug_overload *row = &table->rows[k];
     require(row->text_bytes && !row->text[row->text_bytes - 1]);
     require(cuplug__is_identifier(row->host_entry) || cuplug__is_identifier(row->cuda_entry) ||
             row->has_other_entry);
     require(row->number < 1000000000);
     require(!cuplug_parse_signature(row->signature, &signature, NULL, NULL));
-    cuplug__row_operator(row, name);
+    cuplug__overload_operator(row, name);
     require(!strcmp(signature->name, name));
     cuplug_free_signature(signature);
-    require(!strcmp(cuplug_row_property(row, "signature"), row->signature));
-    require(!cuplug_row_property(row, "no such key"));
+    require(!strcmp(cuplug_overload_property(row, "signature"), row->signature));
+    require(!cuplug_overload_property(row, "no such key"));
   }
 }
 

@@ -45,7 +45,7 @@ extern "C" __global__ void add(int *x) {
     [
         ("cooperative=True", ["cooperative"]),
         ("cluster=2", ["cluster 2 1 1"]),
-        ("cluster=(1, 2), overlapping=True", ["overlapping", "cluster 1 2 1"]),
+        ("cluster=(1, 2), programmatic=True", ["programmatic", "cluster 1 2 1"]),
         ("shared=1000, stream=1", []),
     ],
 )
@@ -58,7 +58,7 @@ def test_what_the_driver_is_asked_for(run_kernels, tmp_path, given, wanted):
     launch(x)
     np.testing.assert_array_equal(x.numpy(), [2] * 4)
     lines = open(os.environ["FAKE_CUDA_LOG"]).read().splitlines()
-    asked = [line for line in lines if line.startswith(("cooperative", "cluster", "overlapping"))]
+    asked = [line for line in lines if line.startswith(("cooperative", "cluster", "programmatic"))]
     assert asked == {wanted}, asked
     """
     run_kernels(body, FAKE_CUDA_LOG=str(tmp_path / "log"))
@@ -84,7 +84,7 @@ def test_wrong_launches(run_kernels, configuration, kind, part):
     run_kernels(body)
 
 
-@pytest.mark.parametrize("given", ["cluster=2", "overlapping=True"])
+@pytest.mark.parametrize("given", ["cluster=2", "programmatic=True"])
 def test_older_gpus(run_kernels, given):
     name = given.partition("=")[0]
     body = f"""
@@ -132,7 +132,7 @@ def test_clusters_on_a_gpu():
 def test_programmatic_launches_on_a_gpu():
     need_hopper()
     x = cuplug.asarray(np.zeros(32, np.int32), device="cuda")
-    launch = cuplug.compile(OVERLAPPING)["add"].configure(1, 32, overlapping=True)
+    launch = cuplug.compile(OVERLAPPING)["add"].configure(1, 32, programmatic=True)
     for _ in range(100):
         launch(x)
     assert np.array_equal(x.numpy(), np.full(32, 100))

@@ -121,7 +121,7 @@ def test_found_in_a_folder(place, put):
     record = listed(path)
     assert (record.kind, record.name, record.state) == ("module", "found", "ok")
     assert "add_one" in record.operators
-    assert record.sides == ()
+    assert record.device_types == ()
     assert cuplug.find("found.add_one") is cuplug.ops.add_one
     y = np.zeros(2, "float32")
     cuplug.ops.add_one(y, y)
@@ -133,7 +133,7 @@ def test_found_in_a_folder(place, put):
 def test_found_with_a_description(place, put):
     path = put(place, DESCRIPTION, "described")
     assert listed(path).operators == ("plus_one", "scaled", "noted")
-    assert listed(path).sides == ("cpu",)
+    assert listed(path).device_types == ("cpu",)
     assert cuplug.ops.plus_one.path == str(path)
     assert pickle.loads(pickle.dumps(cuplug.ops.plus_one)) is cuplug.ops.plus_one
     with pytest.raises(AttributeError):

@@ -359,7 +359,7 @@ def test_rotary_on_slices_of_one_buffer(get_operator, side, has_keys):
 # What an author writes anyway: the signature, the host's code, what is put on the stream.
 SIGNATURE = re.compile(r"CUPLUG_TYPED_\w*OPERATOR\(.*?\);\n", re.S)
 HOST_CODE = re.compile(r"CUPLUG_HOST_ENTRY\(.*?\n}\n", re.S)
-SCRATCH = re.compile(r" *if \(int status = call\.with_scratch\(.*?return status;\n", re.S)
+SCRATCH = re.compile(r" *if \(int status = call\.with_workspace\(.*?return status;\n", re.S)
 LAUNCH = re.compile(
     r" *(if \(int status = |return )call\.(launch<|check\(\s*cudaMemcpy).*?;\n"
     r"( *return status;\n)?",

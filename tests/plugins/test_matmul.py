@@ -54,7 +54,7 @@ def test_numbers_of_cublas(tmp_path):
 
 def test_signature():
     matmul = cuplug.find("linalg.matmul")
-    assert matmul.sides == ("cuda",)
+    assert matmul.device_types == ("cuda",)
     spec = cuplug.ArraySpec("float32", (5, 1, 2, 3)), cuplug.ArraySpec("float32", (4, 3, 6))
     assert matmul.infer(*spec).outputs[0].shape == (5, 4, 2, 6)
 

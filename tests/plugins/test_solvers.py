@@ -90,7 +90,7 @@ def test_types_of_cusolver(tmp_path):
 def test_signatures():
     spec = cuplug.ArraySpec("complex64", (5, 1, 3, 3)), cuplug.ArraySpec("complex64", (4, 2, 3))
     solve = cuplug.find("linalg.solve")
-    assert solve.sides == ("cuda",)
+    assert solve.device_types == ("cuda",)
     assert [x.shape for x in solve.infer(*spec).outputs] == [(5, 4, 2, 3), (5, 4)]
     wide = cuplug.ArraySpec("complex64", (3, 5))
     found = cuplug.find("linalg.svd").infer(wide, 5).outputs

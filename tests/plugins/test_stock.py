@@ -11,7 +11,7 @@ from stock_calls import CALLS, SEED, arguments, on_each_operator, on_host
 SIDES = """
 import cuplug, json
 print(json.dumps({
-    x.name: {name: cuplug.find(f"{x.name}.{name}").sides for name in x.operators}
+    x.name: {name: cuplug.find(f"{x.name}.{name}").device_types for name in x.operators}
     for x in cuplug.plugins() if x.origin == "stock" and x.name != "linalg"
 }))
 """
@@ -24,7 +24,7 @@ def test_all_operators_run_on_both_sides(run_python, place):
         pytest.skip("they were built without CUDA")
     sides = json.loads(run_python(SIDES).stdout)
     assert sides == {x.name: {each: ["cpu", "cuda"] for each in x.operators} for x in stock}
-    assert all(x.sides == ("cpu", "cuda") for x in stock)
+    assert all(x.device_types == ("cpu", "cuda") for x in stock)
 
 
 @on_each_operator

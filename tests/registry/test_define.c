@@ -25,7 +25,7 @@ static cuplug_operator *times; /* lives until the process ends */
 
 static void check_use(void) {
   static float factor = 3;
-  const cuplug_definition_row rows[] = {
+  const cuplug_definition_overload rows[] = {
       {.signature = "times(x: float32[n]) -> float32[n]", .host = times_host, .context = &factor},
       {.signature = "times(x: int8[n]) -> int64[]", .host = count_host, .flags = 1}};
   const cuplug_definition d = {.plugin = "test",
@@ -61,17 +61,17 @@ static void check_description(void) {
   CHECK_TEXT(cuplug_operator_version(times), "1");
   CHECK_TEXT(cuplug_operator_path(times), "<test>");
   CHECK_TEXT(cuplug_operator_architectures(times), "");
-  CHECK(cuplug_operator_n_rows(times) == 2 && cuplug_operator_is_loaded(times));
+  CHECK(cuplug_operator_n_overloads(times) == 2 && cuplug_operator_is_loaded(times));
   CHECK(!cuplug_load_code(times, &error));
-  CHECK_TEXT(cuplug_row_doc(cuplug_operator_row(times, 0)), "Doc.");
-  CHECK(cuplug_row_flags(cuplug_operator_row(times, 1)) == CUPLUG_ROW_TAKES_STRIDES);
+  CHECK_TEXT(cuplug_overload_doc(cuplug_operator_overload(times, 0)), "Doc.");
+  CHECK(cuplug_overload_flags(cuplug_operator_overload(times, 1)) == CUPLUG_OVERLOAD_TAKES_STRIDES);
   CHECK(cuplug_find("times", &none, &error) == CUPLUG_ERROR_NOT_FOUND);
 }
 
 static void refused(cuplug_definition d, const char *first, const char *second,
                     const char *message) {
-  cuplug_definition_row rows[] = {{.signature = first, .host = times_host},
-                                  {.signature = second, .host = times_host}};
+  cuplug_definition_overload rows[] = {{.signature = first, .host = times_host},
+                                       {.signature = second, .host = times_host}};
   cuplug_operator *op = times;
   d.rows = rows;
   d.n_rows = first ? 1 + !!second : 0;
@@ -97,7 +97,7 @@ static void check_refusals(void) {
   wrong = d, wrong.doc = "two\nlines";
   refused(wrong, "f(x: int8[])", NULL,
           "define: row 0: doc: got byte 0x0a at 3, expected one line of UTF-8");
-  cuplug_definition_row bare = {.signature = "f(x: int8[])"};
+  cuplug_definition_overload bare = {.signature = "f(x: int8[])"};
   cuplug_operator *op;
   wrong = d, wrong.rows = &bare, wrong.n_rows = 1;
   CHECK(cuplug_define(&wrong, &op, &error) == CUPLUG_ERROR_VALUE);

@@ -182,7 +182,7 @@ static void strided(void) {
   CHECK(!invoke_on(gpu0, find("triple"), args, 2, &error));
   for (int64_t i = 0; i < n; i++) CHECK(out[i] == 3.0 * (double)(2 * (n - i) - 1));
   args[0] = on_host(CUPLUG_FLOAT64, &eight, &one);
-  args[0].flags = CUPLUG_ODD_STRIDES | CUPLUG_MISALIGNED;
+  args[0].flags = CUPLUG_UNALIGNED_STRIDES | CUPLUG_MISALIGNED;
   args[1].tensor.shape = &one;
   CHECK(invoke_on(gpu0, find("triple"), args, 2, &error) == CUPLUG_ERROR_VALUE);
   free(raw);
@@ -197,7 +197,8 @@ static void reported(void) {
   void *to;
   CHECK(from && !cuplug_allocate_device(0, bytes, NULL, &to, &error));
   for (int i = 0; i < 50 && !n_reports; i++) {
-    int status = cuplug_copy_watched(0, 0, to, from, bytes, NULL, end_early, &n_reports, &error);
+    int status =
+        cuplug_copy_with_progress(0, 0, to, from, bytes, NULL, end_early, &n_reports, &error);
     CHECK(status == (n_reports ? CUPLUG_ERROR_VALUE : CUPLUG_OK));
   }
   if (n_reports) CHECK_MESSAGE(&error, "enough");

@@ -127,7 +127,7 @@ static void staged_unknown_size(void) {
   CHECK(!cuplug_bind(find("positive"), args, 1, &frame, &error));
   frame.device = gpu0, frame.allocate = allocate_output, frame.user = out;
   CHECK(!cuplug_run(&frame, &error));
-  CHECK(frame.staged && out[0] == 1 && out[1] == 3 && out[2] == 5);
+  CHECK(frame.offloaded && out[0] == 1 && out[1] == 3 && out[2] == 5);
   CHECK(!cuplug_bind(find("positive"), args, 1, &frame, &error));
   frame.device = gpu0, frame.allocate = allocate_nothing;
   CHECK(cuplug_run(&frame, &error) == CUPLUG_ERROR_VALUE);

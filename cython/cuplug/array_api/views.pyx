@@ -337,7 +337,7 @@ def reshape(x: Array, /, shape, *, copy: bool | None = None) -> Array:
         if steps is None and copy is False:
             raise ValueError("reshape: copy: got False, expected None or True (no strides fit it)")
         if steps is None:
-            source = source.spread(source.shape)
+            source = source._spread(source.shape)
             to.x.data = source.tensor.data
         else:
             to.x.strides = to.strides

@@ -257,7 +257,7 @@ int unique_few(cuplug::call call, const order &o, int64_t n, bool has_index, boo
     status = call.launch<short_kernel<K, false>>({1, THREADS}, x, o, (int)n, m, inverse);
   }
   int64_t n_found = -1;
-  if (!status) status = call.fetch(&n_found, &m->n_found);
+  if (!status) status = call.copy_to_host(&n_found, &m->n_found);
   *is_done = n_found >= 0;
   return status || !*is_done ? status : copy_out(call, o, has_index, m, n_found);
 }

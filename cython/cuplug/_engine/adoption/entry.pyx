@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 from cuplug._engine.adoption.direct cimport MANY, NOT_TAKEN, Handle, Program, run_direct
 from cuplug._engine.adoption.programs cimport make_handle, make_program, take_handle
 from cuplug._engine.base.core cimport (
-    CUPLUG_ROW_KEEPS_WHOLE,
+    CUPLUG_OVERLOAD_NO_SPLIT,
     cuplug_call,
     cuplug_element_bytes,
     cuplug_n_elements,
@@ -17,7 +17,7 @@ from cuplug._engine.base.core cimport (
     cuplug_tensor,
 )
 from cuplug._engine.base.runtime cimport (
-    cuplug_definition_row,
+    cuplug_definition_overload,
     cuplug_entry_error,
     cuplug_entry_number,
 )
@@ -159,7 +159,7 @@ def define_adopted(
 
     It is never freed. The numbers are `adopted.numbers`, pairs of a formula.Term and a type's id.
     """
-    cdef cuplug_definition_row row
+    cdef cuplug_definition_overload row
     cdef bytes signature = adopted.text.encode()
     row.signature = signature
     row.host = NULL
@@ -170,7 +170,7 @@ def define_adopted(
         row.cuda = run_adopted
     row.context = make_program(adopted)
     row.reshape = NULL
-    row.flags = CUPLUG_ROW_KEEPS_WHOLE
+    row.flags = CUPLUG_OVERLOAD_NO_SPLIT
     row.null_strides_when_contiguous = 0
     row.scans = 0
     row.takes_handles = 1

@@ -356,7 +356,7 @@ cdef object copy_array(object x, tuple wanted):
         with x.device:
             return cupy.array(cupy.broadcast_to(x, wanted), order="C", copy=True)
     if isinstance(x, Array):
-        return x.spread(wanted)
+        return x._spread(wanted)
     if PyObject_CheckBuffer(x):
         view = x if isinstance(x, numpy.ndarray) else memoryview(x)
         return numpy.array(numpy.broadcast_to(view, wanted), order="C", copy=True)

@@ -122,7 +122,7 @@ cdef class Array(Methods):
         else:
             functions().assign(self, functions().asarray(host, device=self.device))
 
-    def spread(self, shape: tuple[int, ...]) -> Array:
+    def _spread(self, shape: tuple[int, ...]) -> Array:
         """Return a C-contiguous copy, broadcast to a shape."""
         return functions().copied(functions().broadcast_to(self, shape))
 

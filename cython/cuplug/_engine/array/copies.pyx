@@ -15,7 +15,7 @@ from cuplug._engine.base.core_call cimport cuplug_copy_array
 from cuplug._engine.base.numpy_api cimport *
 from cuplug._engine.cuda.streams cimport memory_stream, parse_stream, refuse_capture, work_stream
 from cuplug._engine.host.blocks cimport empty_array, is_large
-from cuplug._engine.host.progress cimport copy_watched
+from cuplug._engine.host.progress cimport copy_with_progress
 
 import numpy
 
@@ -199,7 +199,7 @@ cdef object to_numpy(Buffer x, object out, object stream):
     else:
         made, result = in_memory_order(x)
     cdef void *to = PyArray_DATA(<PyArrayObject *>made)
-    copy_watched("numpy", x.tensor.device.id, True, to, x.tensor.data, x.nbytes, after)
+    copy_with_progress("numpy", x.tensor.device.id, True, to, x.tensor.data, x.nbytes, after)
     check_origin(x)
     if is_direct or (out is None and is_in_order):
         return result
@@ -234,7 +234,7 @@ cdef int take_numpy(Buffer x, object values, object stream) except -1:
         refuse_capture("set", after, "a stream whose work is done")
     host = numpy.ascontiguousarray(values)
     cdef void *source = PyArray_DATA(<PyArrayObject *>host)
-    copy_watched("set", x.tensor.device.id, False, x.tensor.data, source, x.nbytes, after)
+    copy_with_progress("set", x.tensor.device.id, False, x.tensor.data, source, x.nbytes, after)
     if x.owner is None:
         origin_of(x)[0] = 0
     return 0

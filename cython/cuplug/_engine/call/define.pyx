@@ -7,14 +7,14 @@ from cuplug._engine.base.core cimport cuplug_error, cuplug_operator
 from cuplug._engine.base.runtime cimport (
     cuplug_define,
     cuplug_definition,
-    cuplug_definition_row,
+    cuplug_definition_overload,
 )
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.call.operator cimport Operator, wrap_operator
 
 
 cdef Operator define(
-    const cuplug_definition_row *rows, uint32_t n_rows, str plugin, const char *version,
+    const cuplug_definition_overload *rows, uint32_t n_rows, str plugin, const char *version,
     str origin, str doc, object made
 ):
     cdef cuplug_definition definition

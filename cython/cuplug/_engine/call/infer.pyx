@@ -12,7 +12,7 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.core_call cimport (
     CUPLUG_MAX_ARGUMENTS,
-    cuplug_bind_row,
+    cuplug_bind_overload,
     cuplug_frame,
     cuplug_free_blocks,
 )
@@ -44,7 +44,7 @@ cdef object infer_row(cuplug_operator *op, reading *r, uint32_t n):
     cdef cuplug_frame frame
     cdef cuplug_error error
     cdef int32_t n_matched = 0
-    if cuplug_bind_row(op, <uint32_t>r.row, r.args, n, 0, &frame, &n_matched, &error):
+    if cuplug_bind_overload(op, <uint32_t>r.row, r.args, n, 0, &frame, &n_matched, &error):
         raise_error(&error)
     outputs = [to_spec(&frame.tensors[k]) for k in range(frame.n_inputs, frame.n_tensors)]
     cuplug_free_blocks(frame.blocks)

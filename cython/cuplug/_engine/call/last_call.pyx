@@ -19,7 +19,7 @@ cdef extern from *:
     """
     typedef struct {
       void *op;
-      int32_t device_type, device_id, staged;
+      int32_t device_type, device_id, offloaded;
     } cuplug_last_run;
     static __thread cuplug_last_run cuplug_last;
     """
@@ -27,14 +27,14 @@ cdef extern from *:
         void *op
         int32_t device_type
         int32_t device_id
-        int32_t staged
+        int32_t offloaded
     cuplug_last_run cuplug_last
 
 is_verbose = environment.variable("CUPLUG_VERBOSE", "0") not in ("", "0")
 
 
 LastCall: tuple[str, str, bool, str] = public(
-    namedtuple("LastCall", "operator device staged path")
+    namedtuple("LastCall", "operator device offloaded path")
 )
 LastCall.__doc__ = """A record of this thread's last call.
 
@@ -64,7 +64,7 @@ def last_call() -> LastCall | None:
         return None
     device = place_name(cuplug_last.device_type, cuplug_last.device_id)
     name, path = cuplug_operator_name(op).decode(), os.fsdecode(cuplug_operator_path(op))
-    return LastCall(name, device, cuplug_last.staged != 0, path)
+    return LastCall(name, device, cuplug_last.offloaded != 0, path)
 
 
 cdef str place_name(int32_t device_type, int32_t number):
@@ -77,13 +77,13 @@ cdef void note_last(const cuplug_frame *frame) noexcept nogil:
     cuplug_last.op = frame.op
     cuplug_last.device_type = frame.device.type
     cuplug_last.device_id = frame.device.id
-    cuplug_last.staged = frame.staged
+    cuplug_last.offloaded = frame.offloaded
 
 
 cdef int print_run(const cuplug_frame *frame) except -1:
     place = place_name(frame.device.type, frame.device.id)
-    staged = ", staged through pinned memory" if frame.staged else ""
+    offloaded = ", offloaded through pinned memory" if frame.offloaded else ""
     name = cuplug_operator_name(frame.op).decode()
     path = os.fsdecode(cuplug_operator_path(frame.op))
-    print(f"cuplug: {name}: ran on {place}{staged} ({path})", file=sys.stderr)
+    print(f"cuplug: {name}: ran on {place}{offloaded} ({path})", file=sys.stderr)
     return 0

@@ -12,15 +12,15 @@ from cuplug._engine.base.core cimport (
     cuplug_operator,
     cuplug_operator_architectures,
     cuplug_operator_is_loaded,
-    cuplug_operator_n_rows,
+    cuplug_operator_n_overloads,
     cuplug_operator_name,
     cuplug_operator_path,
     cuplug_operator_plugin,
-    cuplug_operator_row,
+    cuplug_operator_overload,
     cuplug_operator_version,
-    cuplug_row_doc,
-    cuplug_row_entry,
-    cuplug_row_signature,
+    cuplug_overload_doc,
+    cuplug_overload_entry,
+    cuplug_overload_signature,
 )
 from cuplug._engine.base.core_call cimport cuplug_operator_signature, cuplug_signature
 from cuplug._engine.base.strings cimport to_architectures, to_str
@@ -71,11 +71,11 @@ cdef class Described:
     @property
     def signatures(self) -> tuple[str, ...]:
         """The signature of each overload."""
-        rows = range(cuplug_operator_n_rows(self.op))
-        return tuple([to_str(cuplug_row_signature(cuplug_operator_row(self.op, k))) for k in rows])
+        rows = range(cuplug_operator_n_overloads(self.op))
+        return tuple([to_str(cuplug_overload_signature(cuplug_operator_overload(self.op, k))) for k in rows])
 
     @property
-    def sides(self) -> tuple[str, ...]:
+    def device_types(self) -> tuple[str, ...]:
         """The devices with an entry: a tuple of "cpu" and "cuda"."""
         return ("cpu",) * has_entry(self.op, CUPLUG_CPU) + ("cuda",) * has_entry(
             self.op, CUPLUG_CUDA
@@ -84,8 +84,8 @@ cdef class Described:
     @property
     def doc(self) -> str:
         """The plugin's documentation, one line for each different one among the overloads."""
-        rows = range(cuplug_operator_n_rows(self.op))
-        lines = [to_str(cuplug_row_doc(cuplug_operator_row(self.op, k))) for k in rows]
+        rows = range(cuplug_operator_n_overloads(self.op))
+        lines = [to_str(cuplug_overload_doc(cuplug_operator_overload(self.op, k))) for k in rows]
         return "\n".join(dict.fromkeys([line for line in lines if line]))
 
     @property
@@ -95,8 +95,8 @@ cdef class Described:
         None for a property without a value, such as "deterministic". docs/abi.md lists the
         properties.
         """
-        rows = range(cuplug_operator_n_rows(self.op))
-        return tuple([properties_of(cuplug_operator_row(self.op, k)) for k in rows])
+        rows = range(cuplug_operator_n_overloads(self.op))
+        return tuple([properties_of(cuplug_operator_overload(self.op, k)) for k in rows])
 
     @property
     def returns(self) -> dict[str, int]:
@@ -104,7 +104,7 @@ cdef class Described:
         cdef const cuplug_signature *s
         cdef int k
         found = {}
-        for row in range(cuplug_operator_n_rows(self.op)):
+        for row in range(cuplug_operator_n_overloads(self.op)):
             s = cuplug_operator_signature(self.op, row)
             for k in range(s.n_outputs):
                 if s.optional_outputs >> <uint32_t>k & 1:
@@ -116,7 +116,7 @@ cdef class Described:
     def origin(self) -> str:
         """Its plugin, the version, the file and the device types, as one line."""
         plugin = f"{self.plugin} {self.version}".rstrip()
-        return f"Plugin {plugin}, {self.path} ({', '.join(self.sides)})"
+        return f"Plugin {plugin}, {self.path} ({', '.join(self.device_types)})"
 
     @property
     def __wrapped__(self) -> ModuleType:
@@ -144,7 +144,7 @@ cdef class Described:
 
 cdef bint has_entry(const cuplug_operator *op, int32_t device_type) noexcept:
     cdef uint32_t k
-    for k in range(cuplug_operator_n_rows(op)):
-        if cuplug_row_entry(cuplug_operator_row(op, k), device_type) != NULL:
+    for k in range(cuplug_operator_n_overloads(op)):
+        if cuplug_overload_entry(cuplug_operator_overload(op, k), device_type) != NULL:
             return True
     return False

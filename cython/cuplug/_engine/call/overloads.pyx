@@ -15,13 +15,13 @@ from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
     cuplug_argument,
     cuplug_operator,
-    cuplug_operator_n_rows,
+    cuplug_operator_n_overloads,
     cuplug_operator_name,
-    cuplug_operator_row,
-    cuplug_row_signature,
+    cuplug_operator_overload,
+    cuplug_overload_signature,
 )
 from cuplug._engine.base.core_call cimport (
-    cuplug_bind_row,
+    cuplug_bind_overload,
     cuplug_frame,
     cuplug_free_blocks,
     cuplug_operator_signature,
@@ -37,7 +37,7 @@ cdef tuple names_of(const cuplug_operator *op):
     cdef uint32_t k
     cdef int i
     positions, rows = {}, []
-    for k in range(cuplug_operator_n_rows(op)):
+    for k in range(cuplug_operator_n_overloads(op)):
         s = cuplug_operator_signature(op, k)
         row = [sys.intern(to_str(s.parameters[i].name)) for i in range(s.n_parameters)]
         rows.append(tuple(row))
@@ -73,7 +73,7 @@ cdef uint32_t choose_overload(
         r.row = <int32_t>k
         if r.n_scalar_arrays:
             reread_arguments(op, r, n_given, 0)
-        if not cuplug_bind_row(op, k, r.args, n_given, not r.takes_specs, &frame, &n_matched, NULL):
+        if not cuplug_bind_overload(op, k, r.args, n_given, not r.takes_specs, &frame, &n_matched, NULL):
             cuplug_free_blocks(frame.blocks)
             return n_given
         if best is None or n_matched > n_best:
@@ -124,8 +124,8 @@ cdef int refuse(const cuplug_operator *op, list names, object twice) except -1:
     name = to_str(cuplug_operator_name(op))
     if twice is not None:
         raise TypeError(f"{name}: {twice}: got two values, by position and keyword, expected one")
-    rows = range(cuplug_operator_n_rows(op))
-    texts = [to_str(cuplug_row_signature(cuplug_operator_row(op, k))) for k in rows]
+    rows = range(cuplug_operator_n_overloads(op))
+    texts = [to_str(cuplug_overload_signature(cuplug_operator_overload(op, k))) for k in rows]
     listed = "".join([f"\n  {text}" for text in texts])
     raise TypeError(
         f"{name}: got the keywords {', '.join(names)}, expected those of one overload:{listed}"

@@ -18,10 +18,10 @@ from cuplug._engine.arguments.scalar_arrays cimport find_first, unwrap_scalar_ar
 from cuplug._engine.base.core cimport (
     CUPLUG_ALL_GPUS, CUPLUG_ARGUMENT_NONE, CUPLUG_CPU, CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED, cuplug_argument, cuplug_device, cuplug_error, cuplug_operator,
-    cuplug_operator_name, cuplug_operator_row, cuplug_row_entry, cuplug_tensor,
+    cuplug_operator_name, cuplug_operator_overload, cuplug_overload_entry, cuplug_tensor,
 )
 from cuplug._engine.base.core_call cimport (
-    CUPLUG_COPY_ITEMS, cuplug_bind, cuplug_bind_row, cuplug_check_device, cuplug_frame,
+    CUPLUG_COPY_ITEMS, cuplug_bind, cuplug_bind_overload, cuplug_check_device, cuplug_frame,
     cuplug_free_blocks, cuplug_keep_layout, cuplug_leave_out, cuplug_n_rounding_changes,
     cuplug_run, cuplug_set_output, cuplug_signature, cuplug_required_copies,
 )
@@ -153,7 +153,7 @@ cdef inline int bind_arguments(
     cdef int32_t n_matched = 0
     if r.row < 0:
         return cuplug_bind(op, r.args, n, frame, error)
-    return cuplug_bind_row(op, <uint32_t>r.row, r.args, n, 1, frame, &n_matched, error)
+    return cuplug_bind_overload(op, <uint32_t>r.row, r.args, n, 1, frame, &n_matched, error)
 
 
 cdef int keep_blocks(reading *r, cuplug_frame *frame) except -1:
@@ -231,8 +231,8 @@ cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
         raise_error(&error)
     if not frame.home.type and not frame.device.type and frame.n_tensors > frame.n_inputs:
         # Outputs without inputs need memory on the device of the run.
-        row = cuplug_operator_row(frame.op, frame.row)
-        on_host = cuplug_row_entry(row, CUPLUG_CPU) != NULL
+        row = cuplug_operator_overload(frame.op, frame.row)
+        on_host = cuplug_overload_entry(row, CUPLUG_CPU) != NULL
         frame.device.type = CUPLUG_CPU if on_host else CUPLUG_CUDA
         frame.device.id = 0
     return 0

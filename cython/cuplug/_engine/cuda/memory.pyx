@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport strncpy
 
 from cuplug._engine.base.core cimport (
-    CUPLUG_HELD_BYTES,
+    CUPLUG_RECLAIM_BYTES,
     cuplug_allocate_device,
     cuplug_device,
     cuplug_error,
@@ -42,7 +42,7 @@ cdef int allocate(DeviceMemory memory, int32_t gpu, uint64_t n_bytes, void *stre
 MemoryInfo: tuple[int, ...] = public(
     namedtuple(
         "MemoryInfo",
-        "total_bytes free_bytes reserved_bytes used_bytes most_used_bytes pinned_bytes",
+        "total_bytes free_bytes reserved_bytes used_bytes peak_used_bytes pinned_bytes",
     )
 )
 MemoryInfo.__doc__ = """The memory of one GPU that cuplug holds, in bytes.
@@ -65,7 +65,7 @@ def memory_info(device="cuda") -> MemoryInfo:
     Returns
     -------
     MemoryInfo
-        total_bytes, free_bytes, reserved_bytes, used_bytes, most_used_bytes, pinned_bytes.
+        total_bytes, free_bytes, reserved_bytes, used_bytes, peak_used_bytes, pinned_bytes.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def memory_info(device="cuda") -> MemoryInfo:
         raise_error(&error)
     return MemoryInfo(
         info.total_bytes, info.free_bytes, info.reserved_bytes, info.used_bytes,
-        info.most_used_bytes, info.pinned_bytes,
+        info.peak_used_bytes, info.pinned_bytes,
     )
 
 
@@ -141,7 +141,7 @@ cdef void reclaim(int32_t device, char *held) noexcept nogil:
 cdef void reclaim_from_libraries(int32_t device, char *held) noexcept with gil:
     from cuplug._engine.cuda.frameworks import free_caches
 
-    strncpy(held, free_caches(device).encode(), CUPLUG_HELD_BYTES - 1)
+    strncpy(held, free_caches(device).encode(), CUPLUG_RECLAIM_BYTES - 1)
 
 
 cuplug_set_reclaim(reclaim)

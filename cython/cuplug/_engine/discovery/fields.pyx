@@ -9,9 +9,9 @@ from cuplug._engine.base.core_call cimport cuplug_check_owner
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.base.strings cimport to_architectures, to_str
 
-TAKES_STRIDES: int = core.CUPLUG_ROW_TAKES_STRIDES  # of a row's flags
+TAKES_STRIDES: int = core.CUPLUG_OVERLOAD_TAKES_STRIDES  # of a row's flags
 
-OWN_FIELDS = ("signature", "doc", "host", "cuda", "row")  # of a row, which are not properties
+OWN_FIELDS = ("signature", "doc", "host", "cuda", "order")  # of a row, which are not properties
 
 # Indexed by number, in the order of <cuplug/host.h>.
 STATES = ("ok", "shadowed", "duplicate", "rejected", "changed", "no plugin", "missing")
@@ -30,8 +30,8 @@ def inspect_fields(path: str) -> tuple[str, str, str, str, tuple[int, ...], int,
         state = STATES[core.cuplug_file_state(file)]
         if status and state == "ok":
             state = "rejected"
-        n_rows = core.cuplug_file_n_rows(file)
-        rows = tuple([_row(core.cuplug_file_row(file, k)) for k in range(n_rows)])
+        n_rows = core.cuplug_file_n_overloads(file)
+        rows = tuple([_row(core.cuplug_file_overload(file, k)) for k in range(n_rows)])
         return (
             state,
             to_str(core.cuplug_file_reason(file)) or sentence,
@@ -61,23 +61,23 @@ def check_owner(path: str):
         raise_error(&error)
 
 
-cdef tuple _row(const core.cuplug_row *row):
+cdef tuple _row(const core.cuplug_overload *row):
     return (
         _entry(row, core.CUPLUG_CUDA),
         _entry(row, core.CUPLUG_CPU),
-        to_str(core.cuplug_row_signature(row)),
-        to_str(core.cuplug_row_doc(row)),
-        core.cuplug_row_flags(row),
+        to_str(core.cuplug_overload_signature(row)),
+        to_str(core.cuplug_overload_doc(row)),
+        core.cuplug_overload_flags(row),
         properties_of(row),
     )
 
 
-cdef dict properties_of(const core.cuplug_row *row):
+cdef dict properties_of(const core.cuplug_overload *row):
     """Return a row's properties other than signature, text and entries; None for flags."""
     cdef const char *field
     properties = {}
     for k in itertools.count():
-        field = core.cuplug_row_field(row, k)
+        field = core.cuplug_overload_field(row, k)
         if field == NULL:
             return properties
         key, is_value, value = to_str(field).removeprefix("!").partition("=")
@@ -102,6 +102,6 @@ def full_doc(doc: str, rows: Iterable[Mapping[str, str | None]]) -> str:
     return "\n".join([doc, *(["", "Parameters", "----------"] if parts else []), *parts])
 
 
-cdef str _entry(const core.cuplug_row *row, int device_type):
-    cdef const char *entry = core.cuplug_row_entry(row, device_type)
+cdef str _entry(const core.cuplug_overload *row, int device_type):
+    cdef const char *entry = core.cuplug_overload_entry(row, device_type)
     return to_str(entry) if entry != NULL else ""

@@ -31,10 +31,10 @@ class Row:
         return self.signature.partition("(")[0].strip() or "?"
 
     @property
-    def sides(self) -> list[str]:
+    def device_types(self) -> list[str]:
         """The device types of its entries: "cpu", "cuda"."""
         entries = (("cpu", self.host_entry), ("cuda", self.cuda_entry))
-        return [side for side, entry in entries if entry]
+        return [name for name, entry in entries if entry]
 
     @property
     def cuda_takes_strides(self) -> bool:

@@ -15,7 +15,7 @@ cdef int report_progress(
     void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error
 ) noexcept with gil
 # Copies between the host and a GPU, after the work on `stream`; NULL: the legacy default stream.
-cdef int copy_watched(
+cdef int copy_with_progress(
     const char *what, int32_t device, bint to_host, void *to, const void *from_, uint64_t n_bytes,
     void *stream
 ) except -1

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, uint64_t
 
-from cuplug._engine.base.core cimport cuplug_copy_watched, cuplug_error
+from cuplug._engine.base.core cimport cuplug_copy_with_progress, cuplug_error
 from cuplug._engine.base.status cimport raise_error, raise_later
 
 from cuplug._engine.base.public import public
@@ -33,7 +33,7 @@ cdef int report_progress(
         return raise_later(raised, error)
 
 
-cdef int copy_watched(
+cdef int copy_with_progress(
     const char *what, int32_t device, bint to_host, void *to, const void *from_, uint64_t n_bytes,
     void *stream
 ) except -1:
@@ -43,7 +43,7 @@ cdef int copy_watched(
     w.what = what
     w.task = -1
     with nogil:
-        status = cuplug_copy_watched(
+        status = cuplug_copy_with_progress(
             device, to_host, to, from_, n_bytes, stream, report_progress, &w, &error
         )
     return raise_error(&error) if status else 0

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint32_t
 from cuplug._engine.base.core cimport (
     CUPLUG_ARGUMENT_OTHER,
     CUPLUG_MISALIGNED,
-    CUPLUG_ODD_STRIDES,
+    CUPLUG_UNALIGNED_STRIDES,
     cuplug_argument,
     cuplug_tensor,
 )
@@ -30,7 +30,7 @@ cdef int divide_strides(
     for k in range(a.tensor.ndim):
         to[k] = strides[k] // item_bytes
         if to[k] * item_bytes != strides[k]:
-            a.flags |= CUPLUG_MISALIGNED | CUPLUG_ODD_STRIDES
+            a.flags |= CUPLUG_MISALIGNED | CUPLUG_UNALIGNED_STRIDES
     a.tensor.strides = to
     return 0
 

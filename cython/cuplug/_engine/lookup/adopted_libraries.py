@@ -129,7 +129,7 @@ def describe(library: str, origin: str) -> PluginFile:
         origin=origin,
         operators=tuple(rows),
         signatures=tuple(row["signature"] for row in rows.values()),
-        sides=("cpu",) * ("host" in places) + ("cuda",) * ("cuda" in places),
+        device_types=("cpu",) * ("host" in places) + ("cuda",) * ("cuda" in places),
         architectures=(),
         abi="",
         loaded=library in loaded,

@@ -11,12 +11,12 @@ from libc.stdlib cimport malloc
 from cuplug._engine.base.core cimport (
     cuplug_error,
     cuplug_operator,
-    cuplug_operator_n_rows,
-    cuplug_operator_row,
-    cuplug_row_signature,
+    cuplug_operator_n_overloads,
+    cuplug_operator_overload,
+    cuplug_overload_signature,
 )
 from cuplug._engine.base.core_call cimport (
-    CUPLUG_ANY_ROW,
+    CUPLUG_ANY_OVERLOAD,
     cuplug_bound_call,
     cuplug_call_otherwise,
     cuplug_frame,
@@ -71,7 +71,7 @@ cdef const cuplug_bound_call *fill_slot(
         status = look_up(text, &op, &error)
     if status:
         raise_error(&error)
-    row = CUPLUG_ANY_ROW if found_as == whole else row_of(operator_of(op), op, signature)
+    row = CUPLUG_ANY_OVERLOAD if found_as == whole else row_of(operator_of(op), op, signature)
     bound = <cuplug_bound_call *>malloc(sizeof(cuplug_bound_call))
     if bound == NULL:
         raise MemoryError()
@@ -85,11 +85,11 @@ cdef const cuplug_bound_call *fill_slot(
 
 cdef uint32_t row_of(
     Operator found, cuplug_operator *op, const char *signature
-) except? CUPLUG_ANY_ROW:
+) except? CUPLUG_ANY_OVERLOAD:
     """Return the row that has a signature, word for word."""
     cdef uint32_t k
-    for k in range(cuplug_operator_n_rows(op)):
-        if not strcmp(cuplug_row_signature(cuplug_operator_row(op, k)), signature):
+    for k in range(cuplug_operator_n_overloads(op)):
+        if not strcmp(cuplug_overload_signature(cuplug_operator_overload(op, k)), signature):
             return k
     seen = " and ".join([repr(text) for text in found.signatures])
     raise PluginError(
@@ -101,7 +101,7 @@ cdef uint32_t row_of(
 
 cdef int check_other_row(const cuplug_bound_call *bound, const cuplug_frame *frame) except -1 nogil:
     cdef const cuplug_signature *own = cuplug_operator_signature(bound.op, bound.row)
-    if bound.row == CUPLUG_ANY_ROW or takes_the_same(own, frame.signature):
+    if bound.row == CUPLUG_ANY_OVERLOAD or takes_the_same(own, frame.signature):
         return 0
     with gil:
         return refuse_row(bound, frame)
@@ -123,7 +123,7 @@ cdef bint takes_the_same(const cuplug_signature *a, const cuplug_signature *b) n
 
 cdef int refuse_row(const cuplug_bound_call *bound, const cuplug_frame *frame) except -1:
     rows = [
-        cuplug_row_signature(cuplug_operator_row(bound.op, k)).decode()
+        cuplug_overload_signature(cuplug_operator_overload(bound.op, k)).decode()
         for k in (frame.row, bound.row)
     ]
     name = (<const char *>frame.signature.name).decode()

@@ -78,15 +78,15 @@ cdef object describe_directory(const core.cuplug_directory *x):
 
 
 cdef object describe_file(const core.cuplug_file *x):
-    cdef const core.cuplug_row *row
+    cdef const core.cuplug_overload *row
     cdef uint32_t k, abi_version = core.cuplug_file_abi_version(x)
     cdef bint on_host = False, on_cuda = False
     texts = []
-    for k in range(core.cuplug_file_n_rows(x)):
-        row = core.cuplug_file_row(x, k)
-        texts.append(to_str(core.cuplug_row_signature(row)))
-        on_host |= core.cuplug_row_entry(row, core.CUPLUG_CPU) != NULL
-        on_cuda |= core.cuplug_row_entry(row, core.CUPLUG_CUDA) != NULL
+    for k in range(core.cuplug_file_n_overloads(x)):
+        row = core.cuplug_file_overload(x, k)
+        texts.append(to_str(core.cuplug_overload_signature(row)))
+        on_host |= core.cuplug_overload_entry(row, core.CUPLUG_CPU) != NULL
+        on_cuda |= core.cuplug_overload_entry(row, core.CUPLUG_CUDA) != NULL
     names = [signature.partition("(")[0].strip() for signature in texts]
     return PluginFile(
         name=to_str(core.cuplug_file_name(x)),
@@ -97,7 +97,7 @@ cdef object describe_file(const core.cuplug_file *x):
         origin=ORIGINS[core.cuplug_file_origin(x)],
         operators=tuple(dict.fromkeys(names)),
         signatures=tuple(texts),
-        sides=("cpu",) * on_host + ("cuda",) * on_cuda,
+        device_types=("cpu",) * on_host + ("cuda",) * on_cuda,
         architectures=to_architectures(core.cuplug_file_architectures(x)),
         abi=f"{abi_version >> 16}.{abi_version & 0xFFFF}",
         loaded=core.cuplug_file_is_loaded(x) != 0,

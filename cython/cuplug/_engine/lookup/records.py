@@ -27,7 +27,7 @@ class PluginFile(NamedTuple):
     origin: str  # the origin of the directory on the search path
     operators: tuple[str, ...]
     signatures: tuple[str, ...]
-    sides: tuple[str, ...]  # "cpu", "cuda"
+    device_types: tuple[str, ...]  # "cpu", "cuda"
     architectures: tuple[int, ...]  # compute capabilities: 900 for 9.0
     abi: str  # "1.0"
     loaded: bool  # its code is in the process
@@ -51,7 +51,7 @@ class Listing(list[PluginFile]):
         for x in self:
             state = f"{x.state}: {x.reason}" if x.reason else x.state
             own = ", ".join(x.operators), x.path
-            rows.append(row("td", x.name, x.version, state, ", ".join(x.sides), *own))
+            rows.append(row("td", x.name, x.version, state, ", ".join(x.device_types), *own))
         return f"<table>{''.join(rows)}</table>"
 
 

@@ -107,7 +107,7 @@ def describe_file(path: str, origin: str) -> PluginFile:
         described = describe_module(path)
     except Exception as error:  # a file with arbitrary contents must not end a listing
         reason = str(error) or type(error).__name__
-    sides = {side for x in described.values() for side in x.sides}
+    device_types = {each for x in described.values() for each in x.device_types}
     return PluginFile(
         name=plugin_name(path),
         version="",
@@ -117,7 +117,7 @@ def describe_file(path: str, origin: str) -> PluginFile:
         origin=origin,
         operators=tuple(described) or names,
         signatures=tuple(x.signature for x in described.values()),
-        sides=tuple(sorted(sides)),
+        device_types=tuple(sorted(device_types)),
         architectures=(),
         abi="",
         loaded=path in loaded,

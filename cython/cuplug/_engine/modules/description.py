@@ -29,7 +29,7 @@ class Described(NamedTuple):
     sources: list[Source]
 
     @property
-    def sides(self) -> tuple[str, ...]:
+    def device_types(self) -> tuple[str, ...]:
         """The device type of the operator."""
         return ("cpu",) * (self.place != "cuda") + ("cuda",) * (self.place != "host")
 

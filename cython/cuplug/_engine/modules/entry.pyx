@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from cuplug._engine.base.core cimport (
     CUPLUG_CUDA,
-    CUPLUG_ROW_KEEPS_WHOLE,
+    CUPLUG_OVERLOAD_NO_SPLIT,
     cuplug_call,
     cuplug_error,
     cuplug_scalar,
@@ -13,7 +13,7 @@ from cuplug._engine.base.core cimport (
 )
 from cuplug._engine.base.core_call cimport cuplug_term
 from cuplug._engine.base.runtime cimport (
-    cuplug_definition_row,
+    cuplug_definition_overload,
     cuplug_entry_error,
     cuplug_entry_number,
 )
@@ -211,7 +211,7 @@ def define_described(
     its formula.Term. Returns the operator, and the address for `rebind_described`.
     """
     cdef described *function = <described *>allocate(1, sizeof(described))
-    cdef cuplug_definition_row row
+    cdef cuplug_definition_overload row
     cdef bytes text = signature.encode()
     cdef bytes name = signature.partition("(")[0].strip().encode()
     cdef char *kept = <char *>allocate(len(name) + 1, 1)
@@ -234,7 +234,7 @@ def define_described(
         row.cuda = NULL
     row.context = function
     row.reshape = NULL
-    row.flags = CUPLUG_ROW_KEEPS_WHOLE
+    row.flags = CUPLUG_OVERLOAD_NO_SPLIT
     row.null_strides_when_contiguous = 0
     row.scans = 0
     row.takes_handles = 0

@@ -57,7 +57,7 @@ def independent(signature: Signature, properties: Mapping[str, str | None]) -> s
     ----------
     signature : Signature
     properties : mapping
-        Those of its row: `independent` promises dimensions, `keeps_whole` takes all back.
+        Those of its row: `independent` promises dimensions, `no_split` takes all back.
     """
     sizes = {name for x in signature.outputs for name in _names(signature, x)}
     if is_kept_whole(properties) or UNKNOWN in sizes:
@@ -87,7 +87,7 @@ def invalid_along(signature: Signature, properties: Mapping[str, str | None]) ->
 
 def is_kept_whole(properties: Mapping[str, str | None]) -> bool:
     """Say whether a call of a row with such properties is neither cut nor joined with others."""
-    return "keeps_whole" in properties
+    return "no_split" in properties
 
 
 def invalid_independent(signature: Signature, properties: Mapping[str, str | None]) -> list[str]:

@@ -71,5 +71,5 @@ class ArraySpec:
 class Inferred(NamedTuple):
     """The result of `Operator.infer`."""
 
-    row: int  # of `signatures` and `properties`
+    overload: int  # of `signatures` and `properties`
     outputs: tuple[ArraySpec, ...]

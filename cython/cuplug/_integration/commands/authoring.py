@@ -95,9 +95,9 @@ def show_next(built: Built) -> None:
 
 
 def _sides(built: Built, table: Table) -> str:
-    sides = sorted({side for row in table.rows for side in row.sides})
-    architectures = built.architectures if "cuda" in sides else ()
-    return " ".join([", ".join(sides), *map(dotted, architectures)])
+    device_types = sorted({each for row in table.rows for each in row.device_types})
+    architectures = built.architectures if "cuda" in device_types else ()
+    return " ".join([", ".join(device_types), *map(dotted, architectures)])
 
 
 def show_results(results: list[Result], budget: float = math.inf) -> None:
@@ -153,23 +153,23 @@ def _word(result: Result) -> str:
 
 def show_bandwidth(measured: list[Measurement]) -> None:
     """Show measurements as a table with bars: the part of a copy's bandwidth."""
-    heading = ("side", "bytes", "us a call", "GB/s", "of a copy", "", "arguments")
+    heading = ("device type", "bytes", "us a call", "GB/s", "of a copy", "", "arguments")
     rows = [
         (
-            *(x.side, f"{x.n_bytes:,}", f"{x.call_us:.2f}", f"{x.gb_per_s:.2f}"),
+            *(x.device_type, f"{x.n_bytes:,}", f"{x.call_us:.2f}", f"{x.gb_per_s:.2f}"),
             *(f"{x.share:.2f}", "#" * round(min(x.share, 1.5) * BAR), x.arguments),
         )
         for x in measured
     ]
     print_table(heading, rows)
-    for side in dict.fromkeys(x.side for x in measured):
-        print_lines([verdict([x for x in measured if x.side == side])])
+    for device_type in dict.fromkeys(x.device_type for x in measured):
+        print_lines([verdict([x for x in measured if x.device_type == device_type])])
 
 
 def verdict(measured: list[Measurement]) -> str:
     """Return what limits an operator on one device type, and at which size."""
     smallest, largest = measured[0], measured[-1]
-    text = f"{largest.side}: a call takes at least {smallest.call_us:.2f} us"
+    text = f"{largest.device_type}: a call takes at least {smallest.call_us:.2f} us"
     if largest.call_us < 2 * smallest.call_us:
         return f"{text}, and the largest little more: measure larger arrays, with --shape or --set"
     size, share = f"with {largest.n_bytes:,} bytes", f"{largest.share:.2f} of a copy's bandwidth"

@@ -44,7 +44,7 @@ N_BATCHES = 5
 class Measurement:
     """One size on one side."""
 
-    side: str  # "cpu" or "cuda"
+    device_type: str  # "cpu" or "cuda"
     n_bytes: int  # of all arrays, each read or written once
     call_us: float
     copy_us: float  # of a copy that moves as many bytes
@@ -86,7 +86,7 @@ def measure(
     said: dict[str, str] | None = None,
     sizes: tuple[int, ...] = SIZES,
 ) -> list[Measurement]:
-    """Time an operator's first signature on the sides that it and this machine have.
+    """Time an operator's first signature on the device types that it and this machine have.
 
     Parameters
     ----------
@@ -116,9 +116,9 @@ def measure(
         raise ValueError(f"bench: dtype: got {dtype}, expected one of {', '.join(sorted(names))}")
     calls = _choose_calls(operator, signature, sizes, dtype, shapes or {}, said or {})
     measured = []
-    if "cpu" in operator.sides:
+    if "cpu" in operator.device_types:
         measured += [_on_host(operator, signature, call) for call in calls]
-    if "cuda" in operator.sides and devices():
+    if "cuda" in operator.device_types and devices():
         measured += [_on_device(operator, signature, call) for call in calls]
     if not measured:
         raise CudaError(f"bench: {operator.name}: it runs on GPUs alone, and {NO_GPU}")
@@ -262,12 +262,12 @@ def draw(name: str, measured: list[Measurement], path: str) -> None:
     """Write a picture, .svg or .png: bandwidth over size, beside the copy's."""
     figure = _figure()
     axes = figure.subplots()
-    for side in dict.fromkeys(x.side for x in measured):
-        rows = [x for x in measured if x.side == side]
+    for device_type in dict.fromkeys(x.device_type for x in measured):
+        rows = [x for x in measured if x.device_type == device_type]
         sizes = [x.n_bytes for x in rows]
-        (line,) = axes.plot(sizes, [x.gb_per_s for x in rows], "o-", label=f"{name}, {side}")
+        (line,) = axes.plot(sizes, [x.gb_per_s for x in rows], "o-", label=f"{name}, {device_type}")
         copies = [x.n_bytes / x.copy_us / 1e3 for x in rows]
-        axes.plot(sizes, copies, "--", color=line.get_color(), label=f"copy, {side}")
+        axes.plot(sizes, copies, "--", color=line.get_color(), label=f"copy, {device_type}")
     axes.set(xscale="log", yscale="log", xlabel="bytes of all arrays", ylabel="GB/s", title=name)
     axes.grid(alpha=0.3)
     axes.legend()

@@ -356,5 +356,5 @@ def bench(
         output.print_json({"operator": found.name, "measurements": [x.as_dict() for x in measured]})
     else:
         authoring.show_bandwidth(measured)
-        if set(found.sides) - {row.side for row in measured}:
+        if set(found.device_types) - {row.device_type for row in measured}:
             click.echo(f"not measured on cuda: {property_runner.NO_GPU}", err=True)

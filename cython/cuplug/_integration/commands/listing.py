@@ -30,7 +30,7 @@ def show_plugins(everything: bool, as_json: bool) -> None:
     if as_json:
         print_json({"plugins": [_plugin_fields(record) for record in records]})
         return
-    columns = ("plugin", "version", "operators", "sides", "architectures", "file")
+    columns = ("plugin", "version", "operators", "device types", "architectures", "file")
     fine = [record for record in records if record.state == "ok"]
     if fine:
         print_table(columns, (_plugin_cells(record) for record in fine))
@@ -91,7 +91,7 @@ def _heading(key: str) -> str:
 def _page_cells(record: PluginFile, machine: Machine) -> list[str]:
     cells = _plugin_cells(record)
     state = f"{record.state}: {record.reason}" if record.reason else record.state
-    code = code_of(record) if record.state == "ok" and "cuda" in record.sides else None
+    code = code_of(record) if record.state == "ok" and "cuda" in record.device_types else None
     fits = [
         f"{code_for(code, x.compute_capability)} for cuda:{x.index}"
         for x in machine.devices
@@ -103,11 +103,11 @@ def _page_cells(record: PluginFile, machine: Machine) -> list[str]:
 def _operator_cells(record: PluginFile) -> list[list[str]]:
     """Return cells for each overload; libraries without a table have signatures and no texts."""
     rows = [
-        (x.operator, x.signature, x.doc, ", ".join(x.sides), record.name)
+        (x.operator, x.signature, x.doc, ", ".join(x.device_types), record.name)
         for x in read_table(record.path).rows
     ]
     rows = rows or [
-        (x.partition("(")[0], x, "", ", ".join(record.sides), record.name)
+        (x.partition("(")[0], x, "", ", ".join(record.device_types), record.name)
         for x in record.signatures
     ]
     return sorted(map(list, rows), key=itemgetter(0))  # stable: overloads stay in their order
@@ -155,7 +155,7 @@ def _plugin_fields(record: PluginFile) -> dict[str, Any]:
         "reason": record.reason,
         "origin": record.origin,
         "operators": list(record.operators),
-        "sides": list(record.sides),
+        "device_types": list(record.device_types),
         "architectures": list(record.architectures),
         "abi": record.abi,
         "loaded": record.loaded,
@@ -168,7 +168,7 @@ def _plugin_cells(record: PluginFile) -> tuple[str, ...]:
         record.name,
         record.version or f"({record.kind})",
         ", ".join(record.operators),
-        ", ".join(record.sides),
+        ", ".join(record.device_types),
         dotted(record.architectures),
         record.path,
     )

@@ -146,7 +146,7 @@ def examine_architectures(machine: Machine) -> Iterator[Finding]:
 def _judge_stock(machine: Machine) -> Iterator[Finding]:
     """Say that cuplug was built without CUDA code, as it is where no GPU is visible."""
     stock = [x for x in machine.plugins if x.state == "ok" and x.origin == "stock"]
-    if not stock or any("cuda" in x.sides for x in stock):
+    if not stock or any("cuda" in x.device_types for x in stock):
         return
     if not (machine.devices or machine.toolkit):
         return  # a machine without CUDA
@@ -167,7 +167,7 @@ def runs_machine_code(code: fatbin.Code, capability: int) -> bool:
 
 def _plugins_with_kernels(machine: Machine) -> list[PluginFile]:
     tables = [p for p in machine.plugins if p.state == "ok" and p.kind == "plugin"]
-    return [p for p in tables if "cuda" in p.sides]
+    return [p for p in tables if "cuda" in p.device_types]
 
 
 def code_for(code: fatbin.Code, capability: int) -> str:

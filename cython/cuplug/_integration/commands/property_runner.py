@@ -177,12 +177,12 @@ def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -
             return [Result(*_place(options), "handles", True, text, tried=False)]
     results = []
     declared = list(promised(operator, signature, functions))
-    if "cpu" in operator.sides:
+    if "cpu" in operator.device_types:
         results += _try([*HOST, *declared], options | {"device": "cpu"}, "accepted calls")
-    if "cuda" in operator.sides and not has_gpu:
+    if "cuda" in operator.device_types and not has_gpu:
         results.append(Result(*_place(options), "CUDA", True, f"not tried: {NO_GPU}", tried=False))
-    elif "cuda" in operator.sides:
-        both = list(BOTH) if "cpu" in operator.sides else declared
+    elif "cuda" in operator.device_types:
+        both = list(BOTH) if "cpu" in operator.device_types else declared
         on_gpu = options | {"device": "cuda"}
         found = _try([*CUDA, *both], on_gpu, "CUDA: accepted calls")
         results += [*found, *([] if found[0].property == LOADING else _sanitize(on_gpu))]
@@ -316,7 +316,7 @@ def _sanitize(options: dict[str, Any]) -> list[Result]:
     program = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=toolkit)
     if not program:
         return []
-    name = "CUDA: the same result again"
+    name = "CUDA: deterministic"
     with private_folder(temporary_places()) as directory:
         log = os.path.join(directory, "log")
         prefix = [program, "--tool", "memcheck", "--report-api-errors", "no", "--log-file", log]

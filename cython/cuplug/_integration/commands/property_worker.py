@@ -65,27 +65,27 @@ class Property(NamedTuple):
 
 
 HOST = {
-    "the same result again": Property(host.is_deterministic),
-    "inputs left alone": Property(host.leaves_inputs_alone),
-    "memory beside inputs": Property(host.reads_inputs_alone, "more"),
-    "memory beside outputs": Property(host.keeps_to_outputs),
+    "deterministic": Property(host.is_deterministic),
+    "inputs unchanged": Property(host.leaves_inputs_alone),
+    "reads in bounds": Property(host.reads_inputs_alone, "more"),
+    "writes in bounds": Property(host.keeps_to_outputs),
     "layouts": Property(host.takes_any_layout),
-    "out= filled": Property(host.fills_outputs),
+    "outputs filled": Property(host.fills_outputs),
     "empty arrays": Property(host.leaves_inputs_alone, "empty"),
     "any values": Property(host.survives_any_values, "any values"),
     "large arrays": Property(host.survives_any_values, "large"),
-    "bad arguments": Property(host.refuses_bad_arguments, "bad"),
-    "rounding": Property(host.keeps_rounding, "more"),
+    "invalid arguments": Property(host.refuses_bad_arguments, "bad"),
+    "rounding mode": Property(host.keeps_rounding, "more"),
 }
 CUDA = {
-    "CUDA: the same result again": Property(cuda.runs_again),
+    "CUDA: deterministic": Property(cuda.runs_again),
     "CUDA: layouts": Property(cuda.takes_any_layout_there),
     "CUDA: empty arrays": Property(cuda.runs_again, "empty"),
     "CUDA: any values": Property(cuda.runs_again, "any values"),
     "CUDA: large arrays": Property(cuda.runs_again, "large"),
-    "CUDA: memory beside arrays": Property(cuda.keeps_to_its_arrays),
-    "CUDA: bad arguments": Property(host.refuses_bad_arguments, "bad"),
-    "CUDA: rounding": Property(host.keeps_rounding, "more"),
+    "CUDA: accesses in bounds": Property(cuda.keeps_to_its_arrays),
+    "CUDA: invalid arguments": Property(host.refuses_bad_arguments, "bad"),
+    "CUDA: rounding mode": Property(host.keeps_rounding, "more"),
 }
 BOTH = {
     "CUDA against host": Property(cuda.sides_agree),
@@ -257,7 +257,7 @@ class Search:
         with ExitStack() as keep:
             given = made_for(example, self.options["device"], keep)
             self.misfit = misfit(operator, given)
-            row = self.trial.row if self.misfit else operator.infer(**given).row
+            row = self.trial.row if self.misfit else operator.infer(**given).overload
         if row != self.trial.row:
             self.shadow = f"{operator.signatures[row]} takes the calls, as it is tried before"
         return not self.misfit and not self.shadow

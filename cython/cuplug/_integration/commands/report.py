@@ -85,7 +85,9 @@ def _adopted_rows(operator: cuplug.Operator) -> list[Row]:
     """
     if not isinstance(operator, cuplug.Operator):
         return []
-    cuda, host = (operator.name if side in operator.sides else "" for side in ("cuda", "cpu"))
+    cuda, host = (
+        operator.name if side in operator.device_types else "" for side in ("cuda", "cpu")
+    )
     (signature,) = operator.signatures
     return [Row(cuda, host, signature, operator.doc, 0, {})]
 
@@ -94,7 +96,7 @@ def _row_fields(row: Row, signature: Signature) -> dict[str, Any]:
     return {
         "signature": row.signature,
         "doc": row.doc,
-        "sides": row.sides,
+        "device_types": row.device_types,
         "properties": row.properties,
         "parameters": [_parameter_fields(row, signature, x) for x in signature.parameters],
         "outputs": [_parameter_fields(row, signature, x) for x in _outputs(signature)],
@@ -120,7 +122,7 @@ def _parameter_fields(row: Row, signature: Signature, x: Parameter) -> dict[str,
 def _show_row(row: Row, signature: Signature) -> None:
     told = {key: value for key, value in row.properties.items() if not key.startswith("doc.")}
     said = [key if value is None else f"{key} = {value}" for key, value in told.items()]
-    lines = [row.signature, row.doc, f"runs on: {', '.join(row.sides)}"]
+    lines = [row.signature, row.doc, f"runs on: {', '.join(row.device_types)}"]
     print_lines(["", *lines, *([f"properties: {', '.join(said)}"] if said else []), ""])
     cells = []
     for x in (*signature.parameters, *_outputs(signature)):

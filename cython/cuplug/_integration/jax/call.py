@@ -264,8 +264,8 @@ def _target(call: TracedCall) -> str:
 
 
 def _attributes(call: TracedCall) -> dict[str, Any]:
-    row = {"row": numpy.int64(call.row + 1)} if call.row >= 0 else {}
-    return {**_known_as(call), **row, "arguments": call.letters, **call.constants()}
+    overload = {"overload": numpy.int64(call.row + 1)} if call.row >= 0 else {}
+    return {**_known_as(call), **overload, "arguments": call.letters, **call.constants()}
 
 
 def _known_as(call: TracedCall) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from cpython.pycapsule cimport PyCapsule_New
 from libc.stdint cimport uint32_t, uint64_t
 
 from cuplug._engine.base.core cimport (
-    CUPLUG_ROW_TAKES_STRIDES,
-    cuplug_operator_row,
-    cuplug_row_flags,
+    CUPLUG_OVERLOAD_TAKES_STRIDES,
+    cuplug_operator_overload,
+    cuplug_overload_flags,
 )
 from cuplug._engine.base.status cimport drop_raised, has_raised
 from cuplug._engine.call.operator cimport Operator
@@ -81,4 +81,4 @@ def address_of(Operator operator not None) -> int:
 
 def takes_strides(Operator operator not None, uint32_t row) -> bool:
     """Say whether a row broadcasts its arrays itself."""
-    return bool(cuplug_row_flags(cuplug_operator_row(operator.op, row)) & CUPLUG_ROW_TAKES_STRIDES)
+    return bool(cuplug_overload_flags(cuplug_operator_overload(operator.op, row)) & CUPLUG_OVERLOAD_TAKES_STRIDES)

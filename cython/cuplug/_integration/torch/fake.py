@@ -148,7 +148,7 @@ def _like(call: Call, output: Parameter, given: dict[str, Any], shape: Shape) ->
 def _kept(call: Call, given: dict[str, Any]) -> Strides | None:
     """Return the strides that all tensors have, if the overload treats all their elements alike."""
     arrays = call.signature.arrays
-    is_alike = all(x.dims == (LOOP,) for x in arrays) and "keeps_whole" not in call.properties
+    is_alike = all(x.dims == (LOOP,) for x in arrays) and "no_split" not in call.properties
     tensors = [x for x in given.values() if isinstance(x, torch.Tensor) and not _is_repeated(x)]
     if not is_alike or not tensors or tensors[0].is_contiguous():
         return None

@@ -6,10 +6,10 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, uint32_t
 
 from cuplug._engine.base.core cimport (
-    CUPLUG_ROW_IN_PLACE,
-    CUPLUG_ROW_KEEPS_WHOLE,
-    CUPLUG_ROW_NEVER_WAITS,
-    CUPLUG_ROW_TAKES_STRIDES,
+    CUPLUG_OVERLOAD_IN_PLACE,
+    CUPLUG_OVERLOAD_NO_SPLIT,
+    CUPLUG_OVERLOAD_NONBLOCKING,
+    CUPLUG_OVERLOAD_TAKES_STRIDES,
     CUPLUG_VERSION,
     cuplug_error,
 )
@@ -18,7 +18,7 @@ from cuplug._engine.base.runtime cimport (
     CUPLUG_MAX_PASSES,
     cuplug_code,
     cuplug_compile,
-    cuplug_definition_row,
+    cuplug_definition_overload,
     cuplug_elementwise_cuda,
     cuplug_elementwise_host,
     cuplug_function_host,
@@ -117,7 +117,7 @@ cdef cuplug_source *new_source(object compile, bint in_order) except NULL:
 
 
 cdef int define_row(
-    cuplug_definition_row *row, cuplug_entry *host, cuplug_entry *cuda, cuplug_source *source,
+    cuplug_definition_overload *row, cuplug_entry *host, cuplug_entry *cuda, cuplug_source *source,
     const char *signature, uint32_t flags
 ) except -1:
     row.signature = signature
@@ -135,7 +135,7 @@ cdef int define_row(
 
 
 cdef Operator define_source(
-    const cuplug_definition_row *rows, uint32_t n_rows, str doc, object made
+    const cuplug_definition_overload *rows, uint32_t n_rows, str doc, object made
 ):
     return define(rows, n_rows, "source", CUPLUG_VERSION, "<source>", doc, made)
 
@@ -151,7 +151,7 @@ cdef int set_sizes(cuplug_source *source, list sizes) except -1:
 
 def define_elementwise(
     list overloads: list[tuple[str, Compile, int, list[Term], int]], str doc, bint in_order,
-    bint is_whole, bint never_waits, made: PublicCall,
+    bint is_whole, bint nonblocking, made: PublicCall,
 ) -> Operator:
     """Define an element-wise operator.
 
@@ -167,16 +167,16 @@ def define_elementwise(
         The code counts elements.
     is_whole : bool
         It does, or it uses sizes of loop dimensions: calls are not cut.
-    never_waits : bool
+    nonblocking : bool
         Small calls on the host keep Python's lock.
     made : PublicCall
         What makes it again.
     """
-    cdef bytearray memory = bytearray(len(overloads) * sizeof(cuplug_definition_row))
-    cdef cuplug_definition_row *rows = <cuplug_definition_row *><char *>memory
+    cdef bytearray memory = bytearray(len(overloads) * sizeof(cuplug_definition_overload))
+    cdef cuplug_definition_overload *rows = <cuplug_definition_overload *><char *>memory
     cdef cuplug_source *source
-    cdef uint32_t flags = CUPLUG_ROW_KEEPS_WHOLE if is_whole else 0
-    flags |= CUPLUG_ROW_NEVER_WAITS if never_waits else 0
+    cdef uint32_t flags = CUPLUG_OVERLOAD_NO_SPLIT if is_whole else 0
+    flags |= CUPLUG_OVERLOAD_NONBLOCKING if nonblocking else 0
     texts = [signature.encode() for signature, *_ in overloads]
     for k, (_, compiler, raw, sizes, work) in enumerate(overloads):
         source = new_source(compiler, in_order)
@@ -185,7 +185,7 @@ def define_elementwise(
         set_sizes(source, sizes)
         define_row(
             &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda, source, texts[k],
-            flags | (0 if raw else CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_IN_PLACE)
+            flags | (0 if raw else CUPLUG_OVERLOAD_TAKES_STRIDES | CUPLUG_OVERLOAD_IN_PLACE)
         )
         rows[k].null_strides_when_contiguous = 1
     return define_source(rows, len(texts), doc, made)
@@ -193,14 +193,14 @@ def define_elementwise(
 
 def define_reduction(
     str signature, str doc, compile: Compile, bint in_order, int n_outputs, int accumulator_bytes,
-    bint has_identity, int strided_below, bint never_waits, made: PublicCall,
+    bint has_identity, int strided_below, bint nonblocking, made: PublicCall,
 ) -> Operator:
     """Define a reduction: arguments as for `define_elementwise`, of one overload."""
-    cdef cuplug_definition_row row
+    cdef cuplug_definition_overload row
     cdef cuplug_source *source = new_source(compile, in_order)
     cdef bytes text = signature.encode()
-    cdef uint32_t flags = CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
-    flags |= CUPLUG_ROW_NEVER_WAITS if never_waits else 0
+    cdef uint32_t flags = CUPLUG_OVERLOAD_TAKES_STRIDES | CUPLUG_OVERLOAD_NO_SPLIT
+    flags |= CUPLUG_OVERLOAD_NONBLOCKING if nonblocking else 0
     source.n_outputs = n_outputs
     source.accumulator_bytes = accumulator_bytes
     source.has_identity = has_identity
@@ -215,17 +215,17 @@ def define_rows(
     made: PublicCall,
 ) -> Operator:
     """Define a function of rows, of several overloads: arguments as for `define_elementwise`."""
-    cdef bytearray memory = bytearray(len(signatures) * sizeof(cuplug_definition_row))
-    cdef cuplug_definition_row *rows = <cuplug_definition_row *><char *>memory
+    cdef bytearray memory = bytearray(len(signatures) * sizeof(cuplug_definition_overload))
+    cdef cuplug_definition_overload *rows = <cuplug_definition_overload *><char *>memory
     cdef cuplug_source *source = new_source(compile, False)
-    cdef uint32_t flags = CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE | CUPLUG_ROW_IN_PLACE
+    cdef uint32_t flags = CUPLUG_OVERLOAD_TAKES_STRIDES | CUPLUG_OVERLOAD_NO_SPLIT | CUPLUG_OVERLOAD_IN_PLACE
     source.n_outputs = n_outputs
     source.has_identity = has_identity
     texts = [signature.encode() for signature in signatures]
     for k, text in enumerate(texts):
         define_row(
             &rows[k], cuplug_rows_host, cuplug_rows_cuda, source, text,
-            flags | CUPLUG_ROW_NEVER_WAITS
+            flags | CUPLUG_OVERLOAD_NONBLOCKING
         )
     return define_source(rows, len(texts), doc, made)
 
@@ -235,14 +235,14 @@ def define_scan(
     made: PublicCall,
 ) -> Operator:
     """Define a scan: arguments as for `define_reduction`."""
-    cdef cuplug_definition_row row
+    cdef cuplug_definition_overload row
     cdef cuplug_source *source = new_source(compile, True)
     cdef bytes text = signature.encode()
     source.n_outputs = n_outputs
     source.accumulator_bytes = accumulator_bytes
     define_row(
         &row, cuplug_scan_host, cuplug_scan_cuda, source, text,
-        CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
+        CUPLUG_OVERLOAD_TAKES_STRIDES | CUPLUG_OVERLOAD_NO_SPLIT
     )
     row.scans = 1
     return define_source(&row, 1, doc, made)
@@ -253,7 +253,7 @@ def define_function(
     made: PublicCall,
 ) -> Operator:
     """Define an operator of a function and a kernel; the compiler of a side without one is None."""
-    cdef cuplug_definition_row row
+    cdef cuplug_definition_overload row
     cdef bytes text = signature.encode()
     compilers = (compile_host, compile_cuda)
 

@@ -21,7 +21,7 @@ from cuplug._source.expressions.cuda_compiler import compile_cuda
 from cuplug._source.expressions.definitions import define_elementwise
 from cuplug._source.expressions.element_wise_code import OF_BITS, OF_GROUPS, SIZE, Elementwise
 from cuplug._source.expressions.element_wise_loops import cuda_code, host_code
-from cuplug._source.expressions.expression import Names, never_waits, read_names, uses
+from cuplug._source.expressions.expression import Names, nonblocking, read_names, uses
 
 UNNAMED = "cuplug_value"  # an output without a name, in generated code
 
@@ -100,7 +100,7 @@ def _elementwise(
     doc = doc or expression_line(expression)
     counts = any(op.counts for op in ops)
     is_whole = counts or any(map(_uses_loop_sizes, ops, map(signatures.parse, rows)))
-    is_short = never_waits(expression, preamble)
+    is_short = nonblocking(expression, preamble)
     return define_elementwise(overloads, doc, counts, is_whole, is_short, made)
 
 

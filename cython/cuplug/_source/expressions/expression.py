@@ -33,7 +33,7 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 _MAY_TAKE_LONG = re.compile(r"\b(for|while|goto)\b|#\s*include")
 
 
-def never_waits(*texts: str | None) -> bool:
+def nonblocking(*texts: str | None) -> bool:
     """Return True if a few elements take the code of these texts microseconds."""
     return not any(_MAY_TAKE_LONG.search(text or "") for text in texts)
 

@@ -18,7 +18,7 @@ from cuplug._source.compilers.host_compiler import EXPRESSION, compile_host
 from cuplug._source.expressions.cuda_compiler import compile_cuda
 from cuplug._source.expressions.definitions import define_reduction
 from cuplug._source.expressions.element_wise import UNNAMED, expression_line
-from cuplug._source.expressions.expression import never_waits, read_names, unknown_name
+from cuplug._source.expressions.expression import nonblocking, read_names, unknown_name
 from cuplug._source.expressions.reduction_code import Reduction as Code
 from cuplug._source.expressions.reduction_loops import cuda_code, host_code
 
@@ -130,7 +130,7 @@ def _reduction(
         FIELD_BYTES * max(1, len(code.fields)),
         identity is not None,
         SHORT,
-        never_waits(*texts),
+        nonblocking(*texts),
         made,
     )
 

@@ -9,7 +9,7 @@ from cuplug._engine.base.numpy_api cimport PyArray_DATA, PyArrayObject
 from cuplug._source.kernels.parameters cimport POINTER, UNKNOWN, check_pointee, launch_state, place
 from cuplug._source.kernels.parameters cimport refuse
 from cuplug._engine.cuda.memory cimport allocate
-from cuplug._engine.host.progress cimport copy_watched
+from cuplug._engine.host.progress cimport copy_with_progress
 
 import numpy
 
@@ -144,7 +144,7 @@ cdef Block stage(
     except MemoryError as error:
         raise MemoryError(f"{place(state, k)}: {error}") from None
     if staged.copies_in:
-        copy_watched(state.name_text, device, False, block.data, data, block.host.nbytes, stream)
+        copy_with_progress(state.name_text, device, False, block.data, data, block.host.nbytes, stream)
     return block
 
 
@@ -167,7 +167,7 @@ cdef int unstage(Block block, const char *name) except -1:
     if block.target is None:
         return 0
     data = PyArray_DATA(<PyArrayObject *>block.host)
-    copy_watched(
+    copy_with_progress(
         name, block.gpu, True, data, block.data, block.host.nbytes, block.stream
     )
     if block.host is not block.target:

@@ -83,7 +83,7 @@ cdef class Kernel(Function):
     def configure(
         self, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared: int = 0,
         stream=None, *, cooperative=False, cluster: int | tuple[int, ...] | None = None,
-        overlapping=False,
+        programmatic=False,
     ) -> Launch:
         """Return the launch `kernel[grid, block, shared, stream]`, with more kinds of launches.
 
@@ -99,12 +99,12 @@ cdef class Kernel(Function):
         cluster : int or tuple of int, optional
             The blocks of a cluster, which share their shared memory. Compute capability 9.0 or
             later.
-        overlapping : bool
+        programmatic : bool
             If True, it may start while the previous kernel on the stream still runs: it waits for
             that kernel's memory with `cudaGridDependencySynchronize()` (a programmatic dependent
             launch). Compute capability 9.0 or later.
         """
-        return Launch(self, (grid, block, shared, stream), cluster, cooperative, overlapping)
+        return Launch(self, (grid, block, shared, stream), cluster, cooperative, programmatic)
 
     def tune(
         self, threads: int | Callable[[int], Any], *arguments,

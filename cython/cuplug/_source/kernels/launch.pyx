@@ -15,7 +15,7 @@ from cuplug._engine.base.core_call cimport cuplug_check_origin
 from cuplug._engine.base.runtime cimport cuplug_join_origins
 from cuplug._engine.base.runtime cimport (
     CUPLUG_COOPERATIVE,
-    CUPLUG_OVERLAPPING,
+    CUPLUG_PROGRAMMATIC,
     cuplug_grid,
     cuplug_kernel,
     cuplug_launch_kernel,
@@ -64,7 +64,7 @@ cdef class Launch:
 
     def __cinit__(
         self, Function kernel not None, tuple configuration not None, cluster=None,
-        bint is_cooperative=False, bint is_overlapping=False
+        bint is_cooperative=False, bint is_programmatic=False
     ):
         self.kernel = kernel
         parse_grid(kernel.name, configuration, &self.grid)
@@ -72,8 +72,8 @@ cdef class Launch:
             set_sizes(kernel.name, "cluster", cluster, self.grid.cluster)
         if is_cooperative:
             self.grid.flags |= CUPLUG_COOPERATIVE
-        if is_overlapping:
-            self.grid.flags |= CUPLUG_OVERLAPPING
+        if is_programmatic:
+            self.grid.flags |= CUPLUG_PROGRAMMATIC
         if len(configuration) > 3 and configuration[3] is not None:
             self.stream = parse_stream(kernel.name, configuration[3])
             self.stream_owner = configuration[3]

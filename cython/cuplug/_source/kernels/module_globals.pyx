@@ -2,7 +2,7 @@
 """Variables of compiled modules in GPU memory."""
 
 from cuplug._engine.base.numpy_api cimport PyArray_DATA, PyArrayObject
-from cuplug._engine.host.progress cimport copy_watched
+from cuplug._engine.host.progress cimport copy_with_progress
 
 import numpy
 
@@ -92,7 +92,7 @@ cdef bint loses(seen, wanted):
 cdef int copy(object variable, object host, bint to_host) except -1:
     cdef void *address = <void *><size_t>variable.data_ptr
     cdef void *data = PyArray_DATA(<PyArrayObject *>host)
-    return copy_watched(
+    return copy_with_progress(
         "global", variable.device, to_host, data if to_host else address,
         address if to_host else data, host.nbytes, NULL
     )

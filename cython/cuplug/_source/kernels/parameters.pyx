@@ -30,7 +30,7 @@ from cuplug._engine.base.core cimport (
     CUPLUG_BYTE_SWAPPED,
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
-    CUPLUG_ODD_STRIDES,
+    CUPLUG_UNALIGNED_STRIDES,
     CUPLUG_READ_ONLY,
     cuplug_argument,
     cuplug_dtype,
@@ -204,7 +204,7 @@ cdef int convert_array(
         check_pointee(state, k, code, obj, x.dtype, cuplug_n_elements(x) * cuplug_element_bytes(x))
     if a.flags & CUPLUG_BYTE_SWAPPED:
         raise TypeError(f"{place(state, k)}: got a byte-swapped array, expected native byte order")
-    if not is_contiguous(x) or a.flags & CUPLUG_ODD_STRIDES and cuplug_n_elements(x) > 1:
+    if not is_contiguous(x) or a.flags & CUPLUG_UNALIGNED_STRIDES and cuplug_n_elements(x) > 1:
         raise ValueError(
             f"{place(state, k)}: got a strided array, expected a C-contiguous one: the kernel gets "
             "the address of its first element; pass that as an int if it knows the strides"
