@@ -101,11 +101,10 @@ cuplug_device cuplug__default_place(const cuplug_frame *f) {
 
 uint64_t cuplug_required_copies(const cuplug_frame *f) {
   if (!f->copy_mask || f->home.type != CUPLUG_CPU) return f->copy_mask;
-  const int takes_strides =
-      (f->op->overloads[f->row].row->flags & CUPLUG_OVERLOAD_TAKES_STRIDES) != 0;
+  const uint32_t strided = f->op->overloads[f->row].row->flags & CUPLUG_OVERLOAD_TAKES_STRIDES;
   if (cuplug__where(f).type == CUPLUG_CUDA)
-    return takes_strides ? f->copy_mask
-                         : f->unaligned_stride_mask | (f->copy_mask & f->signature->host_arrays);
+    return strided ? f->copy_mask
+                   : f->unaligned_stride_mask | (f->copy_mask & f->signature->host_arrays);
   return cuplug__can_run_in_blocks(f) ? 0 : f->copy_mask;
 }
 
@@ -168,13 +167,14 @@ static int run_where(cuplug__run *run) {
   return run->device.type == CUPLUG_CUDA ? run_cuda(run) : run_host(run);
 }
 
-/* For rows that few operators have: with handles, or with ranges of elements. */
+/* Few operators have these. */
+enum { CHECKED = CUPLUG_OVERLOAD_HANDLES | CUPLUG_OVERLOAD_ELEMENT_RANGES };
+
 static __attribute__((noinline)) int run_checked(cuplug__run *run, uint32_t flags) {
   const int has_handles = (flags & CUPLUG_OVERLOAD_HANDLES) != 0;
   cuplug__used used;
-  int status = CUPLUG_OK;
-  if (flags & CUPLUG_OVERLOAD_ELEMENT_RANGES)
-    status = cuplug__check_elements(run->frame, run->error);
+  const int has_ranges = (flags & CUPLUG_OVERLOAD_ELEMENT_RANGES) != 0;
+  int status = has_ranges ? cuplug__check_elements(run->frame, run->error) : CUPLUG_OK;
   if (!status && has_handles) status = cuplug__handles_begin(run, &used);
   if (status) return status;
   status = run_where(run);
@@ -209,11 +209,9 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   f->device = run.device;
   if (f->keeps_layout) cuplug__flatten(f);
   const uint32_t flags = run.overload->row->flags;
-  if (flags &
-      (CUPLUG_OVERLOAD_TAKES_STRIDES | CUPLUG_OVERLOAD_HANDLES | CUPLUG_OVERLOAD_ELEMENT_RANGES)) {
+  if (flags & (CUPLUG_OVERLOAD_TAKES_STRIDES | CHECKED)) {
     if (wants_strides(&run)) cuplug__write_strides(f);
-    if (flags & (CUPLUG_OVERLOAD_HANDLES | CUPLUG_OVERLOAD_ELEMENT_RANGES))
-      return run_checked(&run, flags);
+    if (flags & CHECKED) return run_checked(&run, flags);
   }
   return run_where(&run);
 }

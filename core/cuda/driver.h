@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #define CUPLUG__MIN_DRIVER 12000          /* CUDA 12.0 */
-#define CUPLUG__PROGRAMMATIC_GRAPHS 12030 /* graphs with overlapping launches */
+#define CUPLUG__PROGRAMMATIC_GRAPHS 12030 /* graphs with programmatic launches */
 
 typedef struct cuplug__pool_properties {
   int32_t allocation_type;

@@ -23,12 +23,6 @@ void cuplug__overload_operator(const cuplug_overload *row, char name[64]) {
   name[n] = 0;
 }
 
-int cuplug__overload_is_of(const cuplug_overload *row, const char *name) {
-  char own[64];
-  cuplug__overload_operator(row, own);
-  return !strcmp(own, name);
-}
-
 /* Checks that a string of n bytes is a line of UTF-8. */
 static int check_line(const char *key, const char *text, size_t n, cuplug_error *error) {
   const size_t k = cuplug__shown_bytes(text, n);

@@ -71,7 +71,6 @@ const char *cuplug__flag_key(uint32_t k, uint32_t *flag);
 
 /* The name of the operator that a row describes. */
 void cuplug__overload_operator(const cuplug_overload *row, char name[64]);
-int cuplug__overload_is_of(const cuplug_overload *row, const char *name);
 
 /* 1 for a C identifier. */
 int cuplug__is_identifier(const char *text);

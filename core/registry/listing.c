@@ -30,9 +30,10 @@ int cuplug__file_counts(const cuplug_file *file) {
 }
 
 int cuplug__file_has(const cuplug_file *file, const char *op) {
-  for (uint32_t k = 0; k < file->table.n_rows; k++)
-    if (cuplug__overload_is_of(&file->table.rows[k], op)) return 1;
-  return 0;
+  char own[64] = "";
+  for (uint32_t k = 0; k < file->table.n_rows && strcmp(own, op); k++)
+    cuplug__overload_operator(&file->table.rows[k], own);
+  return *own && !strcmp(own, op);
 }
 
 /* The plugin is unknown. */

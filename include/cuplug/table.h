@@ -14,7 +14,7 @@ CUPLUG__BEGIN_C
 #define CUPLUG_CUDA_TAKES_STRIDES "\0!cuda_takes_strides"
 #define CUPLUG_NO_SPLIT "\0!no_split"        /* it counts elements: no call is cut into parts */
 #define CUPLUG_PREFERS_CUDA "\0prefers_cuda" /* host arrays go through the GPU, if there is one */
-#define CUPLUG_NONBLOCKING "\0never_waits"   /* small arrays take the host entry microseconds */
+#define CUPLUG_NONBLOCKING "\0nonblocking"   /* small arrays take the host entry microseconds */
 /* An output may be the memory of an input: each element is read before it is written. */
 #define CUPLUG_IN_PLACE "\0in_place"
 /** Dimensions along which, as along `...`, elements have nothing to do with each other. */

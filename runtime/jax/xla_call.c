@@ -177,7 +177,7 @@ __attribute__((noinline)) static int run_bound(const run *r, cuplug_error *error
   const cuplug__xla_plan *p = r->plan;
   int32_t n_matched;
   int status = p->row ? cuplug_core->bind_overload(p->op, p->row - 1, r->args, p->n_args, 1, &frame,
-                                              &n_matched, error)
+                                                   &n_matched, error)
                       : cuplug_core->bind(p->op, r->args, p->n_args, &frame, error);
   if (status) return status;
   status = take_results(r, &frame, error);

@@ -218,7 +218,7 @@ static int check_grid(const cuplug_kernel *kernel, int32_t device, const cuplug_
 static int check_cluster(const cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
                          cuplug_error *error) {
   const int32_t capability = core->gpus[device].capability;
-  const char *asked = grid->cluster[0] ? "cluster" : "overlapping";
+  const char *asked = grid->cluster[0] ? "cluster" : "programmatic";
   if (!grid->cluster[0] && !(grid->flags & CUPLUG_PROGRAMMATIC)) return CUPLUG_OK;
   if (capability < 90)
     return core->fail(error, CUPLUG_ERROR_VALUE,

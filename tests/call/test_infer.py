@@ -66,7 +66,7 @@ def test_is_what_a_call_gives_and_so_is_the_walk(operators, data):
     inferred = operator.infer(**specs)
     assert inferred == operator.infer(**given)
     rows = [parse(text) for text in operator.signatures]
-    walked = walk(rows, in_order(operator, specs, inferred.row))
+    walked = walk(rows, in_order(operator, specs, inferred.overload))
     assert (walked.row, walked.outputs) == inferred
     try:
         result = operator(**given)
@@ -100,7 +100,7 @@ def test_a_number_for_a_list_in_the_second_row(tmp_path):
         "SECOND_SIGNATURE": quoted("numbered(x: int64[n], axes: int[] = None) -> int64[n]"),
     }
     (op,) = cuplug.load(named_plugin(tmp_path / "libnumbered.so", "numbered", **rows)).operators
-    assert op.infer(ArraySpec("int64", (3,)), 0).row == 1
+    assert op.infer(ArraySpec("int64", (3,)), 0).overload == 1
 
 
 def test_nothing_is_loaded_and_no_memory_is_needed(build_plugin):
@@ -117,7 +117,7 @@ def test_nothing_is_loaded_and_no_memory_is_needed(build_plugin):
 
 def test_the_row_and_its_properties():
     inferred = gather.infer(ArraySpec("float32", (4, 3)), 1)
-    assert parse(gather.signatures[inferred.row]).parameters[1].kind == "scalar"
+    assert parse(gather.signatures[inferred.overload]).parameters[1].kind == "scalar"
     assert inferred.outputs == (ArraySpec("float32", (3,)),)
     assert inferred._fields == ("overload", "outputs")
 

@@ -266,8 +266,8 @@ static void check_signature(void) {
   const cuplug_signature *s = cuplug_operator_signature(kinds, 0);
   const uint64_t f32 = bit_of(CUPLUG_FLOAT32), f64 = bit_of(CUPLUG_FLOAT64);
   CHECK(!cuplug_operator_signature(kinds, 1) && !cuplug_operator_overload(kinds, 1));
-  CHECK_TEXT(cuplug_signature_text(s),
-             cuplug_overload_signature(cuplug_operator_overload(kinds, 0)));
+  const cuplug_overload *first = cuplug_operator_overload(kinds, 0);
+  CHECK_TEXT(cuplug_signature_text(s), cuplug_overload_signature(first));
   CHECK(cuplug_signature_n_parameters(s) == 11 && cuplug_signature_n_outputs(s) == 1);
   check_parameter(s, 0, "x", CUPLUG_PARAMETER_ARRAY, f32 | f64, 1, NULL);
   check_parameter(s, 1, "f", CUPLUG_PARAMETER_SCALAR, f64, 0, NULL);

@@ -27,7 +27,7 @@ def test_names_in_another_order(renamed, x, row):
                 args = [keywords[name] for name in rest]
                 assert renamed.swapped(*args, **named).tolist() == [row, 2.5, 1.5]
     assert renamed.swapped(x, 1.5, 2.5).tolist() == [row, *([2.5, 1.5], [1.5, 2.5])[row - 1]]
-    assert renamed.swapped.infer(x, low=1, high=2).row == row - 1
+    assert renamed.swapped.infer(x, low=1, high=2).overload == row - 1
 
 
 def test_a_name_that_stands_further_behind(renamed):
@@ -47,7 +47,7 @@ def test_an_overload_without_the_name_is_passed_over(renamed):
     f = renamed.renamed
     assert f(F4, scale=2.0).tolist() == [1, 2, 0]
     assert f(F4, shift=2.0).tolist() == [2, 2, 0]
-    assert f.infer(F4, shift=2.0).row == 1
+    assert f.infer(F4, shift=2.0).overload == 1
     assert f(F4, 2.0).tolist() == [1, 2, 0]
 
 

@@ -164,7 +164,7 @@ for dtype, operators in [("float32", (total, first)), ("int8", (wide, first))]:
             check((n, 640), 0, 0, dtype, operators, end=end)
 check((3001, 33), 0, 0, "float32", (total, first), end=1)
 """
-OVERLAPPING = """
+PROGRAMMATIC = """
 import os
 check((40_000, 17), None, 0)
 lines = open(os.environ["FAKE_CUDA_LOG"]).read().splitlines()
@@ -188,7 +188,7 @@ def test_ways_on_the_emulated_gpu(run_emulated, checks):
 def test_kernels_may_begin_while_the_one_ahead_runs(run_emulated, tmp_path, driver, n):
     """Where graphs can hold such launches."""
     log = str(tmp_path / "log")
-    text = EMULATED + OVERLAPPING % n
+    text = EMULATED + PROGRAMMATIC % n
     run_emulated(text, FAKE_CUDA_LOG=log, FAKE_CUDA_DRIVER_VERSION=driver)
 
 

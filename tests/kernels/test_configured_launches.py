@@ -30,7 +30,7 @@ extern "C" __global__ void swap(int *y) {
 }
 """
 
-OVERLAPPING = """
+PROGRAMMATIC = """
 #include <cuda_device_runtime_api.h>
 extern "C" __global__ void add(int *x) {
   cudaGridDependencySynchronize();
@@ -95,7 +95,7 @@ def test_older_gpus(run_kernels, given):
     run_kernels(body, FAKE_CUDA_CAPABILITY="80")
 
 
-@pytest.mark.parametrize("source", [GRID_SYNC, CLUSTER, OVERLAPPING])
+@pytest.mark.parametrize("source", [GRID_SYNC, CLUSTER, PROGRAMMATIC])
 def test_they_compile(source):
     need_nvrtc()
     assert len(cuplug.compile(source, architecture="90")) == 1
@@ -132,7 +132,7 @@ def test_clusters_on_a_gpu():
 def test_programmatic_launches_on_a_gpu():
     need_hopper()
     x = cuplug.asarray(np.zeros(32, np.int32), device="cuda")
-    launch = cuplug.compile(OVERLAPPING)["add"].configure(1, 32, programmatic=True)
+    launch = cuplug.compile(PROGRAMMATIC)["add"].configure(1, 32, programmatic=True)
     for _ in range(100):
         launch(x)
     assert np.array_equal(x.numpy(), np.full(32, 100))

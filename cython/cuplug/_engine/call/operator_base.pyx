@@ -72,7 +72,9 @@ cdef class Described:
     def signatures(self) -> tuple[str, ...]:
         """The signature of each overload."""
         rows = range(cuplug_operator_n_overloads(self.op))
-        return tuple([to_str(cuplug_overload_signature(cuplug_operator_overload(self.op, k))) for k in rows])
+        return tuple(
+            [to_str(cuplug_overload_signature(cuplug_operator_overload(self.op, k))) for k in rows]
+        )
 
     @property
     def device_types(self) -> tuple[str, ...]:

@@ -73,7 +73,9 @@ cdef uint32_t choose_overload(
         r.row = <int32_t>k
         if r.n_scalar_arrays:
             reread_arguments(op, r, n_given, 0)
-        if not cuplug_bind_overload(op, k, r.args, n_given, not r.takes_specs, &frame, &n_matched, NULL):
+        if not cuplug_bind_overload(
+            op, k, r.args, n_given, not r.takes_specs, &frame, &n_matched, NULL
+        ):
             cuplug_free_blocks(frame.blocks)
             return n_given
         if best is None or n_matched > n_best:

@@ -81,4 +81,5 @@ def address_of(Operator operator not None) -> int:
 
 def takes_strides(Operator operator not None, uint32_t row) -> bool:
     """Say whether a row broadcasts its arrays itself."""
-    return bool(cuplug_overload_flags(cuplug_operator_overload(operator.op, row)) & CUPLUG_OVERLOAD_TAKES_STRIDES)
+    flags = cuplug_overload_flags(cuplug_operator_overload(operator.op, row))
+    return bool(flags & CUPLUG_OVERLOAD_TAKES_STRIDES)

@@ -218,7 +218,8 @@ def define_rows(
     cdef bytearray memory = bytearray(len(signatures) * sizeof(cuplug_definition_overload))
     cdef cuplug_definition_overload *rows = <cuplug_definition_overload *><char *>memory
     cdef cuplug_source *source = new_source(compile, False)
-    cdef uint32_t flags = CUPLUG_OVERLOAD_TAKES_STRIDES | CUPLUG_OVERLOAD_NO_SPLIT | CUPLUG_OVERLOAD_IN_PLACE
+    cdef uint32_t flags = CUPLUG_OVERLOAD_TAKES_STRIDES | CUPLUG_OVERLOAD_NO_SPLIT
+    flags |= CUPLUG_OVERLOAD_IN_PLACE
     source.n_outputs = n_outputs
     source.has_identity = has_identity
     texts = [signature.encode() for signature in signatures]

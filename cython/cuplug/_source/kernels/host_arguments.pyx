@@ -144,7 +144,9 @@ cdef Block stage(
     except MemoryError as error:
         raise MemoryError(f"{place(state, k)}: {error}") from None
     if staged.copies_in:
-        copy_with_progress(state.name_text, device, False, block.data, data, block.host.nbytes, stream)
+        copy_with_progress(
+            state.name_text, device, False, block.data, data, block.host.nbytes, stream
+        )
     return block
 
 
