@@ -44,3 +44,15 @@ def test_the_headers_beside_the_compiler_come_first(machine, monkeypatch):
         assert made[:2] == beside
         system = [path for path in seen if path.startswith("/usr/local/cuda")]
         assert all(seen.index(path) > seen.index(beside[1]) for path in system)
+
+
+def test_kept_code_imports_little(run_python, tmp_path):
+    """The first kernel of a process whose code is on disk takes as long as what it imports."""
+    code = """
+import sys, numpy, cuplug
+cuplug.compile('extern "C" __global__ void f(float *x) { *x = 1; }', architecture="80")["f"]
+print({"dataclasses", "glob", "pathlib", "shutil", "subprocess"} & set(sys.modules))
+"""
+    environment = {"CUPLUG_CACHE_DIR": str(tmp_path / "cache")}
+    run_python(code, env=environment)
+    assert run_python(code, env=environment).stdout == "set()\n"

@@ -17,12 +17,16 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 
 from cuplug._engine.base import environment
 from cuplug._engine.discovery.fields import check_owner
 from cuplug._source.compilers import temporary
 from cuplug.errors import NotFoundError, PluginError
+
+try:  # as in Python's `random`: hashlib loads OpenSSL, which takes 3 ms
+    from _sha2 import sha256  # type: ignore[import-not-found]
+except ImportError:  # Python 3.11
+    from hashlib import sha256
 
 FORMAT = "cuplug cache 1"  # another one when entries change their form or meaning
 MAGIC = b"cuplug01"

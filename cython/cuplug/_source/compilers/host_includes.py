@@ -13,7 +13,6 @@ import re
 import sys
 import time
 from functools import lru_cache
-from hashlib import sha256
 from typing import NamedTuple
 
 from cuplug._engine.base import flags
@@ -83,4 +82,4 @@ def _read(file: _File) -> _File:
 @lru_cache(maxsize=4096)
 def _digest_of(path: str, looks: str) -> str:
     with open(path, "rb") as file:
-        return sha256(file.read()).hexdigest()
+        return disk.sha256(file.read()).hexdigest()

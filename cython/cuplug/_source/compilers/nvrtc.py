@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import sys
@@ -11,13 +10,11 @@ from functools import cache, cached_property
 
 from cuplug._engine.base import environment, flags
 from cuplug._source.compilers.program import find_compiler
-from cuplug._source.compilers.toolkit import ask_pathfinder
 
 # In nvidia/ of the packages' directory: of CUDA 13, 14 and so on; of CUDA 12.
 LIBRARIES = ("cu{major}/lib", "cuda_nvrtc/lib")
 HEADERS = ("cuda_runtime/include", "cuda_cccl/include")
 MAJORS = range(19, 12, -1)
-FIND_HEADERS = "find_nvidia_header_directory"  # of cuda-pathfinder
 # Headers that stand for the C and C++ standard library, and for <cub/cub.cuh>.
 _STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
 STANDARD_C, STANDARD_CPP = (os.path.join(_STANDARD, name) for name in ("c", "cpp"))
@@ -85,11 +82,18 @@ def _headers_beside(path: str) -> list[str]:
     places = [os.path.join(above, "include"), *(os.path.join(packages, h) for h in HEADERS)]
     places += [os.path.join(home, "include") for home in (*homes, "/usr/local/cuda") if home]
     runtime = next((p for p in places if os.path.exists(os.path.join(p, "cuda_fp16.h"))), None)
-    runtime = runtime or ask_pathfinder(FIND_HEADERS, "cudart")
+    runtime = runtime or _ask_pathfinder("cudart")
     libraries = [p for place in places for p in (os.path.join(place, "cccl"), place)]
     cccl = next((p for p in libraries if os.path.exists(os.path.join(p, "cuda/std"))), None)
-    cccl = cccl or ask_pathfinder(FIND_HEADERS, "cccl")
+    cccl = cccl or _ask_pathfinder("cccl")
     return [directory for directory in dict.fromkeys((runtime, cccl)) if directory]
+
+
+def _ask_pathfinder(name: str) -> str | None:
+    """Return the directory in which cuda-pathfinder finds headers."""
+    from cuplug._source.compilers.toolkit import ask_pathfinder  # imports subprocess and more
+
+    return ask_pathfinder("find_nvidia_header_directory", name)
 
 
 def _other_headers(packages: list[str]) -> list[str]:
@@ -100,6 +104,14 @@ def _other_headers(packages: list[str]) -> list[str]:
     """
     homes = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
     toolkits = [os.path.join(home, "include") for home in (*homes, "/usr/local/cuda") if home]
-    wheels = [path for each in packages for path in sorted(glob.glob(f"{each}/*/include"))]
+    wheels = [f"{each}/{name}/include" for each in packages for name in _names_in(each)]
     places = [path for each in (*toolkits, *wheels) for path in (f"{each}/cccl", each)]
     return [path for path in places if os.path.isdir(path)]
+
+
+def _names_in(directory: str) -> list[str]:
+    """Return the names in a directory, which may not exist; `glob` takes longer to import."""
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []

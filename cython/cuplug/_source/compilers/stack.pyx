@@ -2,7 +2,7 @@
 """Compilers called on a stack that is large enough for them."""
 
 import contextvars
-import threading
+from _thread import allocate_lock
 
 from libc.stddef cimport size_t
 
@@ -21,7 +21,7 @@ cdef extern from "<pthread.h>" nogil:
 cdef enum:
     ENOUGH_BYTES = 512 << 10
 STACK_BYTES = 8 << 20  # of a thread that only compiles
-_lock = threading.Lock()  # `threading.stack_size` is one for all threads
+_lock = allocate_lock()  # `threading.stack_size` is one for all threads
 
 
 cdef bint has_enough() except -1:
@@ -42,6 +42,8 @@ def on_large_stack(function: Callable[..., _T], *args) -> _T:
     """Call a function, on a thread of its own if little is left of the stack of this one."""
     if has_enough():
         return function(*args)
+    import threading  # nearly all calls end above
+
     outcome = []
 
     def call():
