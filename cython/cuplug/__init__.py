@@ -94,6 +94,12 @@ from cuplug import _engine
 try:
     from cuplug._engine.base.strings import version as _version
 except ImportError as _error:
+    if not _os.path.isdir(__path__[0]):
+        raise ImportError(
+            f"cuplug: got {__path__[0]}, which is in an archive, expected a folder (libraries "
+            "cannot be loaded from archives); install cuplug, or make the archive with a tool "
+            "that unpacks it, such as shiv or PEX"
+        ) from None
     if not str(_error).startswith("Interpreter change detected"):
         raise
     raise ImportError(

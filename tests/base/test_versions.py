@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another libcuplug.so.1 than that of the package, a second interpreter, and raised privileges."""
+"""Another libcuplug.so.1 than of the package, a second interpreter, archives, raised privileges."""
 
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 import cuplug
 import pytest
 from cuplug._engine.base import environment
-from cuplug._engine.base.flags import lib_directory
+from cuplug._engine.base.flags import PACKAGE, lib_directory
 
 
 def test_another_version_of_the_core(tmp_path, run_python):
@@ -52,6 +53,21 @@ def test_the_first_interpreter_has_cuplug(first, second, run_python):
     assert (done.returncode, done.stdout) == (1, "imported\n"), done.stderr
     last = done.stderr.strip().splitlines()[-1]
     assert "cuplug: got a second interpreter of this process, expected the one" in last
+
+
+def test_the_package_in_an_archive(tmp_path):
+    """As `python -m zipapp` makes them."""
+    archive = tmp_path / "application.pyz"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("__main__.py", "import cuplug")
+        for name in ("__init__.py", "_engine/__init__.py"):
+            file.write(Path(PACKAGE, name), f"cuplug/{name}")
+    done = subprocess.run([sys.executable, str(archive)], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == (
+        f"ImportError: cuplug: got {archive}/cuplug, which is in an archive, expected a folder "
+        "(libraries cannot be loaded from archives); install cuplug, or make the archive with a "
+        "tool that unpacks it, such as shiv or PEX"
+    )
 
 
 def test_variables_count_without_privileges(monkeypatch):

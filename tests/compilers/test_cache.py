@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from cuplug._engine.base import environment
 from cuplug._integration.commands.cli import main
 from cuplug._source.compilers import cache
 from hypothesis import given
 from hypothesis import strategies as st
-from processes import run
+from processes import NEEDS_ROOT, in_child, run
 
 KEY = cache.key("some", "thing")
 
@@ -130,13 +131,22 @@ def test_few_puts_look_at_the_whole_directory(monkeypatch):
     assert n_looks
 
 
-def test_a_user_without_a_home_has_no_cache(tmp_path, monkeypatch):
-    monkeypatch.delenv("CUPLUG_CACHE_DIR")
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+@NEEDS_ROOT
+@pytest.mark.parametrize("privileged", [False, True])
+def test_a_user_without_an_entry_has_no_cache(tmp_path, monkeypatch, privileged):
+    """As in containers that run as an arbitrary user."""
+    monkeypatch.setattr(environment, "privileged", privileged)
+    for name in ("HOME", "CUPLUG_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    tmp_path.chmod(0o777)
     monkeypatch.chdir(tmp_path)
-    assert cache.put(KEY, "cubin", b"data") is None
-    assert cache.get(KEY, "cubin") is None
+
+    def work():
+        assert environment.home() == "~"
+        assert cache.put(KEY, "cubin", b"data") is None
+        assert cache.get(KEY, "cubin") is None
+
+    in_child(work, user=123_456)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -184,6 +184,40 @@ def test_where_files_cannot_be_run(monkeypatch):
     assert len(seen) == 4
 
 
+def test_copies_of_code_and_of_plugins_are_different_libraries(run_python):
+    """The dynamic linker returns the library that it has for a name that it knows."""
+    text = """
+import ctypes
+import cuplug, numpy as np
+load = ctypes.CDLL
+def refuse(path, handle=None):
+    if handle is None:
+        raise OSError(f"{path}: failed to map segment from shared object")
+    return load(path, handle=handle)
+ctypes.CDLL = refuse
+for k, name in enumerate(["gather", "relu", "sort"] * 2):
+    cuplug.prepare(cuplug.find(name))
+    assert cuplug.elementwise("f(x: T) -> T", f"x * {k}")(np.arange(3.0)).tolist() == [0, k, 2 * k]
+"""
+    for _ in range(2):  # the second process finds its code in the cache
+        done = run_python(text)
+        assert done.returncode == 0, done.stderr
+
+
+def test_neither_files_nor_memory_can_be_run(monkeypatch):
+    def refuse(path):
+        raise OSError(f"{path}: failed to map segment from shared object")
+
+    def forbid(name):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    monkeypatch.setattr(os, "memfd_create", forbid)
+    message = r"its code does not load: got /.*noexec.*\(Operation not permitted\); set TMPDIR to "
+    with pytest.raises(cuplug.CompileError, match=message):
+        answer("int answer(void) { return 8; }")
+
+
 FAILING = {
     "exit 0": "it returned 0 and wrote no code.o",
     "exit 3": "it returned 3 and wrote no code.o",

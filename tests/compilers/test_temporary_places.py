@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where temporary folders are created: only where no other user can replace them."""
 
-import ctypes
 import os
 import tempfile
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import cuplug
 import pytest
 from cuplug._source.compilers import processes, temporary
-from processes import NEEDS_ROOT, NOBODY, in_child
+from processes import NEEDS_ROOT, NOBODY, enter_user_namespace, in_child
 
 
 @pytest.fixture
@@ -51,16 +50,6 @@ def test_whose_folders_an_ordinary_user_uses(public, owner):
             work()
 
     in_child(refused if owner == 1234 else work, NOBODY)
-
-
-def enter_user_namespace(user):
-    """Leave the system's root without a number, as in rootless containers."""
-    library = ctypes.CDLL(None)
-    library.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: /proc/self is root's after a change of users
-    if library.unshare(0x10000000):  # CLONE_NEWUSER
-        os._exit(0)  # the system does not allow it
-    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-    assert os.stat("/").st_uid not in (0, user)
 
 
 @NEEDS_ROOT

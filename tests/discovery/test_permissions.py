@@ -12,7 +12,7 @@ import cuplug
 import pytest
 from cuplug._engine.discovery.table import read_table
 from cuplug._integration.author.check import check_file
-from processes import NEEDS_ROOT
+from processes import NEEDS_ROOT, enter_user_namespace, in_child
 from raw_plugins import assert_refused, compile_fixture, directory_at, listed, named_plugin
 
 pytestmark = pytest.mark.usefixtures("place")
@@ -130,6 +130,23 @@ def test_owners_that_are_trusted(nested, good_file, which, monkeypatch):
     changed.chmod(0o757)
     with pytest.raises(cuplug.PluginError, match="anyone may write it"):
         cuplug.load(path)
+
+
+@NEEDS_ROOT
+def test_files_of_root_in_a_user_namespace(good_file, monkeypatch):
+    """They belong to the overflow user there: trusted by its number, which the message gives."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        path = shutil.copy(good_file, folder)
+
+        def work():
+            enter_user_namespace(STRANGER)
+            with pytest.raises(cuplug.PluginError, match="owned by user 65534.*=65534 or CUPLUG_A"):
+                cuplug.load(path)
+            monkeypatch.setenv("CUPLUG_TRUSTED_OWNERS", "65534")
+            assert cuplug.load(path).name == "raw"
+
+        in_child(work, STRANGER)
 
 
 @NEEDS_ROOT

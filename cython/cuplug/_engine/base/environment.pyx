@@ -43,9 +43,12 @@ def for_programs(more: Mapping[str, str]) -> dict[str, str]:
 
 
 def home() -> str:
-    """Return the folder of the user that the process runs as."""
+    """Return the folder of the user that the process runs as; "~" if the user has none."""
     if not privileged:
         return os.path.expanduser("~")
     import pwd
 
-    return pwd.getpwuid(os.geteuid()).pw_dir
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:  # a user without an entry, as in containers
+        return "~"

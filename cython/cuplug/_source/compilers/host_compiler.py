@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import itertools
 import os
 import platform
 import re
@@ -15,9 +14,9 @@ from typing import NamedTuple
 
 from cuplug._engine.base import environment
 from cuplug._engine.base.flags import command_of
-from cuplug._engine.base.libraries import open_library
 from cuplug._source.compilers import cache as disk
 from cuplug._source.compilers import host_includes, key_lock, shipped
+from cuplug._source.compilers.libraries import load_code
 from cuplug._source.compilers.processes import run, working_directory
 from cuplug.errors import CompileError, PluginError
 
@@ -185,7 +184,7 @@ def _library_of(asked: Asked, names: dict[str, str]) -> ctypes.CDLL:
         return _loaded[request]
     if path := shipped.path_of(request, "so"):
         with contextlib.suppress(OSError):  # code for another C library is compiled here
-            return _loaded.setdefault(request, _open(path))
+            return _loaded.setdefault(request, load_code(path))
     job = job_of(*asked)
     key = host_includes.key_of(job.key)
     if key not in _loaded:
@@ -261,7 +260,7 @@ def _load(job: Job, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
 def _stored(key: str) -> tuple[ctypes.CDLL, str] | None:
     if path := disk.get_path(key, "so"):
         with contextlib.suppress(OSError):
-            return _open(path), key
+            return load_code(path), key
     return None
 
 
@@ -269,31 +268,13 @@ def _compile(job: Job, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
     with working_directory() as directory:
         made = _compile_library(job, directory, names)
         try:
-            library = _open(made)
+            library = load_code(made)
         except OSError as error:
             raise CompileError(f"{next(iter(names))}: its code does not load: {error}") from None
         key = host_includes.keep(job.key, directory)
         with open(made, "rb") as file:
             disk.put(key, "so", file.read())
     return library, key
-
-
-_n_copies = itertools.count(1)
-
-
-def _open(path: str) -> ctypes.CDLL:
-    """Load a library: from a copy in memory if files of its file system cannot be run."""
-    try:
-        return ctypes.CDLL(path)
-    except OSError as error:
-        if "failed to map segment" not in str(error):
-            raise
-    with open(path, "rb") as file, open(os.memfd_create("cuplug"), "wb", buffering=0) as copy:
-        copy.write(file.read())
-        # Each in another spelling: the dynamic linker takes a known name for the library it has.
-        slashes = f"{next(_n_copies):b}".replace("0", "/").replace("1", "/./")
-        name = f"/proc/{os.readlink('/proc/self')}/fd{slashes}{copy.fileno()}"
-        return ctypes.CDLL(path, handle=open_library(name))
 
 
 def compile_object(

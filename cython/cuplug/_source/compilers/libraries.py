@@ -1,16 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA's libraries that stock plugins call: loaded into the process before a plugin needs them."""
+"""Loading of libraries: compiled code, and CUDA's libraries before a stock plugin needs them."""
 
 from __future__ import annotations
 
 import ctypes
-import glob
+import itertools
 import os
 import sys
 from collections.abc import Iterator
 from functools import cache
 
 from cuplug._engine.base import environment
+from cuplug._engine.base.libraries import open_library
+
+_n_copies = itertools.count(1)
+
+
+def load_code(path: str) -> ctypes.CDLL:
+    """Load compiled code, from a copy in memory if files of its file system cannot be run."""
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        if "failed to map segment" not in str(error):
+            raise
+    try:
+        memory = os.memfd_create("cuplug")
+    except OSError as error:
+        raise OSError(
+            f"got {path}, where no file can be executed (noexec), and no file in memory "
+            f"({error.strerror}); set TMPDIR to a folder on another file system"
+        ) from None
+    with open(path, "rb") as file, open(memory, "wb", buffering=0) as copy:
+        copy.write(file.read())
+        # Each in another spelling, with ".." unlike those of the core: the dynamic linker takes a
+        # known name for the library that it has.
+        slashes = f"{next(_n_copies):b}".replace("0", "/").replace("1", "/./")
+        name = f"/proc/{os.readlink('/proc/self')}/fd/../fd{slashes}{copy.fileno()}"
+        return ctypes.CDLL(path, handle=open_library(name))
 
 
 @cache
@@ -50,6 +76,8 @@ def _load(path: str, mode: int) -> bool:
 
 
 def _paths(file: str) -> Iterator[str]:
+    import glob  # compiled code needs none
+
     homes = [environment.variable(name) for name in ("CUDA_HOME", "CUDA_PATH")]
     for home in (*homes, "/usr/local/cuda"):
         yield from glob.glob(os.path.join(glob.escape(home), "lib*", file)) if home else ()

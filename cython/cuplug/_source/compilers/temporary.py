@@ -2,10 +2,12 @@
 """Temporary folders: their places, their creation, and their removal after a crash.
 
 cuplug recognizes a folder of its own by the name and by a marker file inside, which repeats the
-name and gives the inode of the folder. While the folder is in use, its process holds a lock on the
-marker. The system releases the lock when the process ends, so that neither clocks nor process
-numbers matter. Without a marker (on a file system that has no locks) nothing but the process itself
-removes the folder. Folders are checked and emptied through descriptors, and links are not followed.
+name and gives the inode of the folder and the host. While the folder is in use, its process holds a
+lock on the marker. The system releases the lock when the process ends, so that neither clocks nor
+process numbers matter. Without a marker (on a file system that has no locks) nothing but the
+process itself removes the folder, and nothing on other hosts does, because a network file system
+may not show them the lock. Folders are checked and emptied through descriptors, and links are not
+followed.
 """
 
 from __future__ import annotations
@@ -149,7 +151,8 @@ def _use(name: str, own: int, path: str) -> Iterator[str]:
 
 
 def _text(name: str, own: int) -> bytes:
-    return f"cuplug temporary folder 1\n{name}\n{os.fstat(own).st_ino}\n".encode()
+    about = f"{name}\n{os.fstat(own).st_ino}\n{os.uname().nodename}\n"
+    return f"cuplug temporary folder 1\n{about}".encode(errors="surrogateescape")
 
 
 def _mark(name: str, own: int, stack: contextlib.ExitStack) -> None:
@@ -169,9 +172,10 @@ def _remove_left(name: str, above: int) -> None:
     """Remove a folder if cuplug created it for this user and no process uses it any more."""
     with _opened(name, _FOLDER, above) as own, _opened(MARKER, _MARKER, own) as marker:
         fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_own(name, own, marker):
-            _empty(own)
-            os.rmdir(name, dir_fd=above)
+        if not _is_own(name, own, marker):
+            return
+        _empty(own)
+    os.rmdir(name, dir_fd=above)  # now: NFS keeps removed files until they are closed
 
 
 def _is_own(name: str, own: int, marker: int) -> bool:
