@@ -17,7 +17,7 @@ __global__ void grouped_matmul_kernel(const T *__restrict__ x, const T *__restri
   }
 }
 
-/* Whether the groups are all rows. */
+/* Returns whether the groups contain all rows. */
 static bool are_all(const cuplug::host_array<const int64_t> &sizes, int64_t m) {
   for (int64_t g = 0; g < sizes.size(); m -= sizes[g++])
     if (sizes[g] < 0 || sizes[g] > m) return false;

@@ -8,7 +8,7 @@
 #include "block.cuh"
 
 /* Rows i, i + gridDim.x ...; partial[block] = sums over them: n of grad h, then n of grad. Column j
- * belongs to one thread throughout, so nobody waits. */
+ * belongs to one thread throughout, so no thread waits. */
 __global__ void __launch_bounds__(THREADS)
     rows_kernel(const float *__restrict__ grad, const float *__restrict__ x,
                 const float *__restrict__ weight, float *__restrict__ grad_x, float *partial,

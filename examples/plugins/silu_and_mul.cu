@@ -3,7 +3,7 @@
  * gated unit of transformers. gate and up are mostly halves of one product, gate_up[:, :n] and
  * gate_up[:, n:], so rows have strides; elements are adjacent and each row begins at a multiple of
  * 16 bytes: the kernel reads vectors without a look at the addresses. T: float16, bfloat16,
- * float32, computed with as float32. Source: Shazeer, GLU Variants Improve Transformer,
+ * float32, computed as float32. Source: Shazeer, GLU Variants Improve Transformer,
  * arXiv:2002.05202. */
 #include "block.cuh"
 

@@ -50,10 +50,12 @@ CUPLUG_TYPED_CUDA_OPERATOR(communicator,
                            "Waits until all processes call it." CUPLUG_CLOSE(close_communicator));
 
 CUPLUG_CUDA_ENTRY(communicator, id, rank, size) {
+  static const char not_an_id[] = "id: got other text, expected 256 hexadecimal digits; pass "
+                                  "nccl_id().tobytes().hex()";
   ncclUniqueId unique;
   for (int k = 0; k < 128; k++) {
     const int high = digit(id[2 * k]), low = high < 0 ? -1 : digit(id[2 * k + 1]);
-    if (low < 0) return call.fail(CUPLUG_ERROR_VALUE, "id: expected 256 hexadecimal digits");
+    if (low < 0) return call.fail(CUPLUG_ERROR_VALUE, not_an_id);
     unique.internal[k] = (char)(high << 4 | low);
   }
   communicator *c = new struct communicator;
