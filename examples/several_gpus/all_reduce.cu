@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums over GPUs by NCCL, one process for each GPU. The communicator is a handle: the caller makes
- * it, keeps it, and closes it.
+/* Sums over GPUs by NCCL, one process for each GPU. The communicator is a handle: the caller
+ * creates it, holds it, and closes it.
  *
- *   nccl_id() -> uint8[128]                                      one process makes it, for all
+ *   nccl_id() -> uint8[128]                                      called by one process, for all
  *   communicator(id: str, rank: int, size: int) -> handle[communicator]    `id` in hexadecimal
- *   all_reduce(c: handle[communicator], x: T[*s]) -> T[*s]       the sum of the x of all processes
- */
+ *   all_reduce(c: handle[communicator], x: T[*s]) -> T[*s]       the sum of all processes' x */
 #include <cuplug/plugin.hpp>
 #include <mutex>
 #include <nccl.h>
 
 struct communicator {
   ncclComm_t comm;
-  std::mutex mutex; // calls of one communicator are made in one order
+  std::mutex mutex; // orders the calls of one communicator
 };
 
 template <typename T> constexpr ncclDataType_t type = ncclInt32;
