@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The little of the CUDA driver that timing needs, without any framework."""
+"""The functions of the CUDA driver that timing needs, without a framework."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Driver:
         self.call("cuCtxSetCurrent", context)
 
     def call(self, name: str, *args: object) -> None:
-        """Call a function of the driver; raise RuntimeError when it reports an error."""
+        """Call a driver function; raise RuntimeError if it reports an error."""
         code = getattr(self._library, name)(*args)
         if code:
             raise RuntimeError(f"{name}: CUresult {code}")
@@ -40,7 +40,7 @@ class Driver:
         self.call("cuCtxSynchronize")
 
     def event(self) -> Handle:
-        """Return a new event that takes times."""
+        """Return a new event that records times."""
         event = Handle()
         self.call("cuEventCreate", ctypes.byref(event), 0)
         return event
@@ -59,14 +59,14 @@ class Driver:
         return pointer.value
 
     def download(self, address: int, like: np.ndarray) -> np.ndarray:
-        """Return what lies at an address, as a new array like that one."""
+        """Return the memory at an address, as a new array like another one."""
         array = np.empty_like(like)
         to, size = Handle(array.ctypes.data), ctypes.c_size_t(array.nbytes)
         self.call("cuMemcpyDtoH_v2", to, ctypes.c_uint64(address), size)
         return array
 
     def copier(self, n_bytes: int) -> Callable[[], None]:
-        """Return a function that puts a device copy of random bytes on the legacy stream."""
+        """Return a function that queues a device copy of random bytes on the legacy stream."""
         to, source = self.allocate(n_bytes), self.allocate(n_bytes)
         block = np.frombuffer(np.random.default_rng(0).bytes(min(n_bytes, 1 << 24)), np.uint8)
         pointer, size = Handle(block.ctypes.data), ctypes.c_size_t
@@ -77,17 +77,17 @@ class Driver:
         return lambda: self.call("cuMemcpyDtoDAsync_v2", to, source, n_copied, LEGACY_STREAM)
 
     def free_bytes(self) -> int:
-        """Return how much device memory is free."""
+        """Return the free device memory."""
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         return free.value
 
 
 class DeviceTimer:
-    """Times work on the legacy default stream by events.
+    """Time work on the legacy default stream by events.
 
-    A copy ahead of the first event evicts the caches and keeps the device busy until the host has
-    put enough work on the stream: then no launch is waited for.
+    A copy before the first event evicts the caches and keeps the device busy until the host has
+    queued enough work, so that no launch is waited for.
     """
 
     def __init__(self, driver: Driver, ahead_bytes: int = 1 << 28) -> None:
@@ -96,7 +96,7 @@ class DeviceTimer:
         self.start, self.stop = driver.event(), driver.event()
 
     def contender(self, calls: Iterator[Callable[[], object]], **more: object) -> Contender:
-        """Return a contender that takes its next call from `calls` each time."""
+        """Return a contender that uses the next call in `calls` each time."""
 
         def time_ns(number: int) -> float:
             batch = [next(calls) for _ in range(number)]

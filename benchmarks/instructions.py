@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the instructions of one call by valgrind's callgrind, and writes them as a table.
 
-Where the time of a call changes with the machine and its load, the number of instructions stays.
+Unlike the time of a call, the number of instructions does not depend on the machine's load.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from table import render_machine, rows
 
 N_CALLS = 1000
 EMPTY = "empty loop"
-# The first pattern that is found in an object's path says which part it is.
+# The first pattern that matches an object's path determines its part.
 PARTS = {
     "core": r"/libcuplug(\.so|_runtime)",
     "plugin": r"/(plugins|lib/cuplug)/lib\w+\.so",
@@ -42,16 +42,16 @@ ALLOCATORS = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", 
 
 
 def part_of(path: str) -> str:
-    """Return which part of a call an object file is."""
+    """Return the part of a call to which an object file belongs."""
     return next((part for part, pattern in PARTS.items() if re.search(pattern, path)), "other")
 
 
 def read_profile(text: str) -> tuple[str, Counter[str]]:
-    """Return the case that a profile of callgrind is of, and its counts.
+    """Return the case of a callgrind profile, and its counts.
 
-    Counted are instructions by part, calls of the allocator by whomever, and locks that the core
-    takes. The format is that of callgrind's manual, "Callgrind Format Specification": after `ob=`
-    the cost lines are of that object; the line after `calls=` is the cost of the callee.
+    The counts are instructions by part, calls of the allocator by any code, and locks that the core
+    takes. The format is described in callgrind's manual, "Callgrind Format Specification": cost
+    lines after `ob=` belong to that object; the line after `calls=` is the cost of the callee.
     """
     case, part, callee, called = "", "other", "", False
     names: dict[str, str] = {}
@@ -75,14 +75,15 @@ def read_profile(text: str) -> tuple[str, Counter[str]]:
 
 
 def count() -> dict[str, dict[str, float]]:
-    """Return the instructions per call by part, for each case; the empty loop is taken off."""
+    """Return the instructions per call by part, for each case, without those of the empty loop."""
     with tempfile.TemporaryDirectory() as directory:
         command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "-q"]
         command += [f"--callgrind-out-file={directory}/profile", sys.executable]
         command += [str(module_path("instructions_calls")), str(N_CALLS)]
         variables = environment() | {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
         variables |= {"CUPLUG_LOAD_IN_PLACE": "1"}  # for the names of the plugins' files
-        if platform.machine() == "x86_64":  # valgrind knows no AVX-512, which expressions would use
+        # valgrind does not support AVX-512, which expressions would use
+        if platform.machine() == "x86_64":
             variables["CC"] = f"{os.environ.get('CC', 'cc')} -mno-avx512f"
         done = subprocess.run(command, env=variables, stderr=subprocess.PIPE, text=True)
         if done.returncode:
@@ -94,7 +95,7 @@ def count() -> dict[str, dict[str, float]]:
 
 
 def per_call(counts: Counter[str], empty: Counter[str]) -> dict[str, float]:
-    """Return what was counted per call, less that of the empty loop."""
+    """Return the counts per call, without those of the empty loop."""
     parts = {part: (counts[part] - empty[part]) / N_CALLS for part in COUNTED}
     return {part: round(max(value, 0.0), 1) for part, value in parts.items()}
 

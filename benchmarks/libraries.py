@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of several libraries, by the functions that these have under the same names."""
+"""Arrays of several libraries, through functions with the same names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MODULES = {"cuplug": "cuplug.array_api", "numpy": "numpy", "torch": "torch", "cu
 
 
 def grown(library: str, arrays: Sequence[Any], times: int) -> list[Any]:
-    """Return arrays so many times behind themselves, but those shorter than others."""
+    """Return arrays repeated a number of times, except those shorter than others."""
     tile = importlib.import_module(MODULES[library]).tile
     rows = max(map(len, arrays))
     return [tile(x, (times, *[1] * (x.ndim - 1))) if len(x) == rows else x for x in arrays]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the machine and the software that a benchmark ran on."""
+"""Facts about the machine and the software of a benchmark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PEERS = ("cuplug", "numpy", "torch", "cuda-core", "cuda-bindings", "apache-tvm-f
 
 
 def _output(*command: str) -> str | None:
-    """Return what a command prints; None when it fails or is not there."""
+    """Return a command's output; None if it fails or does not exist."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -27,7 +27,7 @@ def _output(*command: str) -> str | None:
 
 
 def find_nvcc() -> str | None:
-    """Return nvcc: $NVCC, on the path, or where the toolkit usually is."""
+    """Return nvcc: $NVCC, on the path, or in the usual folder of the toolkit."""
     usual = "/usr/local/cuda/bin/nvcc"
     found = shutil.which(os.environ.get("NVCC") or "nvcc")
     return found or (usual if os.access(usual, os.X_OK) else None)
@@ -53,7 +53,7 @@ def _packages() -> dict[str, str]:
 
 
 def _staged_version() -> dict[str, str]:
-    """Return the version of the cuplug that is measured, which need not be installed."""
+    """Return the version of the measured cuplug, which need not be installed."""
     try:
         import cuplug
     except ImportError:
@@ -87,7 +87,7 @@ def _commit(root: Path) -> str:
 
 
 def describe(root: Path) -> dict[str, Any]:
-    """Return the facts, in the order in which they are shown."""
+    """Return the facts in the order in which they are shown."""
     cores = len(os.sched_getaffinity(0))
     memory = int(_field("/proc/meminfo", "MemTotal").split()[0]) / (1 << 20)
     gpus = _gpus()

@@ -16,22 +16,22 @@ import numpy as np
 NS_PER_UNIT = {"us": 1e3, "ms": 1e6}
 BATCH_NS = 500_000
 MAX_ROUNDS = 301
-SETTLED_S = 0.01  # after it the worker threads of the contender before have stopped spinning
-STILL, STILL_S = ("numpy", "cuplug"), 0.001  # whose threads, if any, wait at once for more work
+SETTLED_S = 0.01  # afterwards, the worker threads of the previous contender no longer spin
+STILL, STILL_S = ("numpy", "cuplug"), 0.001  # libraries whose threads, if any, sleep immediately
 PART = 1 << 20  # elements that are compared at once
-LONG_NS, FEW_ROUNDS = 100_000_000, 3  # a batch as long varies little
+LONG_NS, FEW_ROUNDS = 100_000_000, 3  # batches of this length vary little
 
 
 class Skip(Exception):
-    """What cannot be measured here, with the reason as its text."""
+    """A reason why something cannot be measured here."""
 
 
 @dataclass(frozen=True)
 class Contender:
     """One way of doing the work.
 
-    `time_ns(number)` does it `number` times and returns the nanoseconds of all of them together;
-    `result()` then returns what was computed, as a NumPy array.
+    `time_ns(number)` does the work `number` times and returns the total time in nanoseconds. Then
+    `result()` returns the computed result, as a NumPy array.
     """
 
     time_ns: Callable[[int], float]
@@ -39,7 +39,7 @@ class Contender:
 
 
 def statement(text: str, result: Callable[[], np.ndarray] | None = None, **names: Any) -> Contender:
-    """Return a contender that runs Python source in a loop, the garbage collector off."""
+    """Return a contender that runs Python source in a loop, with the garbage collector off."""
     timer = timeit.Timer(text, timer=time.perf_counter_ns, globals=names)
     return Contender(timer.timeit, result)
 
@@ -49,7 +49,7 @@ def alike(
     wanted: np.ndarray,
     compare: Callable[[np.ndarray, np.ndarray], bool] = np.array_equal,
 ) -> bool:
-    """Say whether two arrays are of one shape and compare well, in all parts; by all cores."""
+    """Return whether two arrays have one shape and all parts compare equal. Uses all cores."""
     if seen.shape != wanted.shape:
         return False
     parts = [np.array_split(x.reshape(-1), max(1, x.size // PART)) for x in (seen, wanted)]
@@ -59,10 +59,10 @@ def alike(
 
 @dataclass(frozen=True)
 class Target:
-    """What a contender's median must not exceed: factor x the best of the references + extra.
+    """The limit of a contender's median: factor x the best of the references + extra.
 
-    Without references, `extra` alone is the limit, in the comparison's unit. With a `control` of
-    two contenders, the first's median over the second's is a further factor.
+    Without references, `extra` is the limit, in the comparison's unit. With a `control` of two
+    contenders, the ratio of their medians is a further factor.
     """
 
     contender: str
@@ -73,7 +73,7 @@ class Target:
     control: tuple[str, str] | tuple[()] = ()
 
     def limit(self, medians: dict[str, float]) -> float | None:
-        """Return the limit in this run, or None when no reference was measured."""
+        """Return the limit in this run, or None if no reference was measured."""
         if not self.references:
             return self.extra
         measured = [medians[name] for name in self.references if name in medians]
@@ -95,7 +95,7 @@ class Target:
 
 
 def explain(error: BaseException) -> str:
-    """Return in one line why a contender was not measured."""
+    """Return the reason why a contender was not measured, in one line."""
     if isinstance(error, Skip):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
@@ -108,11 +108,11 @@ def explain(error: BaseException) -> str:
 class Comparison:
     """Contenders that do the same work, timed in turn, round by round.
 
-    `number` is how often the work is done in one batch, None to find it, so that a batch takes
-    `batch_ns`; `synchronize` runs before and after each batch, untimed, and `pause_s` passes when
-    the contender changes; `expected` is what every contender must compute, and `n_bytes` what the
-    work moves at least. `is_anew` says that nothing of a run is kept for the next: the first one,
-    whose result is checked, is timed as well.
+    `number` is the number of repetitions in a batch; if None, it is chosen so that a batch takes
+    `batch_ns`. `synchronize` runs before and after each batch, untimed, and `pause_s` passes
+    between contenders. `expected` is the result that every contender must compute, and `n_bytes`
+    the minimum of bytes that the work moves. `is_anew` means that nothing of a run is kept for the
+    next: the first one, whose result is checked, is also timed.
     """
 
     title: str
@@ -133,7 +133,7 @@ class Comparison:
     numbers: dict[str, int] = field(default_factory=dict)
     shortest_ns: dict[str, float] = field(default_factory=dict)
     samples: dict[str, list[float]] = field(default_factory=dict)
-    last: str = ""  # who ran last
+    last: str = ""  # the contender that ran last
 
     def add(self, name: str, prepare: Callable[[], Contender]) -> None:
         """Prepare a contender, run it once and check its result; note the reason if that fails."""
@@ -151,10 +151,10 @@ class Comparison:
             self.samples.pop(name, None)
 
     def measure(self, seconds: float, min_rounds: int = 5) -> None:
-        """Time all contenders in turn until the seconds are over, each at least `min_rounds` times.
+        """Time all contenders in turn until the time is over, each at least `min_rounds` times.
 
-        The order turns by one from round to round. Of who takes long, half as many rounds suffice,
-        and one if another takes a fifth of the time.
+        The order rotates with each round. For slow contenders, half the rounds suffice, and one
+        round if another contender takes a fifth of the time.
         """
         names = list(self.contenders)
         deadline = time.monotonic() + seconds
@@ -190,9 +190,9 @@ class Comparison:
             raise ArithmeticError("its result differs from the expected one")
 
     def _calibrate(self, name: str, contender: Contender) -> int:
-        """Return how many calls make a batch; of two the shorter counts: the first may be cold.
+        """Return the number of calls in a batch, from the shorter of two: the first may be cold.
 
-        A long call is the first that is timed.
+        The first timing of a long call is used.
         """
         number, most = 1, 1 << 20
         while number < most:
@@ -209,7 +209,7 @@ class Comparison:
         return number
 
     def _takes_long(self, name: str, few_rounds: int) -> bool:
-        """Return whether a contender takes so long that it has been timed often enough."""
+        """Return whether a contender is so slow that it has been timed often enough."""
         shortest_ns, n_seen = self.shortest_ns[name], len(self.samples[name])
         if shortest_ns * self.numbers[name] < LONG_NS:
             return False
@@ -217,12 +217,15 @@ class Comparison:
         return n_seen >= (1 if is_far else few_rounds)
 
     def _pause(self, name: str) -> None:
-        """Wait until the threads of who ran last have stopped spinning."""
+        """Wait until the threads of the previous contender have stopped spinning."""
         time.sleep(min(self.pause_s, STILL_S) if self.last.startswith(STILL) else self.pause_s)
         self.last = name
 
     def _settle(self, name: str) -> None:
-        """Pass the pause; then caches are cold, and an untimed call warms them if it is short."""
+        """Wait for the pause.
+
+        Caches are cold afterwards, and an untimed call warms them if it is short.
+        """
         self._pause(name)
         if self.shortest_ns[name] < self.pause_s * 1e9:
             self._batch(self.contenders[name], 1)

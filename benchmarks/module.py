@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each benchmark module is made of: its time, its comparisons and where they are written."""
+"""The frame of each benchmark module: its time, its comparisons and its output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Made = TypeVar("Made")
 
 
 class Seconds(click.FloatRange):
-    """Seconds of an hour at most; not-a-number is in every range of click's."""
+    """Seconds, at most an hour. click's ranges accept not-a-number."""
 
     def convert(self, value: Any, param: Any, context: Any) -> Any:
         """Return it as a float."""
@@ -36,17 +36,17 @@ TIME = Seconds(0, 3600)
 
 
 def available_memory() -> int:
-    """Return the bytes of host memory that the system calls available."""
+    """Return the available host memory in bytes, as reported by the system."""
     with open("/proc/meminfo") as lines:
         facts = dict(line.split(":", 1) for line in lines)
     return int(facts["MemAvailable"].split()[0]) * 1024
 
 
 def at_once(calls: Iterable[Callable[[], object]], packages: Iterable[str] = ()) -> None:
-    """Make calls on all cores: what they compile is there when it is measured.
+    """Make calls on all cores, so that their code is compiled before it is measured.
 
-    One that fails says so when its turn comes. Packages that several import are imported before:
-    PyTorch, by several threads and by way of others, was seen to find parts of itself missing.
+    A call that fails reports this in its turn. Packages that several calls import are imported
+    before: when several threads import PyTorch, also indirectly, parts of it may be missing.
     """
     for name in packages:
         with contextlib.suppress(ImportError):
@@ -56,9 +56,9 @@ def at_once(calls: Iterable[Callable[[], object]], packages: Iterable[str] = ())
 
 
 def in_groups(makes: Iterable[Callable[[], Made]], bytes_each: int, memory: int) -> Iterator[Made]:
-    """Yield what each call makes: as many at once as there are cores, and memory for.
+    """Yield the results of calls. As many run at once as cores and memory allow.
 
-    None is under way while one of them is measured.
+    None runs during a measurement.
     """
     n = max(1, min(os.cpu_count() or 1, memory // 4 // max(bytes_each, 1)))
     left = iter(makes)
@@ -68,7 +68,10 @@ def in_groups(makes: Iterable[Callable[[], Made]], bytes_each: int, memory: int)
 
 
 class Run:
-    """One benchmark module under way. What is measured is written at once, so a crash keeps it."""
+    """One running benchmark module.
+
+    Results are written immediately, so a crash does not lose them.
+    """
 
     def __init__(self, path: str | None, seconds: float, quick: bool, memory: int = 0) -> None:
         self.path = path
@@ -79,21 +82,21 @@ class Run:
         self.data: dict[str, Any] = {"seconds": seconds, "quick": quick, "comparisons": []}
 
     def require_memory(self, n_bytes: int) -> None:
-        """Raise Skip when less host memory than that is available."""
+        """Raise Skip if less host memory is available."""
         if self.memory < n_bytes:
             seen, wanted = self.memory / GIB, n_bytes / GIB
             raise Skip(f"{seen:.1f} GiB of memory are available, {wanted:.1f} GiB are needed")
 
     def measure_all(self, prepares: Iterable[Callable[[], Comparison]]) -> None:
-        """Measure comparisons, each prepared when its turn comes, in equal shares of the time."""
+        """Measure comparisons, each prepared in its turn, with equal shares of the time."""
         every = list(prepares)
         for n_left, prepare in zip(reversed(range(len(every))), every, strict=True):
             self.measure(prepare(), n_left)
 
     def measure(self, comparison: Comparison, n_left: int = 0) -> None:
-        """Measure in an equal share of what time is left, `n_left` comparisons being to come.
+        """Measure with an equal share of the remaining time; `n_left` comparisons remain.
 
-        What it takes to prepare contenders does not count.
+        The time to prepare contenders does not count.
         """
         start = time.monotonic()
         comparison.measure(self.left / (n_left + 1), self.min_rounds)
@@ -102,7 +105,7 @@ class Run:
         self.write()
 
     def write(self) -> None:
-        """Write what there is so far."""
+        """Write the results so far."""
         if self.path:
             Path(self.path).write_text(json.dumps(self.data))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the plugins, libraries and programs that benchmarks need, in build/benchmarks/."""
+"""Compiles the plugins, libraries and programs of the benchmarks, in build/benchmarks/."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEADER = Path(flags.get_include()) / "cuplug" / "plugin.h"
 
 
 def nvcc() -> str:
-    """Return nvcc; raise Skip when there is none."""
+    """Return nvcc; raise Skip if it is missing."""
     found = find_nvcc()
     if found is None:
         raise Skip("no nvcc")
@@ -53,7 +53,7 @@ def compile_file(source: Path, output: Path, options: Sequence[str], *libraries:
 
 
 def find(name: str) -> Path:
-    """Return a file of one of the rooms."""
+    """Return a file in one of the rooms."""
     return next(HERE.glob(f"*/{name}"))
 
 
@@ -73,7 +73,7 @@ def shared_library(name: str, *includes: str) -> Path:
 
 
 def program(name: str, *options: str, uses_core: bool = True) -> Path:
-    """Compile a C file of a room to a program, linked with the core if it uses that."""
+    """Compile a C file of a room to a program, linked with the core if necessary."""
     source, libraries = find(name), flags.host_flags() if uses_core else []
     include = f"-I{flags.get_include()}"
     output, given = BUILD / source.stem, [include, *options]
@@ -81,7 +81,7 @@ def program(name: str, *options: str, uses_core: bool = True) -> Path:
 
 
 def cython_module(source: Path, *pxd: Path) -> Path:
-    """Compile a Cython file to a module in build/benchmarks/, its pxd files found beside those."""
+    """Compile a Cython file to a module in build/benchmarks/, which has its pxd files."""
     BUILD.mkdir(parents=True, exist_ok=True)
     output = BUILD / (source.stem + sysconfig.get_config_var("EXT_SUFFIX"))
     newest = max(path.stat().st_mtime for path in (source, *pxd))

@@ -34,7 +34,7 @@ def report_of(table: Path) -> dict[str, Any]:
 
 
 def stamp(table: Path) -> str:
-    """Return what a current picture of that table carries: run, commit and a hash of all it is of.
+    """Return the stamp of a current picture of that table: run, commit and a hash of its sources.
 
     The hash covers the data and the programs that draw.
     """
@@ -47,7 +47,7 @@ def stamp(table: Path) -> str:
 
 
 def draw(table: Path, directory: Path) -> list[Path]:
-    """Draw what the table has; the same table gives the same bytes."""
+    """Draw the figures of the table. The same table gives the same bytes."""
     import matplotlib
     from drawing import with_dark_scheme
     from figures import Absent, Table, draw_all
@@ -75,7 +75,7 @@ def draw(table: Path, directory: Path) -> list[Path]:
 @click.option("--table", type=click.Path(path_type=Path, exists=True), default=TABLE)
 @click.option("--output", type=click.Path(path_type=Path), help="Instead of docs/pictures.")
 def main(table: Path, output: Path | None) -> None:
-    """Draw; for the documents, write the table and the figures that the README quotes too."""
+    """Draw; for the documents, also write the table and the figures in the README."""
     if importlib.util.find_spec("matplotlib") is None:
         raise click.ClickException("matplotlib is not installed: python -m pip install matplotlib")
     for path in draw(table, output or PICTURES):

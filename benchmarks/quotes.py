@@ -15,7 +15,7 @@ BLOCK = re.compile(r"(?<=<!-- measured -->\n).*?(?=<!-- end -->)", re.S)
 
 @dataclass(frozen=True)
 class Quote:
-    """One line: what was measured, where it is in the table, ours, and peers by their names."""
+    """A line: the measurement, its location in the table, our name, and peers by name."""
 
     what: str
     module: str
@@ -24,7 +24,7 @@ class Quote:
     peers: dict[str, str]
 
     def cells(self, report: dict[str, Any]) -> list[str] | None:
-        """Return the line's cells, or None when the table lacks it."""
+        """Return the line's cells, or None if the table lacks it."""
         data = report["benchmarks"].get(self.module, {"comparisons": []})["comparisons"]
         found = [c for c in data if c["title"].startswith(self.title) and self.ours in c["results"]]
         if not found:
@@ -72,5 +72,5 @@ def render_quotes(report: dict[str, Any]) -> str:
 
 
 def write_quotes(document: Path, report: dict[str, Any]) -> None:
-    """Replace what lies between the marks of a document."""
+    """Replace the text between the marks of a document."""
     document.write_text(BLOCK.sub(lambda _: "\n" + render_quotes(report), document.read_text()))

@@ -24,8 +24,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 BYTE_CODE = ROOT / "build" / "benchmarks" / "byte-code"
 QUICK_SECONDS = 40.0
-RUN = ("date", "commit")  # facts that differ from run to run on one machine
-# Each module with its share of the time for measuring; they lie in rooms, as what they measure.
+RUN = ("date", "commit")  # facts that differ between runs on one machine
+# Each module with its share of the time. Modules are in rooms, named after the measured ones.
 MODULES = {
     "calls": 2,
     "call_threads": 1,
@@ -62,7 +62,7 @@ MODULES = {
 
 
 def use_staged_package() -> None:
-    """Let this process and the modules import cuplug from build/ where it is not installed."""
+    """Let this process and the modules import cuplug from build/ if it is not installed."""
     staged = str(ROOT / "build" / "python")
     if importlib.util.find_spec("cuplug") is None:
         sys.path.append(staged)
@@ -71,14 +71,14 @@ def use_staged_package() -> None:
 
 
 def module_path(name: str) -> Path:
-    """Return the file of a module, in whichever room it lies."""
+    """Return the file of a module, in any room."""
     return next(HERE.glob(f"*/{name}.py"))
 
 
 def environment() -> dict[str, str]:
     """Return the variables with which a module finds this folder, the rooms and byte code.
 
-    Where packages are installed without byte code, each process would compile all that it imports.
+    If packages are installed without byte code, each process would compile its imports.
     """
     rooms = [HERE, *sorted(path for path in HERE.iterdir() if path.is_dir())]
     paths = [*map(str, rooms), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -87,7 +87,7 @@ def environment() -> dict[str, str]:
 
 
 def run_module(name: str, seconds: float, options: list[str]) -> dict[str, Any]:
-    """Run one module; return what it wrote, with the reason when it did not come to its end."""
+    """Run one module; return its output, with the reason if it did not complete."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "data.json"
         command = [sys.executable, str(module_path(name)), "--json", str(path)]
@@ -146,7 +146,7 @@ def write(report: dict[str, Any], output: Path) -> list[Path]:
 
 
 def chosen(only: str | None) -> list[str]:
-    """Return the names of the modules to run, those of rooms too; raise for an unknown one."""
+    """Return the names of the modules to run, given names or rooms; raise for unknown ones."""
     if not only:
         return list(MODULES)
     rooms = {name: module_path(name).parent.name for name in MODULES}
@@ -159,9 +159,9 @@ def chosen(only: str | None) -> list[str]:
 
 
 def measured(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what runs before have measured on the same machine, with the same versions.
+    """Return the results of earlier runs on the same machine, with the same versions.
 
-    Each benchmark says when and of which commit.
+    Each result contains its time and commit.
     """
     if not path.exists():
         return {}
@@ -205,7 +205,7 @@ def main(
     for name, data in run_all([x for x in names if x not in done], share, options):
         found = {**report["benchmarks"], name: run | data}
         report["benchmarks"] = {name: found[name] for name in MODULES if name in found}
-        paths = write(report, output)  # what is measured stays, whatever becomes of the rest
+        paths = write(report, output)  # results are kept, whatever happens afterwards
         click.echo(f"{data['wall_s']:.0f} s; written: {', '.join(map(str, paths))}", err=True)
     for name, data in report["benchmarks"].items():
         if "skipped" in data:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON files of measured data: one line per result, and floats of six significant digits."""
+"""The JSON files of measured data: one line per result, and floats with six significant digits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rounded(value: Any) -> Any:
 
 
 def dumps(value: Any, indent: str = "") -> str:
-    r"""Return JSON in which a container that has no dictionaries in it takes one line.
+    """Return JSON in which a container without dictionaries takes one line.
 
     >>> dumps({"a": {"x": 1, "y": [2, 3]}})
     '{\n "a": {"x": 1, "y": [2, 3]}\n}'
@@ -44,7 +44,7 @@ def _has_dictionary(value: Any) -> bool:
 
 
 def write_data(path: Path, report: dict[str, Any]) -> dict[str, Any]:
-    """Write a report; return it as the file has it."""
+    """Write a report; return it as read from the file."""
     report = rounded(report)
     path.write_text(dumps(report) + "\n")
     return report

@@ -50,7 +50,7 @@ def _row(name: str, data: Data) -> list[str]:
 
 
 def render_comparison(data: Data) -> str:
-    """Return one comparison as a heading and a table; empty columns are left out."""
+    """Return one comparison as a heading and a table without empty columns."""
     names = data["order"] + [t["contender"] for t in data["targets"]]
     head = ["contender", f"median, {data['unit']}", "quartiles", "GB/s"]
     head += [f"x {data['reference']}", "target", "reached"]
@@ -70,14 +70,14 @@ def render_comparisons(comparisons: Iterable[Data]) -> str:
 
 
 def render_machine(machine: Data) -> str:
-    """Return where the figures come from: machine, tools and versions."""
+    """Return the origin of the figures: machine, tools and versions."""
     body = [[key, str(value)] for key, value in machine.items() if key != "packages"]
     body += [[name, version] for name, version in machine["packages"].items()]
     return "\n".join(rows(["what", "here"], body)) + "\n"
 
 
 def judged(report: Data) -> Iterator[tuple[Data, Data]]:
-    """Yield each target of a report, behind its comparison."""
+    """Yield each target of a report, with its comparison."""
     for data in report["benchmarks"].values():
         for comparison in data["comparisons"]:
             for target in comparison["targets"]:
@@ -85,14 +85,14 @@ def judged(report: Data) -> Iterator[tuple[Data, Data]]:
 
 
 def count(report: Data) -> str:
-    """Return in one line how many targets are reached."""
+    """Return the number of targets reached, in one line."""
     verdicts = [target["reached"] for _, target in judged(report)]
     reached, missed, unknown = (verdicts.count(key) for key in (True, False, None))
     return f"{reached} reached, {missed} missed, {unknown} not measured"
 
 
 def render_targets(report: Data) -> str:
-    """Return the targets that are missed as one table, and then those not measured."""
+    """Return a table of the missed targets, followed by those not measured."""
     failed = [pair for pair in judged(report) if not pair[1]["reached"]]
     body = []
     for data, target in sorted(failed, key=lambda pair: pair[1]["reached"] is None):
@@ -125,7 +125,7 @@ def render(report: Data) -> str:
 
 
 def summary(report: Data) -> list[str]:
-    """Return a few lines: how many targets are reached, and which are not."""
+    """Return a few lines: the number of targets reached, and those missed."""
     lines = [f"missed: {_verdict(*pair)}" for pair in judged(report) if pair[1]["reached"] is False]
     return [*lines, f"targets: {count(report)}"]
 

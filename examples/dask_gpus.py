@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster on this machine with one worker for each GPU, or for each of n shares of the CPUs."""
+"""A cluster on this machine with one worker for each GPU, or n workers that share the CPUs."""
 
 import logging
 
@@ -7,7 +7,7 @@ from distributed import Client, Nanny, Scheduler, SpecCluster
 
 
 def start(n_workers: int, n_threads: int = 2, memory_limit: str = "auto") -> Client:
-    """Start the workers; the k-th sees GPU k alone, where there are GPUs."""
+    """Start the workers; if GPUs exist, the k-th sees only GPU k."""
     quiet = {"silence_logs": logging.WARNING}
     workers = {}
     for k in range(n_workers):

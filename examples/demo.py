@@ -11,11 +11,11 @@ import numpy as np
 
 N_SOURCE = 128 * 1024**2
 N_INDEX = 1024**2
-NEEDED_BYTES = 768 * 1024**2  # the source, and room for the indices, the results and the libraries
+NEEDED_BYTES = 768 * 1024**2  # the source, indices, results and libraries
 
 
 def require_memory() -> None:
-    """End with a sentence where the arrays would not fit."""
+    """Exit with a message if the arrays would not fit."""
     found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
     free = int(found.group(1)) * 1024
     if free < NEEDED_BYTES:
@@ -33,7 +33,7 @@ def best_ms(function, repeats: int = 5) -> float:
 
 
 def report(result: np.ndarray, expected: np.ndarray, ours, numpy_ms: float) -> None:
-    """Print what a call gave, where it ran and how long it took."""
+    """Print the result of a call, its device and its time."""
     call = cuplug.last_call()
     print(f"  shape      {result.shape}")
     print(f"  correct    {int((result == expected).sum())} of {expected.size}")
@@ -42,7 +42,7 @@ def report(result: np.ndarray, expected: np.ndarray, ours, numpy_ms: float) -> N
 
 
 def say_next(command: str, python: str) -> None:
-    """Print what to try next, given how the command and Python are called from here."""
+    """Print the next commands, with the names of the command and of Python used here."""
     imports = "from numpy import array; from cuplug.ops import gather"
     code = f"{imports}; print(gather(array([0.5, 1.5]), array([1, 0])))"
     print("Try next:")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists the plugins on the search path, then replaces a plugin by another file and takes it in:
+/* Lists the plugins on the search path, then replaces a plugin's file and loads the new code:
  *
  *     files libpositive.so new.so
  */
@@ -21,7 +21,7 @@ static int list_files(cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-/* Gives *op the code of a new version. Operators found before keep the old code. */
+/* Replaces *op by the operator of the new file. Operators found before keep the old code. */
 static int replace(const char *path, const char *with, cuplug_operator **op, cuplug_error *error) {
   if (rename(with, path)) return perror(with), 1;
   return cuplug_reload(*op, op, error);

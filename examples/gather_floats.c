@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operator gather on float32 as a C function: for Numba, and whatever else calls C. */
+/* The operator gather on float32 as a C function, for Numba and other callers of C. */
 #include <cuplug/host.h>
 
 /* Writes the n elements of source at the indices to out. Returns 0, or the status of the error. */
 int gather_floats(const float *source, int64_t m, const int32_t *index, int64_t n, float *out) {
-  static cuplug_operator *gather; /* the same for each caller, whoever finds it first */
+  static cuplug_operator *gather; /* the same for all callers */
   cuplug_operator *found = __atomic_load_n(&gather, __ATOMIC_ACQUIRE);
   cuplug_error error;
   int status = found ? CUPLUG_OK : cuplug_find("gather", &found, &error);

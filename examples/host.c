@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A C program that describes an operator, calls it, and calls one whose output has a size that is
- * known only then; no Python in the process. */
+/* A C program, without Python in its process. It describes an operator and calls it, and then calls
+ * another, whose output has a size that is known after the run. */
 #include <cuplug/host.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ typedef struct floats {
   int64_t n;
 } floats;
 
-/* The memory of an output; `user` is what options.user has. */
+/* Allocates the memory of an output. `user` is options.user. */
 static int allocate(void *user, uint32_t output, cuplug_tensor *x, cuplug_error *error) {
   floats *result = user;
   (void)output, (void)error;

@@ -3,10 +3,11 @@
 
     python larger_than_memory.py --gigabytes 64 --folder /data/store --workers 4
 
-Each worker reads a block, sends it to its GPU, works there, and writes what comes back; without a
-GPU the same on its CPUs. The rate is printed beside that of reading and writing alone, which is the
-most that the machine's storage and memory allow. If it was killed, the same command with --resume
-computes the blocks that are not written: Zarr writes a block aside and renames it.
+Each worker reads a block, copies it to its GPU, computes there, and writes the result. Without a
+GPU, it computes on its CPUs. The rate is printed next to the rate of only reading and writing,
+which is the maximum of the machine's storage and memory. If the program was killed, the same
+command with --resume computes the missing blocks: Zarr writes a block to a temporary file and
+renames it.
 """
 
 import shutil
@@ -26,7 +27,7 @@ N_KEPT = N_ROWS // 4
 
 
 def make_store(folder: Path, n_bytes: int, block_bytes: int, resume: bool = False) -> da.Array:
-    """Write rows of random numbers; each block has all rows of some columns."""
+    """Write rows of random numbers. Each block has all rows of some columns."""
     n_columns = max(1, n_bytes // (4 * N_ROWS))
     x = da.random.default_rng(1).random(
         (N_ROWS, n_columns), dtype="float32", chunks=(N_ROWS, max(1, block_bytes // (4 * N_ROWS)))
@@ -36,7 +37,7 @@ def make_store(folder: Path, n_bytes: int, block_bytes: int, resume: bool = Fals
 
 
 def write(path: Path, x: da.Array, resume: bool) -> int:
-    """Write all blocks to a new array on disk, or those that it lacks; return their number."""
+    """Write all blocks to a new array on disk, or its missing ones; return their number."""
     if not (resume and (path / "zarr.json").exists()):
         options = {"dtype": "float32", "compressors": None, "overwrite": True}
         zarr.create_array(str(path), shape=x.shape, chunks=x.chunksize, **options)
@@ -49,36 +50,36 @@ def write(path: Path, x: da.Array, resume: bool) -> int:
 
 
 def n_gpus() -> int:
-    """Return how many this process sees."""
+    """Return the number of GPUs that this process sees."""
     return len(cuplug.devices())
 
 
 def to_gpu(block: np.ndarray) -> object:
-    """Send a block to the GPU that this worker sees, if it sees one."""
+    """Copy a block to the GPU that this worker sees, if any."""
     return cuplug.asarray(block, device="cuda") if n_gpus() else block
 
 
 def to_host(block: object) -> np.ndarray:
-    """Bring a block back."""
+    """Copy a block back."""
     return block if isinstance(block, np.ndarray) else block.numpy()
 
 
 def gathered(x: da.Array, index: np.ndarray) -> da.Array:
-    """Say what is to be computed: four steps, which become two tasks for each block."""
+    """Return the computation: four steps, which become two tasks for each block."""
     on_gpu = x.map_blocks(to_gpu, dtype=x.dtype, meta=x._meta)
     y = piecewise_scale(gather(on_gpu, index))
     return y.map_blocks(to_host, dtype=y.dtype, meta=y._meta)
 
 
 def copied(x: da.Array) -> da.Array:
-    """Read and write as much, and nothing else."""
+    """Read and write the same amount without a computation."""
     return x.map_blocks(lambda block: block[:N_KEPT], chunks=((N_KEPT,), x.chunks[1]))
 
 
 def rate(
     path: Path, x: da.Array, make: Callable[[da.Array], da.Array], resume: bool = False
 ) -> tuple[float, int]:
-    """Return at how many gigabytes per second blocks are read, worked on and written; how many."""
+    """Return the rate of reading, computing and writing blocks in GB/s, and their number."""
     y = make(x)
     start = time.perf_counter()
     n_blocks = write(path, y, resume)
@@ -96,7 +97,7 @@ def check(folder: Path, x: da.Array, index: np.ndarray) -> None:
 
 
 def work(folder: Path, n_bytes: int, block_bytes: int, resume: bool = False) -> None:
-    """Make the store, work on it, and print the rates."""
+    """Create the store, process it, and print the rates."""
     x = make_store(folder, n_bytes, block_bytes, resume)
     index = np.random.default_rng(2).integers(0, N_ROWS, N_KEPT, dtype="int32")
     print(f"{x.nbytes / 1e9:.3g} GB in {x.npartitions} blocks, {n_gpus()} GPUs")

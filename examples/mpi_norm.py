@@ -9,7 +9,7 @@ squares = cuplug.reduction("squares(x: float64) -> float64", map="x * x", reduce
 
 
 def main() -> None:
-    """Compute the norm of a vector of which each process has a part."""
+    """Compute the norm of a vector. Each process has a part of it."""
     world = MPI.COMM_WORLD
     part = cuplug.asarray(numpy.arange(world.rank, 1000.0, world.size))
     total = numpy.zeros(1)

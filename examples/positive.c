@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin whose output has a size that the call finds: the elements above zero. */
+/* A plugin whose output has a size that is known after the run: the elements above zero. */
 #include <cuplug/plugin.h>
 
 CUPLUG_ENTRY int positive_host(const cuplug_call *call) {

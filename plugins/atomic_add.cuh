@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atomic additions whose result nobody wants. They are written as reductions: in a kernel that may
- * record faults, whose threads go on in another branch, atomicAdd waits for an answer. */
+/* Atomic additions without a returned value. They are written as reduction instructions. In kernels
+ * that may record faults, whose threads continue in another branch, atomicAdd would wait for its
+ * result. */
 #ifndef CUPLUG_PLUGINS_ATOMIC_ADD_CUH
 #define CUPLUG_PLUGINS_ATOMIC_ADD_CUH
 

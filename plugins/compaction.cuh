@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of an array whose flags are set, one behind the other, in their order. Tiles are counted
- * and their flags kept as bits; the counts are added up; then each tile is taken to its place. */
+/* Packs elements whose flags are set, in their order. One kernel counts the flags of tiles and
+ * stores them as bits, another adds up the counts, and the last moves each tile to its position. */
 #ifndef CUPLUG_PLUGINS_COMPACTION_CUH
 #define CUPLUG_PLUGINS_COMPACTION_CUH
 
@@ -8,13 +8,13 @@
 
 namespace compaction {
 
-/* A tile is of a block; its threads have ITEMS elements each, those of a warp side by side. */
+/* A block processes a tile. Its threads have ITEMS elements each. Those of a warp are adjacent. */
 constexpr int THREADS = 256, WARP = 32, WARPS = THREADS / WARP, ITEMS = 16, TILE = THREADS * ITEMS;
 constexpr int WORDS = TILE / WARP;
-constexpr int ADDERS = 1024; /* threads of the one block that adds up counts */
+constexpr int ADDERS = 1024; /* threads of the single block that adds up counts */
 
-/* What is known before elements are taken: of 32 elements each the flags, and how many are set in
- * the tile before these; and how many are in the tiles before. */
+/* Known before elements are moved: the flags of each 32 elements, and the number of set flags in
+ * the tile before them; and the numbers in the preceding tiles. */
 struct tiles {
   int64_t n, n_tiles, n_found;
   unsigned *bits;
@@ -22,7 +22,7 @@ struct tiles {
   int64_t *before;
 };
 
-/* Of n values of a warp's lanes: the sum of those of the lanes before. */
+/* Returns the sum of the n values of a warp's lanes before this one. */
 template <typename T> __device__ inline T sum_before(T own, int lane) {
   T sum = own;
   for (int step = 1; step < WARP; step *= 2) {
@@ -32,8 +32,7 @@ template <typename T> __device__ inline T sum_before(T own, int lane) {
   return sum - own;
 }
 
-/* Lane j < ITEMS has word j of its warp, the other lanes 0. Of one tile there is nothing to add up.
- */
+/* Lane j < ITEMS has word j of its warp, the other lanes 0. A single tile needs no sums. */
 __device__ inline void keep_words(const tiles &t, unsigned own) {
   __shared__ unsigned of_warps[WARPS];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -60,7 +59,7 @@ __global__ void __launch_bounds__(THREADS)
   const int64_t first = (int64_t)blockIdx.x * TILE + warp * (ITEMS * WARP) + lane;
   bool is_set[ITEMS];
   unsigned own = 0;
-  if (((int64_t)blockIdx.x + 1) * TILE <= t.n) { /* no flag waits for a question */
+  if (((int64_t)blockIdx.x + 1) * TILE <= t.n) { /* no flag waits for a condition */
 #pragma unroll
     for (int j = 0; j < ITEMS; j++) is_set[j] = flags(first + j * WARP);
   } else {
@@ -75,7 +74,7 @@ __global__ void __launch_bounds__(THREADS)
   keep_words(t, own);
 }
 
-/* The same, of flags that are bytes, and read 16 at once: flags.together(i) has those from i on, in
+/* The same for flags that are bytes, read 16 at once: flags.together(i) returns those from i on, as
  * bits. */
 template <class Flags>
 __global__ void __launch_bounds__(THREADS)
@@ -94,7 +93,7 @@ __global__ void __launch_bounds__(THREADS)
   keep_words(t, lane < ITEMS ? low | high << ITEMS : 0);
 }
 
-/* Counts become sums of those before; the sum of all is behind them. */
+/* Replaces counts by the sums of those before, followed by the total. */
 static __global__ void __launch_bounds__(ADDERS) add_kernel(const __grid_constant__ tiles t) {
   __shared__ unsigned long long of_warps[WARP];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -118,7 +117,7 @@ static __global__ void __launch_bounds__(ADDERS) add_kernel(const __grid_constan
   }
 }
 
-/* What is kept of the elements of a warp, loaded 16 bytes at once. */
+/* The values kept for the elements of a warp, loaded 16 bytes at once. */
 struct alignas(16) warp_bits {
   unsigned of[ITEMS];
 };
@@ -126,8 +125,8 @@ struct alignas(16) warp_starts {
   uint16_t of[ITEMS];
 };
 
-/* take.load(i) is called for elements whose flags are set, take.store(what it returned, i, how many
- * are set before i, 1) afterwards; with Take::ALL for the others, too, with 0. */
+/* Calls take.load(i) for elements whose flags are set, and then take.store(its result, i, number of
+ * set flags before i, 1). With Take::ALL, it calls them also for the other elements, with 0. */
 template <class Take>
 __global__ void __launch_bounds__(THREADS)
     take_kernel(const __grid_constant__ Take take, const __grid_constant__ tiles t) {
@@ -158,7 +157,7 @@ template <class Flags> int count_tiles(cuplug::call call, const Flags &flags, co
   return call.launch<count_kernel<Flags>>({t.n_tiles, THREADS}, flags, t);
 }
 
-/* Finds which of n elements are to be taken, but not yet how many. */
+/* Finds which of n elements will be moved, but not yet their number. */
 template <class Flags> int begin(cuplug::call call, const Flags &flags, int64_t n, tiles *t) {
   *t = {n, cuplug::blocks(n, TILE), 0, nullptr, nullptr, nullptr};
   if (n == 0) return CUPLUG_OK;
@@ -172,7 +171,7 @@ template <class Flags> int begin(cuplug::call call, const Flags &flags, int64_t 
   return status || t->n_tiles == 1 ? status : call.launch<add_kernel>({1, ADDERS}, *t);
 }
 
-/* The same, and waits for how many they are. */
+/* The same, and waits for their number. */
 template <class Flags> int count(cuplug::call call, const Flags &flags, int64_t n, tiles *t) {
   const int status = begin(call, flags, n, t);
   return status || n == 0 ? status : call.copy_to_host(&t->n_found, t->before + t->n_tiles);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plugins for many dtypes share: elements as bytes of some width, kinds of numbers, and lines
- * of elements along an axis. For host and CUDA entries. */
+/* Code shared by plugins for many dtypes: elements as bytes of some width, kinds of numbers, and
+ * lines of elements along an axis. For host and CUDA entries. */
 #ifndef CUPLUG_PLUGINS_ELEMENTS_H
 #define CUPLUG_PLUGINS_ELEMENTS_H
 
@@ -13,12 +13,12 @@
 #define ELEMENTS_INLINE static inline __attribute__((always_inline))
 #endif
 
-/* Of 16 bytes. */
+/* An element of 16 bytes. */
 typedef struct two_words {
   uint64_t at[2];
 } two_words;
 
-/* CASE(type) for an unsigned type that is as wide as elements are. */
+/* CASE(type) for an unsigned type as wide as the elements. */
 #define ELEMENTS_BY_WIDTH(n_bytes, CASE) \
   switch (n_bytes) {                     \
   case 1:                                \
@@ -37,8 +37,8 @@ typedef struct two_words {
     CASE(two_words)                      \
   }
 
-/* The dtypes whose elements are numbers with a zero of zero bits: all that a table may say where
- * elements are tested or cleared. */
+/* The dtypes of numbers whose zero has only zero bits, for tables of operators that test or clear
+ * elements. */
 #define ELEMENTS_WITH_ZERO "bool | integer | floating | complex | float8_e4m3fn | float8_e5m2"
 
 static inline int elements_are_complex(const cuplug_tensor *x) {
@@ -64,13 +64,14 @@ static inline elements_axis elements_around(const cuplug_tensor *x, int64_t axis
   return a;
 }
 
-/* The element that line number `line` begins with; the others follow at distances of `width`. */
+/* The first element of line number `line`. The others follow at distances of `width`. */
 ELEMENTS_INLINE int64_t elements_line(const elements_axis *a, int64_t line) {
   const int64_t outer = a->width == 1 ? line : line / a->width;
   return outer * a->m * a->width + (a->width == 1 ? 0 : line - outer * a->width);
 }
 
-/* Fails unless `x` has the sizes of `beside` but along the axis; both have as many dimensions. */
+/* Fails unless `x` has the sizes of `beside`, except along the axis. Both have the same number of
+ * dimensions. */
 static inline int elements_check_beside(const cuplug_call *call, const char *name,
                                         const cuplug_tensor *x, const cuplug_tensor *beside,
                                         int64_t axis) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CUDA entries of element-wise operators share: kernels at the speed of a copy for arrays
- * of any strides, and the dtypes as C++ sees them. */
+/* Code shared by the CUDA entries of element-wise operators: kernels that run at the speed of a
+ * copy for arrays of any strides, and the dtypes as C++ types. */
 #ifndef CUPLUG_PLUGINS_ELEMENTWISE_CUH
 #define CUPLUG_PLUGINS_ELEMENTWISE_CUH
 
@@ -13,7 +13,7 @@ namespace elementwise {
 
 /* ---- Dtypes ---------------------------------------------------------------------------------- */
 
-/* A complex number; its product written out, without the search for infinities of C's. */
+/* A complex number. Its product is written out, without C's check for infinities. */
 template <typename T> struct alignas(2 * sizeof(T)) complex_number {
   T re, im;
   __device__ complex_number operator*(const complex_number &y) const {
@@ -40,13 +40,13 @@ ELEMENTWISE_DTYPE(UINT32, uint32_t)
 ELEMENTWISE_DTYPE(UINT64, uint64_t)
 #undef ELEMENTWISE_DTYPE
 
-/* What an operator takes. */
+/* The scalars of an operator. */
 template <typename... T> struct types {
   template <typename... MORE> using with = types<T..., MORE...>;
 };
 using floating = types<__half, __nv_bfloat16, float, double>;
 
-/* The type to compute with. */
+/* The type of the computation. */
 template <typename T> struct computed { using type = T; };
 template <> struct computed<__half> { using type = float; };
 template <> struct computed<__nv_bfloat16> { using type = float; };
@@ -61,13 +61,13 @@ template <int ARITY, typename T> struct operands;
 template <typename T> struct operands<1, T> : cuplug::walks::walked<1, 2, T, T> {};
 template <typename T> struct operands<2, T> : cuplug::walks::walked<3, 4, T, T, T> {};
 
-/* Whether an operator of one input has code for words of elements side by side. */
+/* True if an operator of one input has code for words of adjacent elements. */
 template <class OP, typename T, class = void> constexpr bool has_words = false;
 template <class OP, typename T>
 constexpr bool has_words<OP, T, decltype(void(OP().of_word(types<T>(), 0u)))> = true;
 
-/* out[i] = op(in[i] ...) of whole packs whose elements are T's, however these are stored: as they
- * are moved, so that they are not taken apart twice. */
+/* out[i] = op(in[i] ...) for complete packs whose elements are T's, in the form in which they are
+ * moved, so that they are not split twice. */
 template <int ARITY, typename T, class OP, class P>
 __device__ inline void map_pack(const OP &op, P &p) {
   using namespace cuplug::walks;
@@ -107,7 +107,8 @@ template <int ARITY, typename T, class OP> struct map : operands<ARITY, T> {
   }
 };
 
-/* An element of which only the size is known. As an integer: bytes would be moved one by one. */
+/* An element of which only the size is known. As an integer, since bytes would be moved one by one.
+ */
 template <int BYTES> struct word_of { using type = uint8_t; };
 template <> struct word_of<2> { using type = uint16_t; };
 template <> struct word_of<4> { using type = uint32_t; };
@@ -119,8 +120,8 @@ template <> struct word_of<16> {
 };
 template <int BYTES> using word = typename word_of<BYTES>::type;
 
-/* The same where the run tells which of the types of this size the elements have: most of a kernel
- * for strided arrays finds and moves them, and that once for all types keeps plugins small. */
+/* The same if the run determines which type of this size the elements have. Most of a kernel for
+ * strided arrays locates and moves them. Sharing it among all types keeps plugins small. */
 template <int ARITY, int BYTES, class OP, class TYPES> struct sized_map;
 template <int ARITY, int BYTES, class OP, typename... T>
 struct sized_map<ARITY, BYTES, OP, types<T...>> : operands<ARITY, word<BYTES>> {
@@ -156,12 +157,12 @@ struct sized_map<ARITY, BYTES, OP, types<T...>> : operands<ARITY, word<BYTES>> {
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
-/* The sizes and strides of a loop of at most NDIM dimensions. */
+/* The sizes and strides of a loop with at most NDIM dimensions. */
 template <int N, int NDIM> struct layout {
   cuplug::divisors<NDIM> sizes;
   cuplug::strides<N, NDIM> steps;
 };
-constexpr int ANY = sizeof(cuplug_loop::sizes) / sizeof(long long); /* dimensions */
+constexpr int ANY = sizeof(cuplug_loop::sizes) / sizeof(long long); /* number of dimensions */
 
 /* Numbers packs. */
 template <int NDIM> struct index_of { using type = unsigned; };
@@ -173,9 +174,9 @@ __global__ void __launch_bounds__(cuplug::THREADS) packs_kernel(const CODE code,
                                                    cuplug::strides<CODE::N, 0>());
 }
 
-/* Each kernel is there for all sizes of elements, in each plugin: of lines there are three. WIDTH
- * is more than 1 where input and output lie side by side along the last of FEW dimensions, or the
- * only one, with fewer than CUPLUG__WIDE_FROM elements; the other one takes all. */
+/* Each plugin has each kernel for all sizes of elements. Of lines there are three. WIDTH is more
+ * than 1 if input and output are adjacent along the last of FEW dimensions, or the only one, with
+ * fewer than CUPLUG__WIDE_FROM elements. The other kernel handles all loops. */
 constexpr int FEW = 3;
 
 template <int WIDTH, int NDIM, class CODE>
@@ -198,7 +199,7 @@ __global__ void __launch_bounds__(cuplug::THREADS, cuplug::walks::TILE_BLOCKS<WI
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Whether all arrays are contiguous, and begin at multiples of 16 bytes. */
+/* Returns whether all arrays are contiguous, and aligned to 16 bytes. */
 template <int N> bool are_plain(const cuplug_tensor (&tensors)[N]) {
   uint64_t addresses = 0;
   for (const cuplug_tensor &x : tensors) {
@@ -208,18 +209,18 @@ template <int N> bool are_plain(const cuplug_tensor (&tensors)[N]) {
   return addresses % 16 == 0;
 }
 
-/* How a call meets its elements. */
+/* How a call iterates over the elements. */
 template <int N> struct plan {
   cuplug_walk_kind kind = CUPLUG_WALK_PACKS;
   int64_t n;
-  int width; /* of packs, in lines */
+  int width; /* elements per pack, by lines */
   cuplug_loop_split cut;
   cuplug_loop loop;
   long long strides[ANY + 1][CUPLUG_MAX_LOOP_ARRAYS];
 };
 
-/* By the rule of <cuplug/walk.h>. Gradients, which have two inputs, seldom are strided: no tiles
- * for them, and lines element by element, as where an input does not lie side by side. */
+/* By the rule of <cuplug/walk.h>. Gradients, which have two inputs, are seldom strided: they use no
+ * tiles, and single elements along lines, as do loops with an input that is not unit-stride. */
 template <int N>
 void make_plan(const cuplug_tensor (&tensors)[N], int width, int side, plan<N> *p) {
   constexpr uint64_t WRITTEN = 1ull << (N - 1);
@@ -233,7 +234,7 @@ void make_plan(const cuplug_tensor (&tensors)[N], int width, int side, plan<N> *
     cuplug__cut_lines(&p->loop, tensors, WRITTEN, 1, &p->cut);
 }
 
-/* Of a loop with fewer dimensions the first ones have one element. */
+/* In a loop with fewer dimensions, the first ones have one element. */
 template <int NDIM, int N> layout<N, NDIM> layout_of(const plan<N> &p) {
   layout<N, NDIM> own;
   const int more = NDIM == ANY ? 0 : NDIM - p.loop.ndim;
@@ -245,7 +246,8 @@ template <int NDIM, int N> layout<N, NDIM> layout_of(const plan<N> &p) {
   return own;
 }
 
-/* With the blocks that these items need; one takes what is left over of packs. */
+/* Launches the blocks that these items need. One of them handles the elements after complete packs.
+ */
 template <auto kernel, typename... A>
 int launch(const cuplug_call *call, int64_t items, int per_block, const A &...arguments) {
   const int64_t n_blocks = (items + per_block - 1) / per_block;
@@ -266,7 +268,7 @@ int launch_lines(const cuplug_call *call, const CODE &code, const plan<N> &p) {
                                                  p.cut, layout_of<NDIM>(p));
 }
 
-/* Of arrays that are not in packs. */
+/* For arrays that are not in packs. */
 template <int WIDTH, class CODE, int N>
 int launch_strided(const cuplug_call *call, const CODE &code, const plan<N> &p) {
   if constexpr (N == 2) {
@@ -300,7 +302,7 @@ int map_type(const cuplug_call *call, const cuplug_tensor (&tensors)[N], OP op) 
 }
 
 /* out[i] = op(in[i] ...) for the first ARITY tensors of the call and the last, which may be its own
- * input: all of one shape and one of the types. */
+ * input. All have one shape and one of the types. */
 template <int ARITY, typename... T, class OP>
 int map_call(const cuplug_call *call, types<T...>, OP op) {
   cuplug_tensor tensors[ARITY + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host entries of element-wise operators share: the dtypes as C types, the vectors of the
- * CPU, and the loop. */
+/* Code shared by the host entries of element-wise operators: the dtypes as C types, the vectors of
+ * the CPU, and the loop. */
 #ifndef CUPLUG_PLUGINS_ELEMENTWISE_H
 #define CUPLUG_PLUGINS_ELEMENTWISE_H
 
@@ -10,25 +10,26 @@
 
 #include "vectors.h"
 
-/* X(DTYPE, type): the others come through ELEMENTWISE_HALVES_ENTRY as float32. */
+/* X(DTYPE, type). The other dtypes are computed as float32 through ELEMENTWISE_HALVES_ENTRY. */
 #define ELEMENTWISE_FLOATING(X) \
   X(FLOAT32, float)             \
   X(FLOAT64, double)
 
-/* Below this, threads cost more than they save when they have to be woken up first. */
+/* Below this number, threads cost more time than they save, since they must be woken up first. */
 #define ELEMENTWISE_PARALLEL_FROM 65536
 
 #define ELEMENTWISE_GRAIN_BYTES 65536 /* of a thread's range: a multiple of all blocks */
 
-#define ELEMENTWISE_BLOCK_BYTES 8192 /* of outputs that stay in the cache */
+#define ELEMENTWISE_BLOCK_BYTES 8192 /* bytes of outputs that stay in the cache */
 
 static inline int elementwise_parallel(const cuplug_call *call, int64_t n, cuplug_body *body) {
   const int64_t grain = ELEMENTWISE_GRAIN_BYTES / cuplug_element_bytes(&call->tensors[0]);
   return cuplug_parallel(call, n, grain, body, (void *)call);
 }
 
-/* The head of a host entry whose body is compiled so, and called for ranges of elements, `begin` to
- * `end` - 1: of all, or in parallel where it pays. The arrays are alike, the output the last. */
+/* The head of a host entry. Its body is compiled for several vector widths and called for ranges of
+ * elements, `begin` to `end` - 1: for all, or in parallel if that saves time. The arrays have the
+ * same layout; the output is the last. */
 #define ELEMENTWISE_ENTRY(name)                                                         \
   VECTORS static int name##_range(const cuplug_call *call, int64_t begin, int64_t end); \
   static int name##_body(void *call, int64_t begin, int64_t end) {                      \
@@ -41,8 +42,8 @@ static inline int elementwise_parallel(const cuplug_call *call, int64_t n, cuplu
   }                                                                                     \
   VECTORS static int name##_range(const cuplug_call *call, int64_t begin, int64_t end)
 
-/* The same for operators that compute with float16 and bfloat16 as float32: the body has blocks of
- * float32 then. */
+/* The same for operators that compute float16 and bfloat16 as float32. The body then has blocks of
+ * float32. */
 #define ELEMENTWISE_HALVES_ENTRY(name)                                                             \
   VECTORS static int name##_floats(const cuplug_call *call, int64_t begin, int64_t end);           \
   ELEMENTWISE_ENTRY(name) {                                                                        \
@@ -52,7 +53,7 @@ static inline int elementwise_parallel(const cuplug_call *call, int64_t n, cuplu
   }                                                                                                \
   VECTORS static int name##_floats(const cuplug_call *call, int64_t begin, int64_t end)
 
-/* The loop that follows has no iteration that needs another's. */
+/* The iterations of the following loop do not depend on each other. */
 #ifdef __clang__
 #define ELEMENTWISE_SIMD _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -63,8 +64,8 @@ static inline int elementwise_parallel(const cuplug_call *call, int64_t n, cuplu
 #define ELEMENTWISE_LOOP(i, ...) ELEMENTWISE_SIMD for (int64_t i = begin; i < end; i++) __VA_ARGS__;
 
 /* out[i] = value for each i of the range, where `value` may use i. A large output is computed in
- * blocks of whole lines, which are stored past the caches: it would not fit there, and its lines
- * need not be read first. */
+ * blocks of complete lines, which are stored bypassing the caches: it would not fit there, and its
+ * lines need not be read first. */
 #define ELEMENTWISE_MAP(call, stored, out, i, value)                                              \
   do {                                                                                            \
     enum { BLOCK = CUPLUG_NONTEMPORAL_BLOCK / sizeof(stored) };                                   \
@@ -88,8 +89,8 @@ static inline int elementwise_parallel(const cuplug_call *call, int64_t n, cuplu
 
 typedef int elementwise_range(const cuplug_call *call, int64_t begin, int64_t end);
 
-/* Calls `range` for blocks of at most three arrays that are float32 in place of float16 or
- * bfloat16; the last one is written. */
+/* Calls `range` for blocks of at most three arrays that are float32 instead of float16 or bfloat16.
+ * The last one is written. */
 static inline int elementwise_halves(const cuplug_call *call, int64_t begin, int64_t end,
                                      elementwise_range *range) {
   enum { MOST = 3, BLOCK = 512 };

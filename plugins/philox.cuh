@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random bits of several elements in a thread's registers, and what is made of them, stored at
- * once. */
+/* Random bits of several elements in a thread's registers. The numbers computed from them are
+ * stored at once. */
 #ifndef CUPLUG_PLUGINS_PHILOX_CUH
 #define CUPLUG_PLUGINS_PHILOX_CUH
 
@@ -8,13 +8,13 @@
 
 #include "philox.h"
 
-/* What a thread stores at once. */
+/* The numbers that a thread stores at once. */
 template <typename T> struct alignas(16) random_pack {
   static constexpr int N = 16 / sizeof(T);
   T of[N];
 };
 
-/* `to` is a multiple of 16. nvcc would store what C++ says in parts. */
+/* `to` is a multiple of 16. For a C++ assignment, nvcc would split the store. */
 template <typename T> __device__ inline void random_store(T *to, const random_pack<T> &values) {
 #ifdef __CUDA_ARCH__
   uint32_t word[4];
@@ -46,8 +46,9 @@ template <> struct random_bits_of<true> {
   }
 };
 
-/* Those of N elements from number `element` of the sequence on, in registers. Of the block that has
- * these, `beside` elements come before; then some are in one block more, and all move up. */
+/* Computes the bits of N elements from number `element` of the sequence on, in registers. The block
+ * that contains these has `beside` elements before them. If there are any, an additional block is
+ * computed, and all elements are shifted. */
 template <bool is_wide, int N> struct random_bits {
   using of = random_bits_of<is_wide>;
   static constexpr int PER = of::PER_BLOCK, BLOCKS = (N + PER - 1) / PER, ALL = (BLOCKS + 1) * PER;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random bits by a counter, for the host and for CUDA alike.
+/* Counter-based random bits, for the host and for CUDA.
  *
- * The numbers of a generator are elements 0, 1, 2, ... of a sequence; each kind of number has the
- * bits of an element to itself, whoever draws it and with how many others:
+ * The numbers of a generator are elements 0, 1, 2, ... of a sequence. Each element has its own bits
+ * for each kind of number, which do not depend on how many elements a call draws:
  *   narrow: 32 bits, word i mod 4 of block i / 4;
  *   wide: 64 bits, half i mod 2 of block 2^63 + i / 2;
- *   deciding: 64 bits more, the first half of block i of the sequence whose bits are inverted.
+ *   deciding: 64 more bits, the first half of block i of the sequence with inverted bits.
  * Blocks of 128 bits are those of Philox4x32-10: J. K. Salmon, M. A. Moraes, R. O. Dror and
  * D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3, SC 2011; words in the paper's order. */
 #ifndef CUPLUG_PLUGINS_PHILOX_H
@@ -15,7 +15,7 @@
 
 #define RANDOM_INLINE ELEMENTS_INLINE
 
-/* Before a loop that is to become one piece of code, so that loops around it become vectors. */
+/* Before a loop that must be unrolled completely, so that loops around it are vectorized. */
 #if defined(__CUDA_ARCH__) || defined(__clang__)
 #define RANDOM_UNROLL _Pragma("unroll")
 #elif defined(__CUDACC__)
@@ -43,13 +43,13 @@ RANDOM_INLINE random_keys random_keys_of(uint64_t key) {
   return keys;
 }
 
-/* Whose numbers: element 0 of a draw is element `first` of the sequence. */
+/* A sequence of numbers: element 0 of a draw is element `first` of the sequence. */
 typedef struct random_source {
   random_keys keys;
   uint64_t sequence, first;
 } random_source;
 
-/* Returns the lower 32 bits of a product. nvcc adds 0 to the upper ones of what C says. */
+/* Returns the lower 32 bits of a product. For C's expression, nvcc adds 0 to the upper ones. */
 RANDOM_INLINE uint32_t random_product(uint32_t x, uint32_t y, uint32_t *upper) {
 #ifdef __CUDA_ARCH__
   uint32_t lower;
@@ -80,7 +80,8 @@ RANDOM_INLINE random_block random_philox(const random_keys *keys, uint64_t low, 
   return block;
 }
 
-/* The block that has the bits of element i; one behind it has those of the next elements. */
+/* The block that contains the bits of element i. The next block has those of the following
+ * elements. */
 RANDOM_INLINE uint64_t random_narrow_block(uint64_t i) { return i >> 2; }
 RANDOM_INLINE uint64_t random_wide_block(uint64_t i) { return i >> 1 | (uint64_t)1 << 63; }
 
@@ -88,7 +89,7 @@ RANDOM_INLINE uint64_t random_half(const random_block *block, int half) {
   return (uint64_t)block->word[2 * half + 1] << 32 | block->word[2 * half];
 }
 
-/* Of element i of a draw. */
+/* For element i of a draw. */
 RANDOM_INLINE uint64_t random_deciding(const random_source *from, uint64_t i) {
   const random_block block = random_philox(&from->keys, from->first + i, ~from->sequence);
   return random_half(&block, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random bits of several elements, on the host. By vectors that multiply: of plain loops compilers
- * take the halves of products apart and put them together again, which takes twice the time. */
+/* Random bits of several elements on the host, by vector intrinsics that multiply. From plain
+ * loops, compilers split the halves of products and combine them again, which takes twice the time.
+ */
 #ifndef CUPLUG_PLUGINS_PHILOX_WORDS_H
 #define CUPLUG_PLUGINS_PHILOX_WORDS_H
 
@@ -12,14 +13,14 @@
 #include <immintrin.h>
 #endif
 
-/* Elements at once: the nearest cache holds their bits, and some of what follows. */
+/* Elements at once: the closest cache holds their bits and some further data. */
 #define RANDOM_CHUNK 512
 typedef struct random_words {
   uint32_t at[2 * RANDOM_CHUNK + 4 * 9];
 } random_words;
 
-/* The words of n blocks, and perhaps of up to seven behind them, from that of an element on, the
- * first one of its block. */
+/* The words of n blocks, and possibly of up to seven more after them, from the first element of the
+ * block of an element on. */
 typedef void random_fill(const random_source *from, uint64_t element, int is_wide, int64_t n,
                          uint32_t *words);
 
@@ -34,8 +35,8 @@ static inline void random_fill_plain(const random_source *from, uint64_t element
 }
 
 #ifdef __x86_64__
-/* The same in lanes of 64 bits, of which products take the lower 32. LANES: which blocks they have,
- * so that LEFT and RIGHT put these in order. */
+/* The same in lanes of 64 bits, whose lower 32 bits are multiplied. LANES gives the blocks in the
+ * lanes, which LEFT and RIGHT put in order. */
 #define RANDOM_FILL(name, TARGET, n_lanes, PRODUCT, LANES, LEFT, RIGHT)                       \
   typedef uint64_t name##_vector __attribute__((vector_size(8 * (n_lanes))));                 \
   __attribute__((target(TARGET))) static inline void name(                                    \
@@ -80,7 +81,7 @@ RANDOM_FILL(random_fill_256, "avx2", 4, RANDOM_PRODUCT_256, RANDOM_LANES_256, RA
 RANDOM_FILL(random_fill_512, "avx512f", 8, RANDOM_PRODUCT_512, RANDOM_LANES_512, RANDOM_LEFT_512,
             RANDOM_RIGHT_512)
 
-/* What is fastest here. */
+/* The fastest variant for this CPU. */
 static inline random_fill *random_fill_by_vectors(void) {
   if (__builtin_cpu_supports("avx512f")) return random_fill_512;
   return __builtin_cpu_supports("avx2") ? random_fill_256 : random_fill_plain;
@@ -89,8 +90,8 @@ static inline random_fill *random_fill_by_vectors(void) {
 static inline random_fill *random_fill_by_vectors(void) { return random_fill_plain; }
 #endif
 
-/* The bits of elements i to i + n - 1 of a draw, n <= RANDOM_CHUNK, somewhere in the room; of wide
- * ones two words each, the lower one first. */
+/* Returns the bits of elements i to i + n - 1 of a draw, n <= RANDOM_CHUNK, somewhere in the
+ * buffer. Wide elements have two words each, the lower one first. */
 static inline const uint32_t *random_words_of(random_fill *fill, const random_source *from,
                                               uint64_t i, int64_t n, int is_wide,
                                               random_words *room) {

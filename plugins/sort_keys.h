@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers as unsigned keys of the same order: what sorts and searches needs code for the widths of
- * keys alone, not for each dtype. NaN is larger than all numbers. For host and CUDA entries. */
+/* Numbers as unsigned keys of the same order. Sorts and searches then need code only for the widths
+ * of keys, not for each dtype. NaN is larger than all numbers. For host and CUDA entries. */
 #ifndef CUPLUG_PLUGINS_SORT_KEYS_H
 #define CUPLUG_PLUGINS_SORT_KEYS_H
 
 #include "elements.h"
 
-/* Bits of a dtype: all, the sign (0 without one), of floating dtypes infinity and NaN; `truth` is 1
- * for bools, of which every byte but 0 is true. Keys are inverted by `flip`. `zero` has the bits
- * that keys of zeros preserve. */
+/* Bit masks of a dtype: all bits, the sign (0 without one), for floating dtypes infinity and NaN.
+ * `truth` is 1 for bools, for which every byte except 0 is true. Keys are inverted by `flip`.
+ * `zero` has the bits that keys of zeros preserve. */
 typedef struct order {
   uint64_t all, sign, infinity, nan, truth, flip;
   int64_t n_bytes;
@@ -37,9 +37,9 @@ ELEMENTS_INLINE order order_with_signs(order o) {
   return o;
 }
 
-/* K order_key<width>(o, bits): keys of equal numbers are equal, those of zeros and of NaNs
- * included. K order_bits<width>(o, key): the number of a key: zeros have lost their sign, NaNs what
- * they carried. In 32 bits twice as many are computed at once as in 64. */
+/* K order_key<width>(o, bits): keys of equal numbers are equal, including zeros and NaNs. K
+ * order_bits<width>(o, key): the number of a key. Zeros have lost their sign, and NaNs their
+ * payload. With 32 bits, twice as many are computed at once as with 64. */
 #define ORDER_OF_WIDTH(K, width)                                             \
   ELEMENTS_INLINE K order_key##width(const order *o, K bits) {               \
     const K all = (K)o->all, sign = (K)o->sign, infinity = (K)o->infinity;   \

@@ -17,18 +17,18 @@ from measurement import SETTLED_S, Comparison, Contender, Skip, Target, alike, s
 from module import GIB, Run, at_once, in_groups, run_module
 
 KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
-PART = 16 * MI  # the largest that are made on the host
-BYTES_EACH = 40  # of host memory for an element
-NEAR = 1e-5  # of functions that libraries round in different ways
+PART = 16 * MI  # the largest arrays that are created on the host
+BYTES_EACH = 40  # bytes of host memory per element
+NEAR = 1e-5  # for functions that libraries round in different ways
 Call = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function: `usual` where libraries say it alike, given a module; else by library.
+    """A function: `usual` if libraries spell it alike, given a module; else by library.
 
-    `n_arrays` of n elements go in, `columns` wide if that is not 0, or what `make` makes of them.
-    Random ones give other numbers in each library.
+    Its inputs are `n_arrays` of n elements, `columns` wide if that is not 0, or the results of
+    `make`. Random functions return other numbers in each library.
     """
 
     name: str
@@ -40,18 +40,18 @@ class Function:
     is_random: bool = False
 
     def of(self, library: str) -> Call:
-        """Return how a library says it."""
+        """Return a library's spelling of the function."""
         return self.special.get(library, self.usual)
 
     def arrays(self, n: int) -> list[np.ndarray]:
-        """Return its arrays: multiples of 1/256 from 1 on, below 2."""
+        """Return its arrays: multiples of 1/256 in [1, 2)."""
         block = np.random.default_rng(7).integers(256, 512, min(n, MI)).astype("f4") / 256
         made = [np.roll(np.tile(block, n // block.size), k) for k in range(self.n_arrays)]
         return self.make([x.reshape(-1, self.columns) if self.columns else x for x in made])
 
 
 def named(name: str, *more: Any, n_arrays: int = 1, columns: int = 0, **special: Call) -> Function:
-    """Return a function that has the same name in all libraries but those in `special`."""
+    """Return a function with the same name in all libraries except those in `special`."""
     return Function(name, lambda xp, *x: getattr(xp, name)(*x, *more), special, n_arrays, columns)
 
 
@@ -69,7 +69,7 @@ def with_places(x: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def with_pairs(x: list[np.ndarray]) -> list[np.ndarray]:
-    """As many positions along both axes as there are elements, in any order."""
+    """Positions along both axes, one pair for each element, in random order."""
     random, n = np.random.default_rng(8), x[0].size
     return [*x, *(random.integers(0, size, n) for size in x[0].shape)]
 
@@ -91,7 +91,7 @@ def generator(library: str) -> Any:
 
 
 def drawn(name: str, torch: Call, **options: Any) -> Function:
-    """Return what draws as many numbers as an array has, by a method of NumPy's names."""
+    """Return a function that draws a number for each element, by a method with NumPy's names."""
 
     def on_host(np: Any, x: Any) -> Any:
         return getattr(generator("numpy"), name)(size=len(x), **options)
@@ -206,9 +206,9 @@ def get(library: str, x: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Case:
-    """A function on arrays, and what it gives; None: that is not checked.
+    """A function on arrays, and its expected result; None if it is not checked.
 
-    Of the largest arrays a part is made, which grows on the device.
+    Of the largest arrays, a part is created and then extended on the device.
     """
 
     function: Function
@@ -222,27 +222,27 @@ class Case:
         return f"{self.function.name}, {size}"
 
     def checked(self, result: np.ndarray) -> np.ndarray:
-        """Return the expected result where it is near enough."""
+        """Return the expected result if the computed one is close enough."""
         assert self.expected is not None
         if alike(result, self.expected):
-            return result  # which is quickly seen, of most functions
+            return result  # most functions are decided quickly
         is_near = alike(result, self.expected, partial(np.allclose, rtol=NEAR))
         return self.expected if is_near else result
 
     def call(self, library: str, device: str) -> tuple[Call, Call | None]:
-        """Return what computes, and what returns the result."""
+        """Return the computation, and a function that returns the result."""
         module = importlib.import_module(MODULES[library])
         arrays = [put(library, x, device) for x in self.arrays]
         if self.n > PART:
             arrays = grown(library, arrays, self.n // PART)
         call = partial(self.function.of(library), module, *arrays)
-        if self.expected is None or library == "numpy":  # whose result is the expected one
+        if self.expected is None or library == "numpy":  # the result is the expected one
             return call, None
         return call, lambda: self.checked(get(library, call()))
 
 
 def case_of(function: Function, n: int) -> Case:
-    """Return a function on n elements; what the most of them give is not checked."""
+    """Return a function on n elements. The results of the largest sizes are not checked."""
     arrays = function.arrays(min(n, PART))
     is_known = n <= PART and not function.is_random
     copies = [x.copy() for x in arrays] if is_known else []
@@ -274,7 +274,7 @@ def on_host(case: Case) -> Comparison:
     """Return the comparison with NumPy and PyTorch on the CPU."""
     wanted = [Target("cuplug", "<= the best peer", ("numpy", "torch"))]
     comparison = Comparison(f"{case.title}, CPU", "us", "numpy", wanted, case.expected)
-    comparison.pause_s = SETTLED_S if case.n > KI else 0  # of which none uses threads
+    comparison.pause_s = SETTLED_S if case.n > KI else 0  # none of them uses threads
 
     def prepare(library: str) -> Contender:
         call, result = case.call(library, "cpu")

@@ -72,7 +72,7 @@ def with_cuplug(folder: Path, device: str) -> Contender:
 
 
 def with_torch(device: str) -> Contender:
-    """`torch.utils.cpp_extension.load_inline`, a module of a new name for each edit."""
+    """`torch.utils.cpp_extension.load_inline`, with a new module name for each edit."""
     import torch
     from torch.utils.cpp_extension import load_inline
 
@@ -95,7 +95,7 @@ def with_torch(device: str) -> Contender:
 
 
 def compare(device: str, folder: Path, torch_too: bool) -> Comparison:
-    """Return the comparison on one side."""
+    """Return the comparison on one device type."""
     peer = "torch load_inline"
     wanted = [Target("cuplug", "< 4 s", extra=LIMIT_MS), Target("cuplug", f"<= {peer}", (peer,))]
     title = f"edit to call, {device}"

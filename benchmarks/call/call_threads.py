@@ -25,7 +25,7 @@ def label(who: str, n_threads: int) -> str:
 
 
 def timed_together(timers: list[timeit.Timer], number: int) -> int:
-    """Run each timer in a thread of its own, all at once; return the nanoseconds until the end."""
+    """Run each timer in its own thread, all at once; return the nanoseconds until the end."""
     barrier = threading.Barrier(len(timers) + 1)
 
     def caller(timer: timeit.Timer) -> None:
@@ -46,7 +46,7 @@ def timed_together(timers: list[timeit.Timer], number: int) -> int:
 
 
 def from_python(who: str, n_threads: int) -> Contender:
-    """Threads of Python under its global lock: cuplug, or np.add for comparison."""
+    """Python threads under the GIL: cuplug, or np.add for comparison."""
     call, text = np.add, "call(a, b, out=c)"
     if who.startswith("cuplug"):
         name = "brief3" if "NONBLOCKING" in who else "noop3"

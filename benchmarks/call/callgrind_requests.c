@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program under callgrind asks of it: to begin counting, and to write what it counted. */
+/* A program's requests to callgrind: to start counting, and to write the counts. */
 #include <valgrind/callgrind.h>
 
 void begin(void) {

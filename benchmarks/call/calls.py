@@ -31,7 +31,7 @@ def names(n: int) -> str:
 
 
 def cuplug_operator(name: str, n: int) -> Callable[..., object]:
-    """Return an operator of the plugin noop on n arrays, whose checks were seen to be on."""
+    """Return an operator of the plugin noop on n arrays, after verifying that checks are on."""
     import cuplug
 
     native.plugin("noop")
@@ -80,7 +80,7 @@ def plain_function() -> Callable[..., int]:
 
 
 def ctypes_prepared() -> Contender:
-    """The least that ctypes can do: pointers made before, nothing checked."""
+    """The minimum that ctypes can do: pointers are created before, nothing is checked."""
     x = arrays(3)
     pointers = {name: ctypes.c_void_p(array.ctypes.data) for name, array in x.items()}
     keep = list(x.values())
@@ -88,13 +88,13 @@ def ctypes_prepared() -> Contender:
 
 
 def ctypes_data() -> Contender:
-    """What programs write: arr.ctypes.data in each call, nothing checked."""
+    """What programs usually write: arr.ctypes.data in each call, nothing checked."""
     text = "call(a.ctypes.data, b.ctypes.data, c.ctypes.data, a.size)"
     return statement(text, call=plain_function(), **arrays(3))
 
 
 def cffi_function() -> tuple[Callable[..., int], Callable[..., object]]:
-    """Return the same function through cffi in ABI mode, and what makes a pointer of an array."""
+    """Return the same function through cffi in ABI mode, and the conversion to a pointer."""
     import cffi
 
     ffi = cffi.FFI()
@@ -129,7 +129,7 @@ def tvm_ffi_function() -> Callable[..., object]:
 
 
 def tvm_ffi_call(n: int, source: str) -> Contender:
-    """tvm-ffi on tensors prepared before, NumPy arrays converted in each call, or PyTorch's."""
+    """tvm-ffi on tensors created before, on NumPy arrays converted in each call, or PyTorch's."""
     import tvm_ffi
 
     function, x = tvm_ffi_function(), arrays(n)

@@ -54,7 +54,7 @@ def floor() -> ctypes.CDLL:
 
 
 def timed_in_c(name: str, *args: object) -> Callable[[int], float]:
-    """Return a function that has `number` rounds timed by a C function of floor.cu."""
+    """Return a function in which a C function of floor.cu times `number` rounds."""
     function = getattr(floor(), name)
 
     def time_ns(number: int) -> float:
@@ -86,7 +86,7 @@ def torch_exchange() -> int:
 
 
 def launch_of_tensors() -> Contender:
-    """The floor with tensors: read in C by PyTorch's own functions, and launched, in a loop."""
+    """The floor with tensors, in a loop: PyTorch's functions read them from C, and C launches."""
     includes = (flags.get_include(),)
     library = ctypes.PyDLL(str(native.shared_library("exchange_floor.cu", *includes)))
     call = library.exchange_launch_ns
@@ -226,7 +226,7 @@ def cupy_raw_kernel() -> Contender:
 
 
 def cuda_core_launch(read: bool = False) -> Contender:
-    """The kernel, compiled and launched by cuda.core; addresses are read before unless `read`."""
+    """The kernel, compiled and launched by cuda.core. Addresses are read before unless `read`."""
     from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
 
     device = Device(0)
@@ -282,7 +282,7 @@ def launches(driver: Driver, quick: bool) -> Comparison:
 
 
 def affordable(driver: Driver) -> Comparison:
-    """Return the comparison of the driver calls that one call may afford, from C."""
+    """Return the comparison of the driver calls that one call may include, from C."""
     comparison = Comparison("CUDA runtime calls, from C", "us", "get device", number=LAUNCHES)
     comparison.synchronize = driver.synchronize
     names = {"event record": "event_record_ns", "wait event": "wait_event_ns"}

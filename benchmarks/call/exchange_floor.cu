@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tensors of a library that has DLPack's C exchange functions cost at least: three of them
- * read and the library's current stream asked for by those functions, then the launch, in a loop.
- */
+/* The minimum cost of the tensors of a library with DLPack's C exchange functions: in a loop, these
+ * functions read three tensors and query the library's current stream, and C launches. */
 #include "../fixtures/add3/add_kernel.cuh"
 
 #include <cuda_runtime.h>
@@ -31,7 +30,7 @@ static int launch(const exchange_functions *functions, void *const arrays[3]) {
   return (int)cudaGetLastError();
 }
 
-/* With Python's global lock held. Nanoseconds for n launches, negative on errors. */
+/* The caller holds the GIL. Returns nanoseconds for n launches, negative on errors. */
 extern "C" int64_t exchange_launch_ns(int n, const exchange_functions *functions, void *x, void *y,
                                       void *z) {
   void *const arrays[] = {x, y, z};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the hardware and the driver take, from C: the same kernel in a plain loop, and the driver
- * calls that one call may afford. Functions return nanoseconds for n rounds, negative on errors. */
+/* The time of the hardware and the driver, from C: the same kernel in a loop, and the driver calls
+ * that one call may include. Functions return nanoseconds for n rounds, negative on errors. */
 #include "../fixtures/add3/add_kernel.cuh"
 
 #include <cuda_runtime.h>
@@ -29,7 +29,7 @@ static cudaEvent_t the_event(void) {
 
 extern "C" {
 
-/* The launch that ctypes and the C++ extension call too; a CUDA error code, or 0. */
+/* The launch that ctypes and the C++ extension also call. Returns a CUDA error code, or 0. */
 int add_launch(const float *x, const float *y, float *z, int64_t n, void *stream) {
   add_kernel<<<(unsigned)((n + 31) / 32), 32, 0, (cudaStream_t)stream>>>(x, y, z, n);
   return (int)cudaGetLastError();

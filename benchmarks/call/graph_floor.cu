@@ -14,7 +14,7 @@ static int64_t now_ns(void) {
 
 extern "C" {
 
-/* Captures launches z = x + y, on a new stream. These return a CUDA error code, or 0. */
+/* Captures launches z = x + y on a new stream. These functions return a CUDA error code, or 0. */
 int graph_begin(cudaStream_t *stream) {
   cudaError_t code = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
   if (code == cudaSuccess) code = cudaStreamBeginCapture(*stream, cudaStreamCaptureModeThreadLocal);

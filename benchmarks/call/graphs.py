@@ -39,7 +39,7 @@ def checked(code: int) -> None:
 
 
 def captured_from_c(add: Add) -> Callable[[int], float]:
-    """Return the nanoseconds per kernel of a graph that is begun, ended and replayed in C."""
+    """Return the nanoseconds per kernel of a graph that C begins, ends and replays."""
     library, pointer = ctypes.CDLL(str(native.shared_library("graph_floor.cu"))), ctypes.c_void_p
     library.graph_replay_ns.argtypes = [ctypes.c_int, pointer, pointer]
     library.graph_replay_ns.restype = ctypes.c_int64
@@ -72,7 +72,7 @@ def launches_from_c(driver: Driver) -> Contender:
 
 
 def calls_from_c() -> Contender:
-    """cuplug's calls on its own arrays, in a graph like that of the floor."""
+    """cuplug's calls on its own arrays, in the same graph as the floor."""
     import cuplug
 
     call = cuplug_add3()

@@ -22,7 +22,7 @@ N_WARM = 104
 
 
 def python_loop(text: str, **names_of: object) -> Callable[[int], object]:
-    """Return a function that runs a statement n times, the loop as cheap as Python has it."""
+    """Return a function that runs a statement n times, in the cheapest loop of Python."""
     source = f"def loop(number):\n    for _ in repeat(None, number):\n        {text}\n"
     namespace: dict = {"repeat": itertools.repeat} | names_of
     exec(source, namespace)
@@ -30,7 +30,7 @@ def python_loop(text: str, **names_of: object) -> Callable[[int], object]:
 
 
 def in_turn(text: str, texts: list[str], **names_of: object) -> Callable[[int], object]:
-    """Return a function that runs n calls, each other than the one before: `text` of each in turn.
+    """Return a function that runs n calls, each different from the one before: each `text` in turn.
 
     n is a multiple of their number.
     """
@@ -39,7 +39,7 @@ def in_turn(text: str, texts: list[str], **names_of: object) -> Callable[[int], 
 
 
 def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
-    """Yield each case that can be run here."""
+    """Yield each case that can run on this machine."""
     x = arrays(3)
     yield "empty loop", python_loop("pass")
     three = f"call({names(3)})"
@@ -86,7 +86,7 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
 
 
 def cases_of_bindings(x: dict[str, np.ndarray]) -> Iterator[tuple[str, Callable[[int], object]]]:
-    """Yield the call of a C function that does nothing by the libraries that can be imported."""
+    """Yield the calls of a C function that does nothing, by the libraries that can be imported."""
     pointers = "call(a.ctypes.data, b.ctypes.data, c.ctypes.data, 16)"
     yield "ctypes, arr.ctypes.data", python_loop(pointers, call=plain_function(), **x)
     try:
@@ -111,14 +111,14 @@ def cases_in_turn(add: cuplug.Operator) -> Iterator[tuple[str, Callable[[int], o
     shaped = in_turn("call(x{0}, x{0}, out=y{0})", turns, call=add, **x, **y)
     yield "cuplug, expression x + y, out=, 8 shapes in turn", shaped
     made = [cuplug.elementwise(f"add{k}(x: T, y: T) -> T", "x + y") for k in range(16 * 8)]
-    calls = {f"call{k}": made[16 * k] for k in range(8)}  # whose numbers are 16 apart
+    calls = {f"call{k}": made[16 * k] for k in range(8)}  # their numbers differ by 16
     several = in_turn("call{0}(x0, x0, out=y0)", turns, **calls, **x, **y)
     yield "cuplug, 8 expressions x + y in turn, out=", several
 
 
 def main(n_calls: int) -> None:
     """Run all cases, each warm."""
-    if platform.machine() == "x86_64":  # valgrind knows no AVX-512
+    if platform.machine() == "x86_64":  # valgrind does not support AVX-512
         os.environ["CC"] = "cc -mno-avx512f"
     requests = ctypes.CDLL(str(native.shared_library("callgrind_requests.c")))
     for name, run in cases():

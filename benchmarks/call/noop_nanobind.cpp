@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nanobind calls: a function that does nothing, whose arrays nanobind checks.
+// The function that nanobind calls: it does nothing, and nanobind checks its arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 

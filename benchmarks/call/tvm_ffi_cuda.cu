@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two kernels behind the calling convention of tvm-ffi: nothing is checked, the stream is the
- * one that tvm-ffi has from the framework. */
+/* The two kernels with tvm-ffi's calling convention. Nothing is checked. The stream is the one that
+ * tvm-ffi gets from the framework. */
 #include "../fixtures/add3/add_kernel.cuh"
 #include "../fixtures/chain/chain_kernel.cuh"
 
@@ -39,7 +39,7 @@ __attribute__((visibility("default"))) int __tvm_ffi_add3(void *, const TVMFFIAn
   return launched();
 }
 
-/* Arrays, and a factor behind them if there is one. */
+/* Arrays, followed by a factor if it exists. */
 __attribute__((visibility("default"))) int __tvm_ffi_chain(void *, const TVMFFIAny *args,
                                                            int32_t n_args, TVMFFIAny *) {
   const DLTensor *first = tensor_of(&args[0]);

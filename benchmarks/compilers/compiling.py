@@ -40,7 +40,7 @@ Sources = itertools.count(2)
 
 
 def in_turn(first: First) -> Contender:
-    """Return a contender that compiles another source each time."""
+    """Return a contender that compiles a different source each time."""
     results: list[Callable[[], np.ndarray]] = []
 
     def time_ns(number: int) -> float:
@@ -53,7 +53,7 @@ def in_turn(first: First) -> Contender:
 
 
 def nvrtc_alone(architecture: str) -> First:
-    """Compile with the functions of NVRTC that this takes, through ctypes."""
+    """Compile with the required NVRTC functions, through ctypes."""
     from cuplug._source.compilers import nvrtc
 
     library = ctypes.CDLL(nvrtc.find().path)
@@ -102,7 +102,7 @@ def kernels() -> Comparison:
 
 
 def expressions() -> Comparison:
-    """Return the comparison of new expressions: made and called, until the result is there."""
+    """Return the comparison of new expressions: creation and call, until the result exists."""
     ours, peer = "cuplug, GPU", "cupy.ElementwiseKernel"
     wanted = [Target(ours, "<= CuPy", (peer,))]
     title = "a new element-wise expression and its first call"
@@ -114,7 +114,7 @@ def expressions() -> Comparison:
 
 
 def fresh(kind: str, directory: str) -> Contender:
-    """Return a contender that compiles in a fresh process; "-" as the directory: a new cache."""
+    """Return a contender that compiles in a fresh process. "-" as the directory: a new cache."""
     return fresh_process(sys.executable, SCRIPT, kind, directory)
 
 
@@ -149,7 +149,7 @@ def first_expressions(directory: str) -> Comparison:
 
 
 def cuplug_kernel_add() -> Any:
-    """Return the kernel that all launch, compiled by cuplug."""
+    """Return the kernel that all contenders launch, compiled by cuplug."""
     import cuplug
 
     return cuplug.compile(KERNEL)["add_kernel"]
@@ -179,7 +179,7 @@ def cuplug_cupy() -> Contender:
 
 
 def launches(driver: Driver) -> Comparison:
-    """Return the comparison of launches of one kernel that each library has compiled."""
+    """Return the comparison of launches of one kernel, compiled by each library."""
     kept = ("cuplug, kept launch, own arrays", "cuplug, kept launch, torch tensors")
     peers = ("CuPy RawKernel", "cuda.core launch")
     wanted = [Target(name, "<= C + 0.5 us", (FLOOR,), extra=0.5) for name in kept]
@@ -208,7 +208,7 @@ def launches(driver: Driver) -> Comparison:
 
 
 def measure_all(run: Run, directory: str) -> None:
-    """Measure what can be here; the caches are in the directory."""
+    """Measure what this machine allows. The caches are in the directory."""
     try:
         driver: Driver | None = Driver()
     except Skip:
@@ -218,13 +218,13 @@ def measure_all(run: Run, directory: str) -> None:
         run.measure(kernels(), 4)
     run.measure(code(architecture(driver)), 3)
     run.measure(expressions(), 2)
-    run.min_rounds = 3  # a process with CuPy takes a second or two
+    run.min_rounds = 3  # a process with CuPy takes one or two seconds
     run.measure(first_kernels(directory, driver is not None), 1)
     run.measure(first_expressions(directory), 0)
 
 
 def architecture(driver: Driver | None) -> str:
-    """Return that of GPU 0, or the one that is compiled for without."""
+    """Return the architecture of GPU 0, or the default without a GPU."""
     import cuplug
 
     return str(cuplug.devices()[0].compute_capability) if driver else "90"

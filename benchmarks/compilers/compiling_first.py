@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print the microseconds of the first compilation in this process: compiling_first.py KIND CACHE
 
-Imports, arrays and the CUDA context come before the clock starts; it stops when the kernel is
-loaded, or the first result of the expression is there. CACHE is the directory that cuplug and CuPy
-keep compiled code in; "-": a new one.
+Imports, arrays and the CUDA context come before the clock starts. It stops when the kernel is
+loaded, or when the first result of the expression is available. CACHE is the directory in which
+cuplug and CuPy cache compiled code; "-": a new one.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 
 N = 16
 X = np.arange(N, dtype=np.float32) / 8
-EXPECTED = 2 * X  # exactly, behind what is added
+EXPECTED = 2 * X  # exact, compared with the terms that are added
 
-Result = Callable[[], np.ndarray]  # computes what EXPECTED is
-First = Callable[[int], Result]  # does what is timed, for source number n
+Result = Callable[[], np.ndarray]  # computes EXPECTED
+First = Callable[[int], Result]  # runs the timed code for source number n
 
 
 def kernel_text(n: int) -> str:
@@ -34,7 +34,7 @@ def kernel_text(n: int) -> str:
 
 
 def cuplug_code(architecture: str = "90") -> First:
-    """cuplug, from source to machine code alone: needs no GPU."""
+    """cuplug, only from source to machine code, which needs no GPU."""
     import cuplug
 
     def first(n: int) -> Result:

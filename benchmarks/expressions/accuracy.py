@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of sums on the CPU beside NumPy's, as a table in Markdown: no time is measured."""
+"""Errors of sums on the CPU compared with NumPy's, as a table in Markdown. No time is measured."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ FUSED = "hard swish"
 
 
 def hard_swish(space: Any, x: Any) -> Any:
-    """Return a function in four steps, which round alike with and without fused products."""
+    """Return a function in four steps, which round equally with and without fused products."""
     return x * space.clip(x * 0.25 + 0.5, 0.0, 1.0)
 
 
@@ -91,7 +91,7 @@ def cases(side: int) -> Iterator[Case]:
     row, n_bytes = x[0].copy(), 2 * x.nbytes
     title = f"({side}, {side}) + ({side},) from an expression"
     yield Case("add", title, COPY, x, [[row]], n_bytes, (copy_target(0.95),))
-    # few enough ones that every order of float32 sums is exact
+    # few enough that every order of float32 sums is exact
     x = (random.random((side, side), np.float32) < 1 / 64).astype(np.float32)
     for name in AXES:
         title = f"{name} of ({side}, {side}) floats from expressions"

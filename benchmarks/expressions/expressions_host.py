@@ -15,7 +15,7 @@ from module import GIB, Run, run_module
 
 KI, MI = 1 << 10, 1 << 20
 PEERS = ("numpy", "numexpr", "torch", "jax")
-# How NumPy, PyTorch and JAX call what C calls so; one text is cuplug's and numexpr's.
+# NumPy's, PyTorch's and JAX's names of C functions. One text is used by cuplug and numexpr.
 PLAIN = ("exp", "log", "sin", "cos", "tanh")
 GELU = "{half} * x * (1 + erf(x * {root}))"
 TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}
@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Case:
-    """What is computed of which arrays, and how each library says it."""
+    """A computation, its arrays, and each library's spelling."""
 
     title: str
     arrays: tuple[np.ndarray, ...]
@@ -39,7 +39,7 @@ class Case:
 
 
 def expression(text: str, n_arrays: int = 1) -> Callable[[], Function]:
-    """Return what makes cuplug's operator of one or two arrays."""
+    """Return a function that creates cuplug's operator of one or two arrays."""
     given = ", ".join(f"{x}: T" for x in "xy"[:n_arrays])
 
     def make() -> Function:
@@ -51,20 +51,20 @@ def expression(text: str, n_arrays: int = 1) -> Callable[[], Function]:
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    """SciPy's, as NumPy has none."""
+    """SciPy's function, since NumPy has none."""
     from scipy import special
 
     return special.erf(x)
 
 
 def numpy_gelu(x: np.ndarray, erf: Function = erf) -> np.ndarray:
-    """NumPy's and SciPy's way to write it."""
+    """NumPy's and SciPy's usual spelling."""
     half, root = x.dtype.type(0.5), x.dtype.type(0.5**0.5)
     return half * x * (1 + erf(x * root))
 
 
 def exact_erf(x: np.ndarray) -> np.ndarray:
-    """Python's, one number after the other."""
+    """Python's function, one number after the other."""
     return np.vectorize(math.erf, otypes=[x.dtype])(x)
 
 
@@ -104,7 +104,7 @@ def functions(dtype: str) -> Iterator[Case]:
 
 
 def stock(name: str, *more: Any) -> Callable[[], Function]:
-    """Return what finds cuplug's stock operator."""
+    """Return a function that finds cuplug's stock operator."""
 
     def make() -> Function:
         import cuplug
@@ -116,7 +116,7 @@ def stock(name: str, *more: Any) -> Callable[[], Function]:
 
 
 def strided() -> Iterator[Case]:
-    """Yield operators on rows cut from a matrix, and on what is broadcast along the last axis."""
+    """Yield operators on rows sliced from a matrix, and on arrays broadcast along the last axis."""
     x = np.random.default_rng(2).standard_normal((1024, 1536), np.float32)[:, 256:1280]
     where = "of (1024, 1024) floats cut from (1024, 1536), CPU"
     plain = np.ascontiguousarray(x)
@@ -154,7 +154,7 @@ def strided() -> Iterator[Case]:
 
 
 def near(result: Function, case: Case) -> Function:
-    """Check a first result: libraries round functions differently."""
+    """Check a first result. Libraries round functions differently."""
     np.testing.assert_allclose(result(), case.expected, TOLERANCE[case.expected.dtype.name], 1e-6)
     return result
 
@@ -180,7 +180,7 @@ def torch_contender(case: Case) -> Contender:
 
 
 def jax_contender(case: Case) -> Contender:
-    """JAX's compiled function on arrays of its own."""
+    """JAX's compiled function on its own arrays."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -192,7 +192,7 @@ def jax_contender(case: Case) -> Contender:
 
 
 def compare(case: Case) -> Comparison:
-    """Return the comparison of a case with the libraries that have it."""
+    """Return the comparison of a case among the libraries that support it."""
     n_bytes = sum(x.nbytes for x in case.arrays) + case.expected.nbytes
     comparison = Comparison(case.title, "us", "numpy", [case.wanted], None, n_bytes)
     comparison.pause_s = SETTLED_S

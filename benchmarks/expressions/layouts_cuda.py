@@ -17,8 +17,8 @@ from kernels import COPY, copy_target
 from measurement import Comparison, Contender, Target
 from module import GIB, Run, at_once, run_module
 
-FEW = 512  # rows and columns of what is compiled ahead
-SECTOR = 32  # bytes that memory hands out at once
+FEW = 512  # rows and columns of arrays for compilation before the measurement
+SECTOR = 32  # bytes of a memory sector
 HALF, ROOT_HALF = 0.5, 0.7071067811865476
 Function = Callable[..., Any]
 Views = Callable[..., tuple[Any, ...]]
@@ -26,10 +26,10 @@ Views = Callable[..., tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Case:
-    """What is computed of views of arrays on the device, and the bytes that memory must move.
+    """A computation on views of device arrays, and the bytes that memory must move.
 
-    `exact` says that all libraries give the same bits; without `cupy` or `torch` these have no way
-    of doing it in one pass.
+    If `exact`, all libraries return the same bits. Without `cupy` or `torch`, the library cannot
+    compute it in one pass.
     """
 
     title: str
@@ -43,7 +43,7 @@ class Case:
     share: float
     exact: bool = True
     beats_peers: bool = False
-    copied: str = ""  # by the device copy, where that is not what the arrays hold
+    copied: str = ""  # bytes moved, if they differ from the arrays'
 
     def function(self, name: str) -> Function:
         return {"cuplug": self.cuplug, "torch": self.torch, "cupy": self.cupy}[name]
@@ -141,7 +141,7 @@ def sums(
 
 
 def transposed_cases(x: np.ndarray, cube: np.ndarray) -> Iterator[Case]:
-    """Yield what meets its arrays along different axes."""
+    """Yield cases whose arrays are accessed along different axes."""
     yield copies("copy of x.T", x, lambda x: (x.T,))
     yield copies("copy of x transposed (0, 2, 1)", cube, lambda x: (swapped(x, 1, 2),))
     yield copies("copy of x transposed (2, 1, 0)", cube, lambda x: (swapped(x, 0, 2),))
@@ -160,7 +160,7 @@ def swapped(x: Any, a: int, b: int) -> Any:
 
 
 def row_cases(x: np.ndarray) -> Iterator[Case]:
-    """Yield what is misaligned, in odd rows, or broadcast."""
+    """Yield cases with misaligned arrays, misaligned rows, or broadcast arrays."""
     side, n_bytes, odd = x.shape[1], 2 * x.nbytes, x.shape[1] - 91
     flat = x.reshape(-1)
     yield relus("relu of x[1:]", flat, lambda x: (x[1:],), 0.98)
@@ -176,7 +176,7 @@ def row_cases(x: np.ndarray) -> Iterator[Case]:
 
 
 def computing_cases(x: np.ndarray) -> Iterator[Case]:
-    """Yield what computes as long as memory takes, and a cast."""
+    """Yield cases in which computing takes as long as memory, and a cast."""
     flat = x.reshape(-1)
     text = "tanh(x) * exp(-x * x) + sin(x)"
 
@@ -199,9 +199,9 @@ def computing_cases(x: np.ndarray) -> Iterator[Case]:
 
 
 def gather_cases(n: int) -> Iterator[Case]:
-    """Yield random rows that are no multiples of what memory hands out.
+    """Yield random rows whose sizes are not multiples of a sector.
 
-    Memory moves the sectors that the rows lie in, the indices and the output.
+    Memory moves the sectors that contain the rows, the indices and the output.
     """
     random = np.random.default_rng(3)
     for width, dtype, name in ((3, "f2", "halves"), (4, "f4", "floats"), (7, "f8", "doubles")):
@@ -220,7 +220,7 @@ def gather_cases(n: int) -> Iterator[Case]:
 
 @functools.lru_cache(maxsize=6)
 def put(name: str, number: int) -> Any:
-    """Return one of the arrays under way on the device, as a library has it."""
+    """Return one of the device arrays as a library's array."""
     import cuplug
 
     x = UNDER_WAY[number]
@@ -235,7 +235,7 @@ UNDER_WAY: dict[int, np.ndarray] = {}
 
 
 def compile_case(case: Case) -> None:
-    """Have the libraries compile what they do for a case."""
+    """Compile each library's code for a case."""
     UNDER_WAY.update({id(x): x for x in case.arrays})
     for name in ("cuplug", "cupy"):
         case.function(name)(*case.views(*(put(name, id(x)) for x in case.arrays)))

@@ -16,10 +16,10 @@ from module import GIB, Run, at_once, run_module
 
 MI = 1 << 20
 COPY = "device copy"
-MARGIN = 8  # elements, so that views may begin behind the first
+MARGIN = 8  # elements, so that views may start after the first
 BEST = "(b > a) | ((b != b) & (a == a))"
 DTYPES = ("float32", "float16", "float64", "int8", "bool")
-SHARES = {"sum": 1.0, "cumsum": 0.9}  # of a device copy's speed; 0.95 of the others
+SHARES = {"sum": 1.0, "cumsum": 0.9}  # fraction of a device copy's speed; 0.95 for the others
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class View:
 
 @dataclass(frozen=True)
 class Library:
-    """How one library takes arrays and gives them back, and its functions of (x, axis)."""
+    """A library's conversions of arrays, and its functions of (x, axis)."""
 
     put: Callable[[View], Any]
     get: Callable[[Any], np.ndarray]
@@ -137,13 +137,13 @@ class Case:
 
     @property
     def title(self) -> str:
-        """The function, the shape and what is special about it."""
+        """The function, the shape and special properties."""
         where = "all" if self.axis is None else f"axis {self.axis}"
         shape = " x ".join(f"{n // MI} Mi" if n % MI == 0 else f"{n:,}" for n in self.x.shape)
         return f"{self.function} of {shape} {self.x.dtype}, {where}{self.note}"
 
     def expected(self) -> np.ndarray:
-        """What every library must compute; where they round in other ways, rounded."""
+        """The expected result of every library, rounded if they round differently."""
         function = EXPECTED.get(self.function, getattr(np, self.function, None))
         return self.rounded(np.asarray(function(self.x, axis=self.axis)))
 
@@ -154,7 +154,7 @@ class Case:
         return 8 if is_wide else self.x.dtype.itemsize
 
     def rounded(self, result: np.ndarray) -> np.ndarray:
-        """Return a result as it is compared."""
+        """Return a result in the form in which it is compared."""
         return np.round(result.astype("f8"), 4) if self.function in ("norm", "var") else result
 
 
@@ -194,7 +194,7 @@ def prepare(timer: DeviceTimer, case: Case, view: View, library: Library) -> Con
 
 
 def compile_case(case: Case, view: View) -> None:
-    """Have the libraries compile what they do for a case."""
+    """Compile each library's code for a case."""
     for make in (cuplug_library, cupy_library):
         library = make()
         library.functions[case.function](library.put(view), axis=case.axis)
@@ -235,7 +235,7 @@ def measure(run: Run) -> None:
         return compare(timer, case, view_of(case), copier)
 
     every = list(cases(n, buffers, run.quick))
-    at_once([partial(compile_case, every[0], view_of(every[0]))])  # which makes all operators
+    at_once([partial(compile_case, every[0], view_of(every[0]))])  # creates all operators
     at_once(partial(compile_case, case, view_of(case)) for case in every)
     run.measure_all(partial(prepare, case) for case in every)
 

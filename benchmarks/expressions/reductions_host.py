@@ -68,7 +68,7 @@ def torch_call(name: str) -> Callable[..., Any]:
 
 
 def values(shape: tuple[int, ...], dtype: str, name: str) -> np.ndarray:
-    """Return few enough ones that every order of sums is exact; nothing for `any` to find."""
+    """Return few enough numbers that every order of sums is exact; for `any`, all are 0."""
     if name == "any":
         return np.zeros(shape, dtype)
     random = np.random.default_rng(3)
@@ -78,7 +78,7 @@ def values(shape: tuple[int, ...], dtype: str, name: str) -> np.ndarray:
 
 
 def compile_case(name: str, dtype: str, shape: tuple[int, ...], axis: int | None) -> None:
-    """Have cuplug compile what it does for a case."""
+    """Compile cuplug's code for a case."""
     cuplug_functions()[name](np.zeros(shape, dtype), axis=axis)
 
 
@@ -104,7 +104,7 @@ def compare(name: str, dtype: str, shape: tuple[int, ...], axis: int | None) -> 
 
 
 def cases(is_quick: bool) -> Iterator[tuple[str, str, tuple[int, ...], int | None]]:
-    """Yield what is measured: all functions over all axes; with `is_quick` a few."""
+    """Yield the measured cases: all functions over all axes; with `is_quick`, a few."""
     for name, dtypes in NAMES.items():
         for dtype in dtypes[:1] if is_quick else dtypes:
             for shape in SHAPES[1:2] if is_quick else SHAPES:
@@ -117,7 +117,7 @@ def measure(run: Run) -> None:
     """Reductions and scans on the CPU, against NumPy and PyTorch, over each axis."""
     run.require_memory(GIB)
     every = list(cases(run.quick))
-    at_once([partial(compile_case, *every[0])])  # which makes all operators
+    at_once([partial(compile_case, *every[0])])  # creates all operators
     at_once(partial(compile_case, *case) for case in every)
     run.measure_all(partial(compare, *case) for case in every)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Dask scales over the GPUs of a machine: one worker for each, arrays that stay on them.
+"""Scaling of Dask over the GPUs of a machine: one worker for each, with arrays that stay there.
 
     python benchmarks/frameworks/dask_scaling.py --workers 1,2,4
 
-The same blocks are worked on by each number of workers. A block is made on a GPU, goes through a
-row of operators there, and gives one number.
+Each number of workers processes the same blocks. A block is created on a GPU, passes through a
+sequence of operators there, and is reduced to one number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dask_gpus import start
 
 
 def on_gpu(number: np.ndarray, n_elements: int) -> Any:
-    """Make a block on the GPU that this worker sees; without a GPU in memory."""
+    """Create a block on the GPU that this worker sees; without a GPU, in host memory."""
     try:
         return cuplug.empty(n_elements, "float32", "cuda")
     except cuplug.CudaError:
@@ -51,7 +51,7 @@ def graph(n_blocks: int, n_elements: int, n_calls: int) -> da.Array:
 
 
 def seconds(n_workers: int, n_blocks: int, n_elements: int, n_calls: int) -> float:
-    """Return the shortest time of three runs, after one that is not counted."""
+    """Return the shortest time of three runs, after an uncounted one."""
     times = []
     with start(n_workers, n_threads=2) as client, client.cluster:
         for _ in range(4):
@@ -67,7 +67,7 @@ def seconds(n_workers: int, n_blocks: int, n_elements: int, n_calls: int) -> flo
 @click.option("--elements", default=1 << 28, help="Of a block, 4 bytes each.")
 @click.option("--calls", default=100, help="Of an operator, one after the other, on a block.")
 def main(workers: str, blocks: int, elements: int, calls: int) -> None:
-    """Print the time for each number of workers, and how many times as fast as the first it is."""
+    """Print the time for each number of workers, and the speedup over the first."""
     print("| workers | seconds | times as fast | bytes per second |")
     print("|---|---|---|---|")
     first = 0.0

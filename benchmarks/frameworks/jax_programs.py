@@ -13,7 +13,7 @@ from module import Run, run_module
 
 SIZE = 16
 X = np.linspace(-1, 1, SIZE, dtype=np.float32)
-N_CALLS = 1000  # of one program, so that its start takes little of the time
+N_CALLS = 1000  # calls of one program, so that its start takes a small fraction of the time
 OURS, PEER = "jax.jit of cuplug.jax.relu", "jax.jit of jax.nn.relu"
 
 Find = Callable[[], Callable[..., Any]]
@@ -34,14 +34,14 @@ def jax_relu() -> Callable[..., Any]:
 
 
 def jax_relu_apart() -> Callable[..., Any]:
-    """JAX's own, which XLA may not join with the next one."""
+    """JAX's own operation, which XLA must not fuse with the next one."""
     import jax
 
     return lambda x: jax.lax.optimization_barrier(jax.nn.relu(x))
 
 
 def called(find: Find) -> Contender:
-    """A call without a program, which waits for nothing."""
+    """A call outside of a program, without a wait."""
     import jax
 
     function, x = find(), jax.numpy.asarray(X)
@@ -63,7 +63,7 @@ def by_dlpack() -> Contender:
 
 
 def chained(find: Find) -> Contender:
-    """A program of calls on the results of others; what is timed is one of them."""
+    """A program of calls on the results of others. The time is that of one call."""
     import jax
 
     function = find()
@@ -84,14 +84,14 @@ def chained(find: Find) -> Contender:
 
 
 def wait() -> None:
-    """Wait for what JAX has begun."""
+    """Wait for the work that JAX has started."""
     import jax
 
     jax.block_until_ready(jax.numpy.zeros(1) + 1)
 
 
 def platform() -> str:
-    """Return where JAX runs programs here."""
+    """Return the device on which JAX runs programs here."""
     import jax
 
     return {"gpu": "the GPU", "cpu": "the CPU"}[jax.default_backend()]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How jax.shard_map scales over the GPUs of a machine: an array that is spread over them.
+"""Scaling of jax.shard_map over the GPUs of a machine: one array, sharded over them.
 
     python benchmarks/frameworks/jax_scaling.py --devices 1,2,4
 
-The same array is worked on by each number of devices, in one program that calls an operator many
-times. Programs follow each other without a wait, so that what starts late on a device is hidden.
+Each number of devices processes the same array, in one program that calls an operator many times.
+Programs follow each other without a wait, so that late starts on a device are hidden.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import click
 import jax
 from cuplug.jax import leaky_relu
 
-N_PROGRAMS = 5  # one behind the other
+N_PROGRAMS = 5  # consecutive calls
 
 
 def seconds(n_devices: int, n_elements: int, n_calls: int) -> float:
-    """Return the shortest time of three runs, after one that is not counted, for one program."""
+    """Return the shortest time of three runs of a program, after an uncounted one."""
     mesh = jax.make_mesh((n_devices,), ("i",), devices=jax.devices()[:n_devices])
     parts = jax.sharding.PartitionSpec("i")
     x = jax.numpy.ones(n_elements, device=jax.NamedSharding(mesh, parts))
@@ -46,7 +46,7 @@ def seconds(n_devices: int, n_elements: int, n_calls: int) -> float:
 @click.option("--elements", default=1 << 30, help="Of the array, 4 bytes each.")
 @click.option("--calls", default=100, help="Of the operator, one after the other, in a program.")
 def main(devices: str, elements: int, calls: int) -> None:
-    """Print the time for each number of devices, and how many times as fast as the first it is."""
+    """Print the time for each number of devices, and the speedup over the first."""
     print("| devices | seconds | times as fast | bytes per second |")
     print("|---|---|---|---|")
     first = 0.0

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several GPUs of one machine do at once, as one page with the facts of the machine.
+"""Throughput of several GPUs in one machine, as one page with the facts of the machine.
 
     python benchmarks/frameworks/several_gpus.py --gpus 1,2 --store /data/store
 
 Runs dask_scaling.py, jax_scaling.py and the example on a store that is larger than memory, each in
-a process of its own, and keeps what they print.
+its own process, and collects their output.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from table import render_machine  # noqa: E402
 
 
 def printed(program: Path, *options: str) -> str:
-    """Return what a program prints, or how it ended."""
+    """Return a program's output, or its exit status."""
     command = [sys.executable, str(program), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     last = (done.stderr.strip().splitlines() or ["no message"])[-1]
@@ -35,7 +35,7 @@ def printed(program: Path, *options: str) -> str:
 
 
 def described() -> dict[str, Any]:
-    """Return the facts of the machine, with the versions of what is measured here."""
+    """Return the facts of the machine, with the versions of the measured packages."""
     facts = machine.describe(ROOT)
     facts["packages"] |= {
         name: importlib.metadata.version(name) for name in ("dask", "jax", "zarr")
@@ -44,7 +44,7 @@ def described() -> dict[str, Any]:
 
 
 def measured(gpus: str, store: Path, gigabytes: float, elements: int, calls: int) -> dict[str, str]:
-    """Run all, and return what each prints, by titles."""
+    """Run all programs; return the output of each, by title."""
     size = ["--elements", str(elements)]
     most, n_threads = gpus.rsplit(",", 1)[-1], str(max(1, len(os.sched_getaffinity(0)) // 4))
     options = ["--gigabytes", f"{gigabytes:g}", "--folder", str(store), "--workers", most]
@@ -67,7 +67,7 @@ def measured(gpus: str, store: Path, gigabytes: float, elements: int, calls: int
 @click.option("--calls", default=100, help="Of an operator on a block of Dask's.")
 @click.option("--output", default="benchmarks/results", type=click.Path(path_type=Path))
 def main(gpus: str, store: Path, gigabytes: float, elements: int, calls: int, output: Path) -> None:
-    """Write what several GPUs do at once to `several-gpus-<machine>.md`."""
+    """Write the results to `several-gpus-<machine>.md`."""
     facts = described()
     parts = [f"# Several GPUs: {facts['name']}", "", render_machine(facts)]
     for title, printed_text in measured(gpus, store, gigabytes, elements, calls).items():

@@ -17,7 +17,7 @@ OWN, ATEN, CUSTOM = "torch.ops.cuplug.relu", "torch.ops.aten.relu", "custom_op o
 
 @cache
 def custom_operator() -> Callable[[Any], Any]:
-    """Return cuplug's relu as users of PyTorch wrap a function of others."""
+    """Return cuplug's relu as PyTorch users wrap other libraries' functions."""
     import cuplug
     import torch
     from torch import library
@@ -38,7 +38,7 @@ def custom_operator() -> Callable[[Any], Any]:
 
 
 def functions() -> dict[str, Callable[[], Any]]:
-    """Return what is compared: how to get each."""
+    """Return the contenders, as functions that create them."""
     import cuplug
     import cuplug.torch
     import torch

@@ -16,7 +16,7 @@ N_CALLS = {size: max(200, (1 << 26) // size) for size in SIZES}
 
 
 def contender(way: str, n: int, n_threads: int) -> Contender:
-    """Return calls of a C program, which times them."""
+    """Return a contender that a C program times."""
     path = str(native.program("team.c", "-O3", "-fopenmp"))
     environment = os.environ | {"OMP_NUM_THREADS": str(n_threads)}
 

@@ -15,7 +15,7 @@ static int64_t now_ns(void) {
   return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Lists once; fails unless at least n_wanted plugins are good. */
+/* Lists once; fails unless at least n_wanted plugins are valid. */
 static int list_once(size_t n_wanted) {
   cuplug_listing *listing = NULL;
   cuplug_error error;

@@ -26,7 +26,7 @@ N_ROWS = 1000
 
 
 def copies(n: int) -> Path:
-    """Return a directory with n plugins: copies of one file that differ in their table's name."""
+    """Return a directory with n plugins: copies of one file whose tables have different names."""
     original = native.plugin("small").read_bytes()
     directory = native.BUILD / f"discovery-{n}"
     shutil.rmtree(directory, ignore_errors=True)
@@ -41,7 +41,7 @@ def copies(n: int) -> Path:
 def in_c(
     directory: Path, *arguments: str, program: str = "discovery.c", repeat_in_c: bool = False
 ) -> Contender:
-    """Return a contender that runs a C program on a directory and takes the time it prints."""
+    """Return a contender that runs a C program on a directory and uses the printed time."""
     path = str(native.program(program))
     environment = os.environ | {"LD_LIBRARY_CUPLUG_PATH": str(directory)}
 
@@ -59,7 +59,7 @@ def in_c(
 
 
 def links(n: int) -> Path:
-    """Return a directory with n names of one file, which is not the plugin that they say."""
+    """Return a directory with n names of one file, whose plugin has another name."""
     directory = native.BUILD / f"discovery-links-{n}"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -92,7 +92,7 @@ def in_python(directory: Path) -> Contender:
 
 
 def written(name: str, signatures: Sequence[str]) -> Path:
-    """Return a directory with a plugin that has these rows, of one entry, which does nothing."""
+    """Return a directory with a plugin whose overloads share one entry, which does nothing."""
     directory = native.BUILD / f"discovery-{name}"
     directory.mkdir(parents=True, exist_ok=True)
     source = directory / f"{name}.c"
@@ -113,7 +113,7 @@ def call(directory: Path, name: str, size: int) -> Contender:
 
 
 def measure_large(run: Run) -> None:
-    """Time what the size of a plugin's table may cost."""
+    """Time the cost of a plugin's table, by its size."""
     many = written("many", [f"op{k}(x: float32[n])" for k in range(N_OPERATORS)])
     found = f"cuplug_find, C, first in a process, of {N_OPERATORS:,} operators"
     wanted = [Target(found, "< 10 ms", extra=10.0)]
@@ -131,7 +131,7 @@ def measure_large(run: Run) -> None:
 
 
 def measure_many_files(run: Run) -> None:
-    """Time what the size of a folder costs, and the command."""
+    """Time the cost of a folder, by its size, and the command."""
     title = f"{N_FILES:,} files in a folder, page cache warm"
     wanted = [Target("cuplug_list, C", "<= 250 ms", extra=250.0)]
     comparison = Comparison(title, "ms", "cuplug_list, C", wanted, number=1)

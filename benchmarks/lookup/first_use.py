@@ -50,7 +50,7 @@ def timed_import(name: str) -> Contender:
 
 
 def imports() -> Comparison:
-    """Return the comparison of imports: files in the page cache, byte code written."""
+    """Return the comparison of imports, with files in the page cache and byte code written."""
     wanted = [Target("cuplug", "<= numpy + 30 ms", ("numpy",), extra=30.0)]
     comparison = Comparison("import, fresh process", "ms", "numpy", wanted, number=1)
     comparison.settings["cuplug"] = "with what a call needs, and NumPy; both load at first use"
@@ -58,7 +58,7 @@ def imports() -> Comparison:
 
 
 def peers_imports() -> Comparison:
-    """Return that of the peers, which take seconds, beside cuplug's."""
+    """Return the comparison of the peers' imports, which take seconds, with cuplug's."""
     comparison = Comparison("import of the peers, fresh process", "ms", "cuplug", [], number=1)
     return add_imports(comparison, "cuplug", *PEERS)
 
@@ -99,7 +99,7 @@ def measure(run: Run) -> None:
     host = {"cuplug, NumPy arrays": "host"}
     run.measure(first_call("host", host, "noop", "noop_host"), 3 if gpu else 2)
     if gpu:
-        run.min_rounds = 3  # PyTorch alone takes seconds to import, which is not timed
+        run.min_rounds = 3  # importing PyTorch takes seconds, which are not timed
         ours = {"cuplug, own arrays": "own", "cuplug, torch tensors": "torch"}
         run.measure(first_call("GPU", ours, "add3", "add3_cuda", "cuda"), 2)
     run.min_rounds = 15  # they vary, and the first calls have used the time

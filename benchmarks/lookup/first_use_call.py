@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print the microseconds of the first call of an operator in this process: host, own or torch.
 
-Imports, arrays and the CUDA context come before the clock starts; the look-up of the operator is
-within it.
+Imports, arrays and the CUDA context come before the clock starts. The look-up of the operator is
+timed.
 """
 
 import sys

@@ -42,7 +42,7 @@ static int start_cuda(uint64_t pointers[3]) {
   return code;
 }
 
-/* The host's part in a launch. */
+/* The host's part of a launch. */
 static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid,
                   void **arguments) {
   static int (*launch_kernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,

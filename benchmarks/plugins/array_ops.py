@@ -17,21 +17,21 @@ from measurement import SETTLED_S, Comparison, Contender, Skip, Target, statemen
 from module import GIB, Run, in_groups, run_module
 
 KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
-PART = 16 * MI  # the largest on the host, of which larger ones are made on the device
-COPIED = 64 * MI  # beside a device copy, what moves as much memory
+PART = 16 * MI  # the largest size on the host; larger arrays are created on the device
+COPIED = 64 * MI  # compared with a device copy: operations that move the same memory
 COPY = "device copy"
 BINS, TOP = 256, 64
 Function = Callable[..., Any]
 Call = Callable[[], Any]
-BYTES_EACH = 150  # of host memory for an element, results and what libraries need included
+BYTES_EACH = 150  # host memory per element, including results and the libraries' needs
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What is computed: its arrays, and how each library says it, given its module.
+    """A computation: its arrays, and each library's spelling, given its module.
 
-    `share` of a device copy's speed is wanted where the bytes that it must move say enough. With
-    `is_anywhere` the second array has positions in the first.
+    `share` is the target fraction of a device copy's speed, if the minimum of bytes is meaningful.
+    With `is_anywhere`, the second array has positions in the first.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Operation:
 
 
 def some(dtype: str) -> Callable[[np.random.Generator, int], list[np.ndarray]]:
-    """Return what makes whole numbers, whose sums are exact."""
+    """Return a function that creates whole numbers, whose sums are exact."""
     return lambda random, n: [random.integers(-1, 2, n, np.int8).astype(dtype)]
 
 
@@ -220,7 +220,7 @@ OPERATIONS = [
 
 @dataclass(frozen=True)
 class Library:
-    """How one library takes arrays and gives them back."""
+    """A library's conversions of arrays, and its functions."""
 
     module: str
     function: Callable[[Operation], Function]
@@ -260,7 +260,7 @@ def own_array(x: np.ndarray) -> Any:
 
 @dataclass(frozen=True)
 class Case:
-    """An operation on arrays, and what it gives; None: that is not checked."""
+    """An operation on arrays, and its expected result; None if it is not checked."""
 
     operation: Operation
     arrays: list[np.ndarray]
@@ -268,7 +268,7 @@ class Case:
     n: int
 
     def call(self, name: str, library: Library) -> tuple[Call, Call | None]:
-        """Return what computes, and what returns the result as the expected one's dtype."""
+        """Return the computation, and a function that returns the result in the expected dtype."""
         module, expected = importlib.import_module(library.module), self.expected
         arrays = [library.put(module, x) for x in self.arrays]
         if expected is None:
@@ -278,7 +278,7 @@ class Case:
                 each = library.put(module, np.arange(times).reshape(-1, *[1] * places[0].ndim))
                 arrays[1] = (places[0] * times + each).reshape(-1, *places[0].shape[1:])
         call = partial(library.function(self.operation), module, *arrays)
-        if expected is None or name == "numpy":  # whose result is the expected one
+        if expected is None or name == "numpy":  # the result is the expected one
             return call, None
         return call, lambda: library.get(module, call()).astype(expected.dtype, copy=False)
 
@@ -294,25 +294,25 @@ class Case:
 
 
 def chosen(sizes: list[int]) -> list[tuple[int, Operation]]:
-    """Return each operation on each size, beside a copy those with a share of its speed."""
+    """Return each operation on each size, compared with a copy if it has a target for it."""
     pairs = itertools.product(sizes, OPERATIONS)
     return [(n, operation) for n, operation in pairs if n != COPIED or operation.share]
 
 
 def made(n: int) -> int:
-    """Return how many elements are made on the host."""
+    """Return the number of elements that are created on the host."""
     return n if n < GI else PART
 
 
 def cases(pairs: list[tuple[int, Operation]], memory: int) -> Iterator[Case]:
-    """Yield the operations on their arrays; those on one size are made at once."""
+    """Yield the operations on their arrays. Arrays of one size are created together."""
     for n, each in itertools.groupby(pairs, lambda pair: pair[0]):
         makes = (partial(case_of, n, operation) for _, operation in each)
         yield from in_groups(makes, made(n) * BYTES_EACH, memory)
 
 
 def case_of(n: int, operation: Operation) -> Case:
-    """Make the arrays of an operation, and what it gives; of the largest a part."""
+    """Create the arrays of an operation, and the expected result; for the largest, a part."""
     arrays = operation.make(np.random.default_rng(7), made(n))
     expected = np.asarray(operation.numpy(np, *arrays)) if n < GI else None
     return Case(operation, arrays, expected, n)
@@ -335,7 +335,7 @@ def on_host(case: Case) -> Comparison:
 
 
 def on_device(timer: DeviceTimer, case: Case) -> Comparison:
-    """Return the comparison with PyTorch and CuPy, and with a copy of as many bytes."""
+    """Return the comparison with PyTorch and CuPy, and with a copy of the same bytes."""
     wanted = [Target("cuplug", "<= the best peer", ("torch", "cupy"))]
     if case.operation.share and case.n == COPIED:
         share = case.operation.share

@@ -26,7 +26,7 @@ from module import GIB, Run, run_module
 MI = 1 << 20
 RUNS = 10  # runs whose bits are compared with the first run
 NEAR = 1e-4  # of sums
-CODE = {  # of an operator: the library, its files, and the kernels of CUB
+CODE = {  # for an operator: the library, its files, and CUB's kernels
     "sort": ("libsorting.so", "sorting|keys|merge|short|tiles|radix|restore|counting", "_sort"),
     "cumulative_sum": ("libscan.so", "scan|single_pass|block_per_line|columns", "_scan|4scan"),
     "select": ("libindexing.so", "selection", "6select"),
@@ -42,13 +42,13 @@ def values_of(result: Any) -> Any:
 
 
 def first_of(result: Any) -> Any:
-    """Return as many elements of the first output as the second counts."""
+    """Return as many elements of the first output as the second output states."""
     return result[0][: int(result[1])]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One piece of work, the call of each contender, and how the values of CUB's are read."""
+    """A piece of work, the call of each contender, and a function that reads CUB's values."""
 
     name: str
     size: str
@@ -135,7 +135,7 @@ def code_bytes(library: Path, files: str, kernels: str) -> int:
 
 
 def settings(name: str, stock: Path, cub: Path) -> dict[str, str]:
-    """Return the size of the machine code of both."""
+    """Return the sizes of both contenders' machine code."""
     if name not in CODE or not shutil.which("cuobjdump"):
         return {}
     library, files, kernels = CODE[name]

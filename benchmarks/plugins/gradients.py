@@ -14,7 +14,7 @@ from measurement import SETTLED_S, Comparison, Contender, Target, statement
 from module import GIB, Run, run_module
 
 MI = 1 << 20
-LARGEST = 2  # of the numbers that are added: their sums are exact, in 16 bits too
+LARGEST = 2  # distinct values of the added numbers: their sums are exact, also in 16 bits
 PEERS = ("torch index_add_", "torch embedding backward", "cupy add.at")
 Call = Callable[[], Any]
 
@@ -30,7 +30,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """Say what is added to what."""
+        """Describe the sums."""
         row = f"rows of {self.width} {self.dtype}" if self.width > 1 else self.dtype
         return f"gather_backward, {self.n / MI:g} Mi of {row} into {self.m / MI:g} Mi"
 
@@ -98,7 +98,7 @@ def numpy_call(case: Case, device: str = "cpu") -> tuple[Call, Call]:
 
 
 def contenders(case: Case, device: str) -> Iterator[tuple[str, Callable[[], tuple[Call, Call]]]]:
-    """Yield the contenders of a case: each makes what is timed, and what gives its result."""
+    """Yield the contenders of a case: each creates the timed function, and one for its result."""
     yield "cuplug", lambda: cuplug_call(case, device)
     yield PEERS[0], lambda: torch_call(case, device)
     if case.width > 1:

@@ -25,7 +25,7 @@ TITLES = {
 
 @contextmanager
 def computing(n: int) -> Iterator[None]:
-    """Have n other processes compute all the time."""
+    """Start n processes that compute continuously."""
     command = [sys.executable, "-c", "while True: pass"]
     processes = [subprocess.Popen(command) for _ in range(n)]
     try:

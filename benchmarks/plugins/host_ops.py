@@ -14,13 +14,13 @@ SLOPE = 0.01
 
 
 def new_array(prepare: Callable[[], Callable[..., np.ndarray]], x: np.ndarray) -> Contender:
-    """Return a contender that makes a new array in each call."""
+    """Return a contender that creates a new array in each call."""
     call = prepare()
     return statement("call(x)", lambda: call(x), call=call, x=x)
 
 
 def given_array(prepare: Callable[[], Callable[..., object]], x: np.ndarray) -> Contender:
-    """Return a contender that writes to an array given, in C order."""
+    """Return a contender that writes to an existing array, in C order."""
     call, z = prepare(), np.full(x.shape, np.nan, x.dtype)
     return statement("call(x, z)", lambda: z, call=call, x=x, z=z)
 
@@ -49,7 +49,7 @@ def torch_relu() -> Callable[..., np.ndarray]:
 
 
 def torch_relu_into() -> Callable[..., object]:
-    """PyTorch's clamp to zero, which writes to an array given."""
+    """PyTorch's clamp to zero, which writes to an existing array."""
     import torch
 
     return lambda x, z: torch.clamp_min(torch.from_numpy(x), 0.0, out=torch.from_numpy(z))
@@ -63,14 +63,14 @@ def torch_leaky_relu() -> Callable[..., np.ndarray]:
 
 
 def numpy_leaky_relu() -> Callable[..., np.ndarray]:
-    """NumPy's way to write it."""
+    """NumPy's usual spelling."""
     return lambda x: np.maximum(x, np.float32(SLOPE) * x)
 
 
 def compare(
     name: str, x: np.ndarray, expected: np.ndarray, make: Callable, **of: Callable
 ) -> Comparison:
-    """Return the comparison of the contenders `of`, which make or fill an array."""
+    """Return the comparison of the contenders `of`, which create or fill an array."""
     title = f"{name}, {x.size // MI} Mi floats, CPU"
     wanted = [Target("cuplug", "<= torch", ("torch",))]
     comparison = Comparison(title, "ms", "torch", wanted, expected, 2 * x.nbytes, number=1)

@@ -39,7 +39,7 @@ def compare(n: int) -> Comparison:
     title, expected = f"relu, array given, {n:,} floats, CPU", np.maximum(x, 0)
     comparison = Comparison(title, "us", "numpy", wanted, expected, 2 * x.nbytes)
     comparison.pause_s = SETTLED_S
-    comparison.batch_ns = 10 * BATCH_NS  # threads that sleep are woken up within each batch
+    comparison.batch_ns = 10 * BATCH_NS  # sleeping threads are woken up within each batch
     comparison.settings["elements"] = n
     for name, prepare in (("cuplug", cuplug_relu), ("numpy", numpy_relu), ("torch", torch_relu)):
         comparison.add(name, lambda prepare=prepare: prepare(x, np.full_like(x, np.nan)))

@@ -31,7 +31,10 @@ class Worker:
         )
 
     def time_ns(self, operator: str, library: str, number: int, tail: str = "") -> int:
-        """Have calls timed, `tail`: each as long as 9 of 10; raise what the worker reports."""
+        """Have calls timed; with `tail`, by the 90th percentile.
+
+        Raises errors that the worker reports.
+        """
         self.process.stdin.write(f"{operator} {library} {number} {tail}\n")
         line = self.process.stdout.readline().strip()
         if not line:
@@ -43,7 +46,7 @@ class Worker:
 
 @contextmanager
 def worker(n_threads: int, n: int):
-    """A worker that is ended at the end."""
+    """A worker that is ended at exit."""
     started = Worker(n_threads, n)
     try:
         yield started

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times host operators on request, with the threads that OMP_NUM_THREADS says.
+"""Times host operators on request, with the number of threads in OMP_NUM_THREADS.
 
     host_threads_worker.py N_FLOATS
 
-A line `OPERATOR LIBRARY NUMBER` on standard input is answered by the nanoseconds of NUMBER calls,
-or by `error` and one sentence. With a fourth word, `tail`, each call counts as what 9 of 10 take at
-most. Every result is compared with NumPy's before it is first timed.
+For a line `OPERATOR LIBRARY NUMBER` on standard input, it prints the nanoseconds of NUMBER calls,
+or `error` and a message. With a fourth word, `tail`, each call counts as the 90th percentile. Every
+result is compared with NumPy's before the first timing.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ EXPECTED = {
 
 @cache
 def checked(operator: str, library: str) -> Callable[[], object]:
-    """Return a call whose result was compared."""
+    """Return a call whose result has been compared."""
     call = LIBRARIES[library]()[operator]
     if not np.array_equal(np.asarray(call()), EXPECTED[operator]()):
         raise ArithmeticError("its result differs from the expected one")
@@ -108,7 +108,7 @@ def each_ns(call: Callable[[], object], number: int) -> np.ndarray:
 
 
 def answer(operator: str, library: str, number: str, *tail: str) -> str:
-    """Time calls; return what is to be printed."""
+    """Time calls; return the line to print."""
     try:
         call = checked(operator, library)
         times = each_ns(call, int(number))
@@ -118,7 +118,7 @@ def answer(operator: str, library: str, number: str, *tail: str) -> str:
 
 
 if __name__ == "__main__":
-    for name in ("cuplug", "torch"):  # at once in all workers, before the first request
+    for name in ("cuplug", "torch"):  # at the same time in all workers, before the first request
         with suppress(ImportError):
             importlib.import_module(name)
     for line in sys.stdin:

@@ -21,7 +21,7 @@ SLOPE = 0.01
 
 @dataclass(frozen=True)
 class Library:
-    """How one library puts an array on the device, gets it back, and computes."""
+    """A library's conversions to and from the device, and its functions."""
 
     put: Callable[[np.ndarray], Any]
     get: Callable[[Any], np.ndarray]
@@ -30,7 +30,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Case:
-    """One function on x and, in turn, on each of the sets of further arguments."""
+    """A function of x and, in turn, of each set of further arguments."""
 
     function: str
     title: str
@@ -71,7 +71,7 @@ def torch_library() -> Library:
 
 
 def torch_getitem() -> Library:
-    """PyTorch's x[idx], which wants int64 indices: they are converted before."""
+    """PyTorch's x[idx], which requires int64 indices. They are converted before."""
     library = torch_library()
 
     def put(x: np.ndarray) -> Any:
@@ -124,7 +124,7 @@ def compare(timer: DeviceTimer, case: Case) -> Comparison:
 
 
 def copy_target(fraction: float, what: str = "") -> Target:
-    """Return the target of that fraction of the speed of a device copy, `what` being copied."""
+    """Return a target: a fraction of the speed of a device copy. `what` is copied."""
     return Target("cuplug", f">= {fraction} of a device copy{what}", (COPY,), 1 / fraction)
 
 
@@ -136,7 +136,7 @@ def gather_cases(n: int) -> Iterator[Case]:
     few, many = n // 128, n // 2
     sets = [[random.integers(0, n, few, np.int32)] for _ in range(8)]
     source, targets = f"gather from {n // MI} Mi floats", (best,)
-    # 8 sets together touch several times the L2 cache
+    # 8 sets together are several times as large as the L2 cache
     yield Case("gather", f"{source}, {few // 1024} Ki random", "torch", x, sets, targets=targets)
     index = random.integers(0, n, many, np.int32)
     count = f"{many // MI} Mi"
@@ -161,7 +161,7 @@ def elementwise_cases(n: int) -> Iterator[Case]:
 
 
 def largest(driver: Driver, memory: int) -> int:
-    """Return how many floats the elementwise cases take: 256 Mi, or what there is room for."""
+    """Return the number of floats in elementwise cases: 256 Mi, or what memory allows."""
     device_bytes_per_float, host_bytes_per_float = 80, 24
     room = min(driver.free_bytes() // device_bytes_per_float, memory // host_bytes_per_float)
     return next((n for n in (256 * MI, 64 * MI) if n <= room), 16 * MI)

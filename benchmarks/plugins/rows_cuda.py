@@ -22,7 +22,7 @@ ALONG = {"axis": -1, "keepdims": True}
 
 @dataclass(frozen=True)
 class Case:
-    """One row operator: the call of each library, and the bytes that must be read and written."""
+    """A row operator: the call of each library, and the minimum of bytes read and written."""
 
     title: str
     n_bytes: int
@@ -30,13 +30,13 @@ class Case:
 
 
 def softmax(x: Any) -> Any:
-    """Return powers over their sum, as text for `fuse`."""
+    """Return powers divided by their sum, as text for `fuse`."""
     e = np.exp(x - np.max(x, **ALONG))
     return e / np.sum(e, **ALONG)
 
 
 def layer_norm(x: Any, weight: Any, bias: Any) -> Any:
-    """Return what has mean 0 and variance 1, scaled and moved, as text for `fuse`."""
+    """Return rows with mean 0 and variance 1, scaled and shifted, as text for `fuse`."""
     distances = x - np.mean(x, **ALONG)
     return distances / np.sqrt(np.var(x, **ALONG) + EPS) * weight + bias
 
@@ -120,7 +120,7 @@ def cases(dtype: str, n: int) -> Iterator[Case]:
 
 
 def contender(timer: DeviceTimer, call: Callable[[], Any], expected: Any, near: float) -> Contender:
-    """Return a library's contender; its result is 1 where it is near what PyTorch gives."""
+    """Return a library's contender. Its result is 1 if it is close to PyTorch's result."""
 
     def result() -> np.ndarray:
         found = call().double()
@@ -132,7 +132,7 @@ def contender(timer: DeviceTimer, call: Callable[[], Any], expected: Any, near: 
 
 
 def compare(timer: DeviceTimer, case: Case, dtype: str) -> Comparison:
-    """Return the comparison of a case; what changes its arguments is not compared by values."""
+    """Return the comparison of a case. If it modifies its arguments, values are not compared."""
     target = Target("cuplug", ">= 0.9 of a device copy", (COPY,), 1 / 0.9)
     best = Target("cuplug", "<= torch", ("torch",))
     comparison = Comparison(case.title, "us", COPY, (target, best), n_bytes=case.n_bytes)

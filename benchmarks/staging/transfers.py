@@ -17,7 +17,7 @@ from module import GIB, Run, run_module
 
 MI = 1 << 20
 STAGED_GB_PER_S = 45.0
-MAX_KEPT = 32  # results: with more rounds their pages are used again
+MAX_KEPT = 32  # results; with more rounds, their pages are reused
 
 
 def cuplug_relu(x: np.ndarray) -> Contender:
@@ -109,7 +109,7 @@ def cupy_to_device(x: np.ndarray) -> Contender:
 
 
 def cuplug_kept(x: np.ndarray) -> Contender:
-    """The same with all results kept, in new pages: those that are dropped are used again."""
+    """The same, but all results are kept, in new pages. The pages of dropped results are reused."""
     import cuplug
 
     relu, kept = cuplug.find("relu"), deque[np.ndarray](maxlen=MAX_KEPT)
@@ -148,7 +148,7 @@ def torch_pinned(x: np.ndarray) -> Contender:
 
 
 def torch_chunks(x: np.ndarray) -> Contender:
-    """PyTorch at its best: pinned tensors in chunks of 8 MiB on three streams."""
+    """PyTorch's fastest way: pinned tensors in chunks of 8 MiB on three streams."""
     import torch
 
     source, out, n = pinned_like(x), pinned_like(np.zeros_like(x)), 2 * MI
@@ -201,7 +201,7 @@ AT_BEST = {"torch, pinned, in chunks": torch_chunks}
 def compare_relu(
     title: str, x: np.ndarray, driver: Driver, prepares: dict[str, Any], wanted: list[Target]
 ) -> Comparison:
-    """Return a comparison of ways through the GPU, each of which computes relu."""
+    """Return a comparison of ways through the GPU, all of which compute relu."""
     comparison = Comparison(
         title, "ms", next(iter(prepares)), wanted, np.maximum(x, 0), 2 * x.nbytes, number=1
     )
@@ -213,7 +213,7 @@ def compare_relu(
 
 
 def limits(x: np.ndarray, name: str, *limits_ms: float) -> list[Target]:
-    """Return targets in milliseconds, for the whole size."""
+    """Return targets in milliseconds, for the complete size."""
     whole = x.size == 128 * MI
     return [Target(name, f"<= {ms} ms", extra=ms) for ms in limits_ms if whole]
 

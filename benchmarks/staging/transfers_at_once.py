@@ -20,13 +20,13 @@ Call = Callable[[], Any]
 
 
 def all_at_once(calls: list[Call]) -> Call:
-    """Return a function that makes all calls, each on a thread of its own."""
+    """Return a function that makes all calls, each on its own thread."""
     pool = ThreadPoolExecutor(len(calls))
     return lambda: list(pool.map(lambda call: call(), calls))
 
 
 def relu_calls(source: np.ndarray, outs: list[np.ndarray], devices: list[str]) -> list[Call]:
-    """Return a call of relu for each output, on the device beside it."""
+    """Return a call of relu for each output, on the corresponding device."""
     import cuplug
 
     relu = cuplug.find("relu")
@@ -37,12 +37,12 @@ def relu_calls(source: np.ndarray, outs: list[np.ndarray], devices: list[str]) -
 
 
 def timed(call: Call, result: np.ndarray) -> Contender:
-    """Return a contender of one call, after which the result is there."""
+    """Return a contender of one call, after which the result is available."""
     return statement("call()", lambda: result, call=call)
 
 
 def in_threads(x: np.ndarray) -> Comparison:
-    """Return the comparison of threads at once on one GPU with one call after the other."""
+    """Return the comparison of concurrent threads on one GPU with consecutive calls."""
     outs = [np.zeros_like(x) for _ in range(N_THREADS)]
     calls, after = relu_calls(x, outs, ["cuda"] * N_THREADS), "one after the other"
     wanted = [Target("8 threads", "<= one after the other", (after,))]
@@ -64,7 +64,7 @@ def pinned_copy(x: np.ndarray) -> np.ndarray:
 
 
 def bus_of_all(x: np.ndarray, n: int) -> Contender:
-    """The limit of the buses: pinned copies both ways at once on every GPU, a share each."""
+    """The limit of the buses: pinned copies in both directions on all GPUs, a share each."""
     import torch
 
     there, back = ([torch.from_numpy(x).pin_memory() for _ in range(n)] for _ in range(2))
@@ -105,7 +105,7 @@ def on_each_gpu(x: np.ndarray, n: int) -> Comparison:
 
 
 def over_all_gpus(x: np.ndarray, n: int) -> Comparison:
-    """Return the comparison of one array over all GPUs with the same on one of them."""
+    """Return the comparison of one array over all GPUs with the same array on one GPU."""
     wanted = [Target("pinned", "below one GPU", ("pinned, one GPU",))]
     if n == 4 and x.size == 128 * MI:
         wanted += [

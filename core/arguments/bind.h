@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs that must be broadcast or made contiguous; strides; arguments of which only sizes are
- * computed. */
+/* Inputs that must be broadcast or made contiguous; strides; arguments given only by size. */
 #ifndef CUPLUG_CORE_ARGUMENTS_BIND_H
 #define CUPLUG_CORE_ARGUMENTS_BIND_H
 
@@ -31,8 +30,7 @@ int cuplug__fits_too(const cuplug_operator *op, const cuplug_argument *args, uin
 /* Broadcasts the inputs of copy_mask by strides of 0, and clears it. */
 void cuplug__broadcast_inputs(cuplug_frame *frame);
 
-/* Strides of C order for all tensors that have none: entries of rows that take strides always
- * receive them. */
+/* Fills in C-order strides, which entries of overloads that take strides always receive. */
 void cuplug__write_strides(cuplug_frame *frame);
 
 #endif

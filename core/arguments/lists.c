@@ -151,8 +151,7 @@ static int match_item(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
   return CUPLUG_OK;
 }
 
-/* Matches item k of every list before item k + 1. Names that occur only in such lists get a new
- * value for each k. */
+/* Matches item k of all lists before k + 1. Names only in such lists get new values for each k. */
 static int match_each(cuplug__match *m, cuplug_tensor *const *to, apart *all) {
   const int32_t n = m->s->n_parameters;
   int32_t lists[CUPLUG_MAX_ARGUMENTS], n_lists = 0;
@@ -220,8 +219,7 @@ int cuplug__match_lists(cuplug__match *m) {
 
 /* ---- Overlap of arrays that are apart -------------------------------------------------------- */
 
-/* The byte ranges of the arrays are sorted by their start, and each is compared with earlier ones
- * that end after it. */
+/* Sorts the byte ranges by their start, and compares each with earlier ones that end after it. */
 
 typedef struct range {
   cuplug__span span;

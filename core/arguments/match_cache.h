@@ -37,8 +37,7 @@ typedef enum cuplug__again_state {
   CUPLUG__AGAIN_NEVER  /* calls like it do not use it */
 } cuplug__again_state;
 
-/* The filled data for repeated calls: core/call/again.c. Pages of it that are never used are not
- * allocated. */
+/* The filled data for repeated calls: core/call/again.c. Unused pages of it are not allocated. */
 typedef struct cuplug__again {
   cuplug__again_state state;
   cuplug_frame frame;

@@ -150,8 +150,7 @@ CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, const cuplug_a
                           is_text ? cuplug__meant_dtype(a->scalar.s).s : "");
 }
 
-/* Returns whether a string names a type variable whose dtype is known, which is then stored in
- * `to`. */
+/* Returns whether a string names a type variable with a known dtype, which it stores in `to`. */
 static int is_variable(const cuplug__match *m, const char *name, cuplug_argument *to) {
   const int32_t v = cuplug__variable_of(m->s, name);
   if (v < 0 || !(m->known_types >> v & 1)) return 0;

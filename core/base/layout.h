@@ -109,9 +109,8 @@ static inline int cuplug__is_host(cuplug_device device) {
 
 /* ---- Overlap --------------------------------------------------------------------------------- */
 
-/* 1 if some byte belongs to an element of both. Exact, unless a decision takes more than about
- * 10,000 steps, as only for manual strides: then 2. Call it for arrays whose spans
- * overlap. */
+/* 1 if a byte belongs to elements of both. Exact, unless this takes more than about 10,000 steps,
+ * which only manual strides need: then 2. Call it for arrays whose spans overlap. */
 int cuplug__overlap(const cuplug_tensor *a, const cuplug_tensor *b);
 
 /* "overlaps" for what cuplug__overlap has returned. */

@@ -79,8 +79,7 @@ static int holds(uintptr_t base, const ElfW(Phdr) * first, int n, uintptr_t addr
   return 0;
 }
 
-/* The earlier names: other threads may be reading them, and leak checkers require references to
- * them. */
+/* Earlier names. Other threads may read them, and leak checkers require references to them. */
 typedef struct former {
   struct former *next;
   const char *name;

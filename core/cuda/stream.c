@@ -115,8 +115,7 @@ static int create(int32_t device, cuplug__second **second, cuplug_error *error) 
   return CUPLUG_OK;
 }
 
-/* One that was forked stays in the capture until that ends: until then it suits calls on the same
- * stream only. */
+/* A forked stream stays in the capture until that ends, and suits only calls on that stream. */
 static int suits(const cuplug__second *second, const void *stream) {
   int is_captured;
   if (cuplug__capture_query(second->stream, &is_captured)) return 0;

@@ -37,8 +37,7 @@ typedef struct cuplug__second {
   struct cuplug__second *next;
 } cuplug__second;
 
-/* Orders *second after the current work on `stream`. It is acquired from the device's pool if it is
- * NULL. */
+/* Orders *second after the work on `stream`. If NULL, it is acquired from the device's pool. */
 int cuplug__second_fork(int32_t device, void *stream, cuplug__second **second, cuplug_error *error);
 /* Makes `stream` wait for it, and releases it: its work may still be queued. */
 int cuplug__second_join(cuplug__second *second, void *stream, cuplug_error *error);

@@ -48,8 +48,7 @@ static int is_ours(const Elf64_Nhdr *header, const char *owner) {
 
 static uint64_t mask_of(uint64_t alignment) { return alignment == 8 ? 7 : 3; }
 
-/* 1 if segment k has notes that no segment before it has: tools that rewrite files leave some that
- * overlap. */
+/* 1 if segment k has notes that no earlier one has: rewriting tools leave overlapping segments. */
 static int has_notes(const cuplug__elf *elf, int k) {
   const Elf64_Phdr *s = &elf->segments[k];
   if (s->p_type != PT_NOTE || !cuplug__fits(s->p_offset, s->p_filesz, elf->file_bytes)) return 0;

@@ -179,8 +179,7 @@ static int check_like(const cuplug_overload *row, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-/* The rules for overloads with handles. A call that makes one is never split: it would make
- * several. */
+/* The rules for overloads with handles. A call that creates one is never split. */
 static int check_handles(cuplug_overload *row, cuplug_error *error) {
   const cuplug_signature *s = row->parsed;
   if (s->n_handles || s->made) row->flags |= CUPLUG_OVERLOAD_HANDLES;

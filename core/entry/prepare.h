@@ -13,9 +13,8 @@ int cuplug__ready_run(cuplug__run *run);
 
 /* ---- States ---------------------------------------------------------------------------------- */
 
-/* Sets call->state to the state for its device, created now if necessary; the device has been
- * entered. A failed call creates nothing, and the next one retries. *held is released after the
- * call. */
+/* Sets call->state to the device's state, created if necessary; the device has been entered. A
+ * failed call creates nothing, and the next one retries. *held is released after the call. */
 int cuplug__state_take(cuplug__states *states, cuplug_call *call, cuplug_error *error,
                        cuplug__held **held);
 void cuplug__state_give(cuplug__states *states, cuplug_device device, cuplug__held *held);

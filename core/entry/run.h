@@ -28,8 +28,7 @@ typedef struct cuplug__run {
   uint64_t workspace_bytes[CUPLUG__MAX_WORKSPACES];
 } cuplug__run;
 
-/* The number of threads that an entry may start: a forked child lacks the threads of its OpenMP
- * pool. */
+/* The threads that an entry may start: a forked child lacks the threads of its OpenMP pool. */
 static inline uint32_t cuplug__max_threads(void) { return cuplug__registry_era() > 1; }
 
 /* The record of a call of an entry that belongs to the core. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies, mostly between host arrays and pinned memory, by threads of the pool: one core is slower
- * than the bus. */
+/* Host copies, mostly to or from pinned memory, by several threads: one is slower than the bus. */
 #ifndef CUPLUG_CORE_HOST_COPIES_H
 #define CUPLUG_CORE_HOST_COPIES_H
 

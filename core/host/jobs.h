@@ -34,8 +34,7 @@ int cuplug__loop_alone(const cuplug__loop *loop);
 
 /* Threads may join now. Chunks of one share are taken in their order. NULL: too many jobs. */
 cuplug__job *cuplug__job_open(const cuplug__loop *loop, int n_shares);
-/* Takes part, waits for the threads that have joined, and returns like loop_alone. `number` is
- * the thread's. */
+/* Takes part as thread `number`, waits for threads that joined, and returns like loop_alone. */
 int cuplug__job_close(cuplug__job *job, int number);
 /* Chunks that no thread has taken, counted up to `most`; for owners and workers. */
 int cuplug__job_left(cuplug__job *job, int most);

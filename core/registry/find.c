@@ -54,8 +54,7 @@ static void keep_near(suggestions *near, int far, const char *text) {
   snprintf(near->names[at].text, sizeof(near->names[at].text), "%s", text);
 }
 
-/* Compares with all operators; if a plugin was named, with the operators of similarly named
- * plugins. */
+/* Compares with all operators, or those of similarly named plugins if a plugin was named. */
 static void collect_suggestions(const query *asked, const cuplug_listing *listing,
                                 suggestions *near) {
   char op[CUPLUG_MAX_NAME], text[2 * CUPLUG_MAX_NAME];

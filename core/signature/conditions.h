@@ -18,8 +18,7 @@ uint64_t cuplug__optional_scalars(const cuplug_signature *s, const cuplug_formul
 
 /* ---- Guarantees ------------------------------------------------------------------------------ */
 
-/* The known properties of an array's memory: "stride(x, -1) == 1", "align(x) >= 16", "T[n] like
- * x". */
+/* The known properties of array memory: "stride(x, -1) == 1", "align(x) >= 16", "T[n] like x". */
 
 /*   guarantee = "stride" "(" name "," "-1" ")" "==" "1" | "align" "(" name ")" ">=" number
  *             | "contiguous" "(" name ")"

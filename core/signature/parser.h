@@ -7,6 +7,9 @@
 
 #define CUPLUG__MAX_PARAMETERS (2 * CUPLUG_MAX_ARGUMENTS) /* outputs included */
 
+/* The remedy for a type that is written as list[...]. */
+#define CUPLUG__LISTS "; a list of arrays is float32[n][], a list of numbers is int[]"
+
 typedef struct cuplug__parser {
   const char *at;
   const char *token; /* where the rule at hand began, for errors */

@@ -40,8 +40,7 @@ static int64_t find_list(const cuplug_signature *s, const char *name) {
   return -1;
 }
 
-/* The kind of a dimension, when all parameters are known: `n` a name, `3` a size, `*shape` a
- * list. */
+/* The kind of a dimension when all parameters are known: a name, a size, or for *shape a list. */
 static int settle_dim(cuplug__parser *p, cuplug_dim *d) {
   cuplug_signature *s = p->s;
   int64_t list;
@@ -224,7 +223,7 @@ static int check_type(cuplug__parser *p, const cuplug_parameter *x) {
   if (!t->dtypes) {
     p->token = p->s->text + x->type_at;
     return refuse(p, "'%s' is neither a dtype nor bound by 'where %s: ...'%s", t->name, t->name,
-                  cuplug__meant_dtype(t->name).s);
+                  strcmp(t->name, "list") ? cuplug__meant_dtype(t->name).s : CUPLUG__LISTS);
   }
   if (has_known_dtype(p->s, x)) return CUPLUG_OK;
   return refuse(p, "no input array that is always given has the dtype %s", t->name);

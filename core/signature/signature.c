@@ -176,7 +176,9 @@ static int parse_type(parser *p, cuplug_parameter *x) {
   x->kind = CUPLUG_PARAMETER_SCALAR;
   if (!cuplug__take(p, "[")) return CUPLUG_OK;
   x->kind = CUPLUG_PARAMETER_ARRAY;
-  if (parse_dims(p, x)) return CUPLUG_ERROR_VALUE;
+  if (parse_dims(p, x))
+    return strcmp(name, "list") ? CUPLUG_ERROR_VALUE
+                                : fail(p, p->s->text + x->type_at, "a dtype" CUPLUG__LISTS);
   if (!cuplug__take(p, "[")) return CUPLUG_OK;
   x->kind = CUPLUG_PARAMETER_ARRAYS;
   x->is_each = cuplug__take_word(p, "each");

@@ -41,8 +41,7 @@ typedef struct cuplug__staged_call {
 /* Of all arrays of a run, there and back. */
 uint64_t cuplug__staged_bytes(const cuplug__run *run);
 
-/* Room for the arrays of a run, to be described and freed; NULL: there is no memory, and the error
- * is set. */
+/* Memory for a run's arrays, to be described and freed; NULL after an error. */
 cuplug__staged_call *cuplug__staged_call_new(cuplug__run *run);
 
 /* Describes them for a run of the entry on all at once. */

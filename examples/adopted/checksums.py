@@ -21,7 +21,7 @@ zlib = cuplug.adopt(
             "arguments": "start, data, n",
             "returns": "sum",
         },
-        # `used` has the room before the call, and the number of bytes after it.
+        # `used` has the capacity before the call, and the number of bytes after it.
         "compress": {
             "signature": "compress(data: uint8[n]) -> packed: uint8[?]",
             "arguments": "to, used, data, n",
@@ -51,7 +51,7 @@ crypto = cuplug.adopt(
             "arguments": "data, n, digest",
             "returns": "ignored",
         },
-        # Data that comes in pieces: a context and an algorithm are handles.
+        # Data in pieces: a context and an algorithm are handles.
         "algorithm": {
             "function": "EVP_MD_fetch",
             "signature": "algorithm(name: str) -> handle[algorithm]",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A class of C++, std::regex, as a handle: by functions of C that the description carries.
+"""A class of C++, std::regex, as a handle, through C functions in the description.
 
-It needs g++ or clang++ when it first runs; what was compiled is kept.
+Its first run requires g++ or clang++. The compiled code is cached.
 """
 
 import cuplug

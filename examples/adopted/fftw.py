@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fourier transforms by FFTW: a plan is a handle, made once and destroyed once.
+"""Fourier transforms by FFTW: a plan is a handle, created once and destroyed once.
 
 Debian: apt install libfftw3-double3.
 """
@@ -20,7 +20,7 @@ fftw = cuplug.adopt(
     "libfftw3.so.3",
     {
         "prototypes": PROTOTYPES,
-        # FFTW plans with memory of its own; only fftw_execute may run on several threads.
+        # FFTW plans with its own memory. Only fftw_execute may run on several threads.
         "plan": {
             "function": "fftw_plan_dft_1d",
             "signature": "plan(n: int) -> handle[plan] where n >= 1",
@@ -30,7 +30,7 @@ fftw = cuplug.adopt(
             "destroy": "fftw_destroy_plan",
             "lock": "library",
         },
-        # The plan does not tell its size: plan(8) is for rows of 8.
+        # A plan does not contain its size: plan(8) is for rows of 8.
         "execute": {
             "function": "fftw_execute_dft",
             "signature": "execute(plan: handle[plan], x: complex128[..., n]) "

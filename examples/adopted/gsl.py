@@ -9,7 +9,7 @@ import math
 import cuplug
 import numpy as np
 
-# A complex number is two doubles there, and a result a value with its error.
+# In GSL, a complex number is two doubles, and a result is a value with its error.
 PROTOTYPES = """
 typedef struct { double dat[2]; } gsl_complex;
 typedef struct { double val, err; } gsl_sf_result;
@@ -48,7 +48,7 @@ gsl = cuplug.adopt(
             "signature": "bessel_j0(x: float) -> value_and_error: float64[2]",
             "arguments": "x, value_and_error",
         },
-        # GSL ends the process on an error, unless it is told to return it.
+        # By default, GSL ends the process on an error. This makes it return errors.
         "return_errors": {
             "function": "gsl_set_error_handler_off",
             "signature": "return_errors()",

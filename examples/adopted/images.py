@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images in WebP, JPEG and PNG: data whose size the library finds out.
+"""Images in WebP, JPEG and PNG: data whose size the library determines.
 
 Debian: apt install libwebp7 libturbojpeg0 libpng-dev.
 """
@@ -7,7 +7,7 @@ Debian: apt install libwebp7 libturbojpeg0 libpng-dev.
 import cuplug
 import numpy as np
 
-# The library allocates what it makes.
+# The library allocates its results.
 webp = cuplug.adopt(
     "libwebp.so.7",
     {
@@ -83,7 +83,7 @@ jpeg = cuplug.adopt(
     },
 )
 
-# Two calls with a structure between them are a function of C, compiled with the library's header.
+# Two calls that share a structure are a C function, compiled with the library's header.
 PNG = """
 #include <png.h>
 #include <stdlib.h>
@@ -130,7 +130,7 @@ def adopt_png():
                 "outputs": "image: made[height, width, 3]",
                 "free": "free",
             },
-            # Memory of the caller's, and the room in it, which becomes the size.
+            # The caller's memory, and its capacity, which becomes the size.
             "encode": {
                 "signature": "encode(image: uint8[h, w, 3]) -> data: uint8[?]",
                 "arguments": "image, w, h, room, size",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear systems and eigenvalues by LAPACK, whose functions are Fortran's.
+"""Linear systems and eigenvalues by LAPACK, which has Fortran functions.
 
-Each takes numbers by address, matrices by columns, and reports its status in its last argument.
+Each takes numbers by address and matrices by columns, and stores its status in the last argument.
 Debian: apt install liblapack3.
 """
 

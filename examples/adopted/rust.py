@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A library in Rust, a cdylib: its functions are `extern "C"`, and an object of it is a handle.
+"""A library in Rust, a cdylib: its functions are `extern "C"`, and its object is a handle.
 
 Debian: apt install rustc. It is compiled into a temporary folder.
 """

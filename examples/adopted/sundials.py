@@ -7,7 +7,7 @@ Debian: apt install libsundials-dev.
 import cuplug
 import numpy as np
 
-# CVODE passes vectors of its own: a function between takes the arrays out of them.
+# CVODE passes its own vectors. A C function between reads the arrays in them.
 SOURCE = """
 #include <cvode/cvode.h>
 #include <nvector/nvector_serial.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Histogram equalisation: each grey becomes the share of pixels that are no brighter."""
+"""Histogram equalization: each gray value becomes the fraction of pixels up to it."""
 
 import cuplug
 from cuplug import array_api as xp

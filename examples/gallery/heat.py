@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The heat equation: a plate whose edges are kept at their temperature, step by step."""
+"""The heat equation: a plate with edges of constant temperature, step by step."""
 
 import cuplug
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A filter: the edges in a noisy picture, smoothed first."""
+"""A filter: the edges in a noisy picture, after smoothing."""
 
 import cuplug
 from cuplug import array_api as xp

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""k-means: points in the plane, and the centres that they gather around."""
+"""k-means: points in the plane, and the centers of their clusters."""
 
 import cuplug
 from cuplug import array_api as xp

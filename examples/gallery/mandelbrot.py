@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Mandelbrot set: after how many steps each point leaves."""
+"""The Mandelbrot set: the number of steps after which each point escapes."""
 
 import cuplug
 

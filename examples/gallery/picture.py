@@ -17,7 +17,7 @@ def path_of(name):
 
 
 def save(name, x, colours, limits=(None, None)):
-    """Write an array as a picture of one pixel for each element, of 256 colours."""
+    """Write an array as a picture with one pixel for each element and 256 colors."""
     x = x.numpy().astype(float)
     low, high = (np.min(x) if limits[0] is None else limits[0]), limits[1] or np.max(x)
     pixels = plt.get_cmap(colours)((x - low) / (high - low), bytes=True)
@@ -25,7 +25,7 @@ def save(name, x, colours, limits=(None, None)):
 
 
 def scatter(name, points, labels, centres):
-    """Write points in the colours of their labels, and their centres."""
+    """Write points in the colors of their labels, and their centers."""
     figure = plt.figure(figsize=(3.2, 2.4), dpi=100)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()

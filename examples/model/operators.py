@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators of the model for PyTorch: cuplug's, and the same by PyTorch's own functions."""
+"""The operators of the model for PyTorch: cuplug's, and PyTorch's own functions."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from torch.nn import functional
 class Operators(NamedTuple):
     embed: Any  # (table[v, n], tokens[...]) -> [..., n]
     rms_norm: Any  # (x[..., n], weight[n]) -> [..., n]
-    rotary: Any  # (x[b, t, h, d], cos[m, d / 2], sin[m, d / 2]) -> x, which may be changed
+    rotary: Any  # (x[b, t, h, d], cos[m, d / 2], sin[m, d / 2]) -> x, which may be modified
     silu_and_mul: Any  # (x[..., 2 n]) -> [..., n]
     cross_entropy: Any  # (logits[n, v], targets[n]) -> the mean
 

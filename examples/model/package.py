@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model as a package of AOTInductor, for Python and for a C++ program without Python.
+"""A model as an AOTInductor package, for Python and for a C++ program without Python.
 
     python package.py FOLDER [--device cuda]
 
-trains a small one, writes the package, and continues a text by both.
+trains a small model, writes the package, and continues a text with both.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 
     python examples/model/throughput.py [--device cuda] [--output throughput.md]
 
-The four programs take turns, several times; each figure is the median of its turns.
+The four programs run in turn, several times. Each figure is the median of its runs.
 """
 
 import argparse
@@ -22,7 +22,7 @@ N_TURNS, N_STEPS = 5, {"cpu": 2, "cuda": 10}
 
 
 def programs(device):
-    """Return what runs a step, by its name in the table, and the batches."""
+    """Return the functions that run a step, by their names in the table, and the batches."""
     width, n_heads, n_blocks, length, size, dtype = SIZES[device]
     found, tokens = {}, [*batches(N_STEPS[device], size, length, device)]
     for name, ops in (("PyTorch", of_torch()), ("cuplug", of_cuplug())):
@@ -58,7 +58,7 @@ def main(arguments=None):
     parser.add_argument("--output", default="/dev/stdout")
     given = parser.parse_args(arguments)
     steps, tokens = programs(given.device)
-    for step in steps.values():  # compiles
+    for step in steps.values():  # compiles in this call
         seconds(step, tokens[:2], given.device)
     times = {name: [] for name in steps}
     for _ in range(N_TURNS):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A decoder-only transformer of bytes in PyTorch: whose operators it uses is an argument."""
+"""A decoder-only transformer of bytes in PyTorch. Its operators are an argument."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ class Model(nn.Module):
         self.angles = angles.cos(), angles.sin()
 
     def _apply(self, function, recurse=True):
-        """Move the tables of angles with the parameters; they stay float32."""
+        """Move the tables of angles with the parameters. They stay float32."""
         device = function(torch.empty(0)).device
         self.angles = tuple(x.to(device) for x in self.angles)
         return super()._apply(function, recurse)
@@ -56,7 +56,7 @@ class Model(nn.Module):
         return linear(self.ops.rms_norm(x, self.norm), self.table)
 
     def loss(self, tokens):
-        """Return the mean loss of each byte after those before it."""
+        """Return the mean loss of each byte, given the preceding ones."""
         logits = self(tokens[:, :-1])
         return self.ops.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
 
@@ -68,7 +68,7 @@ def corpus():
 
 
 def batches(n, size, length, device="cpu", seed=0):
-    """Yield n batches int64[size, length + 1] of pieces of the corpus."""
+    """Yield n batches int64[size, length + 1] from random positions of the corpus."""
     data, generator = corpus(), torch.Generator().manual_seed(seed)
     for _ in range(n):
         first = torch.randint(len(data) - length, (size, 1), generator=generator)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same model in JAX, with the weights of the one in PyTorch."""
+"""The same model in JAX, with the weights of the PyTorch model."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ from cuplug.jax import cross_entropy, gather, rms_norm, rotary, silu_and_mul
 
 
 def weights_of(model):
-    """Return the parameters of a model of PyTorch as arrays of JAX."""
+    """Return the parameters of a PyTorch model as JAX arrays."""
     return {name: jnp.asarray(x.detach().cpu().numpy()) for name, x in model.named_parameters()}
 
 
@@ -19,7 +19,7 @@ def loss_function(model):
     def rotate(x):
         b, t, *head = x.shape
         positions = jnp.tile(jnp.arange(t), b)
-        y = rotary(x.reshape(b * t, *head), cos, sin, positions)  # what is changed is returned
+        y = rotary(x.reshape(b * t, *head), cos, sin, positions)  # returns the modified array
         return y.reshape(x.shape)
 
     def block(weights, x):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The module in Cython; setuptools translates it after cuplug has written blend_typed.pxd."""
+"""The Cython module, which setuptools translates after cuplug has written blend_typed.pxd."""
 
 import cuplug
 from setuptools import Extension, setup

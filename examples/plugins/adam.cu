@@ -2,9 +2,9 @@
 /* adam(params, grads, m, v, step, ...): one step of Adam for all tensors of a model in one call.
  *   m = beta1 m + (1 - beta1) g          v = beta2 v + (1 - beta2) g^2
  *   p = p - lr (m / (1 - beta1^step)) / (sqrt(v / (1 - beta2^step)) + eps)
- * Changed: params, m, v. T: float32, float64; item k of the four lists has one shape, any other
- * item another one. Each element is read and written once. The addresses travel as arguments of
- * kernels, 64 tensors to a launch, so nothing is copied to the GPU and graphs can be captured.
+ * Modified: params, m, v. T: float32, float64. Item k of all four lists has the same shape, which
+ * may differ for other k. Each element is read and written once. The addresses are passed as kernel
+ * arguments, 64 tensors per launch, so nothing is copied to the GPU and graphs can be captured.
  * Source: Kingma and Ba, Adam: A Method for Stochastic Optimization, arXiv:1412.6980, algorithm 1.
  */
 #include <cmath>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batched_matmul(x, y)[b, i, j] = sum_k x[b, i, k] y[b, k, j], of many small matrices.
- * x: T[*batch, m, k], y: T[*batch, k, n] -> T[*batch, m, n]. T: float16, float32. Sums are made in
- * float32 on the GPU, in up to 16 parts of k at once that a workspace takes and a second kernel
- * adds up, always in one order; in float64 on the host. */
+/* batched_matmul(x, y)[b, i, j] = sum_k x[b, i, k] y[b, k, j], for many small matrices.
+ * x: T[*batch, m, k], y: T[*batch, k, n] -> T[*batch, m, n]. T: float16, float32. On the GPU, sums
+ * are computed in float32: up to 16 parts of k are summed into a workspace, and a second kernel
+ * adds them up, always in the same order. On the host, they are computed in float64. */
 #include <cuda_fp16.h>
 #include <cuplug/plugin.hpp>
 

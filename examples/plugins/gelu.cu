@@ -2,7 +2,7 @@
 /* gelu(x) = x (1 + tanh(u)) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3)           x: T[...] -> T[...]
  * gelu_backward(grad, x) = grad d gelu(x) / dx
  *                        = grad (1 + tanh u + x (1 - tanh^2 u) du/dx) / 2 grad, x: T[...] -> T[...]
- * T: float16, bfloat16, float32, computed with as float32. Each element is read and written once.
+ * T: float16, bfloat16, float32, computed as float32. Each element is read and written once.
  * Source: Hendrycks and Gimpel, Gaussian Error Linear Units, arXiv:1606.08415, section 2. */
 #include "block.cuh"
 

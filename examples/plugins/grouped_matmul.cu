@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grouped_matmul(x, w, sizes): the first sizes[0] rows of x are multiplied by w[0], the next
  * sizes[1] rows by w[1], and so on: the products of a mixture of experts, whose rows are sorted by
- * their expert.        x: T[m, k], w: T[g, k, n], sizes: int64[g] on the host -> y: T[m, n]
- * T: float32, float64. The launcher reads the sizes, which kernels do not see: a launch for each
- * group with rows. Sizes whose sum is not m are a ValueError. */
+ * expert.              x: T[m, k], w: T[g, k, n], sizes: int64[g] on the host -> y: T[m, n]
+ * T: float32, float64. The entry reads the sizes on the host, and launches a kernel for each group
+ * with rows. Sizes whose sum is not m raise ValueError. */
 #include <cuplug/plugin.hpp>
 
 template <typename T>
@@ -17,7 +17,7 @@ __global__ void grouped_matmul_kernel(const T *__restrict__ x, const T *__restri
   }
 }
 
-/* Whether the groups are all rows. */
+/* Returns whether the groups contain all rows. */
 static bool are_all(const cuplug::host_array<const int64_t> &sizes, int64_t m) {
   for (int64_t g = 0; g < sizes.size(); m -= sizes[g++])
     if (sizes[g] < 0 || sizes[g] > m) return false;

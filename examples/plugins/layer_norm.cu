@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_norm(x, weight, bias, epsilon)[i, j] = (x[i, j] - m[i]) r[i] weight[j] + bias[j],
  * m[i] = mean_j x[i, j], r[i] = 1 / sqrt(mean_j (x[i, j] - m[i])^2 + epsilon)
- * x: T[*rows, n], weight, bias: T[n] -> T[*rows, n]. T: float16, bfloat16, float32, computed with
- * as float32. From memory x is read once, as a row stays in the cache; the output is written once.
+ * x: T[*rows, n], weight, bias: T[n] -> T[*rows, n]. T: float16, bfloat16, float32, computed as
+ * float32. x is read from memory once, since a row stays in the cache. The output is written once.
  * Source: Ba, Kiros and Hinton, Layer Normalization, arXiv:1607.06450, equations 3 and 4. */
 #include "block.cuh"
 

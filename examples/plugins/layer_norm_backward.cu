@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradients of layer_norm: with h[i, j] = (x[i, j] - m[i]) r[i] and g[i, j] = grad[i, j]
- * weight[j], grad_x[i, j]   = r[i] (g[i, j] - mean_k g[i, k] - h[i, j] mean_k g[i, k] h[i, k])
+/* The gradients of layer_norm: with h[i, j] = (x[i, j] - m[i]) r[i], g[i, j] = grad[i, j] weight[j]
+ *   grad_x[i, j]   = r[i] (g[i, j] - mean_k g[i, k] - h[i, j] mean_k g[i, k] h[i, k])
  *   grad_weight[j] = sum_i grad[i, j] h[i, j]        grad_bias[j] = sum_i grad[i, j]
- * grad, x: T[*rows, n], weight: T[n]. T: float32. The sums over rows are made in an order that
- * depends on the GPU alone: a workspace takes a sum of each block, a second kernel adds them up.
+ * grad, x: T[*rows, n], weight: T[n]. T: float32. The order of the sums over rows depends only on
+ * the GPU: each block writes a sum to a workspace, and a second kernel adds these up.
  * Source: the chain rule on Ba, Kiros and Hinton, Layer Normalization, arXiv:1607.06450, eq. 4. */
 #include "block.cuh"
 
 /* Rows i, i + gridDim.x ...; partial[block] = sums over them: n of grad h, then n of grad. Column j
- * belongs to one thread throughout, so nobody waits. */
+ * belongs to one thread throughout, so no thread waits. */
 __global__ void __launch_bounds__(THREADS)
     rows_kernel(const float *__restrict__ grad, const float *__restrict__ x,
                 const float *__restrict__ weight, float *__restrict__ grad_x, float *partial,

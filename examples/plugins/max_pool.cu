@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* max_pool(x, size): y[n, c, i, j] = the greatest of x[n, c, size i + a, size j + b], 0 <= a, b <
- * size; NaN if one is NaN. What is left of h % size rows and w % size columns is ignored.
+/* max_pool(x, size): y[n, c, i, j] = the largest x[n, c, size i + a, size j + b], 0 <= a, b < size;
+ * NaN if one is NaN. The remaining h % size rows and w % size columns are ignored.
  *                     x: T[n, c, h, w], size = 2 -> y: T[n, c, h // size, w // size]
- * T: float16, bfloat16, float32. y is laid out like x, without gaps: channels-last images give
- * channels-last ones. Threads take the elements of y in their order in memory, so adjacent threads
- * write adjacent elements and read elements that are adjacent, or `size` apart, in either layout.
- */
+ * T: float16, bfloat16, float32. y has the layout of x, without gaps, so channels-last images give
+ * channels-last ones. Threads process the elements of y in memory order. In either layout, adjacent
+ * threads write adjacent elements, and read elements that are adjacent or `size` apart. */
 #include "block.cuh"
 
 template <typename T> struct images {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nonzero(x) = the indices of the elements other than 0, ascending.           x: T[n] -> int64[?]
- * T: bool, int32, int64, float32, float64. NaN is other than 0. On the GPU a kernel marks elements
- * with bytes, by which CUB selects; the call waits for the number of them, as that is the size of
- * the output. */
+ * T: bool, int32, int64, float32, float64. NaN is not 0. On the GPU, a kernel marks elements with
+ * bytes, and CUB selects by these. The call waits for their number, which is the output's size. */
 #include <cub/device/device_select.cuh>
 #include <cuplug/plugin.hpp>
 #include <thrust/iterator/counting_iterator.h>

@@ -2,12 +2,12 @@
 /* normalize(x, weight, bias, epsilon) -> (y, mean, rstd): layer norm that returns its statistics.
  *   mean[i] = mean_j x[i, j]     rstd[i] = 1 / sqrt(mean_j (x[i, j] - mean[i])^2 + epsilon)
  *   h[i, j] = (x[i, j] - mean[i]) rstd[i]        y[i, j] = h[i, j] weight[j] + bias[j]
- * normalize_backward reads them, so that it computes no sums of x again: g = grad_y weight,
+ * normalize_backward reads these, so that it does not sum x again: with g = grad_y weight,
  *   grad_x[i, j] = rstd[i] (g[i, j] - mean_k g[i, k] - h[i, j] mean_k g[i, k] h[i, k])
  *     + grad_mean[i] / n - grad_rstd[i] rstd[i]^2 h[i, j] / n
  *   grad_weight[j] = sum_i grad_y[i, j] h[i, j]        grad_bias[j] = sum_i grad_y[i, j]
- * x: float32[m, n]. Columns of the sums over rows belong to one thread each, so their order is
- * fixed. Source: the chain rule on Ba, Kiros and Hinton, Layer Normalization, arXiv:1607.06450. */
+ * x: float32[m, n]. Each column of the sums over rows belongs to one thread, so the order is fixed.
+ * Source: the chain rule on Ba, Kiros and Hinton, Layer Normalization, arXiv:1607.06450. */
 #include "block.cuh"
 
 __global__ void __launch_bounds__(THREADS)

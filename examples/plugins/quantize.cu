@@ -3,7 +3,7 @@
  * activations before a product in float8.
  *                                     x: T[m, n], to: a dtype -> y: to[m, n], scale: float32[m]
  * T: float32, bfloat16. to: float8_e4m3fn (most = 448), float8_e5m2 (most = 57344). The scale of a
- * row of zeros is 1. NaN and infinities are not handled apart. */
+ * row of zeros is 1. NaN and infinities get no special treatment. */
 #include "block.cuh"
 
 #include <cuda_fp8.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rotary(q, cos, sin, positions, k): rotates pairs of elements (i, i + r) of each head, in place.
- *   q[t, h, i], q[t, h, i + r] = q_i c - q_(i+r) s, q_(i+r) c + q_i s   with c = cos[positions[t],
- * i] The same for k, which may be left out. q and k may be slices of one buffer, as of qkv: q =
- * qkv[:, :h], k = qkv[:, h:2h]; they are not copied. T: float32, float64; 2 r <= d.
- * rotary_backward(grad_q, cos, sin, positions, grad_k): rotates gradients back, in place.
+ *   q[t, h, i], q[t, h, i + r] = q_i c - q_(i+r) s, q_(i+r) c + q_i s
+ * with c = cos[positions[t], i]. The same for k, which may be omitted. q and k may be slices of one
+ * buffer, such as q = qkv[:, :h], k = qkv[:, h:2h]; they are not copied. T: float32, float64;
+ * 2 r <= d. rotary_backward(grad_q, cos, sin, positions, grad_k): rotates gradients back, in place.
  * Source: Su et al., RoFormer, arXiv:2104.09864, equation 34, in the halves of GPT-NeoX. */
 #include <cuplug/plugin.hpp>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* running_average(x, mean, count, mode, decay): the mean of each column over all calls so far.
- * x: T[m, n]; changed: mean: T[n], count: int64[], the number of rows seen. T: float32, float64.
- *   mode "all":     mean = (count mean + sum_i x[i]) / (count + m), every row weighs the same
+ * x: T[m, n]; modified: mean: T[n], count: int64[], the number of rows so far. T: float32, float64.
+ *   mode "all":     mean = (count mean + sum_i x[i]) / (count + m): all rows have the same weight
  *   mode "recent":  mean = decay mean + (1 - decay) x[i] for i = 0 ... m - 1; the first row of all
- * is taken as it is Each element of x is read once; the sums are made from the first row to the
- * last. */
+ *                   calls becomes the mean
+ * Each element of x is read once. The sums are computed from the first row to the last. */
 #include <cuplug/plugin.hpp>
 
 /* The new mean of one column. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scatter_sum(source, index, rows): sums[index[i]] += source[i], as messages are summed over the
+/* scatter_sum(source, index, rows): sums[index[i]] += source[i], such as sums of messages over the
  * edges of a graph.                     source: T[n, d], index: int64[n] -> sums: T[rows, d]
- * T: float32, float64. The sums are cleared before the call. On the GPU one thread adds one element
- * by an atomic addition: the order of additions, and so their rounding, may differ between calls.
- * An index that is not in 0 ... rows - 1 is an IndexError. */
+ * T: float32, float64. The sums are cleared before the call. On the GPU, one thread adds one
+ * element by an atomic addition: the order of additions, and therefore their rounding, may differ
+ * between calls. An index that is not in 0 ... rows - 1 raises IndexError. */
 #include <cuplug/plugin.hpp>
 
 template <typename T>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* silu_and_mul(gate, up): y[i, j] = silu(gate[i, j]) up[i, j], silu(x) = x / (1 + exp(-x)), the
- * gated unit of transformers. gate and up are mostly halves of one product, gate_up[:, :n] and
- * gate_up[:, n:], so rows have strides; elements are adjacent and each row begins at a multiple of
- * 16 bytes: the kernel reads vectors without a look at the addresses. T: float16, bfloat16,
- * float32, computed with as float32. Source: Shazeer, GLU Variants Improve Transformer,
- * arXiv:2002.05202. */
+ * gated unit of transformers. gate and up are usually halves of one product, gate_up[:, :n] and
+ * gate_up[:, n:], so rows have strides. Elements are adjacent and each row is aligned to 16 bytes:
+ * the kernel reads vectors without checking addresses. T: float16, bfloat16, float32, computed as
+ * float32. Source: Shazeer, GLU Variants Improve Transformer, arXiv:2002.05202. */
 #include "block.cuh"
 
 __host__ __device__ inline float gated(float gate, float up) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax(x)[i, j] = exp(x[i, j] - m[i]) / sum_k exp(x[i, k] - m[i]), m[i] = max_k x[i, k]
- * x: T[*rows, n] -> T[*rows, n]. T: float16, bfloat16, float32, computed with as float32. A row
- * with NaN or +inf, or of -inf alone, becomes NaN. From memory each element is read once, as a row
+ * x: T[*rows, n] -> T[*rows, n]. T: float16, bfloat16, float32, computed as float32. A row with NaN
+ * or +inf, or with only -inf, becomes NaN. Each element is read from memory once, because a row
  * stays in the cache, and written once.
  * Source: Goodfellow, Bengio and Courville, Deep Learning, sections 4.1 and 6.2.2.3. */
 #include "block.cuh"

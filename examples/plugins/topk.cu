@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topk(x, k) = the k largest of x in descending order, and their positions. x: T[n] -> T[k],
- * int64[k] T: float32, float64. Of equal values the first comes first; NaN comes before all
- * numbers. For small k: on the GPU one block reads x once for each of the k, each time for the
- * largest that is left. */
+/* topk(x, k) = the k largest of x in descending order, and their positions.
+ * x: T[n] -> T[k], int64[k]. T: float32, float64. Of equal values the first comes first. NaN comes
+ * before all numbers. It is for small k: on the GPU, one block reads x once for each of the k, each
+ * time for the largest remaining value. */
 #include <algorithm>
 #include <cuplug/plugin.hpp>
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums over GPUs by NCCL, one process for each GPU. The communicator is a handle: the caller makes
- * it, keeps it, and closes it.
+/* Sums over GPUs by NCCL, one process for each GPU. The communicator is a handle: the caller
+ * creates it, holds it, and closes it.
  *
- *   nccl_id() -> uint8[128]                                      one process makes it, for all
+ *   nccl_id() -> uint8[128]                                      called by one process, for all
  *   communicator(id: str, rank: int, size: int) -> handle[communicator]    `id` in hexadecimal
- *   all_reduce(c: handle[communicator], x: T[*s]) -> T[*s]       the sum of the x of all processes
- */
+ *   all_reduce(c: handle[communicator], x: T[*s]) -> T[*s]       the sum of all processes' x */
 #include <cuplug/plugin.hpp>
 #include <mutex>
 #include <nccl.h>
 
 struct communicator {
   ncclComm_t comm;
-  std::mutex mutex; // calls of one communicator are made in one order
+  std::mutex mutex; // orders the calls of one communicator
 };
 
 template <typename T> constexpr ncclDataType_t type = ncclInt32;
@@ -50,10 +49,12 @@ CUPLUG_TYPED_CUDA_OPERATOR(communicator,
                            "Waits until all processes call it." CUPLUG_CLOSE(close_communicator));
 
 CUPLUG_CUDA_ENTRY(communicator, id, rank, size) {
+  static const char not_an_id[] = "id: got other text, expected 256 hexadecimal digits; pass "
+                                  "nccl_id().tobytes().hex()";
   ncclUniqueId unique;
   for (int k = 0; k < 128; k++) {
     const int high = digit(id[2 * k]), low = high < 0 ? -1 : digit(id[2 * k + 1]);
-    if (low < 0) return call.fail(CUPLUG_ERROR_VALUE, "id: expected 256 hexadecimal digits");
+    if (low < 0) return call.fail(CUPLUG_ERROR_VALUE, not_an_id);
     unique.internal[k] = (char)(high << 4 | low);
   }
   communicator *c = new struct communicator;

@@ -10,36 +10,36 @@ CUPLUG__BEGIN_C
 /* CUDA C++ for NVRTC. Arrays of strings have the length in the adjacent field. */
 typedef struct cuplug_program {
   const char *text;
-  const char *name;         /* of the source, in messages */
-  const char *architecture; /* of the GPU: "90" for 9.0, "90a"; "compute_90" for PTX */
+  const char *name;         /* name of the source, in messages */
+  const char *architecture; /* architecture of the GPU: "90" for 9.0, "90a"; "compute_90" for PTX */
   const char *const *options;
   const char *const *names;        /* expressions, "scale<4>", whose lowered names are required */
-  const char *const *header_names; /* as #include has them, found before any file */
+  const char *const *header_names; /* names in #include, found before any file */
   const char *const *header_texts;
   uint32_t n_options;
   uint32_t n_names;
   uint32_t n_headers;
-  uint32_t try_minimal; /* 1: first with --minimal, faster for a text that includes no headers */
-  uint32_t is_part;     /* 1: the image is to be a part for cuplug_link_program */
+  uint32_t try_minimal; /* 1: first with --minimal, faster for a text that has no headers */
+  uint32_t is_part;     /* 1: the image will be a part for cuplug_link_program */
 } cuplug_program;
 
 /* The result; free it with cuplug_free_binary. */
 typedef struct cuplug_binary {
-  void *image; /* machine code; PTX when the GPU is newer than NVRTC; of a part, its LTO IR */
+  void *image; /* machine code; PTX if the GPU is newer than NVRTC; for a part, its LTO IR */
   uint64_t image_bytes;
   char **lowered; /* n_names of them, in the order of the program's names */
-  char *log;      /* the compiler's, with warnings */
+  char *log;      /* the compiler's log, with warnings */
   uint32_t n_names;
   int32_t is_ptx;
 } cuplug_binary;
 
-/* The path of the NVRTC that is used: the one that the process has loaded, else the first in
- * $CUDA_HOME and $CUDA_PATH, in `directories` (separated by ":", may be NULL), in /usr/local/cuda
- * and on the dynamic linker's path. Loads nothing but in the last case. [thread-safe] [no-cuda] */
+/* Returns the path of the NVRTC to use: the loaded one, else the first in $CUDA_HOME, $CUDA_PATH,
+ * `directories` (separated by ":", may be NULL), /usr/local/cuda and the dynamic linker's path.
+ * Loads a library only in the last case. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_find_compiler(const char *directories, char path[4096], cuplug_error *error);
 
-/* Compiles with the NVRTC at `path`; the first one used is kept for the process. The caller frees
- * `*binary` also after ERROR_COMPILE, when it has the log. [thread-safe] [no-cuda] */
+/* Compiles with the NVRTC at `path`. The process keeps the first one used. The caller frees
+ * `*binary` also after ERROR_COMPILE, when it contains the log. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_compile_program(const char *path, const cuplug_program *program,
                                       cuplug_binary **binary, cuplug_error *error);
 CUPLUG_API void cuplug_free_binary(cuplug_binary *binary);
@@ -54,10 +54,10 @@ typedef struct cuplug_linking {
   const char *const *options;
   uint32_t n_parts;
   uint32_t n_options;
-  int32_t is_ptx; /* 1: the image is to be PTX; "-ptx" is among the options */
+  int32_t is_ptx; /* 1: the image will be PTX; "-ptx" is among the options */
 } cuplug_linking;
 
-/* Links with the nvJitLink at `path`; `*binary` as of cuplug_compile_program. [thread-safe]
+/* Links with the nvJitLink at `path`. `*binary` is as for cuplug_compile_program. [thread-safe]
  * [no-cuda] */
 CUPLUG_API int cuplug_link_program(const char *path, const cuplug_linking *linking,
                                    cuplug_binary **binary, cuplug_error *error);
@@ -71,52 +71,53 @@ typedef struct cuplug_kernel cuplug_kernel;
 CUPLUG_API int cuplug_load_image(const void *image, uint64_t bytes, const char *name,
                                  cuplug_image **loaded, cuplug_error *error);
 
-/* The lowered names of the kernels, valid until the process exits. `n`: in, the room in `names`;
- * out, their number, 0 if the driver cannot report it (before CUDA 12.4). [thread-safe] */
+/* Returns the lowered names of the kernels, valid until the process exits. `n`: in, the capacity of
+ * `names`; out, their number, 0 if the driver cannot report it (before CUDA 12.4). [thread-safe] */
 CUPLUG_API int cuplug_list_kernels(cuplug_image *image, const char **names, uint32_t *n,
                                    cuplug_error *error);
 
-/* A kernel by its lowered name; `name` is for messages. It is never freed. ERROR_NOT_FOUND if there
- * is none. [thread-safe] */
+/* Returns a kernel by its lowered name. `name` is for messages. It is never freed. ERROR_NOT_FOUND
+ * if no such kernel exists. [thread-safe] */
 CUPLUG_API int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *name,
                                   cuplug_kernel **kernel, cuplug_error *error);
 
-/* The memory of a __device__ or __constant__ variable on a GPU. ERROR_NOT_FOUND if there is none.
- * [thread-safe] */
+/* Returns the memory of a __device__ or __constant__ variable on a GPU. ERROR_NOT_FOUND if no such
+ * variable exists. [thread-safe] */
 CUPLUG_API int cuplug_find_global(cuplug_image *image, const char *lowered, const char *name,
                                   int32_t device, void **pointer, uint64_t *bytes,
                                   cuplug_error *error);
 
 #define CUPLUG_MAX_KERNEL_PARAMETERS 256
 
-/* The size in bytes of each parameter, read from the code on a GPU. `n`: in, the number that the
- * compiler has found, or -1 to find out, for which tools that watch the driver see one rejected
- * query; out, the number, or -1 if the driver cannot report it (before CUDA 12.4). [thread-safe] */
+/* Returns the size in bytes of each parameter, read from the code on a GPU. `n`: in, the number
+ * that the compiler reported, or -1 to query it, for which tools that trace the driver see one
+ * rejected query; out, the number, or -1 if the driver cannot report it (before CUDA 12.4).
+ * [thread-safe] */
 CUPLUG_API int cuplug_kernel_parameters(cuplug_kernel *kernel, int32_t device,
                                         uint64_t sizes[CUPLUG_MAX_KERNEL_PARAMETERS], int32_t *n,
                                         cuplug_error *error);
 
 typedef struct cuplug_kernel_info {
-  int32_t max_threads;  /* of a block */
-  int32_t n_registers;  /* of a thread */
-  int32_t shared_bytes; /* static, of a block */
-  int32_t local_bytes;  /* of a thread */
+  int32_t max_threads;  /* per block */
+  int32_t n_registers;  /* per thread */
+  int32_t shared_bytes; /* static, per block */
+  int32_t local_bytes;  /* per thread */
   int32_t constant_bytes;
-  int32_t max_dynamic_shared_bytes; /* of a block, with the opt-in of the device */
+  int32_t max_dynamic_shared_bytes; /* per block, with the device's opt-in */
 } cuplug_kernel_info;
 CUPLUG_API int cuplug_query_kernel(cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info,
                                    cuplug_error *error);
 
-/* Occupancy: blocks of so many threads that one multiprocessor holds at once; the block size of
- * highest occupancy, and the number of blocks that fill the GPU. [thread-safe] */
+/* Occupancy: the blocks, with a given number of threads, that a multiprocessor holds at once; the
+ * block size of highest occupancy, and the blocks that fill the GPU. [thread-safe] */
 CUPLUG_API int cuplug_max_active_blocks(cuplug_kernel *kernel, int32_t device, int32_t n_threads,
                                         uint64_t shared_bytes, int32_t *n_blocks,
                                         cuplug_error *error);
 CUPLUG_API int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_bytes,
                                     int32_t *n_threads, int32_t *n_blocks, cuplug_error *error);
 
-/* Checks a grid against the limits of a kernel and a GPU, and opts in to shared memory beyond
- * 48 KiB. To be done once before such a grid is launched. [thread-safe] */
+/* Checks a grid against the limits of a kernel and a GPU, and opts in to shared memory above 48
+ * KiB. Call it once before launching such a grid. [thread-safe] */
 CUPLUG_API int cuplug_check_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
                                    cuplug_error *error);
 

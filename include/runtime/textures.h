@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Textures: memory of a GPU in a layout for 2D and 3D locality, read by texture functions and
- * written by surface functions of kernels. Not installed. */
+/* GPU memory in a layout for 2D and 3D locality, which kernels read through texture functions and
+ * write through surface functions. Not installed. */
 #ifndef CUPLUG_RUNTIME_TEXTURES_H
 #define CUPLUG_RUNTIME_TEXTURES_H
 
@@ -8,11 +8,11 @@
 
 CUPLUG__BEGIN_C
 
-/* Numbers of the driver's: addressing 0 wraps, 1 clamps, 2 mirrors, 3 has a border of zeros. */
+/* The driver's numbers: addressing 0 wraps, 1 clamps, 2 mirrors, 3 has a border of zeros. */
 typedef struct cuplug_texture_form {
   uint64_t sizes[3]; /* width, height, depth; 0: no such dimension */
   uint64_t texel_bytes;
-  int32_t format;      /* of a channel: CUarray_format */
+  int32_t format;      /* format of a channel: CUarray_format */
   uint32_t n_channels; /* 1, 2 or 4 */
   int32_t addressing;
   int32_t is_linear;
@@ -29,8 +29,8 @@ typedef struct cuplug_texture {
 /* [thread-safe] */
 CUPLUG_API int cuplug_make_texture(int32_t device, const cuplug_texture_form *form,
                                    cuplug_texture *texture, cuplug_error *error);
-/* Waits for the GPU; if that fails, as while a graph is captured, the memory stays. [thread-safe]
- * [syncs] */
+/* Waits for the GPU. If that fails, for example during a graph capture, the memory stays allocated.
+ * [thread-safe] [syncs] */
 CUPLUG_API int cuplug_free_texture(int32_t device, const cuplug_texture *texture,
                                    cuplug_error *error);
 

@@ -6,14 +6,14 @@
  *   index   I[*n]          any integer dtype, or a Python integer, whose axis is then dropped
  *   mode    "raise"        -m <= index < m, negative ones count from the end; else IndexError
  *           "wrap"         index modulo m
- *           "clip"         the nearest of 0 ... m - 1
- *   axis    int            -len(s) <= axis < len(s), the first without; m is its size. A source
- *                          without dimensions is taken as one of shape (1,)
- *   out     T[*n, *row]    with axis 0; else *n stands where the axis stood
+ *           "clip"         the closest of 0 ... m - 1
+ *   axis    int            -len(s) <= axis < len(s), 0 if absent; m is its size. A source without
+ *                          dimensions has the shape (1,)
+ *   out     T[*n, *row]    with axis 0; else *n replaces the axis
  *
- * From an empty axis (m = 0) nothing can be taken: IndexError, unless out is empty, too. Of
- * several bad indices the host names the first; a GPU names one of them, and 2^63 - 1 for what is
- * larger. Bytes moved: index once; the chosen rows of source once; out once. */
+ * An empty axis (m = 0) raises IndexError, unless out is also empty. Of several bad indices, the
+ * host reports the first, and a GPU one of them, and 2^63 - 1 for larger values. Bytes moved: index
+ * once; the selected rows of source once; out once. */
 #include "gather/indices.h"
 
 #include <string.h>
@@ -23,11 +23,11 @@ CUPLUG_ENTRY int gather_one_cuda(const cuplug_call *call);
 
 #define AHEAD 128               /* rows that are prefetched before they are copied */
 #define CACHED (1 << 20)        /* bytes of a source whose rows need no prefetch */
-#define PARALLEL_FROM (3 << 16) /* bytes; below, waking threads costs more than they save */
-#define CHUNK (3 << 14)         /* bytes of a thread's piece of work, indices included */
+#define PARALLEL_FROM (3 << 16) /* bytes; below, waking threads costs more time than they save */
+#define CHUNK (3 << 14)         /* bytes per piece of work of a thread, including indices */
 #define BLOCK 512               /* indices that are resolved before their rows are copied */
 
-/* Of `n_outer` parts of source, each of m rows, the same n rows are taken. */
+/* From each of `n_outer` parts of source, with m rows, the same n rows are copied. */
 typedef struct job {
   const char *source;
   char *out;
@@ -62,7 +62,7 @@ ALWAYS_INLINE int64_t copy_range(job j, int64_t begin, int64_t end, int64_t byte
   return stopped < last ? stopped : copy_rows(j, last, end, bytes, 0);
 }
 
-/* In each branch, the choices of index_at and resolve are constants for the loops. */
+/* In each branch, the choices of index_at and resolve are constants for the compiler. */
 ALWAYS_INLINE int64_t gather_rows(job j, int64_t begin, int64_t end, int64_t bytes) {
   if (j.index.mode != GATHER_RAISE) return copy_range(j, begin, end, bytes);
   if (j.index.type == CUPLUG_INT64) return copy_range(j, begin, end, bytes);
@@ -86,8 +86,7 @@ static int64_t gather_range(const job *j, int64_t begin, int64_t end) {
   }
 }
 
-/* ---- Other axes and dtypes of index: they are resolved block by block -------------------------
- */
+/* ---- Other axes and dtypes of index, which are resolved block by block ----------------------- */
 
 /* Copies rows of n_outer parts, from part `outer` on. */
 ALWAYS_INLINE void copy_block(const job *j, const int64_t *rows, int64_t n_rows, int64_t first,
@@ -129,7 +128,7 @@ static int64_t gather_block(const job *j, int64_t first, int64_t end, int64_t ou
   return end;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------ */
+/* ---- The complete operator ------------------------------------------------------------------ */
 
 /* Pieces of work: `n_indices` of the n for `n_outer` of the parts. */
 typedef struct pieces {
@@ -138,7 +137,7 @@ typedef struct pieces {
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The bytes that a row moves with its index, including resolving it. */
+/* Returns the bytes moved for a row with its index, including resolving it. */
 static int64_t cost_of_row(const job *j) { return j->row_bytes + 8; }
 
 static pieces cut(const job *j, int is_plain) {
@@ -161,12 +160,12 @@ static int64_t gather_piece(const job *j, const pieces *p, int is_plain, int64_t
   return stopped < end ? stopped : j->index.n;
 }
 
-/* The state that the threads of a call share. */
+/* The state shared by the threads of a call. */
 typedef struct work {
   const job *job;
   pieces pieces;
   int is_plain;
-  _Atomic int64_t first_bad; /* position of the first bad index that was met so far, or n */
+  _Atomic int64_t first_bad; /* position of the first bad index found so far, or n */
 } work;
 
 /* After one bad index, later ones do not matter. */
@@ -180,7 +179,8 @@ static int gather_body(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Gathers all, in parallel if it pays. `bad` becomes the position of the first bad index, or n. */
+/* Gathers all rows, in parallel if that saves time. `bad` receives the position of the first bad
+ * index, or n. */
 static int gather_all(const cuplug_call *call, const job *j, int64_t *bad) {
   const int has_loop = j->index.type == CUPLUG_INT64 || j->index.type == CUPLUG_INT32;
   const int is_plain = j->n_outer == 1 && has_loop,

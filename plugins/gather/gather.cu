@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of gather.c. Rows are moved in words of 1 to 16 bytes, the widest
- * that the row's size and the addresses are multiples of. Of narrow rows, threads side by side take
- * words side by side in the output, whichever rows these are of. Where each part of the source has
- * rows to be taken, threads take the same words of many parts: an index is looked at once for all
+ * that divide the row's size and the addresses. For narrow rows, adjacent threads move adjacent
+ * words of the output, whatever their rows. If rows are taken from each of many parts of the
+ * source, threads move the same words of several parts, so that an index is resolved once for all
  * of them. */
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
@@ -11,12 +11,12 @@
 
 namespace {
 
-constexpr int UNROLL = 4; /* independent loads of each thread */
+constexpr int UNROLL = 4; /* independent loads per thread */
 
 /* Adjacent values, loaded and stored at once if they are aligned. */
 template <typename T, int N = UNROLL> struct alignas(sizeof(T) * N) pack { T at[N]; };
 
-/* Rows of one word, UNROLL for each thread: side by side where `packed`, else a block apart. */
+/* Rows of one word, UNROLL for each thread: adjacent if `packed`, else a block apart. */
 template <typename Word, typename Index>
 __global__ void __launch_bounds__(THREADS)
     gather_words_kernel(const Word *__restrict__ source, const Index *__restrict__ index,
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(THREADS)
     if (row[u] >= 0) out[first + u * THREADS] = word[u];
 }
 
-/* Wider rows: blockDim.x threads go along a row, blockDim.y rows side by side, UNROLL rows each.
+/* Wider rows: blockDim.x threads share a row, blockDim.y rows are adjacent, with UNROLL rows each.
  * gridDim.y blocks share a row. */
 template <typename Word, typename Index>
 __global__ void __launch_bounds__(THREADS)
@@ -101,18 +101,19 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Rows of each of n_parts parts: a part of the output has n words, one of the source has n_from. */
+/* Rows from each of n_parts parts: a part of the output has n words, and a part of the source
+ * n_from. */
 struct columns {
   any_index index;
   shape s;
   int64_t n_parts, n, n_from;
   cuplug_divisor by; /* n_words */
   unsigned n_tiles;  /* blocks that share the words of a part */
-  unsigned n_groups; /* such blocks, which take parts in turn */
+  unsigned n_groups; /* such blocks, which process parts in turn */
 };
 
-/* Adjacent words that a thread stores at once, if possible, and parts whose words it loads before
- * it stores the first. */
+/* Adjacent words that a thread stores at once, if possible, and the number of parts whose words it
+ * loads before it stores the first. */
 template <typename Word> constexpr int ABREAST = sizeof(Word) < 4 ? 4 : 16 / sizeof(Word);
 template <typename Word, int SIDE>
 constexpr int PARTS = SIDE > 1           ? 8 / SIDE
@@ -144,7 +145,7 @@ __device__ inline void store(Word *to, const pack<Word, SIDE> &words, unsigned b
     if (!(bad >> k & 1)) to[k] = words.at[k];
 }
 
-/* SIDE words for each of blockDim.x threads, the same in all parts; blockDim.y parts side by side,
+/* SIDE words for each of blockDim.x threads, the same in all parts. blockDim.y parts are adjacent,
  * PARTS of each thread at once. */
 template <typename Word, int SIDE>
 __global__ void __launch_bounds__(THREADS)
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(THREADS)
   for (int k = 0; k < SIDE; k++) {
     const int64_t place = places[threadIdx.x * SIDE + k];
     bad |= (unsigned)(place < 0) << k;
-    from[k] = source + part * c.n_from + (place < 0 ? 0 : place); /* loaded for nothing if < 0 */
+    from[k] = source + part * c.n_from + (place < 0 ? 0 : place); /* an unused load if < 0 */
   }
   for (; part < c.n_parts; part += step, to += step * c.n) {
     pack<Word, SIDE> words[N];
@@ -183,7 +184,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-constexpr int NARROW = 32; /* words: of wider rows, no warp has more than two */
+constexpr int NARROW = 32; /* words: for wider rows, no warp has more than two rows */
 
 template <typename Word, typename Index>
 int launch_rows(const cuplug_call *call, Index index, const shape &s) {
@@ -202,7 +203,7 @@ template <typename Word, typename I>
 int launch(const cuplug_call *call, plain_index<I> index, const shape &s) {
   if (s.n_words != 1) return launch_rows<Word>(call, index, s);
   Word *out = (Word *)call->outputs[0].data;
-  /* wider packs would leave gaps between what threads side by side store at once */
+  /* wider packs would leave gaps between the stores of adjacent threads */
   const bool packed = sizeof(Word) * UNROLL <= 16 &&
                       (uintptr_t)index.index % alignof(pack<I>) == 0 &&
                       (uintptr_t)out % alignof(pack<Word>) == 0;
@@ -211,7 +212,7 @@ int launch(const cuplug_call *call, plain_index<I> index, const shape &s) {
                                                      index.index, out, s, packed, call->fault);
 }
 
-/* More blocks than fill a GPU where each has BATCHES times what its threads load together to do. */
+/* More blocks than fill a GPU, if each has BATCHES times the work that its threads load at once. */
 template <typename Word, int SIDE> int launch_columns(const cuplug_call *call, columns c) {
   constexpr int64_t BATCHES = 8;
   const int64_t n_packs = (c.n + SIDE - 1) / SIDE, tiles = n_blocks(n_packs, THREADS / SIDE);
@@ -227,7 +228,7 @@ template <typename Word, int SIDE> int launch_columns(const cuplug_call *call, c
       (Word *)call->outputs[0].data, c, call->fault);
 }
 
-/* Of rows of no bytes the indices are checked: as words of no part. Packs of few parts would leave
+/* For rows of no bytes, the indices are checked as words of no part. Packs of few parts would leave
  * threads without work. */
 template <typename Word> int launch(const cuplug_call *call, any_index index, shape s) {
   constexpr int SIDE = ABREAST<Word>;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather_backward(grad, index, source, mode, axis): the gradient of gather by source, NumPy's
- * add.at along an axis: out = 0, then out[..., index[i], ...] += grad[..., i, ...] for each i.
+/* gather_backward(grad, index, source, mode, axis): the gradient of gather with respect to source,
+ * NumPy's add.at along an axis: out = 0, then out[..., index[i], ...] += grad[..., i, ...].
  *
- *   grad    T[*g]       of the shape that gather(source, index, mode, axis) has
- *   index, mode, axis   as gather's, bad indices included
- *   source  T[*s]       its shape alone: no element is read
+ *   grad    T[*g]       in the shape of gather(source, index, mode, axis)
+ *   index, mode, axis   as for gather, including bad indices
+ *   source  T[*s]       only its shape is used
  *   out     T[*s]
  *
  * T: floating and complex dtypes. float16 and bfloat16 are added as float32, and rounded once. The
- * host adds in the order of the indices, so that the bits are always the same; a GPU adds in any
- * order, and takes sums below 2^-126 for 0, as its atomic additions do. Bytes moved: index and grad
- * once; out twice.
+ * host adds in the order of the indices, so that the bits are always the same. A GPU adds in any
+ * order, and flushes sums below 2^-126 to 0, as its atomic additions do. Bytes moved: index and
+ * grad once; out twice.
  *
- * On the host, chunks of indices are sorted into buckets, ranges of rows, in their order, and where
- * rows are single numbers, these with them. A bucket of all chunks is one thread's: no other adds
- * to its rows, which stay in the cache. */
+ * On the host, chunks of indices are sorted into buckets, which are ranges of rows, in their order.
+ * If rows are single numbers, these are sorted with them. One thread processes a bucket of all
+ * chunks: no other adds to its rows, which stay in the cache. */
 #include "gather/indices.h"
 
 #include <cuplug/half.h>
@@ -23,20 +23,20 @@
 CUPLUG_ENTRY int gather_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int gather_one_backward_cuda(const cuplug_call *call);
 
-#define PARALLEL_FROM 32768 /* numbers; below, waking threads costs more than they save */
+#define PARALLEL_FROM 32768 /* numbers; below, waking threads costs more time than they save */
 #define MOST_BUCKETS 256
-#define CHUNK 16384      /* indices that are sorted by one thread */
+#define CHUNK 16384      /* indices that one thread sorts */
 #define COLUMNS 4096     /* numbers of a row that one thread adds */
-#define NARROW 16        /* numbers; rows that take no longer to add than to sort */
+#define NARROW 16        /* numbers; for such rows, adding takes no longer than sorting */
 #define CACHED (1 << 18) /* numbers that stay in the cache while rows are added in any order */
 #define FEW 512          /* indices whose rows are on the stack */
 
-/* Index number `position` means this row. */
+/* Index number `position` selects this row. */
 typedef struct entry {
   int64_t row, position;
 } entry;
 
-/* This number is to be added to this row. */
+/* This number is added to this row. */
 typedef struct float_entry {
   int32_t row;
   float value;
@@ -46,19 +46,19 @@ typedef struct double_entry {
   double value;
 } double_entry;
 
-/* Complex numbers are two numbers side by side. */
+/* Complex numbers are two adjacent numbers. */
 typedef struct job {
   indices index;
   const void *grad;
-  void *sums, *out; /* one and the same but for 16-bit numbers, whose sums are float */
+  void *sums, *out; /* the same, except for 16-bit numbers, whose sums are float */
   int64_t n_outer, width, n_columns, n_buckets;
-  uint32_t type;  /* of a number */
+  uint32_t type;  /* bytes of a number */
   int shift;      /* row >> shift is its bucket */
-  int64_t *rows;  /* that the indices mean */
-  void *sorted;   /* entries of each chunk, bucket by bucket; NULL: there is one bucket */
+  int64_t *rows;  /* number of rows that indices can select */
+  void *sorted;   /* entries of each chunk, bucket by bucket; NULL if there is one bucket */
   int has_values; /* in its entries */
   int32_t (*ends)[MOST_BUCKETS]; /* of each chunk's buckets */
-  int64_t n_parts;               /* that one thread adds to, of the n_outer */
+  int64_t n_parts;               /* parts of the n_outer to which one thread adds */
   _Atomic int64_t first_bad;
 } job;
 
@@ -79,7 +79,7 @@ static void count(const job *j, int64_t c, int64_t n) {
   }
 }
 
-/* Each entry moves the begin of its bucket on, which becomes its end. */
+/* Each entry advances the start of its bucket, which becomes its end. */
 #define SORTING(name, type, entry, value)                                  \
   static void sort_##name(const job *j, int64_t c, int64_t n) {            \
     const int64_t *rows = j->rows + c * CHUNK;                             \
@@ -125,15 +125,15 @@ static int resolve_chunks(void *context, int64_t begin, int64_t end) {
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
-/* One thread's: the rows of a bucket in some of the parts, and some of their columns. */
+/* The work of one thread: the rows of a bucket in some of the parts, and some of their columns. */
 typedef struct piece {
   int64_t bucket, first_row, last_row;
-  int64_t first, last; /* places in `sorted`, of one chunk, or indices */
+  int64_t first, last; /* positions in `sorted`, in one chunk, or indices */
   int64_t part, last_part, column, n_columns;
-  const int64_t *rows; /* of the indices from `first` on, if they are not sorted */
+  const int64_t *rows; /* rows of the indices from `first` on, if they are not sorted */
 } piece;
 
-/* Blocks of columns; one if there are none, whose indices are still checked. */
+/* Returns the blocks of columns: one if there are none, since the indices are still checked. */
 static int64_t blocks_of(const job *j) { return j->width ? parts_of(j->width, j->n_columns) : 1; }
 
 static piece piece_at(const job *j, int64_t k) {
@@ -226,7 +226,7 @@ static void round_lines(const job *j, const piece *p, int64_t part) {
   }
 }
 
-/* The entries of a bucket, chunk by chunk; or all indices. */
+/* Adds the entries of a bucket, chunk by chunk, or all indices. */
 static void add_piece(const job *j, piece *p, int64_t part) {
   if (!j->sorted) return add_lines(j, p, part);
   for (int64_t c = 0; c < parts_of(j->index.n, CHUNK); c++) {
@@ -249,7 +249,7 @@ static int sum_pieces(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* All of a job that is one piece. Returns the position of the first bad index, or n. */
+/* Runs a job that is one piece. Returns the position of the first bad index, or n. */
 static int64_t sum_at_once(const job *j) {
   int64_t rows[FEW];
   piece p = piece_at(j, 0);
@@ -265,13 +265,13 @@ static int64_t sum_at_once(const job *j) {
   return j->index.n;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- The complete operator ------------------------------------------------------------------ */
 
 static int64_t n_pieces(const job *j) {
   return parts_of(j->n_outer, j->n_parts) * blocks_of(j) * j->n_buckets;
 }
 
-/* Buckets, columns and parts for one thread: enough pieces to keep all threads busy. */
+/* Sets the buckets, columns and parts for one thread: enough pieces to keep all threads busy. */
 static void cut(job *j) {
   const int64_t of_a_part = (j->index.n + j->index.m) * j->width;
   j->n_buckets = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of gather_backward.c. Rows are added by atomic additions, of 16
- * bytes at once where the GPU has them. For 16-bit numbers, the rows that are added to have sums in
- * float32: one slot for each, which the first index of a row claims. */
+ * bytes at once if the GPU supports them. For 16-bit numbers, the destination rows have sums in
+ * float32: each has a slot, which the first index of a row claims. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -42,7 +42,7 @@ __device__ inline void add_pack(sum_t<T> *to, const pack<T, WIDTH> &x) {
 
 /* Rows of 16-bit numbers whose sums are float32: row owners[k] has the sums of slot k. */
 struct slots {
-  uint32_t *of_row; /* slot + 1; 0: none yet. NULL: the sums of a row are stored in the row */
+  uint32_t *of_row; /* slot + 1; 0: none yet. NULL: sums are stored in the rows */
   uint32_t *n;
   int64_t *owners;
 };
@@ -56,13 +56,13 @@ __global__ void __launch_bounds__(THREADS)
   if (atomicCAS(&claimed.of_row[row], 0u, UINT32_MAX)) return;
   const uint32_t slot = atomicAdd(claimed.n, 1u);
   claimed.owners[slot] = row;
-  claimed.of_row[row] = slot + 1; /* read by kernels to come */
+  claimed.of_row[row] = slot + 1; /* read by later kernels */
 }
 
-constexpr int UNROLL = 4; /* rows of each thread, whose loads wait together */
+constexpr int UNROLL = 4; /* rows per thread, whose loads are in flight together */
 
-/* blockDim.x threads go along a row, blockDim.y rows side by side, UNROLL rows each. gridDim.y
- * blocks share a row. n_words counts packs of WIDTH numbers. */
+/* blockDim.x threads share a row, blockDim.y rows are adjacent, with UNROLL rows each. gridDim.y
+ * blocks share a row. n_words is the number of packs of WIDTH numbers. */
 template <typename T, int WIDTH, typename Index>
 __global__ void __launch_bounds__(THREADS)
     add_rows_kernel(const T *__restrict__ grad, const __grid_constant__ Index index,
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* One row of blockDim.x threads for each slot that was claimed. */
+/* One row of blockDim.x threads for each claimed slot. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
     round_slots_kernel(const float *__restrict__ sums, slots claimed, T *__restrict__ out,
@@ -122,8 +122,8 @@ int launch(const cuplug_call *call, const job<T, Index> &j, shape s) {
       (const T *)call->tensors[0].data, j.index, j.slot_of, j.sums, s, call->fault);
 }
 
-/* In packs of 16 bytes if all rows begin at multiples of that; other rows are mostly of one number,
- * for which finding the index is most of the work. */
+/* In packs of 16 bytes if all rows are aligned to them. Other rows mostly have one number, for
+ * which finding the index is most of the work. */
 template <typename T>
 int add_rows(const cuplug_call *call, const any_index &index, const uint32_t *slot_of,
              sum_t<T> *sums, const shape &s, int64_t width) {
@@ -141,7 +141,7 @@ int zero(const cuplug_call *call, void *data, int64_t n_bytes) {
   return cuplug_launched(call);
 }
 
-/* 16-bit numbers, by slots: for at most the number of indices. */
+/* 16-bit numbers, by slots: at most the number of indices. */
 template <typename T>
 int add_halves(const cuplug_call *call, const any_index &index, const shape &s, int64_t n_rows,
                int64_t width) {

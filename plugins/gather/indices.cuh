@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the kernels of gather and of gather_backward: the rows of indices. */
+/* Shared by the kernels of gather and gather_backward: the rows that indices select. */
 #ifndef CUPLUG_PLUGINS_GATHER_INDICES_CUH
 #define CUPLUG_PLUGINS_GATHER_INDICES_CUH
 
@@ -12,13 +12,13 @@ namespace {
 constexpr int THREADS = 256;
 constexpr unsigned FILLED = 2048; /* blocks that keep any GPU busy */
 
-/* n rows of n_words words are taken, from m in the source (in each of its parts). */
+/* n rows of n_words words are taken from the m rows of the source (in each of its parts). */
 struct shape {
   int64_t n, m, n_words;
   int mode;
 };
 
-/* The row that an index means, or -1 for none. */
+/* Returns the row that an index selects, or -1 for none. */
 __host__ __device__ inline int64_t resolve(int64_t index, const shape &s) {
   int64_t row = index;
   if (s.mode == GATHER_RAISE) {
@@ -30,18 +30,18 @@ __host__ __device__ inline int64_t resolve(int64_t index, const shape &s) {
   return row < 0 ? row + s.m : row;
 }
 
-/* The row of index number `at`; a missing one is recorded. */
+/* Returns the row of index number `at`, and records a fault for a missing one. */
 __device__ inline int64_t resolve(int64_t index, const shape &s, int64_t at, cuplug_fault *fault) {
   const int64_t row = resolve(index, s);
   if (row < 0) cuplug_fault_index(fault, 1, at, index, -s.m, s.m);
   return row;
 }
 
-/* Along the first axis: row i is index number i. */
+/* Along the first axis: row i belongs to index number i. */
 template <typename I> struct plain_index {
   const I *index;
-  /* The rows of several numbers, -1 for numbers below 0. All indices are loaded before the first is
-   * used: no load is moved ahead of code that may record a fault. */
+  /* Sets the rows of several numbers, -1 for numbers below 0. All indices are loaded before the
+   * first is used, since no load is moved ahead of code that may record a fault. */
   template <int N>
   __device__ void find(const int64_t (&at)[N], const shape &s, cuplug_fault *fault,
                        int64_t (&row)[N]) const {
@@ -53,13 +53,13 @@ template <typename I> struct plain_index {
   }
 };
 
-/* Along any axis, with an index of any dtype: of n rows in each part of the source. */
+/* Along any axis, with an index of any dtype: n rows in each part of the source. */
 struct any_index {
-  const void *index; /* NULL: `only`, already resolved, is taken of each part */
+  const void *index; /* NULL: `only`, already resolved, is taken from each part */
   int64_t n, only;
   uint32_t type;
 
-  /* A value beyond int64 is replaced by an equivalent one. */
+  /* A value outside of int64 is replaced by an equivalent one. */
   __device__ int64_t at(int64_t i, const shape &s) const {
     switch (type) {
     case CUPLUG_INT8:
@@ -88,11 +88,11 @@ struct any_index {
     return index ? resolve(at(i, s), s, i, fault) : only;
   }
 
-  /* Out of line: all that it may have to do, for each of the rows of a thread, is ten times the
-   * code, and of the time to compile it. Kernels that call it take this and the shape as
-   * __grid_constant__: of others, each thread would copy both to memory to hand them on. */
+  /* Not inlined: all of its branches, for each of the rows of a thread, would take ten times the
+   * code and compile time. Kernels that call it take this struct and the shape as
+   * __grid_constant__. Otherwise each thread would copy both to memory to pass them. */
   __device__ __noinline__ int64_t row(int64_t i, const shape &s, cuplug_fault *fault) const {
-    const bool is_small = s.n <= UINT32_MAX; /* whose division takes a fraction of the time */
+    const bool is_small = s.n <= UINT32_MAX; /* its division takes a fraction of the time */
     const int64_t part = is_small ? (uint32_t)i / (uint32_t)n : i / n, place = i - part * n;
     const int64_t found = row_of_part(place, s, fault);
     return found < 0 ? -1 : part * s.m + found;
@@ -105,7 +105,7 @@ struct any_index {
   }
 };
 
-/* The indices of a call, n in all parts: of an array, or, if `array` is NULL, the first scalar,
+/* The indices of a call, n in all parts: from an array or, if `array` is NULL, the first scalar,
  * which is rejected if it is bad. */
 inline int any_index_of(const cuplug_call *call, const cuplug_tensor *array,
                         const gather_sizes &sizes, any_index *index, shape *s) {
@@ -121,7 +121,7 @@ inline int any_index_of(const cuplug_call *call, const cuplug_tensor *array,
                       (long long)call->scalars[0].i, (long long)s->m);
 }
 
-/* The result of `use` for the simplest form of the indices. */
+/* Returns the result of `use` for the simplest form of the indices. */
 template <class F> int with_index(const any_index &index, const shape &s, const F &use) {
   const bool is_plain = index.index && s.n == index.n;
   if (is_plain && index.type == CUPLUG_INT64)
@@ -135,18 +135,18 @@ inline unsigned n_blocks(int64_t n, int64_t per_block) {
   return (unsigned)((n + per_block - 1) / per_block);
 }
 
-/* Threads along a row of n_words, the others of a block along other rows. */
+/* Threads along a row of n_words. The others of a block process other rows. */
 inline dim3 row_threads(const shape &s) {
   unsigned along = 1;
   while (along < s.n_words && along < THREADS) along *= 2;
   return dim3(along, THREADS / along);
 }
 
-/* For `n_rows` rows each, and few rows: several blocks for each, enough to fill a GPU. */
+/* For `n_rows` rows each. If rows are few, several blocks share each of them, to fill a GPU. */
 inline dim3 row_blocks(const shape &s, const dim3 &threads, int64_t n_rows) {
   const unsigned blocks = n_blocks(s.n, n_rows), wanted = blocks < FILLED ? FILLED / blocks : 1;
   const int64_t useful = s.n_words ? (s.n_words + threads.x - 1) / threads.x
-                                   : 1; /* of no bytes: the indices are checked */
+                                   : 1; /* of no bytes: only the indices are checked */
   return dim3(blocks, wanted < useful ? wanted : (unsigned)useful);
 }
 

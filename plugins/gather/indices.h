@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the host entries of gather and of gather_backward: the rows of indices. */
+/* Shared by the host entries of gather and gather_backward: the rows that indices select. */
 #ifndef CUPLUG_PLUGINS_GATHER_INDICES_H
 #define CUPLUG_PLUGINS_GATHER_INDICES_H
 
@@ -17,12 +17,12 @@ typedef struct indices {
   uint32_t type;
 } indices;
 
-/* Of the two dtypes with loops of their own. */
+/* For the two dtypes that have their own loops. */
 static inline int64_t index_at(const indices *x, int64_t i) {
   return x->type == CUPLUG_INT64 ? ((const int64_t *)x->data)[i] : ((const int32_t *)x->data)[i];
 }
 
-/* For any dtype; a value beyond int64 is replaced by an equivalent one. */
+/* For any dtype. A value outside of int64 is replaced by an equivalent one. */
 static inline int64_t any_index_at(const indices *x, int64_t i) {
   switch (x->type) {
   case CUPLUG_INT8:
@@ -46,7 +46,7 @@ static inline int64_t any_index_at(const indices *x, int64_t i) {
   }
 }
 
-/* The row that an index means, or -1 for none. */
+/* Returns the row that an index selects, or -1 for none. */
 static inline int64_t resolve(const indices *x, int64_t index) {
   const int64_t m = x->m;
   if (x->mode == GATHER_RAISE) {
@@ -70,7 +70,7 @@ static inline int64_t resolve_range(const indices *x, int64_t begin, int64_t end
   return end;
 }
 
-/* Shared by threads: *first becomes `seen` if that is smaller. */
+/* Sets *first to `seen` if that is smaller. Threads share *first. */
 static inline void note_first(_Atomic int64_t *first, int64_t seen) {
   int64_t least = atomic_load_explicit(first, memory_order_relaxed);
   while (seen < least && !atomic_compare_exchange_weak_explicit(
@@ -78,7 +78,7 @@ static inline void note_first(_Atomic int64_t *first, int64_t seen) {
     ;
 }
 
-/* The indices of a call: those of an array, or the first scalar, if `array` is NULL. */
+/* The indices of a call: from an array, or the first scalar if `array` is NULL. */
 static inline indices indices_of(const cuplug_call *call, const cuplug_tensor *array) {
   if (!array) return (indices){&call->scalars[0].i, 1, 0, call->scalars[1].i, CUPLUG_INT64};
   return (indices){array->data, cuplug_n_elements(array), 0, call->scalars[0].i,
@@ -90,7 +90,7 @@ static inline int fail_index(const cuplug_call *call, const indices *x, int64_t 
   if (x->data == &call->scalars[0].i)
     return cuplug_failf(call, CUPLUG_ERROR_INDEX,
                         "index: index %lld is out of bounds for size %lld", index, (long long)x->m);
-  if (x->type == CUPLUG_UINT64) /* which may be beyond int64 */
+  if (x->type == CUPLUG_UINT64) /* it may be outside of int64 */
     return cuplug_failf(call, CUPLUG_ERROR_INDEX,
                         "index: index %llu at position %lld is out of bounds for size %lld",
                         (unsigned long long)((const uint64_t *)x->data)[position],

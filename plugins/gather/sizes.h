@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by all entries of gather and of gather_backward: the modes, and the sizes around an
- * axis. */
+/* Shared by all entries of gather and gather_backward: the modes, and the sizes around an axis. */
 #ifndef CUPLUG_PLUGINS_GATHER_SIZES_H
 #define CUPLUG_PLUGINS_GATHER_SIZES_H
 

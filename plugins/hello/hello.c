@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hello(): prints one line, from the host or from a kernel. The one operator that prints. */
+/* hello(): prints one line, from the host or from a kernel. It is the only operator that prints. */
 #include <cuplug/plugin.h>
 #include <stdio.h>
 

@@ -14,15 +14,15 @@
 #include <cuplug/half.h>
 #endif
 
-/* Numbers x of a dtype. Even bins are between low and high; others between edges; with neither, x
+/* Numbers x of a dtype. Even bins are between low and high, others between edges. Without either, x
  * are the numbers of bins. */
 typedef struct bins {
   const void *x, *edges;
   int64_t n, n_bins;
   uint32_t type;
   int is_even;
-  double low, high, scale; /* scale: bins to a unit */
-  double margin;           /* bins: so far from all even edges rounding does not matter */
+  double low, high, scale; /* scale: bins per unit */
+  double margin; /* in bins: at this distance from all even edges, rounding does not matter */
   order order;
 } bins;
 
@@ -86,7 +86,7 @@ BINS_DEVICE double bins_edge(const bins *b, int64_t k) {
   return bins_rounded(b->type, edge);
 }
 
-/* The bin of x among even ones, found by a division and then by its edges; -1: none. */
+/* The even bin of x, found by a division and then by its edges; -1: none. */
 BINS_DEVICE int64_t bins_by_edges(const bins *b, double x) {
   if (!(x >= bins_rounded(b->type, b->low) && x <= bins_rounded(b->type, b->high))) return -1;
   int64_t k = (int64_t)((x - b->low) / (b->high - b->low) * (double)b->n_bins);
@@ -95,7 +95,7 @@ BINS_DEVICE int64_t bins_by_edges(const bins *b, double x) {
   return k < b->n_bins - 1 && x >= bins_edge(b, k + 1) ? k + 1 : k;
 }
 
-/* The same: of nearly all x that are in some bin without division and edges. */
+/* The same without division and edges, for almost all x that are in a bin. */
 BINS_DEVICE int64_t bins_even(const bins *b, double x) {
   const double at = (x - b->low) * b->scale;
   if (at > 0 && at < (double)b->n_bins) {
@@ -114,7 +114,7 @@ BINS_DEVICE uint64_t bins_key(const bins *b, const void *x, int64_t i) {
                                            : ((const uint64_t *)x)[i]);
 }
 
-/* The bin of element i between edges, the last of which is in the last bin; -1: none. */
+/* The bin of element i between edges. The last edge is in the last bin; -1: none. */
 BINS_DEVICE int64_t bins_between(const bins *b, int64_t i) {
   const uint64_t key = bins_key(b, b->x, i);
   int64_t first = 0;
@@ -129,11 +129,11 @@ BINS_DEVICE int64_t bins_between(const bins *b, int64_t i) {
   return bins_key(b, b->edges, b->n_bins) == key ? b->n_bins - 1 : -1;
 }
 
-/* The bin of element i, -1 for none. Numbers of bins may be bad ones. */
+/* The bin of element i, -1 for none. Numbers of bins may be bad values. */
 BINS_DEVICE int64_t bins_of(const bins *b, int64_t i) {
   if (b->is_even) return bins_even(b, bins_number(b->type, b->x, i));
   if (b->edges) return bins_between(b, i);
-  switch (b->type) { /* values that no double holds */
+  switch (b->type) { /* values that double cannot represent */
   case CUPLUG_INT64:
     return ((const int64_t *)b->x)[i];
   case CUPLUG_UINT64: {
@@ -147,8 +147,8 @@ BINS_DEVICE int64_t bins_of(const bins *b, int64_t i) {
 
 enum { BINS_EVEN, BINS_EDGES, BINS_COUNTS };
 
-/* Edges are wrong by half a unit in the last place of their dtype, or by half the least number that
- * it has, and what is computed in double by some of its own. */
+/* Edges are wrong by half a unit in the last place of their dtype, or by half its smallest number,
+ * and values computed in double by some units of double. */
 static inline void bins_set_margin(bins *b) {
   const int is_half = b->type == CUPLUG_FLOAT16;
   const double unit = is_half                      ? 0x1p-11

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by host entries that move elements in the order of their output: it is split into ranges
- * for threads, and these into blocks that stay in the cache. A large output is stored bypassing the
- * cache, in whole lines. */
+/* Shared by host entries that move elements in the order of their output. The output is split into
+ * ranges for threads, and these into blocks that stay in the cache. A large output is stored
+ * bypassing the cache, in complete lines. */
 #ifndef CUPLUG_INDEXING_BLOCKS_H
 #define CUPLUG_INDEXING_BLOCKS_H
 
 #include <cuplug/nontemporal.h>
 #include <cuplug/plugin.h>
 
-#define BLOCKS_PARALLEL_FROM (1 << 18) /* bytes; below, waking threads costs more */
+#define BLOCKS_PARALLEL_FROM (1 << 18) /* bytes; below, waking threads costs more time */
 #define BLOCKS_GRAIN (1 << 16)         /* bytes of a thread's range */
-#define BLOCKS_PAST 2048               /* bytes that are stored past the caches at once */
+#define BLOCKS_PAST 2048               /* bytes that are stored bypassing the caches at once */
 #define BLOCKS_NEAR 8192               /* bytes of a block that stays in the cache */
 
 /* Writes elements `first` to first + n - 1 of the output to `to`. */
@@ -20,7 +20,7 @@ typedef struct blocks_job {
   const void *job;
   blocks_fill *fill;
   char *out;
-  int64_t bytes;      /* of an element */
+  int64_t bytes;      /* bytes of an element */
   int is_nontemporal; /* the caches */
 } blocks_job;
 
@@ -42,7 +42,7 @@ static int blocks_range(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Fills memory, n elements of this number of bytes, on several threads if that pays. */
+/* Fills memory of n elements with this number of bytes, on several threads if that saves time. */
 static inline int blocks_run_to(const cuplug_call *call, void *to, const void *job,
                                 blocks_fill *fill, int64_t n, int64_t bytes) {
   blocks_job j = {job, fill, to, bytes, n * bytes >= CUPLUG_NONTEMPORAL_FROM};
@@ -50,7 +50,7 @@ static inline int blocks_run_to(const cuplug_call *call, void *to, const void *j
   return cuplug_parallel(call, n, BLOCKS_GRAIN / bytes, blocks_range, &j);
 }
 
-/* The same of the output. */
+/* The same for the output. */
 static inline int blocks_run(const cuplug_call *call, const void *job, blocks_fill *fill, int64_t n,
                              int64_t bytes) {
   return blocks_run_to(call, call->outputs[0].data, job, fill, n, bytes);

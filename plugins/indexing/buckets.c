@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values for places anywhere in x: chunks of them are sorted into buckets, ranges of places, in
- * their order. A bucket of all chunks is one thread's: no other writes to its range, which stays in
- * the cache, and of values for one place the last one stays. */
+/* Values for any positions in x. Chunks of them are sorted into buckets, which are ranges of
+ * positions, in their order. One thread processes a bucket of all chunks: no other writes to its
+ * range, which stays in the cache, and the last of several values for one position remains. */
 #include "indexing/scatter.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* With MANY threads or more, it pays to wake them for FROM values and positions or more; fewer
- * threads are no faster than one that moves all in order, unless x has CACHED bytes or more. */
+/* With MANY threads or more, waking them saves time from FROM values and positions on. Fewer
+ * threads are no faster than one that moves all values in order, unless x has CACHED bytes or more.
+ */
 #define FROM (1 << 16)
 #define MANY 4
 #define CACHED (1 << 25)
-#define NARROW 16 /* elements of a row; wider ones are written side by side */
-#define PARTS 64  /* of x, which keep threads busy on their own */
+#define NARROW 16 /* elements of a row; wider ones are written contiguously */
+#define PARTS 64  /* rows of x that keep threads busy without splitting */
 
-/* FEW_BUCKETS keep threads busy, and chunks are soon sorted into them, in long parts; there are
- * more where a cache would not hold such a bucket. */
+/* FEW_BUCKETS keep threads busy, and sorting chunks into them takes little time. There are more if
+ * a cache would not hold such a bucket. */
 #define FEW_BUCKETS 64
 #define N_BUCKETS 256
-#define LEAST_BITS 10  /* of a place in its bucket */
-#define CACHED_BITS 16 /* the bits that a cache holds */
+#define LEAST_BITS 10  /* bits of a position in its bucket */
+#define CACHED_BITS 16 /* bits of positions that a cache holds */
 
-#define CHUNK 16384     /* values that are sorted by one thread */
+#define CHUNK 16384     /* values that one thread sorts */
 #define ROUND (1 << 24) /* values that are sorted before they are moved */
 
 typedef struct buckets {
   const job *job;
   struct job sorted;
-  int64_t first, n;           /* values of the round */
-  uint32_t *at;               /* their places in their bucket, of each chunk bucket by bucket, */
-  void *kept;                 /* and so the values, or their numbers */
+  int64_t first, n; /* values of the round */
+  uint32_t *at;     /* their positions in their bucket, for each chunk bucket by bucket, */
+  void *kept;       /* and the values, or their numbers, in the same order */
   int32_t (*ends)[N_BUCKETS]; /* of each chunk's buckets */
   int shift;                  /* place >> shift is its bucket */
 } buckets;
@@ -41,7 +42,7 @@ static int64_t n_elements(const job *j) {
   return j->places.x.n_outer * j->places.x.m * j->places.x.width;
 }
 
-/* The places of a chunk, and where its buckets begin. */
+/* The positions of a chunk, and the starts of its buckets. */
 static int find_and_count(const buckets *b, int64_t c, int64_t n, int64_t *at) {
   int32_t *begins = b->ends[c], begin = 0;
   memset(begins, 0, sizeof *b->ends);
@@ -59,7 +60,7 @@ static int find_and_count(const buckets *b, int64_t c, int64_t n, int64_t *at) {
   return CUPLUG_OK;
 }
 
-/* Each value moves the begin of its bucket on, which becomes its end. */
+/* Each value advances the start of its bucket, which becomes its end. */
 #define SORT(T, value)                                    \
   {                                                       \
     T *restrict kept = (T *)b->kept + c * CHUNK;          \
@@ -96,7 +97,7 @@ static int sort_chunks(void *context, int64_t begin, int64_t end) {
   return status;
 }
 
-/* Values of a bucket, which begins with place `begin`. */
+/* The values of a bucket, which begins with position `begin`. */
 static void move_part(const buckets *b, int64_t begin, int64_t first, int64_t n) {
   int64_t at[RUN];
   for (int64_t i = 0; i < n; i++) at[i] = begin + b->at[first + i];

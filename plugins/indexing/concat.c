@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join(a, b), join(a, b, c), join(a, b, c, d): the rows of matrices put together.
+/* join(a, b), join(a, b, c), join(a, b, c, d): the rows of matrices, concatenated.
  *   a T[m, p], b T[m, q] ...; out T[m, p + q ...]
- * join_backward(grad, a, b ...): its gradients, the columns of grad that each matrix became.
- * repeat(x, times): each row several times, one behind the other.
+ * join_backward(grad, a, b ...): its gradients, the columns of grad that come from each matrix.
+ * repeat(x, times): each row several times, consecutively.
  *   x T[m, w]; out T[m, times * w]
  * repeat_backward(grad, x, times): its gradient, out[i, j] = sum_t grad[i, t w + j].
- *   grad T[m, times * w], x T[m, w], of which the sizes are read; out T[m, w]
+ *   grad T[m, times * w]; x T[m, w], only its sizes are used; out T[m, w]
  *   float16, bfloat16 and float32 are summed as float64 on the host, as float32 on a GPU.
  *
- * Any dtype; elements are moved as bytes. Inputs may have any strides: columns that are put beside
- * each other are rows of one element. Bytes moved: each input once, out once. */
+ * Any dtype; elements are moved as bytes. Inputs may have any strides: adjacent columns are rows of
+ * one element. Bytes moved: each input once, out once. */
 #include "indexing/concat.h"
 
 #include "elements.h"
@@ -26,9 +26,9 @@ CUPLUG_ENTRY int repeat_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int repeat_backward_cuda(const cuplug_call *call);
 
 #define FEW 16  /* elements of a row that is written column by column */
-#define LONG 64 /* bytes that a call of memcpy pays for */
+#define LONG 64 /* bytes from which a call of memcpy saves time */
 
-/* Where the elements of a column of the output are. */
+/* The positions of the elements of a column of the output. */
 typedef struct column {
   const char *data;
   int64_t step;
@@ -36,11 +36,11 @@ typedef struct column {
 
 typedef struct job {
   joins_rows rows;
-  column columns[FEW]; /* of rows with at most this number */
+  column columns[FEW]; /* columns of rows with at most this number */
   int are_near;        /* 1: the elements of each column are contiguous */
 } job;
 
-/* The part that has element `at` of a period. */
+/* The part that contains element `at` of a period. */
 static inline const joins_part *part_at(const joins_rows *rows, int64_t at, int64_t *begin) {
   const joins_part *part = rows->parts;
   *begin = 0;
@@ -48,7 +48,7 @@ static inline const joins_part *part_at(const joins_rows *rows, int64_t at, int6
   return part;
 }
 
-/* Elements of any row, part by part; of a row with a single element, repeatedly. */
+/* Writes elements of any row part by part, or of a row with a single element, repeatedly. */
 #define PARTS(T)                                                                                 \
   static void parts_##T(const joins_rows *rows, T *to, int64_t first, int64_t n) {               \
     int64_t row = first / rows->size, at = first % rows->size, own = at % rows->period, begin;   \
@@ -86,7 +86,7 @@ COPY(two_words)
 static void fill_parts(const joins_rows *rows, char *to, int64_t first,
                        int64_t n){ELEMENTS_BY_WIDTH(rows->element_bytes, FILL_PARTS)}
 
-/* ---- Short rows: column by column, as vectors take them -------------------------------------- */
+/* ---- Short rows: column by column, which is vectorized --------------------------------------- */
 
 /* beside: adjacent columns in memory, whose number the compiler knows. */
 #define BESIDE(T, N)                                                                              \

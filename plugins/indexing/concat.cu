@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of joins.c. Threads side by side store 16 bytes each side by
- * side, whichever rows and parts these are of: so each sector is written once. */
+/* The specification is at the top of concat.c. Adjacent threads store 16 adjacent bytes each,
+ * whatever their rows and parts, so each sector is written once. */
 #include "indexing/concat.h"
 
 #include <cuda_bf16.h>
@@ -24,20 +24,20 @@ __device__ inline int64_t rest_of(int64_t n, const cuplug_divisor &by) {
   return n - divide(n, by) * by.size;
 }
 
-/* The position of an element, and the numbers of elements of its part before it and from it on. */
+/* The position of an element, and the numbers of its part's elements before it and from it on. */
 template <typename T, typename OFFSET> struct place {
   const T *at;
   OFFSET before, after;
   bool is_near; /* these are contiguous */
 };
 
-/* joins_rows on the device; one part begins again and again. OFFSET holds how far the elements of a
- * pack, which may be of several rows, lie from where the first of these rows begins. */
+/* joins_rows on the device. A single part begins repeatedly. OFFSET holds the distances of a pack's
+ * elements, which may be in several rows, from the start of the first of these rows. */
 template <typename T, int PARTS, typename OFFSET> struct parts {
   using element = T;
   using offset = OFFSET;
   static constexpr int N = PARTS;
-  const T *data[PARTS]; /* where a part would begin if it were all of a row */
+  const T *data[PARTS]; /* where a part would begin if it were the whole row */
   long long row_step[PARTS];
   OFFSET step[PARTS], end[PARTS];
   cuplug_divisor size, period;
@@ -114,8 +114,8 @@ parts<T, PARTS, OFFSET> parts_of(const joins_rows &rows) {
   return p;
 }
 
-/* Returns whether an int holds the distance of a pack's elements from the start of its first
- * row. */
+/* Returns whether an int holds the distance of a pack's elements from the start of its first row.
+ */
 bool are_short(const joins_rows &rows) {
   constexpr double MOST = 1 << 30, DOWN = 16; /* rows of a pack */
   bool fit = (double)rows.size < MOST;
@@ -161,7 +161,7 @@ template <typename R> struct alignas(2 * sizeof(R)) pair {
   __host__ __device__ pair operator+(const pair &b) const { return {real + b.real, imag + b.imag}; }
 };
 
-/* n sums of every w-th element of rows of `size`. */
+/* n sums of every w-th element in rows of `size`. */
 template <typename C, typename T, typename OUT>
 __global__ void __launch_bounds__(cuplug::THREADS)
     sum_kernel(const T *__restrict__ rows, OUT *__restrict__ out, int64_t n, int64_t w,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of `join` and `repeat` for their entries: a row of the output has those of all parts,
- * consecutively; or one repeatedly. */
+/* The rows of `join` and `repeat` for their entries. A row of the output contains the rows of all
+ * parts consecutively, or one row repeatedly. */
 #ifndef CUPLUG_INDEXING_JOINS_H
 #define CUPLUG_INDEXING_JOINS_H
 
@@ -16,13 +16,13 @@ typedef struct joins_part {
 } joins_part;
 
 typedef struct joins_rows {
-  int64_t n, size, element_bytes; /* rows; elements of one */
-  int64_t period;                 /* elements until the parts begin again */
+  int64_t n, size, element_bytes; /* number of rows; elements of one */
+  int64_t period;                 /* elements until the parts repeat */
   int n_parts;
   joins_part parts[JOINS_MOST];
 } joins_rows;
 
-/* Returns whether pairs of elements are moved, in addition to single ones. */
+/* Returns whether pairs of elements are moved in addition to single ones. */
 static inline int joins_are_even(const joins_rows *rows, const void *out) {
   uint64_t bits = (uint64_t)out / (uint64_t)rows->element_bytes;
   if (rows->element_bytes == 16) return 0;
@@ -35,7 +35,7 @@ static inline int joins_are_even(const joins_rows *rows, const void *out) {
   return bits % 2 == 0;
 }
 
-/* Elements side by side become wider ones, as far as that goes. */
+/* Merges adjacent elements into wider ones, as far as possible. */
 static inline void joins_widen(joins_rows *rows, const void *out) {
   while (joins_are_even(rows, out)) {
     rows->element_bytes *= 2;
@@ -47,7 +47,7 @@ static inline void joins_widen(joins_rows *rows, const void *out) {
   }
 }
 
-/* Of a call that has a matrix of each part, then the output. */
+/* For a call with a matrix for each part, and then the output. */
 static inline joins_rows joins_rows_of(const cuplug_call *call) {
   const cuplug_tensor *out = &call->outputs[0];
   joins_rows rows = {.n = out->shape[0],
@@ -66,7 +66,7 @@ static inline joins_rows joins_rows_of(const cuplug_call *call) {
   return rows;
 }
 
-/* Of the gradient of `join`: the columns of grad, from `begin` on, that output k has. */
+/* For the gradient of `join`: the columns of grad, from `begin` on, of output k. */
 static inline joins_rows joins_part_of(const cuplug_call *call, int k, int64_t begin) {
   const cuplug_tensor *grad = &call->tensors[0], *out = &call->outputs[k];
   const int64_t bytes = cuplug_element_bytes(out), step = cuplug__stride(grad, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the entries of select and of nonzero: the elements other than 0. */
+/* Shared by the entries of select and nonzero: the elements other than 0. */
 #ifndef CUPLUG_PLUGINS_SELECTION_FLAGS_H
 #define CUPLUG_PLUGINS_SELECTION_FLAGS_H
 
@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* Elements of n_bytes are other than 0 where some bit of `mask` is set, in each word of them; the
- * signs of floating numbers do not count. */
+/* Elements of n_bytes are other than 0 if a bit of `mask` is set in one of their words. The signs
+ * of floating numbers do not count. */
 typedef struct flags_of {
   const void *data;
   int64_t n_bytes;
@@ -45,7 +45,7 @@ ELEMENTS_INLINE int flag_at(const flags_of *f, int64_t i) {
  * ones. */
 VECTORS static int64_t read_flags(const flags_of *f, int64_t first, int64_t n, uint8_t *flags) {
   const flags_of at = {(const char *)f->data + first * f->n_bytes, f->n_bytes, f->mask};
-  switch (f->n_bytes) { /* in each branch the width is a constant for the loops */
+  switch (f->n_bytes) { /* in each branch, the width is a constant for the compiler */
   case 1:
     for (int64_t i = 0; i < n; i++) flags[i] = flag_at(&(flags_of){at.data, 1, at.mask}, i);
     break;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* histogram(x, bins, low, high): how many numbers are in each of as many even bins from low to
- * high, as NumPy's: a number at an edge is in the bin above it, high in the last one; others and
- * NaN in none.
+/* histogram(x, bins, low, high): the counts of numbers in even bins from low to high, as in NumPy:
+ * a number at an edge is in the bin above it, and high in the last one. Others and NaN are in none.
  *   x T[*n], low < high, a finite distance; out int64[bins]
- * histogram(x, edges): the same between edges, which ascend: others are a ValueError.
+ * histogram(x, edges): the same between edges, which must ascend, else ValueError.
  *   edges T[m]; out int64[m - 1]
- * bincount(x, size): how often 0 to size - 1 are there; others are an IndexError.
+ * bincount(x, size): the counts of 0 to size - 1. Other values raise IndexError.
  *   x I[*n]; out int64[size]
  *
- * T: bool, integers, floating dtypes. Bytes moved: x once. On the host each thread counts for
- * itself; on a GPU each block does, in shared memory, where the bins fit in there. */
+ * T: bool, integers, floating dtypes. Bytes moved: x once. On the host, each thread has its own
+ * counts. On a GPU, each block has its own, in shared memory, if the bins fit. */
 #include "indexing/bins.h"
 
 #include <string.h>

@@ -9,11 +9,11 @@ namespace {
 constexpr int THREADS = 512;
 constexpr int64_t SHARED = 8192;  /* bins that are counted in shared memory */
 constexpr int64_t MOST = 1 << 30; /* numbers of a block, whose counts have 32 bits */
-constexpr int64_t BLOCKS = 1024;  /* that keep any GPU busy */
+constexpr int64_t BLOCKS = 1024;  /* blocks that keep any GPU busy */
 
 constexpr int AT_ONCE = 4; /* numbers of a thread, which do not wait for each other */
 
-/* The dtype is `type`, if that is not 0. */
+/* The dtype is `type`, unless that is 0. */
 template <uint32_t type, int what, bool is_shared>
 __global__ void __launch_bounds__(THREADS)
     count_kernel(const __grid_constant__ bins given, unsigned long long *out, cuplug_fault *fault) {
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(THREADS)
     if (own[k]) atomicAdd(&out[k], (unsigned long long)own[k]);
 }
 
-/* The number of threads is that of edges. */
+/* The number of threads is the number of edges. */
 __global__ void __launch_bounds__(THREADS)
     check_kernel(const __grid_constant__ bins b, cuplug_fault *fault) {
   const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;

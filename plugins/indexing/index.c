@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of an array by positions along its first axes, one array of positions for each.
+/* Rows of an array by positions along its first axes, with one array of positions for each axis.
  *
  * index(x, indices): out[i] = x[indices[0][i], indices[1][i], ...], NumPy's x[rows, columns]
  *   x T[*s]; indices: a list of at most len(s) arrays I[*n]; out T[*n, *s[len(indices):]]
  * index_put(x, indices, values): x[indices[0][i], ...] = values[i], in place
- *   values T[*v]: as many elements as index would give, or one for all
+ *   values T[*v]: the number of elements that index would return, or one for all
  * index_backward(grad, indices, x): the gradient of index: zeros, to which grad is added
- * index_put_backward(grad, indices, values): the gradient of index_put: grad, 0 where something was
- *   put; and grad there, for one of the values of each place, or their sum if one is for all
+ * index_put_backward(grad, indices, values): the gradients of index_put: grad, with 0 at written
+ *   positions; and grad there, for one value of each position, or the sum for a single value
  *
- * I: int32 or int64; -size <= position < size, negative ones count from the end, others are an
- * IndexError: on the host before anything is written, on a GPU in a later call, and what they stand
- * for is left out. Of values for one place one stays, on the host the last one. Bytes moved:
- * positions and values once, a line of memory for each row; numbers of rows once each way. */
+ * I: int32 or int64; -size <= position < size, negative ones count from the end. Others raise
+ * IndexError: on the host before anything is written, and on a GPU in a later call, where their
+ * values are skipped. Of several values for one position, one remains, on the host the last. Bytes
+ * moved: positions and values once, a line of memory for each row; row numbers once each way. */
 #include "indexing/index.h"
 #include "indexing/concat.h"
 #include "indexing/scatter.h"
@@ -32,8 +32,8 @@ typedef struct numbering {
   int64_t *numbers;
 } numbering;
 
-/* The meaning of n positions, in the statement after it; returns whether all are within the size.
- * Each is read once, whatever another thread writes meanwhile. */
+/* Runs the statement after it for n positions, and returns whether all are within the size. Each is
+ * read once, since another thread may write to it. */
 #define EACH(T, ...)                                                                   \
   for (int64_t i = 0; i < n; i++) {                                                    \
     const int64_t position = ((const T *)indices)[first + i];                          \
@@ -52,7 +52,7 @@ typedef struct numbering {
 VECTORS static int are_within(const void *indices, uint32_t type, int64_t first, int64_t n,
                               int64_t size){EACH_OF_TYPE()}
 
-/* The same, and adds them, times the step. */
+/* The same, and adds the positions, times the step. */
 VECTORS static int add_axis(const void *indices, uint32_t type, int64_t first, int64_t n,
                             int64_t size, int64_t step, uint64_t *numbers) {
   EACH_OF_TYPE(numbers[i] += wrapped * (uint64_t)step)
@@ -66,7 +66,7 @@ static int fail_position(const numbering *j, int32_t axis, int64_t first, int64_
     seen = places_index(&p, k);
     if (seen < -size || seen >= size) break;
   }
-  if (k == first + n) /* another thread has changed it since */
+  if (k == first + n) /* another thread has changed it meanwhile */
     return cuplug_failf(j->call, CUPLUG_ERROR_INDEX,
                         "indices[%d]: got elements that change during the call, expected a copy",
                         (int)axis);
@@ -89,7 +89,7 @@ static int number(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Positions along one axis are numbers themselves. */
+/* Positions along one axis are row numbers themselves. */
 static int check_positions(void *context, int64_t begin, int64_t end) {
   const numbering *j = context;
   const index_axes *a = &j->axes;
@@ -97,7 +97,7 @@ static int check_positions(void *context, int64_t begin, int64_t end) {
   return fail_position(j, 0, begin, end - begin);
 }
 
-/* All positions are good before a value is moved. */
+/* All positions are checked before a value is moved. */
 static int find_numbers(numbering *j, places *p) {
   const index_axes *a = &j->axes;
   if (a->n == 0) return *p = index_places(a, a->indices[0], a->type), CUPLUG_OK;

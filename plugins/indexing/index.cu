@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of index.c. Kernels that move values compute their positions; for
- * sums, by scatter.cu, positions are numbered before. */
+/* The specification is at the top of index.c. Kernels that move values compute their positions. For
+ * sums in scatter.cu, positions are converted to row numbers first. */
 #include <cuplug/plugin.hpp>
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
@@ -11,16 +11,16 @@
 namespace {
 
 constexpr int THREADS = 256;
-constexpr int AT_ONCE = 4;      /* values of a thread, whose loads do not wait for each other, */
-constexpr int AXES_AT_ONCE = 2; /* and axes whose positions are read meanwhile */
+constexpr int AT_ONCE = 4;      /* values per thread, whose loads do not wait for each other, */
+constexpr int AXES_AT_ONCE = 2; /* and axes whose positions are read at the same time */
 
 __device__ inline int64_t index_at(const index_axes &a, int axis, int64_t at) {
   return a.type == CUPLUG_INT32 ? ((const int32_t *)a.indices[axis])[at]
                                 : ((const int64_t *)a.indices[axis])[at];
 }
 
-/* The numbers of the rows that positions `at` mean; -1 for bad ones, which are recorded, and where
- * `at` is below 0. */
+/* The row numbers for positions `at`; -1 for bad ones, which are recorded, and if `at` is below 0.
+ */
 __device__ inline void find_rows(const index_axes &a, const int64_t (&at)[AT_ONCE],
                                  int64_t (&row)[AT_ONCE], cuplug_fault *fault) {
 #pragma unroll
@@ -51,7 +51,7 @@ __device__ inline void find_rows(const index_axes &a, const int64_t (&at)[AT_ONC
   }
 }
 
-/* With `is_one` the first value is for all places. */
+/* With `is_one`, the first value is for all positions. */
 template <typename T, bool is_put>
 __global__ void __launch_bounds__(THREADS)
     move_kernel(T *x, T *values, const __grid_constant__ index_axes a, cuplug_divisor width,
@@ -96,7 +96,7 @@ int number(cuplug::call call, const index_axes &a, int64_t *numbers) {
   return call.launch<number_kernel>(grid, a, numbers, call.fault());
 }
 
-/* Of empty rows the positions are looked at all the same. */
+/* For empty rows, the positions are still checked. */
 template <bool is_put>
 int move(cuplug::call call, const cuplug_tensor &x, const cuplug_tensor &values) {
   index_axes a;
@@ -125,7 +125,7 @@ CUPLUG_ENTRY int index_put_cuda(const cuplug_call *c) {
   return move<true>(c, c->tensors[0], c->tensors[1]);
 }
 
-/* The moving kernel also finds bad numbers, but a call has one record, which reports the
+/* The kernel that moves values also finds bad numbers, but a call has one record, which reports the
  * position. */
 static int find_numbers(cuplug::call call, const index_axes &a, places *p) {
   int64_t *numbers = call.workspace<int64_t>(a.n ? a.n : 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the host and the CUDA entries of index and its relatives: positions along several axes,
- * which become numbers of rows. */
+/* Shared by the host and CUDA entries of index and related operators: positions along several axes,
+ * which become row numbers. */
 #ifndef CUPLUG_PLUGINS_INDEXING_INDEX_H
 #define CUPLUG_PLUGINS_INDEXING_INDEX_H
 
@@ -8,7 +8,7 @@
 
 #define INDEX_MOST 64 /* axes, the maximum for arrays */
 
-/* n positions along each of the first n_axes axes of x; a position counts `steps` rows of `width`
+/* n positions along each of the first n_axes axes of x. A position counts `steps` rows of `width`
  * elements. */
 typedef struct index_axes {
   const void *indices[INDEX_MOST];
@@ -18,8 +18,9 @@ typedef struct index_axes {
   uint32_t type, first; /* number of the first one in call->tensors */
 } index_axes;
 
-/* The signature bounds the number of lists. `values` are written there or read from there; one
- * value may be for all. Fails if their number is not that of positions and rows. */
+/* The signature bounds the number of lists. `values` are written to x or read from it. One value
+ * may be for all positions. Fails if the number of values differs from that of positions and rows.
+ */
 static inline int index_axes_of(const cuplug_call *call, const cuplug_tensor *x,
                                 const cuplug_tensor *values, int is_one_for_all, index_axes *a) {
   const cuplug_items *list = &call->scalars[0].list;
@@ -29,7 +30,7 @@ static inline int index_axes_of(const cuplug_call *call, const cuplug_tensor *x,
   a->first = (uint32_t)(call->outputs - call->tensors - list->n);
   a->n = cuplug_n_elements(indices);
   a->type = cuplug_type(indices);
-  uint64_t n_rows = 1, width = 1; /* unsigned: of an empty array any product */
+  uint64_t n_rows = 1, width = 1; /* unsigned: the product may be any number for an empty array */
   for (int32_t k = x->ndim - 1; k >= a->n_axes; k--) width *= (uint64_t)x->shape[k];
   for (int32_t k = a->n_axes - 1; k >= 0; k--) {
     a->indices[k] = indices[k].data;
@@ -47,7 +48,7 @@ static inline int index_axes_of(const cuplug_call *call, const cuplug_tensor *x,
                       (long long)n_seen, (long long)a->width, (long long)a->n);
 }
 
-/* The places of values whose rows of x have these numbers, of a dtype. */
+/* The positions of values whose rows of x have these numbers, of a dtype. */
 static inline places index_places(const index_axes *a, const void *numbers, uint32_t type) {
   places p = {numbers, {1, a->n_rows, a->width}, a->n, a->n * a->width, type, 1};
   p.has_rows = a->width != 1; /* rows of one element are one line */

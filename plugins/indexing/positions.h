@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the host and the CUDA entries of this plugin: the element of an index. */
+/* Shared by the host and CUDA entries of this plugin: the element that an index selects. */
 #ifndef CUPLUG_PLUGINS_SCATTER_PLACES_H
 #define CUPLUG_PLUGINS_SCATTER_PLACES_H
 
 #include "elements.h"
 
-/* Indices along an axis of x. Element number e of the values goes with index number e, or, with
- * rows, with number e / width. */
+/* Indices along an axis of x. Element number e of the values belongs to index number e or, with
+ * rows, to number e / width. */
 typedef struct places {
   const void *indices;
   elements_axis x;
-  int64_t n_along, n; /* values along the axis, and in all */
+  int64_t n_along, n; /* number of values along the axis, and in total */
   uint32_t type;
   int has_rows;
 } places;
 
-/* With has_rows: `indices` has one dimension, along the rows of x. */
+/* With has_rows, `indices` has one dimension, along the rows of x. */
 static inline places places_of(const cuplug_tensor *indices, const cuplug_tensor *x, int64_t axis,
                                int has_rows) {
   places p = {
@@ -31,7 +31,7 @@ ELEMENTS_INLINE int64_t places_index(const places *p, int64_t i) {
                                  : ((const int64_t *)p->indices)[i];
 }
 
-/* The number of the index that goes with value e. */
+/* The number of the index for value e. */
 ELEMENTS_INLINE int64_t places_number(const places *p, int64_t e) {
   return p->has_rows ? e / p->x.width : e;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are long rows: each is copied whole, or filled, to its place or from there; and whole
- * outputs. */
+/* Values that are long rows. Each is copied as a whole, or filled, to its position or from there.
+ * Also complete outputs. */
 #include "indexing/scatter.h"
 
 #include <string.h>
 
 #define LONG 64         /* bytes of a row */
 #define LEAST (1 << 16) /* bytes that are worth a thread */
-#define N_PARTS 2       /* of x for each thread */
+#define N_PARTS 2       /* bytes of x for each thread */
 #define SLAB (1 << 18)  /* bytes of an output that one thread fills */
 
 #define REPEAT(T)                                       \
@@ -20,7 +20,7 @@ void repeat_value(void *to, const void *value, int64_t n, int64_t bytes) {
   ELEMENTS_BY_WIDTH(bytes, REPEAT)
 }
 
-/* Row r of the values, whose place is row `index` of x. */
+/* Row r of the values, whose position is row `index` of x. */
 static void move_row(const job *j, int64_t r, int64_t index) {
   const int64_t width = j->places.x.width, bytes = width * j->element_bytes;
   char *there = (char *)j->x + index * bytes, *value = (char *)j->values + r * bytes;
@@ -36,7 +36,7 @@ static void move_row(const job *j, int64_t r, int64_t index) {
 static int move_some(const job *j, int64_t first, int64_t last, uint64_t from, uint64_t to) {
   const places *p = &j->places;
   for (int64_t r = first; r < last; r++) {
-    int64_t index = places_index(p, r); /* read once: others may change it */
+    int64_t index = places_index(p, r); /* read once, since others may change it */
     index += index < 0 ? p->x.m : 0;
     if ((uint64_t)index >= (uint64_t)p->x.m) return fail_index(j, r * p->x.width);
     if ((uint64_t)index - from < to - from) move_row(j, r, index);
@@ -49,7 +49,8 @@ static int move_values(void *context, int64_t begin, int64_t end) {
   return move_some(j, begin, end, 0, (uint64_t)j->places.x.m);
 }
 
-/* One thread has all values for a part of x, in their order: the last one for a place stays. */
+/* One thread has all values for a part of x, in their order: the last one for a position remains.
+ */
 static int move_to_parts(void *context, int64_t begin, int64_t end) {
   const job *j = context;
   const int64_t m = j->places.x.m, first = begin * j->n_each, last = end * j->n_each;
@@ -72,7 +73,7 @@ int move_rows(const job *given) {
   return cuplug_parallel(j.call, n_parts, 1, move_to_parts, &j);
 }
 
-/* ---- Outputs that begin as zeros or as a copy ---- */
+/* ---- Outputs that are initialized with zeros or a copy ---- */
 
 /* The bytes of an output; without `from` they are zeros. */
 typedef struct filling {

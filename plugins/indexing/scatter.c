@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements by their positions along an axis, which differ from line to line. indices I[*n], of
- * int32 or int64, has as many dimensions as x T[*s], and its sizes but along the axis; -m <= index
- * < m, negative ones count from the end, others are an IndexError.
+/* Elements by their positions along an axis, which differ in each line. indices I[*n], int32 or
+ * int64, has the number of dimensions of x T[*s], and its sizes except along the axis. -m <= index
+ * < m, negative ones count from the end, and others raise IndexError.
  *
  * take_along_axis(source, indices, axis): out[..i..] = source[..indices[..i..]..]    out T[*n]
- * take_along_axis_backward(grad, indices, source, axis): its gradient: zeros, to which grad is
- * added at the places that indices mean                                       grad T[*n], out T[*s]
+ * take_along_axis_backward(grad, indices, source, axis): its gradient: zeros, with grad added at
+ *   the indices                                                            grad T[*n], out T[*s]
  * put_along_axis(x, indices, values, axis): x[..indices[..i..]..] = values[..i..], in place
- * scatter(x, indices, values, axis): the same in a copy                 values T[*n], out T[*s]
- * scatter_backward(grad, indices, axis): the gradient of both: grad, 0 where something was put; and
- *   grad where indices say, for one of the values that are put there
+ * scatter(x, indices, values, axis): the same in a copy                    values T[*n], out T[*s]
+ * scatter_backward(grad, indices, axis): the gradients of both: grad, with 0 at written elements;
+ *   and grad at the indices, for one of the values of each element
  * scatter_add(x, indices, values, axis): a copy to which values are added
- * scatter_add_backward(grad, indices, axis): its gradient: grad; and grad where indices say
+ * scatter_add_backward(grad, indices, axis): its gradients: grad; and grad at the indices
  * put(x, indices, values): x[indices[i]] = values[i], rows of x, in place
  *                                              x T[m, *row], indices I[n], values T[n, *row]
- * put_backward(grad, indices): the gradient of put, as scatter_backward
+ * put_backward(grad, indices): the gradients of put, as in scatter_backward
  *
- * Values for one place are all added: on the host in their order, on a GPU in any. Of those that
- * are put there one stays: on the host the last one. (On a GPU, gradients may be those of another
- * one.) float16 and bfloat16 are rounded after each addition. After a bad index, what was written
- * is unspecified. Bytes moved: indices and values once, a line of memory for each element; copies
- * twice x. On the host, where threads sort the values first, these and their places three times,
- * and x once: buckets.c. */
+ * All values for one element are added: on the host in their order, on a GPU in any order. Of
+ * several values written to one element, one remains: on the host the last. (On a GPU, gradients
+ * may belong to another one.) float16 and bfloat16 are rounded after each addition. After a bad
+ * index, the written elements are unspecified. Bytes moved: indices and values once, a line of
+ * memory for each element; copies twice x. If threads of the host sort the values first, values and
+ * positions three times, and x once: buckets.c. */
 #include "indexing/scatter.h"
 #include "vectors.h"
 
@@ -39,7 +39,7 @@ CUPLUG_ENTRY int scatter_add_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int put_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int put_backward_cuda(const cuplug_call *call);
 
-#define WIDE 16         /* elements of a row, which vectors take side by side */
+#define WIDE 16         /* elements of a row, which are vectorized */
 #define LEAST (1 << 14) /* values that are worth a thread */
 
 #define TAKE(T) \
@@ -132,8 +132,8 @@ int fail_index(const job *j, int64_t e) {
                       (long long)j->places.x.m);
 }
 
-/* The elements of x that values `first` to first + n - 1 go with. Returns how many there are before
- * a bad index. */
+/* Finds the elements of x for values `first` to first + n - 1. Returns their number before a bad
+ * index. */
 static inline __attribute__((always_inline)) int64_t find_run(places p, int64_t first, int64_t n,
                                                               int64_t *at) {
   int64_t column = first % p.x.width, row = first / p.x.width % p.n_along;
@@ -171,13 +171,13 @@ VECTORS static int find_in_line(const void *indices, uint32_t type, int64_t firs
   return !is_bad;
 }
 
-/* For n adjacent elements, the first of them element `base` of row 0 of `width`. Returns the
- * same. */
+/* For n adjacent elements, the first of them element `base` of row 0 of `width`. Returns the same.
+ */
 VECTORS static int find_in_row(const int64_t *indices, int64_t n, int64_t m, int64_t width,
                                int64_t base, int64_t *at) {
   int is_bad = 0;
   for (int64_t k = 0; k < n; k++) {
-    int64_t index = indices[k]; /* read once: others may change it */
+    int64_t index = indices[k]; /* read once, since others may change it */
     index += index < 0 ? m : 0;
     is_bad |= (index < 0) | (index >= m);
     at[k] = (int64_t)((uint64_t)index * (uint64_t)width + (uint64_t)(base + k));
@@ -185,7 +185,7 @@ VECTORS static int find_in_row(const int64_t *indices, int64_t n, int64_t m, int
   return !is_bad;
 }
 
-/* The function of find_run, for rows that are long enough for vectors. */
+/* The function of find_run for rows that are long enough for vectors. */
 static int64_t find_in_rows(const places *p, int64_t first, int64_t n, int64_t *at) {
   const int64_t *indices = (const int64_t *)p->indices + first;
   const int64_t width = p->x.width;
@@ -199,7 +199,7 @@ static int64_t find_in_rows(const places *p, int64_t first, int64_t n, int64_t *
   return n;
 }
 
-/* The function of find_run, for lines of contiguous elements. */
+/* The function of find_run for lines of contiguous elements. */
 static int64_t find_in_lines(const places *p, int64_t first, int64_t n, int64_t *at) {
   for (int64_t k = 0, part; k < n; k += part) {
     const int64_t line = (first + k) / p->n_along, rest = (line + 1) * p->n_along - first - k;
@@ -240,8 +240,8 @@ static int move_parts(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Elements that are written by a single value, or by equal ones, are moved by all threads; else the
- * values for one part of x by one of them, or those for one bucket. */
+/* All threads move elements that are written by a single value, or by equal ones. Otherwise one
+ * thread moves the values for one part of x, or those for one bucket. */
 int move_all(job *j, move *m) {
   j->move = m;
   const int is_alone = m == take || m == take_last || m == put_one;
@@ -263,7 +263,7 @@ static job job_of(const cuplug_call *call, const cuplug_tensor *x, void *data, v
                .element_bytes = cuplug_element_bytes(x)};
 }
 
-/* Checks the indices, which must have the sizes of x but along the axis. */
+/* Checks the indices, which must have the sizes of x, except along the axis. */
 static int check(const cuplug_call *call, const cuplug_tensor *x) {
   return elements_check_beside(call, "indices", &call->tensors[1], x, call->scalars[0].i);
 }

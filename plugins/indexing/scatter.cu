@@ -12,10 +12,10 @@
 namespace {
 
 constexpr int THREADS = 256;
-constexpr int AT_ONCE = 4; /* values of a thread, whose loads do not wait for each other */
+constexpr int AT_ONCE = 4; /* values per thread, whose loads do not wait for each other */
 
-/* Blocks that a multiprocessor has threads for. A million values are then on their way at once on
- * the largest GPUs, where registers suffice. */
+/* Blocks for which a multiprocessor has threads. About a million values are then in flight on the
+ * largest GPUs, if registers suffice. */
 #if defined(__CUDA_ARCH__) && \
     (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000)
 constexpr int FULL = 2048 / THREADS;
@@ -26,7 +26,7 @@ constexpr int FULL = 1024 / THREADS;
 /* Positions that are computed without divisions, and with 32 bits if all numbers are below 2^31. */
 struct lines {
   places p;
-  cuplug_divisor line, width; /* values of a line and of its neighbors; elements of a row */
+  cuplug_divisor line, width; /* values of a line and its neighbors; elements of a row */
   bool is_short;
 };
 
@@ -38,7 +38,7 @@ lines lines_of(const places &p) {
 
 template <typename N> constexpr N NOWHERE = N(-1);
 
-/* The row of the values that value e is in, and the number of the index that goes with it. */
+/* The row of the values that contains value e, and the number of its index. */
 template <typename N> __device__ inline N row_of(const lines &l, N e) {
   return l.p.x.width == 1 ? e : cuplug::divide(e, l.width);
 }
@@ -55,9 +55,9 @@ __device__ inline void read_indices(const lines &l, N first, int64_t (&seen)[AT_
   }
 }
 
-/* The elements of x for values `first`, first + THREADS and so on; NOWHERE for bad indices, of
- * which one is recorded, and after the last value. All indices are read before one is used: no load
- * waits for another. */
+/* The elements of x for values `first`, first + THREADS and so on; NOWHERE for bad indices, one of
+ * which is recorded, and after the last value. All indices are read before one is used, so that no
+ * load waits for another. */
 template <typename N>
 __device__ inline void find_places(const lines &l, N first, N (&at)[AT_ONCE], cuplug_fault *fault) {
   const elements_axis &x = l.p.x;
@@ -66,7 +66,7 @@ __device__ inline void find_places(const lines &l, N first, N (&at)[AT_ONCE], cu
     read_indices<int32_t>(l, first, seen);
   else
     read_indices<int64_t>(l, first, seen);
-  int bad = -1; /* the last one: a record has room for one */
+  int bad = -1; /* the last one, since a record holds one */
 #pragma unroll
   for (int k = 0; k < AT_ONCE; k++) {
     const N e = first + k * THREADS, row = row_of(l, e);
@@ -84,7 +84,7 @@ __device__ inline void find_places(const lines &l, N first, N (&at)[AT_ONCE], cu
   cuplug_fault_index(fault, 1, number, places_index(&l.p, number), -x.m, x.m);
 }
 
-/* Calls `work` with the number of a thread's first value, in the width of numbers. */
+/* Calls `work` with the number of a thread's first value, in the required integer width. */
 template <typename F> __device__ inline void with_first(const lines &l, const F &work) {
   if (l.is_short)
     work(blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x);
@@ -171,7 +171,7 @@ template <typename T> __device__ void add_to(T *x, T value) {
   } while (seen != before);
 }
 
-/* Elements are n_parts numbers: a complex one has two. */
+/* Elements consist of n_parts numbers; complex ones have two. */
 template <int n_parts, typename T, typename N>
 __device__ inline void add_values(T *x, const T *__restrict__ values, const lines &l, N first,
                                   cuplug_fault *fault) {
@@ -244,7 +244,8 @@ int run_add(cuplug::call call, const places &p, void *x, void *values) {
 
 int64_t n_bytes(const cuplug_tensor &x) { return cuplug_n_elements(&x) * cuplug_element_bytes(&x); }
 
-/* The places in x that indices mean, which must have the sizes of x but along the axis. */
+/* The positions in x that indices select. The indices must have the sizes of x, except along the
+ * axis. */
 int find(const cuplug_call *c, const cuplug_tensor &x, places *p) {
   *p = places_of(&c->tensors[1], &x, c->scalars[0].i, 0);
   return elements_check_beside(c, "indices", &c->tensors[1], &x, c->scalars[0].i);

@@ -5,11 +5,11 @@
 
 #include "indexing/positions.h"
 
-#define RUN 256 /* values whose places are found before they are moved */
+#define RUN 256 /* values whose positions are found before they are moved */
 
 typedef struct job job;
 
-/* Moves values `first` to first + n - 1, whose places are `at`, in their order. */
+/* Moves values `first` to first + n - 1, whose positions are `at`, in their order. */
 typedef void move(const job *j, const int64_t *at, int64_t first, int64_t n);
 
 struct job {
@@ -17,45 +17,45 @@ struct job {
   places places;
   move *move;
   void *x, *values;       /* values may be NULL: only their numbers matter */
-  const int64_t *numbers; /* of the values; NULL: they are in order */
-  int64_t *last;  /* of each element of x that is written: the number of the value that stays */
-  int64_t n_each; /* values that one thread moves */
+  const int64_t *numbers; /* positions of the values; NULL: they are in order */
+  int64_t *last;          /* for each written element of x, the number of the remaining value */
+  int64_t n_each;         /* values that one thread moves */
   int64_t element_bytes;
 };
 
-/* The elements of x that values `first` to first + n - 1 go with. A bad index is an error. */
+/* Finds the elements of x for values `first` to first + n - 1. A bad index is an error. */
 int find_places(const job *j, int64_t first, int64_t n, int64_t *at);
 
-/* The error of the index that goes with value e. */
+/* Reports the error of the index for value e. */
 int fail_index(const job *j, int64_t e);
 
 move take, put, add; /* from x; to x; added to x */
-move put_one;        /* the same value to x everywhere, of up to PUT_ONE_BYTES, in any order */
+move put_one; /* the same value to all positions of x, of up to PUT_ONE_BYTES, in any order */
 #define PUT_ONE_BYTES 8
 
-/* Moves all values, on the number of threads that pays. */
+/* Moves all values, on the most efficient number of threads. */
 int move_all(job *j, move *m);
 
-/* The gradient of `put`, by the first array of the call: the first output becomes it, 0 at the
- * positions; the values become its elements there, for the last value of each position, else 0. */
+/* The gradient of `put`, from the first array of the call. The first output becomes that array,
+ * with 0 at the positions. The values become its elements there for the last value of each
+ * position, else 0. */
 int find_gradients(job *j);
 
 /* Writes a value of so many bytes n times. */
 void repeat_value(void *to, const void *value, int64_t n, int64_t bytes);
 
-/* Returns whether they are long rows that are copied, or filled; moves them whole, on all
- * threads. */
+/* Returns whether values are long rows that are copied or filled; if so, moves them on all threads.
+ */
 int can_move_rows(const job *j);
 int move_rows(const job *j);
 
-/* Gives the first output the bytes of `from`; without it zeros. */
+/* Copies the bytes of `from` to the first output; without it, writes zeros. */
 int fill(const cuplug_call *call, const void *from);
 
-/* Returns whether the available threads move values in buckets faster than one of them one after
- * the other. */
+/* Returns whether the available threads move values in buckets faster than one of them in order. */
 int wants_buckets(const job *j);
 
-/* Moves all values, those for one place in their order, on all threads. */
+/* Moves all values on all threads. Those for one position are moved in their order. */
 int move_in_buckets(const job *j);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* select(x, mask): the elements where mask is true, in C order, as NumPy's x[mask].
  *   x T[*s], mask bool[*s]; out T[?]
- * select_backward(grad, mask): its gradient: those elements back at their places, 0 elsewhere.
- *   grad T[n], mask bool[*s], true n times; out T[*s]. Another n is a ValueError; on a GPU, which
- *   does not wait for the number, an IndexError that comes later.
- * nonzero(x): where elements other than 0 are, in C order, as NumPy's nonzero. NaN is not 0.
+ * select_backward(grad, mask): its gradient: these elements at their positions, 0 elsewhere.
+ *   grad T[n], mask bool[*s], true n times; out T[*s]. Another n raises ValueError and, on a GPU,
+ *   which does not wait for the number, IndexError in a later call.
+ * nonzero(x): the positions of elements other than 0, in C order, as NumPy's nonzero. NaN is not 0.
  *   x T[*s]; out int64[len(s), ?]: a row of positions for each dimension
  *
- * T: any dtype, in all but select one that has a zero; moved as bytes. Bytes moved: mask or x
- * twice, as the number of elements must be known before there is an output; on a GPU once, and six
- * bytes for 32 elements twice; what is chosen once more each way. On the host each thread counts in
- * a chunk, then writes behind the chunks before it. */
+ * T: any dtype, except in select one that has a zero; moved as bytes. Bytes moved: mask or x twice,
+ * since the number of elements must be known before an output exists; on a GPU once, and six bytes
+ * for 32 elements twice; selected elements once more each way. On the host, each thread counts in a
+ * chunk, and then writes after the elements of the chunks before it. */
 #include "indexing/flags.h"
 
 #include <string.h>
@@ -19,9 +19,9 @@ CUPLUG_ENTRY int select_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int select_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int nonzero_cuda(const cuplug_call *call);
 
-#define CHUNK 16384 /* elements that one thread looks at */
+#define CHUNK 16384 /* elements that one thread scans */
 
-/* Flags of n elements, which the chunks before number c have ends[c - 1] true ones of. */
+/* Flags of n elements. The chunks before number c have ends[c - 1] true ones. */
 typedef struct job {
   const cuplug_call *call;
   flags_of flags;
@@ -43,7 +43,7 @@ static int count_chunks(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* How many flags are true, or -1 where memory ran out. */
+/* Returns the number of true flags, or -1 if memory is exhausted. */
 static int64_t count_all(const cuplug_call *call, job *j) {
   int64_t total = 0;
   j->ends = cuplug_workspace(call, (uint64_t)(n_chunks(j) + 1) * sizeof *j->ends);
@@ -52,23 +52,23 @@ static int64_t count_all(const cuplug_call *call, job *j) {
   return total;
 }
 
-#define SPARSE 16 /* elements for a true flag, from which on eight flags are looked at together */
+#define SPARSE 16 /* elements per true flag from which on eight flags are tested together */
 
 static int are_sparse(int64_t n_true, int64_t n) { return n_true < n / SPARSE; }
 
-/* Where the next true flag is, from number i on; there is one. */
+/* The next true flag from number i on. One exists. */
 static int64_t next_true(const uint8_t *flags, int64_t n, int64_t i) {
   uint64_t eight;
   for (; i + 8 <= n; i += 8) {
     memcpy(&eight, flags + i, sizeof eight);
-    if (eight) return i + __builtin_ctzll(eight) / 8; /* x86 and ARM: the first byte is lowest */
+    if (eight) return i + __builtin_ctzll(eight) / 8; /* little-endian: the first byte is lowest */
   }
   while (!flags[i]) i++;
   return i;
 }
 
 /* Runs the statement after it for number i of each true flag of n, `last - at` of them. If they are
- * dense, for each element: the next one overwrites its output unless its flag is true. */
+ * dense, it runs for each element: the next one overwrites its output unless its flag is true. */
 #define EACH_TRUE(...)                                 \
   if (are_sparse(last - at, n)) {                      \
     for (int64_t i = -1; at < last; at++) {            \
@@ -116,7 +116,7 @@ static void locate(const job *j, const uint8_t *flags, int64_t first, int64_t n,
   EACH_TRUE(row[at] = first + i)
   for (int32_t d = x->ndim - 1; d > 0; d--, row -= n_found) {
     const int64_t size = x->shape[d];
-    int64_t outer = -1; /* the numbers grow: many have the same */
+    int64_t outer = -1; /* the numbers ascend, so many have the same quotient */
     for (at = begin; at < last; at++) {
       if (row[at] - outer * size >= size) outer = row[at] / size;
       row[at - n_found] = outer;
@@ -125,7 +125,7 @@ static void locate(const job *j, const uint8_t *flags, int64_t first, int64_t n,
   }
 }
 
-/* Of n flags from element `first` on, of which the output has numbers at to last - 1. */
+/* For n flags from element `first` on. The output has numbers at to last - 1 of them. */
 typedef void write_chunk(const job *j, const uint8_t *flags, int64_t first, int64_t n, int64_t at,
                          int64_t last);
 

@@ -49,8 +49,8 @@ struct take_number {
   __device__ void store(int, int64_t i, int64_t place, bool) const { out[place] = i; }
 };
 
-/* Elements of grad back at their places. A mask with another number of true elements than grad has
- * is a fault. */
+/* Writes elements of grad to their positions. It is a fault if the mask has another number of true
+ * elements than grad. */
 template <typename T> struct put_back {
   static constexpr bool ALL = true;
   using item = int;
@@ -68,7 +68,7 @@ template <typename T> struct put_back {
   }
 };
 
-/* Numbers of elements, in the last row of out, become positions along each dimension. */
+/* Converts element numbers in the last row of out to positions along each dimension. */
 struct sizes_of {
   int64_t at[64];
   int n;

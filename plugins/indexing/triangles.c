@@ -2,8 +2,8 @@
 /* tril(x, k), triu(x, k): matrices with zeros above diagonal k, or below. Diagonal 0 begins at the
  * first element, k > 0 further to the right.
  *   x T[..., r, c]; out the same
- * Any dtype that has a zero; elements are moved as bytes. Bytes moved: of x what is kept, out once.
- */
+ * Any dtype that has a zero; elements are moved as bytes. Bytes moved: the kept part of x, out
+ * once. */
 #include "indexing/triangles.h"
 
 #include "elements.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of triangles.c. Packs of which nothing is kept are not loaded. */
+/* The specification is at the top of triangles.c. Packs without kept elements are not loaded. */
 #include "indexing/triangles.h"
 
 #include <cuplug/plugin.hpp>

@@ -5,7 +5,7 @@
 
 #include <cuplug/plugin.h>
 
-/* Of a row with number r, columns below r + past are kept; or those from there on. */
+/* In row number r, columns below r + past are kept; or those from there on. */
 typedef struct triangles {
   int64_t n, n_rows, size, past; /* elements, rows of a matrix, elements of a row */
   int is_upper;

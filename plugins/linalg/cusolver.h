@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of cuSOLVER that the factorizations call, of CUDA 12 and 13, and what they have in
- * common. tests/plugins/test_solvers.py compares the types with <cusolverDn.h> where that exists.
+/* The part of cuSOLVER that the factorizations call, in CUDA 12 and 13, and shared code.
+ * tests/plugins/test_solvers.py compares the types with <cusolverDn.h> if that exists.
  *
- * The library's matrices have contiguous columns. An array in C order is such a matrix, transposed:
- * each operator says which of the two it computes with, so that nothing is transposed here. */
+ * The library's matrices have contiguous columns. An array in C order is such a matrix, transposed.
+ * Each operator documents which of the two it uses, so that nothing is transposed here. */
 #ifndef CUPLUG_PLUGINS_LINALG_CUSOLVER_H
 #define CUPLUG_PLUGINS_LINALG_CUSOLVER_H
 
@@ -59,12 +59,12 @@ typedef struct cusolver {
                int64_t n, int type_a, void *a, int64_t leading, int type_s, void *s, int type_u,
                void *u, int64_t leading_u, int type_vh, void *vh, int64_t leading_vh, int compute,
                void *device, size_t bytes, void *host, size_t on_host, int *info);
-  /* Of float32, float64, complex64, complex128, as kind_of orders them. */
+  /* In the order of kind_of: float32, float64, complex64, complex128. */
   solver_generate_size *generate_size[4];
   solver_generate *generate[4];
 } cusolver;
 
-/* Of several matrices at once, from CUDA 12.6 on: NULL before. */
+/* For several matrices at once, since CUDA 12.6: NULL before. */
 typedef struct batched {
   int (*syev_size)(void *handle, void *parameters, int has_vectors, int triangle, int64_t n,
                    int type_a, const void *a, int64_t leading, int type_w, const void *w,
@@ -74,7 +74,7 @@ typedef struct batched {
               size_t bytes, void *host, size_t on_host, int *info, int64_t n_matrices);
 } batched;
 
-/* Of matrices that need not be Hermitian, from CUDA 12.6 on: NULL before. */
+/* For matrices that need not be Hermitian, since CUDA 12.6: NULL before. */
 typedef struct general {
   int (*geev_size)(void *handle, void *parameters, int has_left, int has_right, int64_t n,
                    int type_a, const void *a, int64_t leading, int type_w, const void *w,
@@ -87,20 +87,20 @@ typedef struct general {
               void *device, size_t bytes, void *host, size_t on_host, int *info);
 } general;
 
-/* The state of a GPU, which one call at a time uses. */
+/* The state of a GPU. One call at a time uses it. */
 typedef struct solver {
   cusolver functions;
   batched at_once;
   general of_any;
   int (*copy)(uint64_t to, uint64_t from, size_t bytes, void *stream); /* cuMemcpyDtoDAsync */
   void *handle, *parameters;
-  void *host; /* a workspace, which grows */
+  void *host; /* a workspace that grows */
   size_t host_bytes;
 } solver;
 
 int make_solver(const cuplug_call *call, void **state);
 
-/* A call: n_matrices of the first argument, of `rows` and `columns`, as C has them. */
+/* A call: n_matrices from the first argument, with `rows` and `columns` in C order. */
 typedef struct factorization {
   const cuplug_call *call;
   solver *s;
@@ -112,17 +112,17 @@ typedef struct factorization {
   size_t device_bytes, host_bytes;
 } factorization;
 
-/* Begins a call: the handle works on its stream. */
+/* Begins a call: the handle uses its stream. */
 int solver_begin(const cuplug_call *call, factorization *to);
 /* Allocates the workspace of device_bytes and host_bytes. */
 int solver_allocate(factorization *j);
-/* Returns a workspace on the device; NULL: the error is reported. */
+/* Returns a workspace on the device; NULL if an error was reported. */
 static inline void *solver_memory(const factorization *j, int64_t bytes) {
   return cuplug_workspace(j->call, (uint64_t)(bytes ? bytes : 1));
 }
 /* Copies on the device. */
 int solver_copy(const factorization *j, void *to, const void *from, int64_t bytes);
-/* Reports the status of a function of the library, if it is not success. */
+/* Reports the status of a library function, unless it is success. */
 int solver_status(const factorization *j, const char *function, int code);
 
 /* Matrix k of an array of them, and element k of the output `info`. */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Factorizations of matrices by cuSOLVER, and what is solved with them. `info` is 0 where they
- * succeeded; reading it is the caller's, so that nothing waits here.
+/* Factorizations of matrices by cuSOLVER, and solutions with them. `info` is 0 for success. The
+ * caller reads it, so that nothing waits here.
  *
- *   cholesky(x)               L with L L^H = x of Hermitian matrices, of which the lower triangles
- *                             are read; the upper ones of L keep what x has
- *   lu(x)                     the factors of the transposed matrices, of the same determinants:
+ *   cholesky(x)               L with L L^H = x for Hermitian matrices, whose lower triangles are
+ *                             read; the upper triangles of L are those of x
+ *   lu(x)                     the factors of the transposed matrices, with the same determinants:
  *                             their diagonals have U's; row k was exchanged with pivots[k] - 1
  *   solve(a, b, transposed)   x with x a = b, or x a^T = b with `transposed`
  *   qr(x, q)                  of the transposed matrices: the rows of `vectors` are the first q
- *                             columns of Q; `factors` has R^T in its lower triangles
- */
+ *                             columns of Q; `factors` has R^T in its lower triangles */
 #include "linalg/cusolver.h"
 
 /* ---- Cholesky -------------------------------------------------------------------------------- */

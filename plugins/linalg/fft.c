@@ -2,14 +2,14 @@
 /* Discrete Fourier transforms along the last dimension by cuFFT, without a factor.
  *
  *   fft(x, inverse)   out[..., k] = sum_j x[..., j] exp(-2 pi i j k / n), or +2 with `inverse`
- *   rfft(x)           of real numbers: its elements 0 to n // 2
+ *   rfft(x)           of real numbers: elements 0 to n // 2
  *   irfft(x, n)       n real numbers, with `inverse`, whose transform begins with x
- *   fft_backward(grad, inverse)   the gradients: the transforms in the other direction, in which
- * the rfft_backward(grad, x)        elements that stand for two of a real number's transform count
- *   irfft_backward(grad, n)       half as much, or twice
+ *   fft_backward(grad, inverse), rfft_backward(grad, x), irfft_backward(grad, n)
+ *                     the gradients: the transforms in the other direction. Elements that represent
+ *                     two of a real number's transform count half as much, or twice
  *
- * float32 and complex64, or float64 and complex128. Plans are kept for each type, size and batch; a
- * call's workspace is the library's. */
+ * float32 and complex64, or float64 and complex128. Plans are cached for each type, size and batch.
+ * The library provides a call's workspace. */
 #include "linalg/spectrum.h"
 
 #include "linalg/library.h"
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PLANS 64 /* that are kept */
+#define MAX_PLANS 64 /* number of cached plans */
 
 enum {
   REAL_TO_COMPLEX = 0x2a,
@@ -94,7 +94,7 @@ CUPLUG_ENTRY int make_transforms(const cuplug_call *call, void **state) {
   return CUPLUG_OK;
 }
 
-/* Under the lock. */
+/* Call it with the lock held. */
 static int make_plan(const cufft *f, plan *p) {
   long long n = p->n;
   int code = f->create(&p->handle);
@@ -165,8 +165,7 @@ static int transform_locked(const cuplug_call *call, transforms *t, int type, in
                       (long long)batch, (long long)n);
 }
 
-/* The inputs of transforms to real numbers that represent two elements are multiplied by
- * `weight`. */
+/* Multiplies the inputs of transforms to real numbers that represent two elements by `weight`. */
 static int transform(const cuplug_call *call, int kind, int64_t n, int direction, double weight) {
   const cuplug_tensor *x = &call->tensors[0], *out = &call->outputs[0];
   const cuplug_tensor *whole = kind == COMPLEX_TO_REAL ? out : x;

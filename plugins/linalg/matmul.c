@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matmul(x, y) = x @ y by cuBLASLt: NumPy's product of matrices, out[..., i, j] = sum_l x[..., i,
- * l] y[..., l, j].
+/* matmul(x, y) = x @ y by cuBLASLt: NumPy's product of matrices,
+ * out[..., i, j] = sum_l x[..., i, l] y[..., l, j].
  *
  *   x       T[..., m, k]     strided: rows or columns of each matrix are contiguous
- *   y       T[..., k, n]     likewise; the loop dimensions broadcast, without a copy
+ *   y       T[..., k, n]     strided in the same way; the loop dimensions broadcast, without a copy
  *   out     T[..., m, n]
  *
  * matmul_backward(grad, x, y): its gradient, grad @ y^H and x^H @ grad. Nothing is transposed in
- * memory. Products of one matrix that was broadcast are summed, in one product where the arrays are
- * contiguous, else one after the other, rounded to T each time.
- * matmul_backward_backward(grad_grad_x, grad_grad_y, grad, x, y): the gradient of that.
+ * memory. Products for one matrix that was broadcast are summed: in one product if the arrays are
+ * contiguous, else consecutively, rounded to T each time.
+ * matmul_backward_backward(grad_grad_x, grad_grad_y, grad, x, y): the gradient of matmul_backward.
  *
  * T: float16, bfloat16 (summed in float32), float32, float64, complex64, complex128. */
 #include "linalg/product.h"
@@ -81,7 +81,7 @@ CUPLUG_CUDA_OPERATOR(matmul_cuda,
                      "The product of matrices, by cuBLASLt." CUPLUG_CUDA_TAKES_STRIDES BLAS_STATE
                          CUPLUG_GRADIENT(matmul_backward));
 
-/* For complex numbers all arrays are contiguous: the library conjugates only transposed arrays. */
+/* For complex numbers, all arrays are contiguous: the library conjugates only transposed arrays. */
 #define BACKWARD(where, strides)                                                         \
   CUPLUG_CUDA_OPERATOR(matmul_backward_cuda,                                             \
                        "matmul_backward(grad: T[*g, m, n], " X ", " Y ") -> (" GRADIENTS \

@@ -8,15 +8,15 @@
 
 #include <pthread.h>
 
-#define MAX_PLANS 256 /* that are kept */
+#define MAX_PLANS 256 /* number of cached plans */
 
 enum { PLAIN, TRANSPOSED, ADJOINT }; /* cublasOperation_t */
 
-/* A matrix as the library has it: columns are contiguous, `leading` elements from each other. */
+/* A matrix in the library's form: columns are contiguous, `leading` elements apart. */
 typedef struct matrix {
   uint64_t rows, columns;
-  int64_t leading, offset; /* elements to the next of the batch */
-  int32_t operation;       /* on it: PLAIN ... */
+  int64_t leading, offset; /* elements to the next matrix of the batch */
+  int32_t operation;       /* the operation on it: PLAIN ... */
   uint32_t alignment;      /* bytes */
 } matrix;
 
@@ -45,7 +45,7 @@ typedef struct blas {
 /* The state of operators that call the library: a blas. */
 CUPLUG_ENTRY int make_blas(const cuplug_call *call, void **state);
 
-/* Under the lock: returns 0 or the library's code. */
+/* Call it with the lock held. Returns 0 or the library's code. */
 int find_plan(blas *b, const key *k, plan **found);
 
 #endif

@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-#define MAX_ALIGNMENT 256 /* bytes that the library distinguishes */
+#define MAX_ALIGNMENT 256 /* bytes of alignment that the library distinguishes */
 #define MAX_BATCH INT32_MAX
 
-/* ---- Arrays as matrices of the library ------------------------------------------------------- */
+/* ---- Arrays as the library's matrices -------------------------------------------------------- */
 
-/* A factor or the output: matrices of `rows` times `columns`, with `row` and `column` elements from
- * one to the next. */
+/* A factor or the output: matrices of `rows` times `columns`. `row` and `column` are the distances
+ * of elements. */
 typedef struct operand {
   const factor *from;
   int64_t rows, columns, row, column;
@@ -38,8 +38,8 @@ static int is_complex(const cuplug_tensor *x) {
   return cuplug_type(x) == CUPLUG_COMPLEX64 || cuplug_type(x) == CUPLUG_COMPLEX128;
 }
 
-/* The matrix as the library has the transposed one. Returns 0 if neither its rows nor its columns
- * are contiguous; conjugate numbers need contiguous columns. */
+/* Sets the library's matrix, which is the transposed one. Returns 0 if neither its rows nor its
+ * columns are contiguous. Conjugate numbers require contiguous columns. */
 static int set_matrix(matrix *to, const operand *o) {
   const int64_t rows = o->rows, columns = o->columns;
   const int is_conjugate = o->from->is_adjoint && is_complex(o->from->x);
@@ -71,14 +71,15 @@ static int set_operand(const cuplug_call *call, matrix *to, const operand *o) {
 
 enum { X, Y, OUT };
 
-/* The loop dimensions of a product, the innermost first: n_kept that the output has, then those
- * that are summed. */
+/* The loop dimensions of a product, innermost first: the n_kept ones of the output, then those that
+ * are summed. */
 typedef struct loops {
   int32_t n, n_kept;
   int64_t sizes[64], steps[3][64]; /* of x, y and out, in elements */
 } loops;
 
-/* The size of a loop dimension of an array, d = 0 the innermost; 1 beyond those that it has. */
+/* The size of a loop dimension of an array, where d = 0 is the innermost; 1 if it lacks the
+ * dimension. */
 static int64_t loop_size(const cuplug_tensor *x, int32_t d) {
   return d < x->ndim - 2 ? x->shape[x->ndim - 3 - d] : 1;
 }
@@ -94,7 +95,8 @@ static void drop_loop(loops *l, int32_t d) {
   for (; d < l->n; d++) move_loop(l, d, l, d + 1);
 }
 
-/* Loop dimension d of the arrays; merged with the one before if all arrays continue in one step. */
+/* Adds loop dimension d of the arrays. It is merged with the one before if all arrays continue in
+ * one step. */
 static int add_loop(const cuplug_call *call, const operand o[3], int32_t d, loops *l) {
   int64_t size = 1;
   const int32_t k = l->n;
@@ -135,7 +137,7 @@ static int set_loops(const cuplug_call *call, const operand o[3], loops *l) {
   return CUPLUG_OK;
 }
 
-/* Takes n lines along a loop dimension as so many more, if they continue in one step. */
+/* Merges n lines along a loop dimension with rows, if they continue in one step. */
 static int join(int64_t *n, int64_t *line, int64_t size, int64_t step) {
   if (*n == 1) *line = step;
   if (step != *line * *n) return 0;
@@ -143,7 +145,7 @@ static int join(int64_t *n, int64_t *line, int64_t size, int64_t step) {
   return 1;
 }
 
-/* One matrix x with more rows, if all are multiplied by one y. */
+/* One matrix x with more rows, if one y multiplies all of them. */
 static void join_rows(loops *l, operand o[3]) {
   operand x = o[X], out = o[OUT];
   matrix of_x, of_out;
@@ -155,7 +157,7 @@ static void join_rows(loops *l, operand o[3]) {
   drop_loop(l, 0);
 }
 
-/* One product with longer sums, where products are summed. */
+/* One product with longer sums, if products are summed. */
 static void join_sums(loops *l, operand o[3]) {
   const int32_t d = l->n_kept;
   operand x = o[X], y = o[Y];
@@ -168,7 +170,7 @@ static void join_sums(loops *l, operand o[3]) {
   drop_loop(l, d);
 }
 
-/* The alignment that all matrices of an array have. */
+/* The common alignment of all matrices of an array. */
 static uint32_t alignment_of(const operand *o, const loops *l, int array) {
   const cuplug_tensor *x = o->from->x;
   uintptr_t bits = (uintptr_t)x->data | MAX_ALIGNMENT;
@@ -177,7 +179,7 @@ static uint32_t alignment_of(const operand *o, const loops *l, int array) {
   return (uint32_t)(bits & -bits);
 }
 
-/* ---- All ------------------------------------------------------------------------------------- */
+/* ---- The complete product -------------------------------------------------------------------- */
 
 typedef struct job {
   const cuplug_call *call;
@@ -188,7 +190,7 @@ typedef struct job {
   int is_added;
 } job;
 
-/* Products from one index of the loop dimensions outside the batch to the next. */
+/* Computes products from one index of the loop dimensions outside of the batch to the next. */
 typedef struct place {
   int64_t at[64], offsets[3];
 } place;
@@ -208,7 +210,7 @@ static int step_on(const loops *l, int32_t first, place *p) {
   return 0;
 }
 
-/* 1 if the output holds a part of the sum already. */
+/* 1 if the output already contains a part of the sum. */
 static int is_begun(const job *j, const place *p) {
   int begun = j->is_added;
   for (int32_t d = j->loops.n_kept; d < j->loops.n; d++) begun |= p->at[d] > 0;
@@ -262,7 +264,7 @@ static int set_key(job *j) {
   return CUPLUG_OK;
 }
 
-/* A sum of nothing is 0. */
+/* A sum of no products is 0. */
 static int clear(const job *j) {
   const cuplug_tensor *out = j->operands[OUT].from->x;
   const int64_t bytes = cuplug_n_elements(out) * cuplug_element_bytes(out);
@@ -274,7 +276,7 @@ static int clear(const job *j) {
 
 int product(const cuplug_call *call, factor x, factor y, const cuplug_tensor *out, int is_added) {
   const factor to = {out, "out", 0};
-  job j; /* the padding of its key is compared, too */
+  job j; /* the key's padding is also compared */
   memset(&j, 0, sizeof j);
   j.call = call, j.blas = call->state, j.is_added = is_added;
   j.operands[X] = operand_of(&x), j.operands[Y] = operand_of(&y), j.operands[OUT] = operand_of(&to);

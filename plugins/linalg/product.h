@@ -5,18 +5,18 @@
 
 #include <cuplug/plugin.h>
 
-/* A factor: with is_adjoint the transposed matrices, and of complex numbers the conjugate ones. */
+/* A factor. With is_adjoint, its matrices are transposed and, if complex, conjugated. */
 typedef struct factor {
   const cuplug_tensor *x;
   const char *name;
   int is_adjoint;
 } factor;
 
-/* out = x @ y, or out + x @ y if it is added. The dimensions before the last two broadcast. Where
- * the output has fewer of them, or sizes of 1, products are summed; it is contiguous then.
+/* out = x @ y, or out + x @ y if it is added. The dimensions before the last two broadcast. If the
+ * output has fewer of them, or sizes of 1, products are summed, and it is contiguous.
  *
- * Rows or columns of a factor are contiguous, and rows of the output; rows of what becomes the
- * conjugate. The operators that call this have the state of make_blas. */
+ * Rows or columns of a factor are contiguous, and so are rows of the output and rows of a factor
+ * that will be conjugated. The operators that call this have the state of make_blas. */
 int product(const cuplug_call *call, factor x, factor y, const cuplug_tensor *out, int is_added);
 
 #define BLAS_STATE CUPLUG_STATE(make_blas)

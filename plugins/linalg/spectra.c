@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eigenvalues and singular values by cuSOLVER. `info` is 0 where they were found; reading it is the
- * caller's, so that nothing waits here.
+/* Eigenvalues and singular values by cuSOLVER. `info` is 0 for success. The caller reads it, so
+ * that nothing waits here.
  *
- *   eigh(x, has_vectors)   of Hermitian matrices, of which the lower triangles are read: ascending
+ *   eigh(x, has_vectors)   of Hermitian matrices, whose lower triangles are read: ascending
  *                          eigenvalues; row k of `vectors` is the conjugated vector of value k.
- *                          Without has_vectors it is of no use
- *   eig(x, has_vectors)    of any square matrices: eigenvalues of the transposed ones in no order;
- *                          row k of `vectors` is their vector of value k. Without has_vectors it is
- *                          of no use
- *   svd(x, k)              u, s and k rows of vh with u diag(s) vh = x, s descending; s alone,
- *                          with k = 0. Matrices have at least as many columns as rows
- */
+ *                          Without has_vectors, `vectors` is undefined
+ *   eig(x, has_vectors)    of any square matrices: eigenvalues of the transposed ones, unordered;
+ *                          row k of `vectors` is their vector of value k. Without has_vectors,
+ *                          `vectors` is undefined
+ *   svd(x, k)              u, s and k rows of vh with u diag(s) vh = x, s descending; only s
+ *                          with k = 0. Matrices have at least as many columns as rows */
 #include "linalg/cusolver.h"
 
-#define MAX_BATCHED_BYTES ((size_t)512 << 20) /* of workspace, for all matrices at once */
+#define MAX_BATCHED_BYTES ((size_t)512 << 20) /* bytes of workspace, for all matrices at once */
 
 /* The library has x^T = conj(x), whose upper triangle is the lower one of x. */
 static int eigh_batched(factorization *j, int has_vectors) {
@@ -34,7 +33,8 @@ static int eigh_one(const factorization *j, int has_vectors, int64_t k) {
   return solver_status(j, "Xsyevd", code);
 }
 
-/* Sets the sizes of workspaces for all matrices at once. Returns 0 if they are found one by one. */
+/* Sets the sizes of workspaces for all matrices at once. Returns 0 if they are processed one by
+ * one. */
 static int is_batched(factorization *j, int has_vectors) {
   const cuplug_tensor *outputs = j->call->outputs;
   if (j->n_matrices == 1 || !j->s->at_once.syev) return 0;
@@ -66,7 +66,7 @@ CUPLUG_ENTRY int eigh_cuda(const cuplug_call *call) {
 
 /* ---- Of any matrices --- */
 
-/* The library has x^T, whose vectors are wanted, and writes to its argument. */
+/* The library has x^T, whose vectors are required, and writes to its argument. */
 CUPLUG_ENTRY int eig_cuda(const cuplug_call *call) {
   const cuplug_tensor *x = &call->tensors[0], *outputs = call->outputs;
   const int has_vectors = call->scalars[0].i != 0;
@@ -101,8 +101,8 @@ CUPLUG_ENTRY int eig_cuda(const cuplug_call *call) {
 
 /* The library has x^T = U S V^H, of n rows and m columns, m <= n: u is (V^H)^T, and vh is U^T. */
 typedef struct vectors {
-  signed char which_u, which_vh; /* of the library */
-  void *scratch;                 /* it writes to its argument */
+  signed char which_u, which_vh; /* the library writes to it */
+  void *scratch;                 /* the library writes to its argument */
 } vectors;
 
 static int svd_begin(factorization *j, vectors *v) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms of real numbers, of which half is stored. */
+/* Transforms of real numbers, half of which is stored. */
 #ifndef CUPLUG_PLUGINS_LINALG_SPECTRUM_H
 #define CUPLUG_PLUGINS_LINALG_SPECTRUM_H
 
@@ -11,9 +11,9 @@
 extern "C" {
 #endif
 
-/* Copies the elements of x, lines of n // 2 + 1 of a transform of n real numbers; elements that
- * represent two, which are all except number 0 and, for an even n, the last, are multiplied by
- * `weight`. `from` may be `to`. */
+/* Copies the elements of x, lines of n // 2 + 1 in a transform of n real numbers. Elements that
+ * represent two (all except number 0 and, for an even n, the last) are multiplied by `weight`.
+ * `from` may equal `to`. */
 #ifdef CUPLUG_HOST_ONLY
 static inline int spectrum_weigh(const cuplug_call *call, const cuplug_tensor *x, const void *from,
                                  void *to, int64_t n, double weight) {

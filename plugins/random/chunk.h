@@ -53,7 +53,7 @@ ELEMENTS_INLINE void random_put_lognormal64(const random_draw *d, int64_t n,
   for (int64_t k = 0; k < n; k++) to[k] = random_exp(fma(random_normal64(WIDE(k)), sigma, mean));
 }
 
-/* Those that the first bits leave open are few. */
+/* Few numbers are left open by the first bits. */
 #define INTEGERS(T, BITS, N, width)                                                                \
   ELEMENTS_INLINE void random_put_##T##_of_##width(const random_draw *d, uint64_t i, int64_t n,    \
                                                    const uint32_t *restrict words,                 \
@@ -77,7 +77,7 @@ INTEGERS(uint64_t, NARROW, uint32_t, 32)
 INTEGERS(uint32_t, WIDE, uint64_t, 64)
 INTEGERS(uint64_t, WIDE, uint64_t, 64)
 
-/* Elements i to i + n - 1 of the draw, of their bits. */
+/* Elements i to i + n - 1 of the draw, from their bits. */
 ELEMENTS_INLINE void random_chunk(const random_draw *d, uint64_t i, int64_t n,
                                   const uint32_t *words, void *to) {
   const int is_single = d->element_bytes == 4;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the host and the CUDA entries of this plugin: the draws of a call. */
+/* Shared by the host and CUDA entries of this plugin: the draws of a call. */
 #ifndef CUPLUG_PLUGINS_RANDOM_DRAWS_H
 #define CUPLUG_PLUGINS_RANDOM_DRAWS_H
 
@@ -17,7 +17,7 @@ typedef struct random_draw {
   random_source from;
   random_range range;
   random_kind kind;
-  int is_wide; /* elements are of wide bits */
+  int is_wide; /* elements use wide bits */
   int element_bytes;
   void *out;
   int64_t n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers from random bits, equal on the host and in CUDA, bit by bit: + - * / sqrt and fma round
- * the same everywhere, and no product is next to a sum that a compiler might fuse it with. */
+/* Numbers from random bits, identical bit by bit on the host and in CUDA: + - * / sqrt and fma
+ * round in the same way everywhere, and no product is next to a sum with which a compiler might
+ * fuse it. */
 #ifndef CUPLUG_PLUGINS_RANDOM_NUMBERS_H
 #define CUPLUG_PLUGINS_RANDOM_NUMBERS_H
 
@@ -10,10 +11,10 @@
 #include "philox.h"
 #include "random/quantile.h"
 
-/* The use of the bits: at + by * number for floats; low and the n - 1 integers above it. */
+/* How bits are used: at + by * number for floats; low and the n - 1 integers above it. */
 typedef struct random_range {
   double at, by;
-  uint64_t low, n; /* n = 0: 2^64 of them */
+  uint64_t low, n; /* n = 0: 2^64 integers */
 } random_range;
 
 RANDOM_INLINE float random_float(uint32_t bits) {
@@ -39,8 +40,8 @@ RANDOM_INLINE uint64_t random_double_bits(double x) {
 
 /* ---- Uniform --------------------------------------------------------------------------------- */
 
-/* In [0, 1): a multiple of 2^-24, or of 2^-53. The latter as 1 <= x < 2 with 52 of the bits, and
- * one bit more: not all vectors can convert integers of 64 bits. */
+/* In [0, 1): a multiple of 2^-24 or 2^-53. The latter is computed as 1 <= x < 2 with 52 of the
+ * bits, and one additional bit, since not all vector units convert 64-bit integers. */
 RANDOM_INLINE float random_unit32(uint32_t bits) {
   return (float)(int32_t)(bits >> 8) * (1.0f / 16777216.0f);
 }
@@ -56,7 +57,7 @@ RANDOM_INLINE double random_uniform64(uint64_t bits, double low, double span) {
   return fma(random_unit64(bits), span, low);
 }
 
-/* bits & kept | set: an instruction, of which nvcc would make two. */
+/* bits & kept | set, in one instruction. nvcc would emit two. */
 RANDOM_INLINE uint32_t random_masked(uint32_t bits, uint32_t kept, uint32_t set) {
 #ifdef __CUDA_ARCH__
   uint32_t masked;
@@ -69,8 +70,8 @@ RANDOM_INLINE uint32_t random_masked(uint32_t bits, uint32_t kept, uint32_t set)
 
 /* ---- Normal, float32 ------------------------------------------------------------------------- */
 
-/* The quantile function at t = v / 2^31 for an odd v of 31 bits, and a bit for the side; the table
- * is quantile_table, or a copy. */
+/* The quantile function at t = v / 2^31 for an odd v of 31 bits, with one bit for the sign. The
+ * table is quantile_table, or a copy. */
 RANDOM_INLINE float random_normal32(uint32_t bits, const float (*table)[QUANTILE_ROWS]) {
   const uint32_t t = random_float_bits((float)(int32_t)random_masked(bits, 0x7fffffff, 1));
   const uint32_t row = (t >> 21) - 4 * 127;
@@ -85,14 +86,14 @@ RANDOM_INLINE float random_normal32(uint32_t bits, const float (*table)[QUANTILE
 
 /* ---- Normal, float64 ------------------------------------------------------------------------- */
 
-/* Of 0 < x < 1: x = m 2^e with m near 1; log(m) = 2 (s + s^3/3 + s^5/5 ...), s = (m - 1)/(m + 1).
+/* For 0 < x < 1: x = m 2^e with m near 1; log(m) = 2 (s + s^3/3 + s^5/5 ...), s = (m - 1)/(m + 1).
  */
 RANDOM_INLINE double random_log(double x) {
   const uint64_t bits = random_double_bits(x);
   const double whole = random_double((bits & 0xFFFFFFFFFFFFFull) | (uint64_t)1023 << 52);
   const int is_large = whole > 1.4142135623730951;
   const double m = is_large ? whole * 0.5 : whole;
-  /* The exponent as the last bits of 2^52 + exponent. */
+  /* The exponent, from the last bits of 2^52 + exponent. */
   const uint64_t exponent = (bits >> 52) + (uint64_t)is_large;
   const double e = random_double(exponent | (uint64_t)(1023 + 52) << 52) - (0x1p52 + 1023.0);
   const double s = (m - 1.0) / (m + 1.0), z = s * s;
@@ -102,7 +103,7 @@ RANDOM_INLINE double random_log(double x) {
   return fma(e, 0.6931471805599453, 2.0 * (s * sum));
 }
 
-/* The quotient of two polynomials, of the coefficients of x^0 to x^7. */
+/* The quotient of two polynomials with the coefficients of x^0 to x^7. */
 RANDOM_INLINE double random_ratio(const double (*c)[8], double x) {
   double above = c[0][7], below = c[1][7];
   RANDOM_UNROLL
@@ -113,7 +114,7 @@ RANDOM_INLINE double random_ratio(const double (*c)[8], double x) {
   return above / below;
 }
 
-/* The quantile function at p, with 52 random bits for 0 < p < 1/2 and one for the side; M. J.
+/* The quantile function at p, with 52 random bits for 0 < p < 1/2 and one for the sign. M. J.
  * Wichura: Algorithm AS 241, Applied Statistics 37 (1988), to 1e-16. */
 RANDOM_INLINE double random_normal64(uint64_t bits) {
   const double middle[2][8] = {
@@ -137,7 +138,7 @@ RANDOM_INLINE double random_normal64(uint64_t bits) {
       {1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
        7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7,
        2.04426310338993978564e-15}};
-  /* (52 bits + 1/2) / 2^53, by 1 <= x < 2 with these bits. */
+  /* (52 bits + 1/2) / 2^53, computed as 1 <= x < 2 with these bits. */
   const double p = fma(random_double(bits >> 12 | (uint64_t)1023 << 52), 0.5, 0x1p-54 - 0.5);
   const double q = 0.5 - p;
   double x;
@@ -152,7 +153,8 @@ RANDOM_INLINE double random_normal64(uint64_t bits) {
 
 /* ---- Exponential, lognormal ------------------------------------------------------------------ */
 
-/* The quantile function at (52 bits + 1/2) / 2^52, and at (bits + 1/2) / 2^32 but for 2^-53. */
+/* The quantile function at (52 bits + 1/2) / 2^52, and at (bits + 1/2) / 2^32 up to an error of
+ * 2^-53. */
 RANDOM_INLINE double random_exponential64(uint64_t bits) {
   return -random_log(random_double(bits >> 12 | (uint64_t)1023 << 52) - (1.0 - 0x1p-53));
 }
@@ -160,10 +162,10 @@ RANDOM_INLINE double random_exponential32(uint32_t bits) {
   return random_exponential64((uint64_t)bits << 32 | (uint64_t)1 << 31);
 }
 
-/* Of finite x: x = k log(2) + r, exp(r) as its series; 2^k as a product, either factor of which is
- * a normal number. To one rounding error. */
+/* For finite x: x = k log(2) + r, exp(r) as its series; 2^k as a product of two factors that are
+ * normal numbers. The error is one rounding. */
 RANDOM_INLINE double random_exp(double x) {
-  const double inverse[14] = {1.0, /* of factorials */
+  const double inverse[14] = {1.0, /* inverses of factorials */
                               1.0,
                               1.0 / 2,
                               1.0 / 6,
@@ -178,7 +180,7 @@ RANDOM_INLINE double random_exp(double x) {
                               1.0 / 479001600,
                               1.0 / 6227020800.0};
   const double above = x < -746.0 ? -746.0 : x, within = above > 710.0 ? 710.0 : above;
-  /* k as the last bits of 1.5 * 2^52 + k. */
+  /* k from the last bits of 1.5 * 2^52 + k. */
   const double whole = fma(within, 1.4426950408889634, 0x1.8p52), k = whole - 0x1.8p52;
   const double r = fma(k, -0x1.abc9e3b39803fp-56, fma(k, -0x1.62e42fefa39efp-1, within));
   const uint64_t n = random_double_bits(whole) - random_double_bits(0x1.8p52) + 2048;
@@ -192,9 +194,9 @@ RANDOM_INLINE double random_exp(double x) {
 /* ---- Integers -------------------------------------------------------------------------------- */
 
 /* Numbers below n are the random bits, as a fraction, times n, rounded down. The first bits of the
- * fraction settle it, but for n of their 2^32 or 2^64 values: there the deciding ones follow. So no
- * number is more probable than another by 2^-64 of its share. */
-#define RANDOM_NARROW_MOST ((uint64_t)1 << 24) /* numbers of 32 bits; of more these settle less */
+ * fraction determine the number, except for n of their 2^32 or 2^64 values, for which the deciding
+ * bits follow. The relative difference of probabilities is therefore at most 2^-64. */
+#define RANDOM_NARROW_MOST ((uint64_t)1 << 24) /* for 32 bits; above, these determine fewer */
 
 /* The upper 64 bits of a product. */
 RANDOM_INLINE uint64_t random_upper(uint64_t x, uint64_t y) {
@@ -207,7 +209,7 @@ RANDOM_INLINE uint64_t random_upper(uint64_t x, uint64_t y) {
 RANDOM_INLINE int random_is_open32(uint32_t bits, uint32_t n) { return bits * n > -n; }
 RANDOM_INLINE int random_is_open64(uint64_t bits, uint64_t n) { return n && bits * n > -n; }
 
-/* The number if not. */
+/* The number if they are not. */
 RANDOM_INLINE uint32_t random_below32(uint32_t bits, uint32_t n) {
   return (uint32_t)((uint64_t)bits * n >> 32);
 }

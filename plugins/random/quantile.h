@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The quantile function of the normal distribution in float32, as polynomials of degree 4.
  *
- * x with P(|normal number| > x) = t, for t = m 2^(e - 31), 1 <= m < 2, 0 <= e < 31, is
- * c[0] + c[1] f + ... + c[4] f^4 with f = 2 - m and the c of row 4 e + 4 (m - 1), rounded down: of
- * all polynomials those whose greatest relative error in the row is least, found by weighted least
- * squares. To 4e-7 of x, rounding to float32 included. For t = 1, row 124, it is 0. */
+ * x with P(|normal number| > x) = t, for t = m 2^(e - 31), 1 <= m < 2, 0 <= e < 31, is c[0] + c[1]
+ * f + ... + c[4] f^4 with f = 2 - m and the c of row 4 e + 4 (m - 1), rounded down. Each polynomial
+ * has the smallest maximum relative error in its row, found by weighted least squares. The error is
+ * 4e-7 of x, including rounding to float32. For t = 1, row 124, it is 0. */
 #ifndef CUPLUG_PLUGINS_RANDOM_QUANTILE_H
 #define CUPLUG_PLUGINS_RANDOM_QUANTILE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers, in place of what an array x: T[*s] has. Element i of x is made of the bits of
- * element first + i of a sequence, modulo 2^64: philox.h says which these are.
+/* Random numbers, which overwrite an array x: T[*s]. Element i of x is computed from the bits of
+ * element first + i of a sequence, modulo 2^64, which philox.h defines.
  *
  * uniform(x, key, sequence, first, low, span): low + u span, rounded once, where 0 <= u < 1 is a
  *   multiple of 2^-24 from narrow bits in float32, of 2^-53 from wide ones in float64.
@@ -12,10 +12,11 @@
  *   float64 at odd multiples of 2^-53, from wide ones, to 1e-15, up to 36.8.
  * lognormal(x, key, sequence, first, mean, sigma): exp(mean + z sigma) in float64, rounded once
  *   more in float32, where z is as in `normal`.
- * integers(x, key, sequence, first, low, last): from low to low + last, modulo 2^64, all as
- *   probable, to 2^-64 of it; from narrow bits where last < 2^24, else from wide ones.
+ * integers(x, key, sequence, first, low, last): from low to low + last, modulo 2^64. The relative
+ *   difference of their probabilities is at most 2^-64. From narrow bits if last < 2^24, else from
+ *   wide ones.
  *
- * The same bits on the host and on GPUs. Bytes moved: x is written once. */
+ * The bits are the same on the host and on GPUs. Bytes moved: x is written once. */
 #include <cuplug/nontemporal.h>
 
 #include "philox_words.h"
@@ -27,10 +28,10 @@ CUPLUG_ENTRY int exponential_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int lognormal_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int integers_cuda(const cuplug_call *call);
 
-#define PARALLEL_FROM 32768 /* elements: below, to wake up threads costs more than they save */
-#define AT_ONCE 16384       /* elements that are worth a thread; of whole chunks */
+#define PARALLEL_FROM 32768 /* elements; below, waking threads costs more time than they save */
+#define AT_ONCE 16384       /* elements that are worth a thread; complete chunks */
 
-/* Of its own kind of vectors each; without fused products and sums their function is slow. */
+/* For each kind of vectors of its own; without fused products and sums, their function is slow. */
 typedef void draw_chunk(const random_draw *d, uint64_t i, int64_t n, const uint32_t *words,
                         void *to);
 
@@ -60,8 +61,8 @@ static draw_chunk *chunk_by_vectors(void) {
 static draw_chunk *chunk_by_vectors(void) { return chunk_plain; }
 #endif
 
-/* Numbers `begin` to `end` - 1. Of large arrays chunks end where lines do, and are stored past the
- * caches. */
+/* Numbers `begin` to `end` - 1. Chunks of large arrays end at line boundaries, and are stored
+ * bypassing the caches. */
 static int draw_range(void *context, int64_t begin, int64_t end) {
   const random_draw *d = context;
   random_fill *const fill = random_fill_by_vectors();

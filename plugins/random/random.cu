@@ -8,11 +8,11 @@
 namespace {
 
 constexpr int THREADS = 256;
-constexpr int64_t BLOCKS = 4096; /* enough to keep any GPU busy; each may need its own table */
+constexpr int64_t BLOCKS = 4096; /* keep any GPU busy; each may need its own table */
 
 /* ---- Packs ----------------------------------------------------------------------------------- */
 
-/* Packs of an output; some elements of the first one may precede the output. */
+/* Packs of an output. The first pack may contain elements before the output. */
 template <typename T> struct packs {
   T *out;
   int64_t n, lead;
@@ -30,8 +30,8 @@ template <typename T> struct packs {
   }
 };
 
-/* Stores two packs of each thread, from element i on. Of threads side by side the first one stores
- * those that come first of both: at once they write all of a sector. */
+/* Stores two packs of each thread, from element i on. Of two adjacent threads, the first stores the
+ * first packs of both, so that they write a complete sector at once. */
 template <typename T>
 __device__ void store_two(const packs<T> &out, int64_t i, random_pack<T> (&values)[2]) {
   constexpr int N = random_pack<T>::N;
@@ -49,9 +49,9 @@ __device__ void store_two(const packs<T> &out, int64_t i, random_pack<T> (&value
   __syncwarp();
 }
 
-/* Numbers as code(bits) computes them; code.after(bits, i, out) may change them. A thread has a
- * pack, or a block's. All threads of a block continue while one has work: their common values are
- * computed once for a warp. */
+/* Numbers as code(bits) computes them; code.after(bits, i, out) may change them. Each thread, or
+ * each block, has a pack. All threads of a block continue while one has work: their common values
+ * are computed once for a warp. */
 template <typename T, bool is_wide, class CODE>
 __device__ void draw(const random_draw &d, const CODE &code) {
   constexpr int N = random_pack<T>::N, PER = random_bits_of<is_wide>::PER_BLOCK;
@@ -144,7 +144,7 @@ template <typename T> struct integers {
     return (T)random_more64(bits, d.range.n, deciding);
   }
 
-  /* Few have numbers that their first bits leave open: the code for these is there once. */
+  /* Few packs have numbers that their first bits leave open: the code for these exists once. */
   template <bool is_wide, int N>
   __device__ void after(const random_bits<is_wide, N> &own, int64_t i, const packs<T> &out) const {
     unsigned open = 0;

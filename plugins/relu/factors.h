@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host entries of name(x) = f x and name_backward(grad, x) = f grad, of floating dtypes, where f
- * depends on the element of x: FACTOR(x, T), which may use what GIVEN(T) declares. */
+/* Host entries of name(x) = f x and name_backward(grad, x) = f grad, for floating dtypes, where f
+ * depends on the element of x: FACTOR(x, T), which may use the declarations in GIVEN(T). */
 #ifndef CUPLUG_PLUGINS_RELU_FACTORS_H
 #define CUPLUG_PLUGINS_RELU_FACTORS_H
 

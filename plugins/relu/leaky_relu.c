@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leaky_relu(x, slope) = x where x > 0, else slope x.               x: T[...] -> T[...]
- * leaky_relu_backward(grad, x, slope) = grad where x > 0, else slope grad. grad, x: T[...] ->
- * T[...] T: floating dtypes; slope is rounded to float32 (float64 for T float64). NaN stays NaN.
- * Each element is read and written once. float16 and bfloat16 are computed with as float32. */
+ * leaky_relu_backward(grad, x, slope) = grad where x > 0, else slope grad.
+ *                                                             grad, x: T[...] -> T[...]
+ * T: floating dtypes; slope is rounded to float32 (float64 for T float64). NaN stays NaN. Each
+ * element is read and written once. float16 and bfloat16 are computed as float32. */
 #include "relu/factors.h"
 
 CUPLUG_ENTRY int leaky_relu_cuda(const cuplug_call *call);

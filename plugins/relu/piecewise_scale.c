@@ -2,7 +2,7 @@
 /* piecewise_scale(x) = f(x) x with f(x) = 0.5 where x < 0, 2 where 0 <= x < 1, else 0.1.
  * piecewise_scale_backward(grad, x) = f(x) grad.          grad, x: T[...] -> T[...]
  * T: floating dtypes. NaN stays NaN. Each element is read and written once. float16 and bfloat16
- * are computed with as float32; 0.1 is rounded to the dtype computed with. */
+ * are computed as float32. 0.1 is rounded to the dtype of the computation. */
 #include "relu/factors.h"
 
 CUPLUG_ENTRY int piecewise_scale_cuda(const cuplug_call *call);

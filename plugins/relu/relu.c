@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relu(x) = x where x > 0, else 0; NaN stays NaN.    x: T[...] -> T[...]
  * relu_backward(grad, x) = 0 where x <= 0, else grad.  grad, x: T[...] -> T[...]
- * T: floating dtypes and integers; unsigned ones stay. relu reads and writes each element once;
- * relu_backward reads two. */
+ * T: floating dtypes and integers; unsigned ones are unchanged. relu reads and writes each element
+ * once; relu_backward reads two. */
 #include "elementwise.h"
 
-/* 16-bit floats in the order of their bits: a number with the sign of the float; for NaN 1. */
+/* 16-bit floats in the order of their bits: a number with the sign of the float; 1 for NaN. */
 static inline int16_t order_float16(uint16_t x) { return x > 0xfc00 ? 1 : (int16_t)x; }
 static inline int16_t order_bfloat16(uint16_t x) { return x > 0xff80 ? 1 : (int16_t)x; }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scale(data, factor): data = factor data, in place.   data: T[...], factor: a scalar of T
- * T: floating dtypes, integers and complex dtypes. Integers wrap around, as NumPy's do.
+ * T: floating dtypes, integers and complex dtypes. Integers wrap around, as in NumPy.
  * scale_backward(grad, factor) = conj(factor) grad.     grad: T[...] -> T[...]
  * T: floating dtypes and complex dtypes.
- * Each element is read and written once. float16 and bfloat16 are computed with as float32, by a
+ * Each element is read and written once. float16 and bfloat16 are computed as float32, with a
  * factor rounded to float32. */
 #include "elementwise.h"
 
@@ -28,8 +28,8 @@ CUPLUG_ENTRY int scale_backward_cuda(const cuplug_call *call);
     return CUPLUG_OK;                                         \
   }
 
-/* A product that is rounded on its own: gcc 12 fuses those of complex numbers with their sums in
- * vectors, despite -ffp-contract, and not in the rest of a loop. */
+/* A product that is rounded separately: with vectors, gcc 12 fuses products of complex numbers with
+ * their sums, despite -ffp-contract, but not in the rest of a loop. */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_assoc_barrier)
 #define PRODUCT(a, b) __builtin_assoc_barrier((a) * (b))
@@ -39,7 +39,7 @@ CUPLUG_ENTRY int scale_backward_cuda(const cuplug_call *call);
 #define PRODUCT(a, b) ((a) * (b))
 #endif
 
-/* Written out: C's own product of complex numbers looks for infinities in each. */
+/* Written out, since C's product of complex numbers checks each for infinities. */
 #define COMPLEX(DTYPE, part)                                                       \
   case CUPLUG_##DTYPE: {                                                           \
     part *data = call->tensors[0].data;                                            \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of each row, with p = softmax(x), t its target and s = label_smoothing:
+/* For each row, with p = softmax(x), t its target and s = label_smoothing:
  *   cross_entropy(x, target, ignore_index, label_smoothing)
  *     = -(1 - s) log p[t] - s mean_k log p[k]; 0 if t is ignore_index
  *   cross_entropy_backward(grad, x, target, ...)[j] = grad (p[j] - (1 - s) [j = t] - s / n)
  * x: T[..., n], target: int32 or int64[...] in 0 to n - 1 -> float32[...]. T: float16, bfloat16,
- * float32, computed with as float32. No array as large as x holds the softmax. Source: Szegedy et
- * al., Rethinking the Inception Architecture, arXiv:1512.00567, section 7. */
+ * float32, computed as float32. The softmax is not stored in an array. Source: Szegedy et al.,
+ * Rethinking the Inception Architecture, arXiv:1512.00567, section 7. */
 #include <cuplug/format.h>
 #include <stdbool.h>
 

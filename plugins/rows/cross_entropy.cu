@@ -4,20 +4,20 @@
 
 namespace {
 
-/* The targets of a call, and how they count. */
+/* The targets of a call, and the conditions under which they count. */
 struct targets {
   const void *of_row;
   int64_t ignored, n;
   float smoothing;
   cuplug_fault *fault;
-  uint32_t number; /* of the tensor */
+  uint32_t number; /* number of the tensor */
   bool is_narrow;  /* int32, else int64 */
 
   __device__ int64_t of(int64_t row) const {
     return is_narrow ? static_cast<const int32_t *>(of_row)[row]
                      : static_cast<const int64_t *>(of_row)[row];
   }
-  /* Returns whether the target t of a row counts; an invalid one is recorded. */
+  /* Returns whether the target t of a row counts. An invalid one is recorded. */
   __device__ bool counts(int64_t row, int64_t t) const {
     if (t == ignored) return false;
     if (t >= 0 && t < n) return true;
@@ -42,7 +42,7 @@ template <typename T> struct add_powers {
     float most = a.most;
 #pragma unroll
     for (int k = 0; k < W; k++) most = fmaxf(most, values[k]);
-    const float from = most == -INFINITY ? 0 : most; /* elements that are masked have no power */
+    const float from = most == -INFINITY ? 0 : most; /* masked elements have no power */
     float sum = over(a, most);
 #pragma unroll
     for (int k = 0; k < W; k++) sum += rows::exponential<T>(values[k] - from);
@@ -50,8 +50,8 @@ template <typename T> struct add_powers {
   }
 };
 
-/* For a row, which is read once: its length decides whether registers hold it, or could if it were
- * aligned. Then the maximum is computed first, in fewer instructions. */
+/* Processes a row, which is read once. Its length determines whether registers hold it, or would if
+ * it were aligned. If so, the maximum is computed first, which takes fewer instructions. */
 template <typename T, typename Part, typename X>
 __device__ powers powers_of(const Part &p, const X &own) {
   const add_powers<T> add;

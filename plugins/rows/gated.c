@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* With a = x[j], b = x[n + j] of a row of 2 n:
+/* With a = x[j], b = x[n + j] in a row of 2 n:
  *   silu_and_mul(x)[j] = silu(a) b, silu(a) = a / (1 + exp(-a))
  *   gelu_and_mul(x)[j] = gelu(a) b, gelu(a) = a P(a), P the distribution function of the normal
  *     distribution; or with approximate="tanh" a / (1 + exp(-2 u)),
  *     u = sqrt(2 / pi) (a + 0.044715 a^3)
  *   ..._backward(grad, x): [j] = grad[j] b silu'(a), [n + j] = grad[j] silu(a)
- * x: T[..., 2 n] -> T[..., n]. T: float16, bfloat16, float32, computed with as float32. Sources:
+ * x: T[..., 2 n] -> T[..., n]. T: float16, bfloat16, float32, computed as float32. Sources:
  * Shazeer, GLU Variants Improve Transformer, arXiv:2002.05202; Hendrycks and Gimpel, Gaussian Error
  * Linear Units, arXiv:1606.08415. */
 #include "rows/rows.h"

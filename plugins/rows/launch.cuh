@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How rows are divided among threads, by their length and dtype, and launches of their kernels. */
+/* The division of rows among threads, by their length and dtype, and launches of their kernels. */
 #ifndef CUPLUG_PLUGINS_ROWS_LAUNCH_CUH
 #define CUPLUG_PLUGINS_ROWS_LAUNCH_CUH
 
@@ -10,8 +10,8 @@ namespace rows {
 template <int n> using number = std::integral_constant<int, n>;
 template <typename T> struct type { using of = T; };
 
-/* Threads of a row, each with at most `most` elements at once; whole warps or a power of two, at
- * least `least`. */
+/* The threads of a row, each with at most `most` elements at once: complete warps or a power of
+ * two, at least `least`. */
 inline int64_t threads_of(int64_t n, int64_t most, int64_t least = 1) {
   int64_t threads = least;
   while (threads < 32 && threads * most < n) threads *= 2;
@@ -19,17 +19,17 @@ inline int64_t threads_of(int64_t n, int64_t most, int64_t least = 1) {
   return threads < MOST_THREADS ? threads : MOST_THREADS;
 }
 
-/* Elements that a thread holds, if that avoids a second read. */
+/* The elements that a thread holds if that avoids a second read. */
 template <int W> constexpr int many = W > 1 ? 4 * W : 16;
 template <int W> constexpr int more = W == 4 ? 2 * many<W> : many<W>;
 
-/* How a row is divided: among the threads of each of its blocks. */
+/* The division of a row among the threads of each of its blocks. */
 struct division {
   int64_t threads, blocks;
 };
 
-/* Calls f(part's type) for rows of n elements whose thread has PACKS packs: of 16 bytes if these
- * divide a row. Where arrays are not aligned, packs are not held, with the same bits. */
+/* Calls f(part's type) for rows of n elements whose thread has PACKS packs, of 16 bytes if these
+ * divide a row. If arrays are not aligned, packs are not held; the bits are the same. */
 template <int W, int PACKS, bool IS_SPREAD = false, typename F>
 int with_part(bool is_aligned, F f) {
   if constexpr (W > 1)
@@ -44,8 +44,8 @@ inline bool has_clusters(const cuplug::call &call) {
 }
 
 /* The division of rows of n elements, which depends only on n, the dtype and the kind of GPU: calls
- * f(part's type, division). Registers hold a row, and with MAY_SPREAD those of a cluster a longer
- * one. */
+ * f(part's type, division). Registers hold a row or, with MAY_SPREAD, the registers of a cluster a
+ * longer one. */
 template <int W, bool MAY_SPREAD = true, typename F>
 int divide_by(const cuplug::call &call, int64_t n, bool is_aligned, F f) {
   const auto with = [&](auto packs, int64_t most, int64_t least) {
@@ -98,8 +98,8 @@ int launch_rows(const cuplug::call &call, const extents &e, const division &d, c
   return call.launch<rows_kernel<Part, Op>>(grid, e, op);
 }
 
-/* Runs op for each row of n elements. The arrays are those that it moves by packs. MAY_SPREAD as
- * for divide_by: what reads elements once gains nothing by it. */
+/* Runs op for each row of n elements. The arrays are those that it moves in packs. MAY_SPREAD is as
+ * for divide_by: an op that reads elements once does not benefit from it. */
 template <typename T, bool MAY_SPREAD = true, typename Op, typename... P>
 int launch(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op, const P *...arrays) {
   if (n_rows == 0 || n == 0) return CUPLUG_OK;
@@ -124,7 +124,7 @@ int launch_map(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op
   });
 }
 
-/* run(T()) by the dtype of an array. */
+/* Calls run(T()) for the dtype of an array. */
 template <typename Run> int by_dtype(const cuplug_tensor *x, Run run) {
   switch (cuplug_type(x)) {
   case CUPLUG_FLOAT16:

@@ -8,11 +8,11 @@
  *   ..._backward(grad, x, weight, eps), with g[j] = grad[j] weight[j]:
  *     grad_x[j] = r (g[j] - q - h[j] mean_k g[k] h[k]), q = mean_k g[k] in layer_norm, else 0
  *     grad_weight[j] = sum over rows of grad[j] h[j]      grad_bias[j] = sum over rows of grad[j]
- *   add_..._backward(grad_residual, grad_y, residual, x, ...): grad_residual += grad_x of residual
- * + x, which is also the gradient of x x, residual, grad: T[..., n]; weight, bias: T[n]. T:
- * float16, bfloat16, float32, computed with as float32. Sources: Zhang and Sennrich, Root Mean
- * Square Layer Normalization, arXiv:1910.07467, equation 4; Ba, Kiros and Hinton, Layer
- * Normalization, arXiv:1607.06450, equations 3 and 4. */
+ *   add_..._backward(grad_residual, grad_y, residual, x, ...):
+ *     grad_residual += grad_x of residual + x, which is also the gradient of x
+ * x, residual, grad: T[..., n]; weight, bias: T[n]. T: float16, bfloat16, float32, computed as
+ * float32. Sources: Zhang and Sennrich, Root Mean Square Layer Normalization, arXiv:1910.07467,
+ * equation 4; Ba, Kiros and Hinton, Layer Normalization, arXiv:1607.06450, equations 3 and 4. */
 #include "rows/rows.h"
 
 #include <math.h>
@@ -88,7 +88,7 @@ ROWS_ENTRY(layer_norm_host) { norm_row(call, row, n, true, false); }
 ROWS_ENTRY(add_rms_norm_host) { norm_row(call, row, n, false, true); }
 ROWS_ENTRY(add_layer_norm_host) { norm_row(call, row, n, true, true); }
 
-/* With `residual`, the norm is that of residual + x: grad_x holds this sum until all columns are
+/* With `residual`, the norm is that of residual + x. grad_x holds this sum until all columns are
  * added up, and `grad_residual` has the gradient. */
 typedef struct job {
   const cuplug_call *call;
@@ -134,9 +134,9 @@ VECTORS static int backward_rows(void *job_, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-enum { COLUMNS = 256 }; /* which a thread adds up at once */
+enum { COLUMNS = 256 }; /* columns that a thread adds up at once */
 
-/* Sums over all rows, of groups of columns. */
+/* Sums over all rows, for groups of columns. */
 VECTORS static int backward_columns(void *job_, int64_t first, int64_t end) {
   const job *j = job_;
   const cuplug_tensor *x = j->residual ? j->grad_x : j->x;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of norms.c. Gradients of weight and bias are sums over rows: a
- * block adds up the columns of its rows, and a last kernel adds up the blocks. */
+ * block adds up the columns of its rows, and the last kernel adds up the blocks. */
 #include "rows/launch.cuh"
 
 namespace {
 
-/* A row is (x - mean) inverse; RMS norms have the mean 0. */
+/* A row is (x - mean) inverse. RMS norms have the mean 0. */
 struct moments {
   float mean, inverse;
 };
@@ -49,13 +49,13 @@ template <typename T, bool IS_LAYER, bool IS_ADDED> struct forward {
   }
 };
 
-/* IS_ADDED: of residual + x; grad_x is also added to grad_residual. */
+/* IS_ADDED: for residual + x; grad_x is also added to grad_residual. */
 template <typename T_, bool IS_LAYER_, bool IS_ADDED_> struct backward {
   using T = T_;
   static constexpr bool IS_LAYER = IS_LAYER_, IS_ADDED = IS_ADDED_;
   const T *grad, *x, *weight, *residual;
   T *grad_x, *grad_residual;
-  moments *of_row; /* of rows that registers do not hold */
+  moments *of_row; /* columns of rows that registers do not hold */
   float eps;
   __device__ auto input() const {
     if constexpr (IS_ADDED)
@@ -102,7 +102,7 @@ template <typename T_, bool IS_LAYER_, bool IS_ADDED_> struct backward {
   }
 };
 
-/* The sum of a value over the rows of a block, for threads of its first one. */
+/* The sum of a value over the rows of a block, for threads of its first row. */
 __device__ inline float sum_of_rows(float value) {
   __shared__ float shared[rows::MOST_THREADS];
   if (blockDim.y == 1) return value;
@@ -115,7 +115,7 @@ __device__ inline float sum_of_rows(float value) {
   return sum;
 }
 
-/* Rows that registers hold, each read while the one before it is worked on, and their columns'
+/* Rows that registers hold, each read while the preceding one is processed, and their columns'
  * sums: partial[block, 0 and 1, column], of grad (x - mean) inverse and of grad. */
 template <typename Op, int W, int PACKS>
 __global__ void __launch_bounds__(rows::MOST_THREADS)
@@ -176,7 +176,7 @@ template <int W, typename F> __device__ void sum_columns(const float (&values)[W
   __syncthreads();
 }
 
-/* The same sums of rows that are longer, for groups of rows: W columns for each thread. */
+/* The same sums for longer rows, by groups of rows: W columns for each thread. */
 template <typename Op, int W>
 __global__ void __launch_bounds__(COLUMNS *TOGETHER)
     columns_kernel(const __grid_constant__ rows::extents e, const __grid_constant__ Op op,

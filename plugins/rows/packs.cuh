@@ -13,7 +13,8 @@ namespace rows {
 /* W adjacent elements, moved at once if they are aligned. */
 template <typename T, int W> struct alignas(sizeof(T) * W) pack { T value[W]; };
 
-/* Elements as floats: of a word with two numbers of bfloat16, the bits at their places. */
+/* Elements as floats: the two bfloat16 numbers of a word are shifted to the positions of float's
+ * bits. */
 template <typename T, int W> __device__ void widen(const pack<T, W> &from, float (&to)[W]) {
 #pragma unroll
   for (int k = 0; k < W; k++) to[k] = (float)from.value[k];
@@ -30,7 +31,7 @@ template <int W> __device__ void widen(const pack<__nv_bfloat16, W> &from, float
     to[0] = __bfloat162float(from.value[0]);
 }
 
-/* Floats as T, rounded: two at a time where the GPU can. */
+/* Rounds floats to T, in pairs if the GPU can. */
 template <typename T, int W> __device__ void narrow(const float (&from)[W], pack<T, W> &to) {
 #pragma unroll
   for (int k = 0; k < W; k++) to.value[k] = (T)from[k];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of each row, with a = max_k |x[k]| and the greatest value g, 127 or 448:
- *   scales = a / g, values[j] = x[j] / scales, rounded to nearest, ties to even; 0 of subnormal
+/* For each row, with a = max_k |x[k]| and the largest value g, 127 or 448:
+ *   scales = a / g, values[j] = x[j] / scales, rounded to nearest, ties to even; 0 for subnormal
  *   scales
  * quantize_int8(x) -> (values: int8[..., n], scales: float32[...]), g = 127
  * quantize_float8(x) -> (values: float8_e4m3fn[..., n], scales: float32[...]), g = 448
- * x: T[..., n], float16, bfloat16 or float32. values * scales is x again, up to half a step. The
- * scale of a row with NaN is NaN, else with infinity it is infinity, and its values mean nothing.
- * Source: Dettmers et al., LLM.int8(), arXiv:2208.07339, section 2; Micikevicius et al., FP8
- * Formats for Deep Learning, arXiv:2209.05433. */
+ * x: T[..., n], float16, bfloat16 or float32. values * scales equals x to within half a step. The
+ * scale of a row with NaN is NaN. Otherwise, the scale of a row with infinity is infinity, and its
+ * values are meaningless. Sources: Dettmers et al., LLM.int8(), arXiv:2208.07339, section 2;
+ * Micikevicius et al., FP8 Formats for Deep Learning, arXiv:2209.05433. */
 #include "rows/rows.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 CUPLUG_ENTRY int quantize_int8_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int quantize_float8_cuda(const cuplug_call *call);
 
-/* The largest magnitude; NaN wins. */
+/* The largest magnitude; NaN exceeds all numbers. */
 ROWS_INLINE float greatest_magnitude(rows_block *v, const cuplug_tensor *x, int64_t row,
                                      int64_t n) {
   uint32_t lanes[ROWS_LANES] = {0}, most = 0; /* bits, in the order of magnitudes */
@@ -35,7 +35,7 @@ ROWS_INLINE float greatest_magnitude(rows_block *v, const cuplug_tensor *x, int6
   return found;
 }
 
-/* -127 to 127, rounded; of NaN some number. */
+/* -127 to 127, rounded; any number for NaN. */
 ROWS_INLINE uint8_t int8_of(float x) {
   const float most = x < 127 ? x : 127, least = most > -127 ? most : -127;
   const float shifted = least + 0x1.8p23f;
@@ -49,7 +49,7 @@ ROWS_INLINE uint8_t float8_of(float x) {
   uint32_t bits, small;
   memcpy(&bits, &x, sizeof bits);
   const uint32_t sign = bits >> 31 << 7, magnitude = bits & 0x7fffffffu;
-  const float from_zero = fabsf(x) + 0x1p14f; /* whose last bit is a step of subnormal numbers */
+  const float from_zero = fabsf(x) + 0x1p14f; /* its last bit is a step of subnormal numbers */
   memcpy(&small, &from_zero, sizeof small);
   const uint32_t rounded = magnitude + 0x7ffffu + (magnitude >> 20 & 1);
   const uint32_t normal = (rounded >> 20) - ((127 - 7) << 3);

@@ -47,7 +47,7 @@ template <typename T, typename As> struct quantize {
 
 template <typename As> int run(const cuplug_call *call) {
   const cuplug_tensor *t = call->tensors;
-  if (rows::length(t) == 0) { /* rows without elements have a scale, too */
+  if (rows::length(t) == 0) { /* rows without elements also have a scale */
     const cuplug::call own = call;
     const size_t bytes = (size_t)cuplug_n_elements(t + 2) * sizeof(float);
     return bytes ? own.check(cudaMemsetAsync(t[2].data, 0, bytes, own.stream())) : (int)CUPLUG_OK;

@@ -3,12 +3,12 @@
  * place, by the angles of its token:
  *   a, b = a c - b s, b c + a s   with c = cos[positions[t], i], s = sin[positions[t], i]
  * Pair i is q[t, h, i] and q[t, h, i + r], or with interleaved q[t, h, 2 i] and q[t, h, 2 i + 1];
- * elements from 2 r on stay. The same for k, which may be left out. q and k may be slices of one
- * buffer; they are not copied.
+ * elements from 2 r on are unchanged. The same for k, which may be omitted. q and k may be slices
+ * of one buffer; they are not copied.
  *   rotary_backward(grad_q, cos, sin, positions, grad_k, interleaved): rotates gradients back
  * q: T[n, h, d], k: T[n, hk, d], cos, sin: float32[m, r], positions: int32 or int64[n] in 0 to
- * m - 1. T: float16, bfloat16, float32, computed with as float32. Source: Su et al., RoFormer,
- * arXiv:2104.09864, equation 34; the halves are those of GPT-NeoX. */
+ * m - 1. T: float16, bfloat16, float32, computed as float32. Source: Su et al., RoFormer,
+ * arXiv:2104.09864, equation 34; the halves are as in GPT-NeoX. */
 #include "rows/rotary.h"
 
 #include <cuplug/format.h>

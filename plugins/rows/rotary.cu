@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of rotary.c. A block rotates the heads of a token; threads take W
- * pairs side by side, moved at once where they are adjacent and aligned. */
+/* The specification is at the top of rotary.c. A block rotates the heads of a token. Threads rotate
+ * W adjacent pairs, moved at once if they are adjacent and aligned. */
 #include "rows/launch.cuh"
 #include "rows/rotary.h"
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the host and the CUDA entries of rotary: arrays of three dimensions with any
- * strides. */
+/* Shared by the host and CUDA entries of rotary: arrays of three dimensions with any strides. */
 #ifndef CUPLUG_PLUGINS_ROTARY_H
 #define CUPLUG_PLUGINS_ROTARY_H
 
 #include <cuplug/plugin.h>
 
-/* Of an array of heads; strides in elements. */
+/* An array of heads; strides in elements. */
 typedef struct rotary_shape {
   int64_t n_heads, of_token, of_head, of_element;
 } rotary_shape;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topk_softmax(x, k, renormalize) -> (weights: float32[..., k], indices: int64[..., k]): the k
- * greatest values of softmax(x) along the last axis, from the greatest on, and where they are; of
- * equal ones the first. With renormalize they are divided by their sum. NaN is greater than all
- * numbers. x: T[..., n], float16, bfloat16 or float32, computed with as float32. Made for the few
+ * largest values of softmax(x) along the last axis, in descending order, and their positions; of
+ * equal ones, the first. With renormalize, they are divided by their sum. NaN is larger than all
+ * numbers. x: T[..., n], float16, bfloat16 or float32, computed as float32. It is made for the few
  * experts of a layer: time grows with k n. Source: Shazeer et al., Outrageously Large Neural
  * Networks, arXiv:1701.06538, equations 3 to 5.
  *   topk_softmax_backward(grad_weights, weights, indices, x, renormalize)[i], with p = softmax(x)
@@ -17,10 +17,10 @@
 CUPLUG_ENTRY int topk_softmax_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int topk_softmax_backward_cuda(const cuplug_call *call);
 
-/* Integers in the order of floats, and of equal ones the first before others. */
+/* Integers in the order of floats. Of equal floats, the first has the larger integer. */
 static inline uint64_t key_of(float value, int64_t number) {
   uint32_t bits;
-  if (value == 0) value = 0; /* of both signs */
+  if (value == 0) value = 0; /* for both signs */
   memcpy(&bits, &value, sizeof bits);
   bits = value != value ? UINT32_MAX : bits >> 31 ? ~bits : bits | 1u << 31;
   return (uint64_t)bits << 32 | (UINT32_MAX - (uint32_t)number);

@@ -6,10 +6,10 @@ namespace {
 
 using key = unsigned long long;
 
-/* Integers in the order of floats, and of equal ones the first before others. */
+/* Integers in the order of floats. Of equal floats, the first has the larger integer. */
 __device__ inline key key_of(float value, uint32_t number) {
   uint32_t bits;
-  if (value == 0) value = 0; /* of both signs */
+  if (value == 0) value = 0; /* for both signs */
   memcpy(&bits, &value, sizeof bits);
   bits = value != value ? UINT32_MAX : bits >> 31 ? ~bits : bits | 1u << 31;
   return (key)bits << 32 | (UINT32_MAX - number);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of rows: the threads of one threadIdx.y share a row, which is read once if their
  * registers hold it. The division of a row depends only on its length, so its bits do not depend on
- * the number of rows, or on their alignment. */
+ * the number of rows or on their alignment. */
 #ifndef CUPLUG_PLUGINS_ROWS_CUH
 #define CUPLUG_PLUGINS_ROWS_CUH
 
@@ -15,16 +15,16 @@ namespace rows {
 
 constexpr int MOST_THREADS = 512, LEAST_THREADS = 128; /* of a block */
 constexpr int MOST_WARPS = MOST_THREADS / 32;
-constexpr int MOST_BLOCKS = 8; /* of a cluster on any GPU that has clusters */
+constexpr int MOST_BLOCKS = 8; /* blocks of a cluster on any GPU that supports clusters */
 
-/* Of the arrays of a call. */
+/* The pointers of a call's arrays. */
 struct extents {
   int64_t n_rows, n;
 };
 
 template <int N> struct sums { float of[N]; };
 
-/* Two arrays that are read as their sum, or written alike. */
+/* Two arrays that are read as their sum, or written with the same values. */
 template <typename T> struct sum_of { const T *a, *b; };
 template <typename T> struct both { T *a, *b; };
 
@@ -34,7 +34,7 @@ template <typename T> struct element<T *> { using of = T; };
 template <typename T> struct element<sum_of<T>> { using of = T; };
 template <typename From> using element_of = typename element<From>::of;
 
-/* The value of the thread whose lane differs by a bit, of whole words. */
+/* The value of the thread whose lane differs in a bit, for complete words. */
 template <typename V> __device__ V exchanged(const V &value, int lane) {
   uint32_t words[sizeof value / 4];
   static_assert(sizeof words == sizeof value, "");
@@ -46,7 +46,8 @@ template <typename V> __device__ V exchanged(const V &value, int lane) {
   return found;
 }
 
-/* The values of up to 32 threads side by side, n of them, a power of two, in each of them. */
+/* Combines the values of n adjacent threads, a power of two up to 32, and returns the result in
+ * each of them. */
 template <typename V, typename Op> __device__ V reduce_lanes(V value, int n, Op op) {
 #pragma unroll
   for (int lane = 16; lane; lane /= 2)
@@ -54,8 +55,8 @@ template <typename V, typename Op> __device__ V reduce_lanes(V value, int n, Op 
   return value;
 }
 
-/* The blocks that share a row: one, or with IS_SPREAD a cluster, whose blocks write to each other's
- * shared memory. */
+/* The blocks that share a row: one or, with IS_SPREAD, a cluster, whose blocks write to each
+ * other's shared memory. */
 template <bool IS_SPREAD> struct team {
   __device__ static int size() { return 1; }
   __device__ static int rank() { return 0; }
@@ -67,15 +68,16 @@ template <> struct team<true> {
   __device__ static auto all() { return cooperative_groups::this_cluster(); }
   __device__ static int size() { return (int)all().num_blocks(); }
   __device__ static int rank() { return (int)all().block_rank(); }
-  /* A running block signals it; all wait for that before they write to others' shared memory. */
+  /* Each running block signals this. All wait for the signals before they write to others' shared
+   * memory. */
   __device__ static void begin() { all().barrier_arrive(); }
   __device__ static void wait() { all().barrier_wait(); }
 };
 #endif
 
-/* A thread's part of a row: PACKS packs of W elements, or with PACKS = 0 any number of them, which
- * are read again by each loop. Values are floats, whatever the arrays' dtype. Without IS_ALIGNED
- * the elements of a pack are moved one by one. With IS_SPREAD a cluster shares the row. */
+/* A thread's part of a row: PACKS packs of W elements or, with PACKS = 0, any number of them, which
+ * each loop reads again. Values are floats, whatever the arrays' dtype. Without IS_ALIGNED, the
+ * elements of a pack are moved one by one. With IS_SPREAD, a cluster shares the row. */
 template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct part {
   static constexpr int W = W_, PACKS = PACKS_;
   static constexpr bool IS_HELD = PACKS != 0; /* registers hold the row */
@@ -83,16 +85,16 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
   using team = rows::team<IS_SPREAD>;
   using count = std::conditional_t<IS_HELD, int, int64_t>;
   int64_t row, length;
-  count n;   /* elements of the row, 0 if it is not there */
-  int *turn; /* of the places that reductions share */
+  count n;   /* elements of the row, 0 if the row does not exist */
+  int *turn; /* of the slots that reductions share */
 
   template <typename T> __device__ T *at(T *array) const { return array + row * length; }
   template <typename T> __device__ sum_of<T> at(sum_of<T> x) const { return {at(x.a), at(x.b)}; }
   template <typename T> __device__ both<T> at(both<T> x) const { return {at(x.a), at(x.b)}; }
-  /* The number of this thread among those that share a row, and how many there are. */
+  /* The number of this thread among those that share a row, and their total. */
   __device__ int thread() const { return team::rank() * blockDim.x + threadIdx.x; }
   __device__ int n_threads() const { return team::size() * blockDim.x; }
-  /* One of them: it stores the single results of the row. */
+  /* One of them, which stores the single results of the row. */
   __device__ bool is_first() const { return thread() == 0 && n != 0; }
 
   template <typename T> __device__ pack<T, W> load(const T *from, count first) const {
@@ -156,7 +158,7 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
   };
   template <typename From> __device__ streamed<From> stream(From from) const { return {from}; }
 
-  /* The same, read at once where registers can hold it. */
+  /* The same, read at once if registers can hold it. */
   template <typename T> struct fetched {
     pack<T, W> of[IS_HELD ? PACKS : 1];
     __device__ pack<float, W> get(const part &, int i, count) const { return wide(of[i]); }
@@ -170,7 +172,8 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
       return stream(from);
   }
 
-  /* f(value) of elements, which several loops use: registers hold them, or each makes them. */
+  /* f(value) of elements that several loops use: registers hold them, or each loop computes them.
+   */
   struct held {
     pack<float, W> of[IS_HELD ? PACKS : 1];
     __device__ pack<float, W> get(const part &, int i, count) const { return of[i]; }
@@ -197,7 +200,7 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
     else
       return make([](float v) { return v; }, stream(from));
   }
-  /* `to` += x, rounded, and kept. */
+  /* `to` += x, rounded, and stored. */
   template <typename T> __device__ auto add(T *to, const T *x) const {
     held found;
     over_packs([&](int i, count first) {
@@ -241,8 +244,9 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
         [&](int i, count first) { put(to, first, of_pack(f, x.get(*this, i, first)...).value); });
   }
 
-  /* The values of all threads of a row put together, in each of them. All threads of the block call
-   * it. One barrier is enough, as the next reduction has other places. */
+  /* Combines the values of all threads of a row, and returns the result in each of them. All
+   * threads of the block call it. One barrier is enough, since the next reduction uses other slots.
+   */
   template <typename V, typename Op> __device__ V reduce(V value, V identity, Op op) const {
     value = reduce_lanes(value, PACKS > 1 || IS_SPREAD ? 32 : blockDim.x, op);
     const int n_warps = blockDim.x / 32, lane = threadIdx.x % 32;
@@ -270,7 +274,7 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
   }
 
 private:
-  /* The values of all warps of a cluster, which each of its blocks gets in `own`. */
+  /* The values of all warps of a cluster, which each of its blocks receives in `own`. */
   template <typename V, typename Op>
   __device__ V reduce_blocks(V *own, V value, V identity, Op op) const {
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
@@ -305,7 +309,7 @@ private:
   }
 };
 
-/* e to the power of x, of results that are rounded to T. */
+/* e to the power of x, for results that are rounded to T. */
 template <typename T> __device__ float exponential(float x) {
   if (sizeof(T) > 2) return expf(x);
 #ifdef __CUDA_ARCH__
@@ -317,14 +321,14 @@ template <typename T> __device__ float exponential(float x) {
 #endif
 }
 
-/* The part of this thread in the rows from `base` on that its block takes together. */
+/* The part of this thread in the rows from `base` on, which its block processes together. */
 template <typename Part> __device__ Part part_of(const extents &e, int64_t base, int *turn) {
   const int64_t row = base + threadIdx.y;
   const bool is_there = row < e.n_rows;
   return {is_there ? row : 0, e.n, (typename Part::count)(is_there ? e.n : 0), turn};
 }
 
-/* Runs op for each row; all threads of a row reduce together. */
+/* Runs op for each row. All threads of a row reduce together. */
 template <typename Part, typename Op>
 __global__ void __launch_bounds__(MOST_THREADS)
     rows_kernel(const __grid_constant__ extents e, const __grid_constant__ Op op) {

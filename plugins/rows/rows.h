@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host loops over rows, in blocks of float32: a row stays in the first-level caches from its first
- * pass on. Sums have a fixed order, so their bits do not depend on the vectors of the CPU, the
- * number of rows or the number of threads. */
+/* Host loops over rows, in blocks of float32: a row stays in the first-level caches after its first
+ * pass. Sums have a fixed order, so their bits do not depend on the vectors of the CPU, the number
+ * of rows or the number of threads. */
 #ifndef CUPLUG_PLUGINS_ROWS_H
 #define CUPLUG_PLUGINS_ROWS_H
 
@@ -54,7 +54,7 @@ static inline void rows_store(const cuplug_tensor *x, int64_t first, int64_t m,
     cuplug_bfloat16_store_block((uint16_t *)to, from->at, (size_t)m);
 }
 
-/* The statements that follow, for each block of a row of n: `begin`, and its `m` elements. */
+/* Runs the statements that follow for each block of a row of n: `begin`, and its `m` elements. */
 #define ROWS_OVER(n)                                                                           \
   for (int64_t begin = 0, m; m = (n)-begin < ROWS_BLOCK ? (n)-begin : ROWS_BLOCK, begin < (n); \
        begin += ROWS_BLOCK)
@@ -65,10 +65,10 @@ static inline void rows_store(const cuplug_tensor *x, int64_t first, int64_t m,
 #define ROWS_SIMD _Pragma("GCC ivdep")
 #endif
 
-/* The statement that follows, for each element of a block. */
+/* Runs the statement that follows for each element of a block. */
 #define ROWS_EACH(i, ...) ROWS_SIMD for (int64_t i = 0; i < m; i++) __VA_ARGS__;
 
-/* The elements of a block, up to a multiple of the lanes; `lane` is that of element i. */
+/* The elements of a block, up to a multiple of the lanes. `lane` is the lane of element i. */
 #define ROWS_LANES_EACH(i, lane, ...)                             \
   for (int64_t base_ = 0; base_ < m; base_ += ROWS_LANES)         \
     ROWS_SIMD for (int64_t lane = 0; lane < ROWS_LANES; lane++) { \
@@ -84,7 +84,7 @@ static inline float rows_sum(float *lanes) {
   return lanes[0];
 }
 
-/* The maximum of a row: `block` is the row, or its last block. */
+/* The maximum of a row. `block` is the row, or its last block. */
 ROWS_INLINE float rows_greatest(rows_block *block, const cuplug_tensor *x, int64_t row, int64_t n) {
   float lanes[ROWS_LANES];
   for (int k = 0; k < ROWS_LANES; k++) lanes[k] = -INFINITY;
@@ -97,8 +97,8 @@ ROWS_INLINE float rows_greatest(rows_block *block, const cuplug_tensor *x, int64
   return most;
 }
 
-/* e to the power of x: 0 below -87, infinity above 88, NaN of NaN. Between them it is off by at
- * most 3.1 units in the last place. Without branches, so that loops vectorise. */
+/* e to the power of x: 0 below -87, infinity above 88, NaN for NaN. Between them, the error is at
+ * most 3.1 units in the last place. It has no branches, so that loops are vectorized. */
 ROWS_INLINE float rows_exponential(float x) {
   const float above = x < -87 ? -87 : x, t = above > 88 ? 88 : above;
   const float shifted = t * 0x1.715476p0f + 0x1.8p23f, k = shifted - 0x1.8p23f;
@@ -126,7 +126,7 @@ static inline int rows_parallel(const cuplug_call *call, int64_t n_rows, int64_t
                          context);
 }
 
-/* A host entry that calls its body so for one row, number `row` of the first array's rows. */
+/* A host entry that calls its body for one row, number `row` of the first array's rows. */
 #define ROWS_ENTRY(name)                                                                  \
   VECTORS static void name##_row(const cuplug_call *call, int64_t row, int64_t n);        \
   static int name##_rows(void *call, int64_t begin, int64_t end) {                        \

@@ -4,9 +4,9 @@
  *   log_softmax(x)[j] = x[j] - m - log sum_k exp(x[k] - m)
  *   softmax_backward(grad, y)[j] = y[j] (grad[j] - sum_k grad[k] y[k])
  *   log_softmax_backward(grad, y)[j] = grad[j] - exp(y[j]) sum_k grad[k]
- * x, y, grad: T[..., n] -> T[..., n]. T: float16, bfloat16, float32, computed with as float32. A
- * row with NaN or +inf, or of -inf alone, becomes NaN. Each array moves once: rows of up to 8 Ki
- * elements stay in the registers of a block, longer ones in those of a cluster or in caches. */
+ * x, y, grad: T[..., n] -> T[..., n]. T: float16, bfloat16, float32, computed as float32. A row
+ * with NaN or +inf, or only -inf, becomes NaN. Each array moves once: rows of up to 8 Ki elements
+ * stay in the registers of a block, longer ones in those of a cluster or in caches. */
 #include "rows/rows.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ CUPLUG_ENTRY int log_softmax_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int softmax_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int log_softmax_backward_cuda(const cuplug_call *call);
 
-/* Loads a block again, of rows that have several. */
+/* Loads a block again, for rows with several blocks. */
 #define AGAIN(block, x) \
   if (n > ROWS_BLOCK) rows_load(&block, x, row *n + begin, m, -INFINITY)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each line by a block, tile after tile. */
+/* Each line is scanned by a block, tile after tile. */
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/block/block_store.cuh>
@@ -36,7 +36,7 @@ template <typename T> __host__ __device__ auto elements_to(T *first, int64_t ste
       thrust::make_transform_iterator(thrust::counting_iterator<int64_t>(0), place_at{step}));
 }
 
-/* The scan of all tiles before, for the next one. */
+/* The scan of all preceding tiles, for the next one. */
 template <typename C, typename Op> struct running {
   C total;
   __device__ C operator()(C of_tile) {

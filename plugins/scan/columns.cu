@@ -2,14 +2,14 @@
 /* Adjacent lines. A block scans 32 of them, with adjacent warps: each thread loads its part of its
  * line in the next tile while all combine the present one. If there are too few such strips to keep
  * a GPU busy, they are split into parts, which are reduced first, so that elements are read twice.
- * Parts depend only on the shape, and so do bits. */
+ * Parts, and therefore bits, depend only on the shape. */
 #include "scan/tile_state.cuh"
 #include "scan/values.cuh"
 
 namespace {
 
 constexpr int THREADS = 256, WARPS = THREADS / WARP;
-constexpr int64_t FILLED = 128; /* blocks: below, strips are cut, into PARTED blocks */
+constexpr int64_t FILLED = 128; /* blocks; below, strips are split, into PARTED blocks */
 constexpr int64_t PARTED = 528;
 template <typename T> constexpr int ROWS = 64 / sizeof(scan_computed_t<T>); /* of a thread */
 template <typename T> constexpr int TILE = WARPS *ROWS<T>;
@@ -18,7 +18,7 @@ template <typename T> struct job {
   const T *x;
   T *out; /* NULL: only the results of parts are required */
   scan_lines lines;
-  int64_t n_strips, part; /* of rows of lines; elements of a part */
+  int64_t n_strips, part; /* number of rows of lines; elements of a part */
   scan_computed_t<T> *sums;
 };
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the host and the CUDA entries of scans: the elements of a line. */
+/* Shared by the host and CUDA entries of scans: the elements of a line. */
 #ifndef CUPLUG_PLUGINS_SCAN_LINES_H
 #define CUPLUG_PLUGINS_SCAN_LINES_H
 
 #include "elements.h"
 
-/* n elements of each line, from the first on or, with step -1, from the last one back. Those that
- * are read and those that are written begin at different places, and their lines may have different
- * lengths. */
+/* n elements of each line, from the first on or, with step -1, from the last one back. Inputs and
+ * outputs begin at different positions, and their lines may have different lengths. */
 typedef struct scan_lines {
   elements_axis in, out;
   int64_t n_lines, n, step, first_in, first_out;
@@ -33,7 +32,7 @@ static inline scan_lines scan_lines_of(const cuplug_call *call, int is_backward)
   return s;
 }
 
-/* Where element 0 of a line is read and written; others follow at distances of `step`. */
+/* Where element 0 of a line is read and written. Others follow at distances of `step`. */
 ELEMENTS_INLINE int64_t scan_from(const scan_lines *s, int64_t line) {
   return elements_line(&s->in, line) + s->first_in;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops of host scans over the elements of a dtype: along chunks of lines, along short lines, and
- * down lines that are adjacent. */
+ * down adjacent lines. */
 #ifndef CUPLUG_PLUGINS_SCAN_LOOPS_H
 #define CUPLUG_PLUGINS_SCAN_LOOPS_H
 
@@ -11,7 +11,7 @@
 
 #define AT_ONCE 4   /* concurrent chunks: each element waits for the one before */
 #define COLUMNS 512 /* maximum number of adjacent lines that one thread scans */
-#define BLOCK 256   /* elements of 16 bits that are computed with at once */
+#define BLOCK 256   /* elements of 16 bits that are computed at once */
 
 typedef double complex widest;
 
@@ -19,9 +19,9 @@ typedef struct job {
   scan_lines lines;
   const void *from;
   void *to;
-  widest *sums; /* of each chunk, then of the chunks before it; NULL for whole lines */
+  widest *sums; /* sums of each chunk, then of the chunks before it; NULL for complete lines */
   int64_t n_chunks, each, at_once; /* each: elements of a chunk; at_once: 1 or AT_ONCE */
-  int64_t columns, n_blocks;       /* of so many columns */
+  int64_t columns, n_blocks;       /* number of columns */
 } job;
 
 /* n elements of a line: where the first one is read and written. */
@@ -68,8 +68,8 @@ static inline chunk chunk_of(const job *j, int64_t c) {
     for (int k = 0; k < count; k++) sums[k] = sum[k];                                            \
   }
 
-/* Of these alone: n sums go on by rows of n elements; `count` short lines beside each other, from
- * their beginnings on; all of some. */
+/* Only for these dtypes: n sums continue by rows of n elements; `count` adjacent short lines, from
+ * their starts; the totals. */
 #define ROWS(name, type, computed, join)                                                        \
   ELEMENTS_INLINE void go_down_##name(computed *restrict sums, const type *restrict from,       \
                                       type *restrict to, int64_t n, int64_t n_rows) {           \
@@ -96,8 +96,8 @@ static inline chunk chunk_of(const job *j, int64_t c) {
       go_along_##name(lines, from, to, 1, identity);                                            \
   }
 
-/* 1 if `own`, of a chunk by itself, may have left the range of its dtype, but elements put together
- * from `before` on may not: then infinity, 0 and NaN come of the order alone. */
+/* Returns 1 if `own`, a chunk's own value, may have left the range of its dtype, while the
+ * combination from `before` on may not. Infinity, 0 and NaN then result only from the order. */
 static inline int is_lost(widest before, widest own, int is_product) {
   const double x = creal(before), y = cimag(before), u = creal(own), v = cimag(own);
   const int is_real = y == 0 && v == 0;
@@ -107,7 +107,7 @@ static inline int is_lost(widest before, widest own, int is_product) {
   return is_product && u == 0 && v == 0 && (x != 0 || y != 0);
 }
 
-/* n elements of a line as float32, and back. */
+/* Converts n elements of a line to float32, and back. */
 #define CONVERSIONS(half)                                                              \
   static void load_##half(float *to, const uint16_t *from, int64_t step, int64_t n) {  \
     if (step == 1) {                                                                   \
@@ -126,7 +126,7 @@ static inline int is_lost(widest before, widest own, int is_product) {
 CONVERSIONS(float16)
 CONVERSIONS(bfloat16)
 
-/* As PLAIN, of blocks of these. */
+/* As PLAIN, for blocks of these. */
 #define HALVES(name, half, plain, join)                                                           \
   ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin,  \
                                     int64_t end, int stores, float *sums) {                       \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cumulative_prod_backward(grad, x, axis, include_initial): the gradient of cumulative_prod.
  *   out[i] = p[i] s[i],  p[i] = x[0] ... x[i - 1],  s[i] = grad[i] + x[i + 1] s[i + 1]
- * along each line, x conjugated; where the products begin with 1, grad is taken one further.
- * Nothing is divided, so zeros in x are as any number. float16 and bfloat16 are computed with as
+ * along each line, with x conjugated. With include_initial, grad is read one element further.
+ * Nothing is divided, so zeros in x need no special treatment. float16 and bfloat16 are computed as
  * float32. Bytes moved: grad once, x and out twice. */
 #include "scan/lines.h"
 
@@ -16,7 +16,7 @@ CUPLUG_ENTRY int cumulative_prod_backward_cuda(const cuplug_call *call);
 typedef struct job {
   const void *grad, *x;
   void *out;
-  float *sums; /* of elements that would round them; NULL: they are kept in out */
+  float *sums; /* memory for elements that would be rounded; NULL: they are stored in out */
   elements_axis of_grad, of_x;
   int64_t initial;
 } job;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of products.c. A block for each line: each thread has a part of
- * it, of which the block joins the sums backward and the products forward. */
+/* The specification is at the top of products.c. Each line has a block. Each thread has a part of
+ * the line. The block combines the sums backward and the products forward. */
 #include "scan/values.cuh"
 
 namespace {
@@ -15,7 +15,7 @@ template <typename R> __device__ scan_complex<R> conjugate(const scan_complex<R>
 template <typename T, typename C> struct arrays {
   const T *grad, *x;
   T *out;
-  C *sums; /* of elements that would round them; NULL: they are kept in out */
+  C *sums; /* memory for elements that would be rounded; NULL: they are stored in out */
   elements_axis of_grad, of_x;
   int64_t initial;
 };

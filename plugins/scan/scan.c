@@ -2,24 +2,24 @@
 /* Along an axis of m elements, in lines:
  *
  * cumulative_sum(x, axis, include_initial): out[j] = x[0] + ... + x[j]; x T[*s], out T[*s]. With
- *   include_initial 0 comes first, and the axis has m + 1 elements.
- * cumulative_prod(x, axis, include_initial): the same of products, after 1.
+ *   include_initial, 0 comes first, and the axis has m + 1 elements.
+ * cumulative_prod(x, axis, include_initial): the same for products; 1 comes first.
  * cumulative_sum_backward(grad, axis, include_initial): the gradient of cumulative_sum:
- *   out[j] = grad[j] + ... + grad[m - 1], where grad has m elements, its first one left out with
- *   include_initial.
+ *   out[j] = grad[j] + ... + grad[m - 1], where grad has m elements, without its first one if
+ *   include_initial is true.
  *
  * T: integers of 32 and 64 bits, which wrap around, floating and complex dtypes. float16 and
- * bfloat16 are computed with as float32; on the host float32 as float64, so that each result is
- * rounded once. Bytes moved: each element in and out once; on the host, of
- * long lines, in twice, but of integers where there is one thread.
+ * bfloat16 are computed as float32, and on the host float32 as float64, so that each result is
+ * rounded once. Bytes moved: each element in and out once; for long lines on the host in twice,
+ * except for integers with one thread.
  *
- * out[0] is x[0] itself, not what comes of it and 0 or 1: of -0 and of infinities that is another.
+ * out[0] is x[0] itself, and not combined with 0 or 1, which would change -0 and infinities.
  *
- * Long lines are cut into chunks by their length: what chunks come to is found, then each is
- * scanned from what those before it come to. So the bits are the same with any number of threads,
- * and of a GPU's blocks. On the host, a chunk whose own sum or product leaves the range of its
- * dtype is read again from what comes before it: infinities, NaNs and zeros are those of elements
- * that are added one after the other. On a GPU they may also come of the order. */
+ * Long lines are split into chunks by their length. The values of chunks are computed, and each
+ * chunk is then scanned from the value of the chunks before it. The bits are therefore the same for
+ * any number of threads or GPU blocks. On the host, a chunk whose own sum or product leaves the
+ * range of its dtype is read again from the value before it: infinities, NaNs and zeros are those
+ * of a sequential scan. On a GPU, they may also result from the order. */
 #include "scan/loops.h"
 
 #include <cuplug/nontemporal.h>
@@ -28,13 +28,13 @@ CUPLUG_ENTRY int cumulative_sum_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int cumulative_sum_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
 
-#define CHUNK 65808     /* elements that are scanned by one thread; neighbours share no cache set */
+#define CHUNK 65808     /* elements that one thread scans; neighbors share no cache set */
 #define SHORT 64        /* elements of a line that needs no chunks */
-#define ROWS_AHEAD 8    /* of columns, that are prefetched */
+#define ROWS_AHEAD 8    /* rows of columns that are prefetched */
 #define LEAST (1 << 14) /* elements that are worth a thread */
 
-/* Chunks from c on, and all of some; and the functions below: sums of chunks, sums of
- * the chunks before, scans of chunks, scans of blocks of columns. */
+/* Chunks from c on, and their totals; and the functions below: sums of chunks, sums of the chunks
+ * before, scans of chunks, scans of blocks of columns. */
 #define SCAN(name, stored, computed, load, store, join, identity)                               \
   ELEMENTS_INLINE void go_through_##name(const job *j, int64_t c, int count, int stores) {      \
     chunk chunks[AT_ONCE];                                                                      \
@@ -129,7 +129,7 @@ CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
 #define prod_of(a, b) ((a) * (b))
 #define sum_of_complex64 sum_of
 #define sum_of_complex128 sum_of
-/* Written out, as on GPUs: C's own product looks for infinities. */
+/* Written out, as on GPUs, since C's product checks for infinities. */
 #define PRODUCT(name, part)                                                    \
   static inline part complex prod_of_##name(part complex a, part complex b) {  \
     const part x = __real__ a, y = __imag__ a, u = __real__ b, v = __imag__ b; \
@@ -141,7 +141,7 @@ CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
 PRODUCT(complex64, float)
 PRODUCT(complex128, double)
 
-/* 16-bit floats are computed with as `single`. */
+/* 16-bit floats are computed as `single`. */
 #define FOR_KINDS(kind)                                                      \
   PLAIN(kind##_32, uint32_t, uint32_t, kind##_of)                            \
   PLAIN(kind##_64, uint64_t, uint64_t, kind##_of)                            \
@@ -169,7 +169,7 @@ typedef struct functions {
 static const functions SUMS[] = {FOR_DTYPES(FUNCTIONS, sum, 0)};
 static const functions PRODUCTS[] = {FOR_DTYPES(FUNCTIONS, prod, 1)};
 
-/* The place of a dtype in these. */
+/* The position of a dtype in these arrays. */
 static int number_of(const cuplug_tensor *x) {
   if (elements_are_whole(x)) return x->dtype.bits == 64;
   if (elements_are_complex(x)) return x->dtype.bits == 128 ? 7 : 6;
@@ -179,7 +179,7 @@ static int number_of(const cuplug_tensor *x) {
                                              : 2;
 }
 
-/* Columns of a block: fewer where threads would have none, but two lines of the cache of a row. */
+/* Columns of a block: fewer if threads would be idle, but at least two cache lines of a row. */
 static int64_t columns_of(const cuplug_call *call, const scan_lines *lines) {
   const int64_t least = 2 * CUPLUG_LINE_BYTES / cuplug_element_bytes(&call->tensors[0]);
   const int64_t n_threads = cuplug_n_threads(call), width = lines->in.width;
@@ -209,9 +209,9 @@ static int scan(const cuplug_call *call, const functions *all, int is_backward) 
   if (width == 1 && n > 0 && j.lines.out.m <= SHORT && j.lines.in.m <= SHORT)
     return cuplug_parallel(call, n_lines, 1 + LEAST / n, f->scan_rows, &j);
   const int is_whole = elements_are_whole(&call->tensors[0]);
-  /* Integers wait for so short that one chunk after the other does better. */
+  /* The latency of integers is so short that processing chunks consecutively is faster. */
   if (width > 1 || !is_whole) j.at_once = AT_ONCE;
-  /* Their bits are the same however they are split; one thread need not split them. */
+  /* Their bits do not depend on the split, so one thread need not split them. */
   const int is_cut = n > CHUNK && (!is_whole || cuplug_n_threads(call) > 1);
   j.each = is_cut ? CHUNK : n;
   if (is_cut) {
@@ -257,7 +257,8 @@ CUPLUG_OPERATOR(cumulative_prod_cuda, cumulative_prod_host, FORWARD("cumulative_
                     CUPLUG_NONBLOCKING CUPLUG_DETERMINISTIC
                         CUPLUG_GRADIENT(cumulative_prod_backward));
 
-/* An element without dimensions is its own sum; no axis could have one more. */
+/* An array without dimensions is its own sum. It has no axis that could have an additional element.
+ */
 #define ALONE(name, x, dtypes)                                                               \
   name "(" x ": T[], axis: int = -1, include_initial: bool = False) -> T[] where T: " dtypes \
        ", -1 <= axis < 1, include_initial == 0"

@@ -10,10 +10,10 @@ namespace {
 constexpr int THREADS = 256;
 constexpr int64_t LONG = 1 << 16; /* elements of a line that fills a GPU on its own */
 constexpr int64_t FEW = 128;      /* lines that do not, with a block for each */
-constexpr int64_t WIDE = 16;      /* lines side by side, of which blocks take 32 */
-constexpr int64_t SHORT = 128;    /* elements of lines by a thread each, if they are MANY */
+constexpr int64_t WIDE = 16;      /* adjacent lines, which blocks process in groups of 32 */
+constexpr int64_t SHORT = 128;    /* elements of lines with a thread each, if they are MANY */
 constexpr int64_t MANY = 1 << 12;
-constexpr int64_t OF_WARP = 1 << 11; /* elements of lines by a warp each, if they are MANY */
+constexpr int64_t OF_WARP = 1 << 11; /* elements of lines with a warp each, if they are MANY */
 
 template <typename T, typename Op>
 __global__ void __launch_bounds__(THREADS)

@@ -2,13 +2,13 @@
 /* Long lines, in one pass: each element is read once and written once. Blocks are persistent, and
  * take tiles in turn. A block publishes the aggregate of its next tile before it requests the
  * prefix of its present one: a tile waits for the aggregates of all earlier tiles, and not for a
- * chain of them. Others wait for a tile from when it is taken until its aggregate is published: so
- * a block has no more than one tile in flight; other blocks of its multiprocessor hide the memory's
- * latency.
+ * chain of them. Others wait for a tile from when it is taken until its aggregate is published. A
+ * block therefore has at most one tile in flight, and other blocks of its multiprocessor hide the
+ * memory's latency.
  *
- * Blocks take tiles in the order of their tickets: they wait for blocks that run. The aggregates of
- * tiles are combined in windows at fixed positions, whichever block adds them up: bits depend
- * neither on the GPU nor on timing. */
+ * Blocks take tiles in the order of their tickets, so they wait only for running blocks. The
+ * aggregates of tiles are combined in windows at fixed positions, whichever block adds them up:
+ * bits depend neither on the GPU nor on timing. */
 #include <cuda_pipeline.h>
 
 #include <type_traits>
@@ -20,9 +20,9 @@
 namespace {
 
 constexpr int THREADS = 256, WARPS = THREADS / WARP;
-constexpr int ROWS = 5;  /* of a warp in a tile: 16 bytes for each lane */
-constexpr int DEPTH = 2; /* tiles of a block: its present one, and those that come */
-constexpr int EACH = 2, WINDOW = EACH * THREADS; /* tiles whose sums are put together first */
+constexpr int ROWS = 5;  /* elements of a warp in a tile: 16 bytes for each lane */
+constexpr int DEPTH = 2; /* tiles of a block: the present one and the following ones */
+constexpr int EACH = 2, WINDOW = EACH * THREADS; /* tiles whose sums are combined first */
 constexpr int TICKETS = 16;  /* words before the tiles' states, in separate lines */
 constexpr int FILLED = 1024; /* blocks that keep any GPU busy */
 
@@ -42,14 +42,14 @@ template <typename T> struct job {
   uint64_t *words;
 };
 
-/* The layout of lines: PLAIN ones ascend, and all begin at a multiple of 16 bytes. Rare layouts use
- * ANY, to keep files small. */
+/* The layout of lines: PLAIN ones ascend, and all are aligned to 16 bytes. Rare layouts use ANY, to
+ * keep files small. */
 enum class layout { PLAIN, ANY };
 template <typename T, typename Op>
 constexpr bool HAS_PLAIN = std::is_same<Op, scan_plus>::value && sizeof(T) <= 8;
 
-/* And one more, for lines that begin within 16 bytes; in total a multiple of 128 bytes, from which
- * on copies that bypass registers are faster. */
+/* And an additional one, for lines that begin within 16 bytes; in total a multiple of 128 bytes,
+ * since copies that bypass registers are faster from there on. */
 template <typename T> using rows = chunk<T>[ROWS * WARP + 8];
 
 template <typename T> struct shared_memory {
@@ -58,7 +58,7 @@ template <typename T> struct shared_memory {
   unsigned ticket;
 };
 
-/* Where a segment whose first element is at `at` begins in memory. */
+/* The address of a segment whose first element is at `at`. */
 template <typename T> __device__ inline T *lowest(T *at, int64_t step) {
   return step < 0 ? at - (SEGMENT<T> - 1) : at;
 }
@@ -74,7 +74,7 @@ template <typename T, layout L> struct segment {
   __device__ const T *from(const job<T> &j) const {
     return j.x + scan_from(&j.lines, line) + first * j.lines.step;
   }
-  /* The number of bytes of the line before it in its first 16 bytes; -1: it is not moved 16 bytes
+  /* The number of bytes of the preceding line in its first 16 bytes; -1: it is not moved 16 bytes
    * at a time. */
   __device__ int lead(const T *at, int64_t step) const {
     if constexpr (L == layout::PLAIN) return rest >= SEGMENT<T> ? 0 : -1;
@@ -87,7 +87,7 @@ template <typename T, layout L> struct segment {
 
 /* ---- Tiles before ---------------------------------------------------------------------------- */
 
-/* A block's data of a line: the prefix of a window. */
+/* A block's data for a line: the prefix of a window. */
 template <typename C> struct known {
   int64_t line;
   unsigned window;
@@ -95,7 +95,7 @@ template <typename C> struct known {
 };
 
 /* The aggregates of tiles of windows `at` and `at + 1` before number k of a line. All threads call
- * it; `said` is the line's. */
+ * it. `said` has the line's states. */
 template <typename Op, typename T, typename C>
 __device__ inline void join_windows(const uint64_t *said, int64_t n, unsigned at, unsigned k,
                                     shared_memory<T> &m, C (&sums)[2]) {
@@ -174,7 +174,7 @@ __device__ inline void fetch(const job<T> &j, unsigned t, rows<T> &to) {
   __pipeline_commit();
 }
 
-/* Puts a warp's part of tile t in the line's order, as it came from memory. */
+/* Reorders a warp's part of tile t from memory order to the line's order. */
 template <layout L, typename T>
 __device__ inline void copy_contiguous(const job<T> &j, unsigned t, rows<T> &items) {
   const int lane = threadIdx.x % WARP;
@@ -294,10 +294,10 @@ __global__ void __launch_bounds__(THREADS, HELD<T>) long_kernel(const __grid_con
   __shared__ shared_memory<T> m;
   const int warp = threadIdx.x / WARP;
   unsigned *tickets = (unsigned *)j.words;
-  unsigned tiles[DEPTH] = {}; /* the present one, the next one, those that come */
+  unsigned tiles[DEPTH] = {}; /* the present one, the next one, and the following ones */
   known<C> of_line = {0, 0, Op::template identity<C>()};
   C before = of_line.before;
-  /* Between a block's tickets are those of others, because it waits for each. */
+  /* Other blocks' tickets are between a block's own, because it waits for each. */
 #pragma unroll
   for (int k = 1; k < DEPTH; k++) {
     if (threadIdx.x == 0) m.ticket = atomicAdd(tickets, 1u);

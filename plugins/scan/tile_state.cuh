@@ -40,7 +40,7 @@ __device__ inline void publish_tile(volatile uint64_t *said, int64_t n, int64_t 
 }
 
 /* Loads the aggregates of the tiles that `there` marks, all at once, and polls until each is
- * published. For the others: the identity. */
+ * published. Others get the identity. */
 template <typename Op, typename C, int N>
 __device__ inline void wait_for_tiles(const volatile uint64_t *said, int64_t n,
                                       const int64_t (&at)[N], const bool (&is_there)[N],

@@ -24,8 +24,8 @@ template <typename R> struct alignas(2 * sizeof(R)) scan_complex {
   }
 };
 
-/* The identity changes no value at all: neither -0 nor a complex infinity. INITIAL precedes a
- * line's first element if requested. */
+/* The identity changes no value: neither -0 nor a complex infinity. INITIAL precedes a line's first
+ * element if requested. */
 struct scan_plus {
   static constexpr int INITIAL = 0;
   template <typename T> __host__ __device__ T operator()(const T &a, const T &b) const {
@@ -52,7 +52,7 @@ template <> struct scan_computed<__half> { using type = float; };
 template <> struct scan_computed<__nv_bfloat16> { using type = float; };
 template <typename T> using scan_computed_t = typename scan_computed<T>::type;
 
-/* For the dtypes of elements that there are. */
+/* For the supported dtypes of elements. */
 #define SCAN_DTYPES(X, name) \
   X(name, uint32_t)          \
   X(name, uint64_t)          \

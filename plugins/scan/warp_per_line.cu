@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short lines of adjacent elements: each by the lanes of a warp, or, if it has few elements, by
- * some of them. */
+/* Short lines of adjacent elements: each by the lanes of a warp or, if it has few elements, by some
+ * of them. */
 #include "scan/values.cuh"
 
 namespace {
@@ -19,7 +19,7 @@ template <typename C> __device__ C value_of(const C &value, int lane) {
   return found;
 }
 
-/* `lanes`, a power of two, have a line. */
+/* `lanes`, a power of two, share a line. */
 template <typename T, typename Op>
 __global__ void __launch_bounds__(THREADS)
     warp_kernel(const T *__restrict__ x, T *__restrict__ out,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* permutation(n, key, sequence, first): the numbers below n in the order of random bits, those of
- * elements first to first + n - 1 of a sequence: philox.h says which.     out int64[n]
+ * elements first to first + n - 1 of a sequence, which philox.h defines.     out int64[n]
  *
- * First in the order of 32 narrow bits; where these are equal, of 64 deciding ones; where these are
- * equal, too, in their own order: for less than n^2 / 2^97 of all seeds.
- * Bytes moved: those of argsort of keys of 32 bits. */
+ * They are sorted by 32 narrow bits; if these are equal, by 64 deciding bits; if these are also
+ * equal, which happens for less than n^2 / 2^97 of all seeds, by number. Bytes moved: as in argsort
+ * of keys of 32 bits. */
 #include "sorting/permutation.h"
 
 #include <string.h>
@@ -16,12 +16,12 @@
 CUPLUG_ENTRY int permutation_cuda(const cuplug_call *call);
 
 #define AT_ONCE (1 << 14) /* elements that are worth a thread */
-#define FEW (1 << 12)     /* whose numbers leave most bits for keys */
+#define FEW (1 << 12)     /* elements whose numbers leave most bits for keys */
 
 typedef struct job {
   random_source from;
   sorting s;
-  const uint32_t *bits; /* the narrow ones of each element, where not all of them are sorted */
+  const uint32_t *bits; /* the narrow bits of each element, if not all of them are sorted */
   int64_t *out;
 } job;
 
@@ -42,7 +42,7 @@ static int fill_part(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Returns whether some of these keys equals the next one, except for the bits below `step`. */
+/* Returns whether some key equals the next one, except for the bits below `step`. */
 VECTORS static int has_like(const uint32_t *keys, int64_t n, uint32_t step) {
   uint32_t n_like = 0;
   for (int64_t i = 0; i < n; i++) n_like += (keys[i] ^ keys[i + 1]) < step;
@@ -64,7 +64,7 @@ static void settle(const job *j, int64_t *elements, int64_t n) {
   }
 }
 
-/* Equal keys are written with the first of them, whose range it may be. */
+/* The thread whose range contains the first of several equal keys writes all of them. */
 static int write_part(void *context, int64_t begin, int64_t end) {
   const job *j = context;
   const uint32_t *keys = j->s.keys;
@@ -82,7 +82,7 @@ static int write_part(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* The upper bits of each element, and its number in place of the others: one word, which vectors
+/* The upper bits of each element, with its number in place of the others: one word, which vectors
  * sort. */
 static int order_few(const cuplug_call *call, job *j, int64_t n, const sorting_by_vectors *by) {
   uint32_t *const bits = cuplug_workspace(call, (uint64_t)n * sizeof *bits), step = 1;

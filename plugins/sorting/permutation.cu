@@ -9,7 +9,7 @@ namespace {
 
 constexpr int THREADS = SORTING_THREADS;
 
-/* Four keys a thread, and what goes with them. */
+/* Four keys per thread, and their values. */
 __global__ void __launch_bounds__(THREADS)
     fill_kernel(const __grid_constant__ random_source from, uint32_t *keys,
                 const sorted_index index, int64_t n) {
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(THREADS)
     if (i + k < n) keys[i + k] = own.of[k], index.set(i + k, i + k);
 }
 
-/* Keys in the order of their bits from one on; what goes with equal ones ascends. */
+/* Keys in the order of their bits from one on. The values of equal ones ascend. */
 struct ordered {
   const uint32_t *keys;
   sorted_index index;
@@ -40,7 +40,7 @@ struct ordered {
   }
 };
 
-/* Where element i goes, among those whose bits are equal to its own. */
+/* The position of element i among those with equal bits. */
 __device__ int64_t settled(const random_source &from, const ordered &o, int64_t i) {
   const uint64_t deciding = random_deciding(&from, (uint64_t)o.index[i]);
   int64_t first = i;
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(THREADS)
   if (i < o.n) write(from, o, i, out);
 }
 
-/* All of it by one block, of few numbers. */
+/* The complete permutation by one block, for few numbers. */
 __global__ void __launch_bounds__(network::THREADS)
     short_kernel(const __grid_constant__ random_source from, int64_t *out, int n) {
   __shared__ uint32_t keys[network::MOST], index[network::MOST];
@@ -81,7 +81,8 @@ __global__ void __launch_bounds__(network::THREADS)
   for (int i = threadIdx.x; i < n; i += blockDim.x) write(from, o, i, out);
 }
 
-/* The least of the upper bits, whole bytes of them, of which 16 sets or more have one element. */
+/* The minimum number of upper bits, in complete bytes, for which 16 patterns or more exist per
+ * element. */
 int first_bit_of(int64_t n) {
   int first = 24;
   while (first > 0 && n > 1ll << (28 - first)) first -= 8;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the host and the CUDA entries of searches. */
+/* Shared by the host and CUDA entries of searches. */
 #ifndef CUPLUG_PLUGINS_SORTING_SEARCH_H
 #define CUPLUG_PLUGINS_SORTING_SEARCH_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* searchsorted(x, values, side): where values would be put into x so that it stays in order.
- *   x T[m], ascending; values T[*n]; out int64[*n]: how many elements of x are below each value,
- * or, with side "right", not above it. NaN is larger than all numbers. T: bool, integers, floating
- * dtypes. Bytes moved: values and out once, and log2(m) elements of x for each. */
+/* searchsorted(x, values, side): where values would be inserted into x so that it stays sorted.
+ *   x T[m], ascending; values T[*n]; out int64[*n]: the number of elements of x below each value
+ *   or, with side "right", not above it
+ * NaN is larger than all numbers. T: bool, integers, floating dtypes. Bytes moved: values and out
+ * once, and log2(m) elements of x for each. */
 #include "sorting/host/radix.h"
 #include "sorting/search.h"
 
@@ -10,23 +11,22 @@
 
 CUPLUG_ENTRY int searchsorted_cuda(const cuplug_call *call);
 
-#define LEAST (1 << 12) /* elements that are looked at, which are worth a thread */
-#define MANY (1 << 9)   /* bytes that are worth a search of each that there can be */
+#define LEAST (1 << 12) /* elements to search that are worth a thread */
+#define MANY (1 << 9)   /* bytes from which searching each possible value saves time */
 
 typedef struct job {
   order order;
   const void *x, *values;
   int64_t m, *out;
   int is_right;
-  const int64_t *of_bytes; /* where each is found */
+  const int64_t *of_bytes; /* the position of each */
 } job;
 
-#define NEAR 16    /* elements that are looked at first */
+#define NEAR 16    /* elements that are compared first */
 #define AT_ONCE 16 /* concurrent searches, because each step waits for the one before */
 
-/* is_near: whether a value is found from where the one before was, as it is where values ascend,
- *   too.
- * search_some: values i to i + AT_ONCE. Returns where the last one was found. */
+/* is_near: whether a value is found near the one before, as it is if values also ascend.
+ * search_some: values i to i + AT_ONCE. Returns the position of the last one. */
 #define SEARCHES(width)                                                                            \
   ELEMENTS_INLINE int is_near##width(const order *o, const job *j, int64_t at,                     \
                                      uint##width##_t key) {                                        \
@@ -58,8 +58,8 @@ typedef struct job {
 SEARCHES(32)
 SEARCHES(64)
 
-/* The same for values that are compared as they are, which takes a third of the instructions: NaN
- * in x is neither below nor equal to any of them. Where one is NaN, keys are compared. */
+/* The same for values that are compared without keys, which takes a third of the instructions: NaN
+ * in x is neither below nor equal to any of them. If a value is NaN, keys are compared. */
 #define SEARCHES_OF(T, width)                                                                 \
   ELEMENTS_INLINE int64_t search_##T(const order *o, const job *j, int64_t i, int is_right) { \
     const T *x = j->x;                                                                        \
@@ -127,7 +127,7 @@ static int look_up(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Many bytes: each that there can be is searched once. */
+/* Many bytes: each possible value is searched once. */
 static int search_bytes(const cuplug_call *call, const job *given, int64_t n) {
   uint8_t values[256];
   int64_t found[256];
@@ -139,7 +139,7 @@ static int search_bytes(const cuplug_call *call, const job *given, int64_t n) {
   return cuplug_parallel(call, n, LEAST, look_up, &j);
 }
 
-/* The keys of an array instead of its elements: their order is that of unsigned integers. */
+/* The keys of an array instead of its elements. Their order is that of unsigned integers. */
 static int read_keys(const cuplug_call *call, const cuplug_tensor *x, const order *o,
                      const void **keys) {
   const elements_axis all = {1, cuplug_n_elements(x), 1};

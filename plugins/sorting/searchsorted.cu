@@ -8,9 +8,9 @@ namespace {
 
 constexpr int THREADS = 256;
 constexpr int KEPT = 48 << 10;   /* bytes of keys in shared memory */
-constexpr int AT_ONCE = 4;       /* values of a thread, which do not wait for each other */
-constexpr int64_t BLOCKS = 1056; /* of which four at once are an SM's */
-constexpr int64_t REPAID = 2;    /* keys that a block reads for each value it searches, at most */
+constexpr int AT_ONCE = 4;       /* values per thread, which do not wait for each other */
+constexpr int64_t BLOCKS = 1056; /* blocks, four of which run on a multiprocessor at once */
+constexpr int64_t REPAID = 2;    /* at most, keys that a block reads for each value */
 
 struct searching {
   const void *x, *values;
@@ -20,7 +20,7 @@ struct searching {
   int is_right;
 };
 
-/* T is of elements; few are fewer than 2^31. */
+/* T is the type of elements; few are fewer than 2^31. */
 template <typename T, bool few>
 __global__ void __launch_bounds__(THREADS) search_kernel(const __grid_constant__ searching s) {
   const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -53,7 +53,7 @@ __device__ inline int search_between(const searching &s, int first, int n, K key
     return search_from32_few(&o, s.x, first, n < left ? n : left, key, 1);
 }
 
-/* The same where a block has keys of x in its shared memory: all, or the last of each `length`. */
+/* The same if a block has keys of x in its shared memory: all, or the last of each `length`. */
 template <typename T, typename K>
 __global__ void __launch_bounds__(THREADS)
     search_kept_kernel(const __grid_constant__ searching s, int length) {

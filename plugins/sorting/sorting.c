@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorting along an axis: lines of m elements. Equal elements keep their order, also when
- * `descending`. NaN is larger than all numbers: last, or first when descending.
+/* Sorting along an axis: lines of m elements. Equal elements keep their order, also if
+ * `descending`. NaN is larger than all numbers: last, or first if descending.
  *
  * sort(x, axis, descending): the elements in order.                  x, out T[*s]
- *   Zeros keep their signs and NaNs their bits: they come in the order in which x has them.
+ *   Zeros keep their signs and NaNs their bits, in the order of x.
  * argsort(x, axis, descending): their positions in that order.       x T[*s], out int64[*s]
  * sort_by(source, x, axis, descending): source in the order of x.    source, out V[*s], x T[*s]
- * sort_backward(grad, x, axis, descending): the gradient of both: grad[j] at the place that element
- *   number j of the order of x came from.                            grad, out V[*s], x T[*s]
+ * sort_backward(grad, x, axis, descending): the gradient of both: grad[j] at the position from
+ *   which element number j of the order of x came.                   grad, out V[*s], x T[*s]
  *
  * T: bool, integers, floating dtypes. An array without dimensions is a line of one element. Numbers
- * become unsigned keys of the same order, and these are
- * sorted alone by vectors, or bytes by how often each is there; with positions as words of both by
- * vectors, where these have the bits, or digit by digit.
- * Bytes moved: for each byte of T the keys twice, and so positions; by vectors x once, and the keys
- * twice for each time that halves them until caches hold them. */
+ * become unsigned keys of the same order. Keys without positions are sorted by vectors, and bytes
+ * by counting. With positions, words of both are sorted by vectors if they have enough bits, else
+ * the keys digit by digit. Bytes moved: for each byte of T, the keys and positions twice; by
+ * vectors, x once, and the keys twice for each halving until caches hold them. */
 #include "sorting/host/radix.h"
 
 CUPLUG_ENTRY int sort_cuda(const cuplug_call *call);
@@ -23,9 +22,9 @@ CUPLUG_ENTRY int sort_by_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int sort_backward_cuda(const cuplug_call *call);
 
 #define AT_ONCE (1 << 14)  /* elements that are worth a thread */
-#define TOGETHER (1 << 11) /* elements that are looked at together */
+#define TOGETHER (1 << 11) /* elements that are tested together */
 
-/* The output once lines are sorted. */
+/* The output after lines are sorted. */
 typedef struct writing {
   const sorting *s;
   elements_axis axis;
@@ -35,7 +34,7 @@ typedef struct writing {
   int64_t element_bytes;
 } writing;
 
-/* For key number i of [begin, end): `line` begins at element `first`, i is number j in it. */
+/* For key number i of [begin, end): `line` begins at element `first`, and i is number j in it. */
 #define FOR_KEYS(w, begin, end, BODY)                                                     \
   for (int64_t i = begin; i < end;) {                                                     \
     const int64_t line = i / (w)->s->m, last = (line + 1) * (w)->s->m;                    \
@@ -112,7 +111,7 @@ static int restore(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Sorts x, and writes what `write` makes of it and of the first array. */
+/* Sorts x, and writes the output that `write` computes from it and from the first array. */
 static int sort(const cuplug_call *call, const cuplug_tensor *x, cuplug_body *write) {
   sorting s;
   writing w = {.s = &s, .from = call->tensors[0].data, .out = call->outputs[0].data};

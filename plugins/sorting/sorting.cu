@@ -4,7 +4,7 @@
 
 namespace {
 
-/* The output once lines are sorted. */
+/* The output after lines are sorted. */
 enum class result { numbers, index, taken, back };
 
 /* K for keys, T for outputs. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topk(x, k, axis, largest): the k largest or smallest elements along an axis, in order, and where
- * they are. Of equal elements the first come first. NaN is larger than all numbers.
+/* topk(x, k, axis, largest): the k largest or smallest elements along an axis, in order, and their
+ * positions. Of equal elements, the first come first. NaN is larger than all numbers.
  *   x T[*s]; values T[..., k, ...], indices int64[..., k, ...]: k in place of the axis
- * topk_backward(grad_values, indices, x, axis): its gradient: zeros, and grad_values where indices
- * say. No index may stand twice in a line. Bad indices are an IndexError.
- *   grad_values T[*g], indices int64[*g]; of x T[*s] the shape alone; out T[*s]
+ * topk_backward(grad_values, indices, x, axis): its gradient: zeros, with grad_values at the
+ * indices. No index may occur twice in a line. Bad indices raise IndexError.
+ *   grad_values T[*g], indices int64[*g]; x T[*s], only its shape is used; out T[*s]
  *
- * Of a line that is read once, keys that are smaller than the k least ones so far are put aside;
- * when there is no more room for them, k are kept. Which ones is found by counting those up to some
- * key. In the end those k are sorted. Bytes moved: x once. */
+ * A line is read once. Keys that are smaller than the k smallest ones so far are set aside. When
+ * the memory for them is full, only the k smallest are kept, which are found by counting the keys
+ * up to a bound. At the end these k are sorted. Bytes moved: x once. */
 #include "sorting/host/radix.h"
 #include "vectors.h"
 
@@ -22,7 +22,7 @@ CUPLUG_ENTRY int topk_backward_backward_cuda(const cuplug_call *call);
 #define AT_ONCE (1 << 15) /* elements that are worth a thread */
 
 #define BLOCK 1024 /* elements that are read as keys */
-#define GROUP 64   /* keys that are looked at as one: a block is a multiple of them */
+#define GROUP 64   /* keys that are tested together: a block is a multiple of them */
 #define ROOM 1024  /* minimum number of keys that are set aside */
 
 typedef struct job {
@@ -39,13 +39,13 @@ typedef struct job {
 typedef struct aside {
   void *keys;
   int64_t *index, n;
-  uint64_t below; /* of further keys only smaller ones matter, */
-  int is_full;    /* once there were k */
+  uint64_t below; /* only smaller keys matter from then on, */
+  int is_full;    /* after there were k */
 } aside;
 
-/* keep: of more than k keys the k least ones, of equal ones the first. Key number k is bisected: to
- *   count smaller ones takes few vector instructions.
- * add: n <= BLOCK keys of a line, the first with number `first`; there is room for them. */
+/* keep: of more than k keys, keeps the k smallest ones, of equal ones the first. Key number k is
+ * found by bisection, since counting smaller ones takes few vector instructions. add: adds n <=
+ * BLOCK keys of a line, the first with number `first`, for which memory is available. */
 #define ASIDE(K, name)                                                                \
   VECTORS static int64_t count_##name(const K *keys, int64_t n, K most) {             \
     int64_t n_found = 0;                                                              \
@@ -116,7 +116,7 @@ ASIDE(uint64_t, wide)
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The first block is small: few later keys are smaller than its k smallest ones. */
+/* The first block is small, so that few later keys are smaller than its k smallest ones. */
 static void choose_line(const job *j, int64_t line, aside *a) {
   const int64_t m = j->axis.m, k = j->top.m, step = j->axis.width, n_bytes = j->order.n_bytes;
   const int is_wide = n_bytes == 8;
@@ -184,8 +184,8 @@ CUPLUG_ENTRY int topk_host(const cuplug_call *call) {
 
 /* ---- The gradient ---------------------------------------------------------------------------- */
 
-/* Puts line after line back to the first output, or takes them from where they were put. Returns
- * the position of a bad index, or -1. */
+/* Moves line after line back to the first output, or from where it was moved. Returns the position
+ * of a bad index, or -1. */
 static int64_t put_back(const cuplug_call *call, elements_axis axis, elements_axis chosen,
                         int is_back) {
   const int64_t *indices = call->tensors[1].data;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of topk.c. Few keys of long lines are chosen, and these are
- * sorted; else all are. */
+/* The specification is at the top of topk.c. Few keys of long lines are selected, and these are
+ * sorted. Otherwise all are sorted. */
 #include "sorting/gpu/radix.cuh"
 
 namespace {
 
 constexpr int THREADS = SORTING_THREADS;
 
-/* The first k of each line whose index is sorted, `m` to a line. */
+/* The first k of each line whose index is sorted, `m` in a line. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
     write_kernel(const T *__restrict__ x, const sorted_index index, T *values, int64_t *indices,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unique(x): the elements that differ, in order, as the Python array API standard's unique_all.
- *   x T[*s]; values T[?]; indices int64[?]: where each stands first; inverse_indices int64[*s]:
- * which of the values each element of x is; counts int64[?]: how often each is there
- * unique_values(x): the values alone.
+/* unique(x): the unique elements, sorted, as the Python array API standard's unique_all.
+ *   x T[*s]; values T[?]; indices int64[?]: the first position of each; inverse_indices int64[*s]:
+ *   the number of the value for each element of x; counts int64[?]: the count of each
+ * unique_values(x): only the values.
  *
  * Zeros are equal: the first one, with its sign, represents all. NaNs are not, and each keeps its
  * bits. T: bool, integers, floating dtypes. */
@@ -20,13 +20,13 @@ static uint64_t key_at(const sorting *s, int64_t i) {
   return s->width == 2 ? ((const uint16_t *)keys)[i] : ((const uint8_t *)keys)[i];
 }
 
-/* Is sorted key number i another than the one before it? */
+/* Returns whether sorted key number i differs from the one before it. */
 static int is_first(const sorting *s, const order *o, int64_t i) {
   const uint64_t key = key_at(s, i);
   return i == 0 || key != key_at(s, i - 1) || order_is_nan(o, key);
 }
 
-/* Sorts x, and counts the keys that differ. */
+/* Sorts x, and counts the unique keys. */
 static int sort_all(const cuplug_call *call, sorting *s, const order *o, int has_index,
                     int64_t *n_found) {
   const cuplug_tensor *x = &call->tensors[0];
@@ -62,9 +62,9 @@ static void write_number(const order *o, void *out, int64_t at, uint64_t bits) {
 
 /* ---- Few values ------------------------------------------------------------------------------ */
 
-#define FEW 256         /* values that differ, and are sooner found in a table than sorted */
-#define SLOT_BITS 10    /* of the table: most values are in their first slot */
-#define LEAST (1 << 12) /* elements for which a table pays */
+#define FEW 256         /* unique values, which are found faster in a table than by sorting */
+#define SLOT_BITS 10    /* slots of the table: most values are in their first slot */
+#define LEAST (1 << 12) /* elements for which a table saves time */
 #define RANGE (1 << 15) /* elements that are worth a thread */
 #define MOST_PARTS 64
 
@@ -137,7 +137,7 @@ static int put_key(uint64_t *keys, int n, uint64_t key) {
   return n + 1;
 }
 
-/* The keys of bytes, of which all can be looked for. */
+/* The keys of bytes, all of which can be searched. */
 static int keys_of_bytes(const uint8_t *x, int64_t n, const order *o, uint64_t *keys) {
   uint8_t is_there[256] = {0}, is_key[256] = {0};
   int n_keys = 0;
@@ -148,8 +148,8 @@ static int keys_of_bytes(const uint8_t *x, int64_t n, const order *o, uint64_t *
   return n_keys;
 }
 
-/* Inserts the unique keys into `keys`, sorted, and returns their number; -1: more than FEW, or
- * there are NaNs, each of which is unique. */
+/* Inserts the unique keys into `keys`, sorted, and returns their number; -1: more than FEW, or NaNs
+ * exist, each of which is unique. */
 static int64_t few_keys(const cuplug_call *call, const order *o, uint64_t *keys) {
   const cuplug_tensor *x = &call->tensors[0];
   const int64_t n = cuplug_n_elements(x);

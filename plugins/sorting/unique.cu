@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of unique.c. The call waits for the number of values: once, or
- * twice if it had to find out that they are not few. */
+ * twice if it first had to find that they are not few. */
 #include "compaction.cuh"
 #include "sorting/gpu/radix.cuh"
 
@@ -55,14 +55,14 @@ template <typename T> struct take_all {
   }
 };
 
-/* From where values begin to how many there are of each. */
+/* Converts the starts of values to their counts. */
 __global__ void __launch_bounds__(THREADS)
     count_kernel(const int64_t *__restrict__ firsts, int64_t *counts, int64_t n_found, int64_t n) {
   const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   if (i < n_found) counts[i] = (i + 1 < n_found ? firsts[i + 1] : n) - firsts[i];
 }
 
-/* Sorts x, and counts the unique keys, the size of the outputs. */
+/* Sorts x, and counts the unique keys, which is the size of the outputs. */
 template <typename T>
 int sort_all(cuplug::call call, sorting *s, const order &o, bool has_index, take_value<T> *values,
              compaction::tiles *tiles) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA source -> machine code. */
+/* Compilation of CUDA source to machine code. */
 #include "base/core.h"
 #include "compilers/nvrtc.h"
 
@@ -11,9 +11,9 @@
 #define N_OWN_OPTIONS 5    /* at most */
 #define VIRTUAL "compute_" /* before an architecture: PTX for it */
 
-/* Omits NVRTC's declarations of textures and of CUDA's run time, which take time in a small kernel.
- * Code that uses them is rejected, and compiled again with them. An NVRTC without the option
- * rejects it at once. */
+/* Omits NVRTC's declarations of textures and of the CUDA runtime, which take time in a small
+ * kernel. Code that uses them is rejected, and compiled again with them. An NVRTC without the
+ * option rejects it at once. */
 #define MINIMAL "--minimal"
 
 static int fail(const cuplug__nvrtc *nvrtc, int code, const char *name, cuplug_error *error) {
@@ -173,7 +173,7 @@ int cuplug_compile_program(const char *path, const cuplug_program *program, cupl
   if (status) goto free_options;
   options[n_options++] = architecture;
   options[n_options++] = "-lineinfo";
-  if (program->is_part) options[n_options++] = "-dlto"; /* the linker makes the code */
+  if (program->is_part) options[n_options++] = "-dlto"; /* the linker generates the code */
   if (program->is_part) options[n_options++] = "-rdc=true";
   for (uint32_t k = 0; k < program->n_options; k++) options[n_options++] = program->options[k];
   options[n_options++] = MINIMAL;

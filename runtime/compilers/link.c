@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled parts -> machine code, optimised as a whole by nvJitLink. */
+/* Linking of compiled parts to machine code by nvJitLink, which optimizes them as a whole. */
 #include "base/core.h"
 #include "compilers/nvrtc.h"
 
@@ -9,7 +9,7 @@
 
 typedef struct nvJitLink *nvJitLinkHandle;
 
-/* X(function, parameters): all return an nvJitLinkResult, 0 for none. */
+/* X(function, parameters): all return an nvJitLinkResult, 0 for success. */
 #define LINKER_LIST(X)                                                            \
   X(nvJitLinkCreate, (nvJitLinkHandle *, uint32_t, const char **))                \
   X(nvJitLinkDestroy, (nvJitLinkHandle *))                                        \

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096, NEWEST = 19, OLDEST = 12 }; /* major versions that are looked for */
+enum { PATH_BYTES = 4096, NEWEST = 19, OLDEST = 12 }; /* major versions that are searched */
 
 static cuplug__nvrtc opened;
 static _Atomic(const cuplug__nvrtc *) ready; /* &opened, once it is filled */
@@ -33,7 +33,7 @@ int cuplug__open_compiler(const char *path, const char *name, const cuplug__func
   return CUPLUG_OK;
 }
 
-/* ---- Found ----------------------------------------------------------------------------------- */
+/* ---- Finding the library --------------------------------------------------------------------- */
 
 static int take_loaded(struct dl_phdr_info *info, size_t size, void *path) {
   static const char start[] = "/libnvrtc.so.";
@@ -43,7 +43,7 @@ static int take_loaded(struct dl_phdr_info *info, size_t size, void *path) {
   return snprintf(path, PATH_BYTES, "%s", info->dlpi_name) < PATH_BYTES;
 }
 
-/* The newest library in a directory of `length` bytes, to which `below` is appended. */
+/* Returns the newest library in a directory of `length` bytes, to which `below` is appended. */
 static int find_in(const char *directory, size_t length, const char *below, char *path) {
   for (int major = NEWEST; length && major >= OLDEST; major--) {
     int n =
@@ -98,7 +98,7 @@ int cuplug_find_compiler(const char *directories, char path[PATH_BYTES], cuplug_
                     OLDEST);
 }
 
-/* ---- Opened ---------------------------------------------------------------------------------- */
+/* ---- Opening the library --------------------------------------------------------------------- */
 
 /* Under the lock. */
 static int fill(const char *path, cuplug_error *error) {

@@ -5,13 +5,13 @@
 
 #include <runtime/jit.h>
 
-/* Where the address of a function is written. */
+/* Receives the address of a function. */
 typedef struct cuplug__function {
   const char *symbol;
   void *slot;
 } cuplug__function;
 
-/* Opens a library that must have all these functions: ERROR_COMPILE, with its name in messages. */
+/* Opens a library that must have all these functions. ERROR_COMPILE with its name if it has not. */
 int cuplug__open_compiler(const char *path, const char *name, const cuplug__function *functions,
                           size_t n, cuplug_error *error);
 
@@ -51,7 +51,7 @@ typedef struct cuplug__nvrtc {
   int architectures[CUPLUG__MAX_ARCHITECTURES]; /* 90 for 9.0, ascending */
 } cuplug__nvrtc;
 
-/* The functions of the NVRTC at `path`, opened by the first call. */
+/* The functions of the NVRTC at `path`, which the first call opens. */
 int cuplug__nvrtc_open(const char *path, const cuplug__nvrtc **nvrtc, cuplug_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams and events that Python users make. */
+/* Streams and events that Python users create. */
 #include "base/core.h"
 
 #include <runtime/streams.h>

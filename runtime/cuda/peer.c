@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that others than its GPU see: pinned and managed memory, copies from GPU to GPU. */
+/* Memory that not only its GPU can access: pinned and managed memory, copies between GPUs. */
 #include "base/core.h"
 
 #include <runtime/gpus.h>
@@ -47,7 +47,7 @@ static int order(int32_t waiting_device, void *waiting, int32_t device, void *st
     ENTERED other = core->cuda_enter(waiting_device, error);
     if (!other.status) code = core->driver->cuStreamWaitEvent(waiting, event, 0);
   }
-  if (event) core->driver->cuEventDestroy(event); /* once it has passed */
+  if (event) core->driver->cuEventDestroy(event); /* after it has completed */
   return core->cuda_check(error, code, "ordering two GPUs");
 }
 

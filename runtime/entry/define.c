@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators created in memory: a plugin of one operator that is in no file and no list. */
+/* Operators created in memory: plugins with one operator, without a file, that are not listed. */
 #include "base/core.h"
 #include "entry/run.h"
 
@@ -11,8 +11,8 @@
 
 static const char doing[] = "defining an operator";
 
-/* The note that a plugin would have for a row, at the end of `stream`, and an empty string: flags
- * are properties there, so that the reader of properties sees them. */
+/* Writes the note that a plugin would have for an overload to `stream`, followed by an empty
+ * string. Flags are properties in it, so that readers of properties find them. */
 static void write_row(FILE *stream, const cuplug_definition_overload *row, const char *doc) {
   fprintf(stream, "signature=%s%cdoc=%s%c", row->signature, 0, doc ? doc : "", 0);
   if (row->host) fprintf(stream, "host=in_memory%c", 0);
@@ -29,7 +29,7 @@ static void write_row(FILE *stream, const cuplug_definition_overload *row, const
   fputc(0, stream);
 }
 
-/* Writes all text of the table: name, version, rows. */
+/* Writes all text of the table: name, version, overloads. */
 static int write_text(cuplug__table *table, const cuplug_definition *from, cuplug_error *error) {
   size_t n_bytes;
   FILE *stream = open_memstream(&table->made, &n_bytes);
@@ -76,13 +76,13 @@ static int take_table(const cuplug_definition *from, cuplug__table *table, cuplu
                    error);
 }
 
-/* Outputs that are reshaped have their own shapes, not those of inputs like them. */
+/* Outputs that are reshaped have separate shapes, which inputs like them do not share. */
 static void take_reshape(cuplug__callable *overload, cuplug_reshape *reshape) {
   overload->reshape = reshape;
   for (uint8_t k = 0; reshape && k < CUPLUG_MAX_ARGUMENTS; k++) overload->like[k] = k;
 }
 
-/* The rows of one operator are filled in their order, so overload k has the entries of row k. */
+/* The rows of an operator are filled in order, so overload k has the entries of row k. */
 static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_error *error) {
   plugin->path = strdup(from->origin ? from->origin : "");
   if (!plugin->path) return core->no_memory(error, doing);
@@ -120,11 +120,11 @@ int cuplug_define(const cuplug_definition *definition, cuplug_operator **op, cup
   return CUPLUG_ERROR_VALUE;
 }
 
-/* ---- For their entries ---------------------------------------------------------------------- */
+/* ---- Functions for their entries ------------------------------------------------------------ */
 
 cuplug_error *cuplug_entry_error(const cuplug_call *call) { return cuplug__error_of(call); }
 
-/* The minimum and the maximum of an integer type; of bool: 0 and 1. */
+/* The minimum and maximum of an integer type; 0 and 1 for bool. */
 static void limits_of(uint32_t type, int64_t *low, uint64_t *high) {
   const uint32_t bits = type == CUPLUG_BOOL ? 1 : type >> 16 & 255;
   const uint32_t is_signed = type >> 24 == 0;

@@ -10,19 +10,18 @@
 #include <runtime/expressions.h>
 #include <string.h>
 
-#define N_PLAIN 65535 /* elements of a flat call that one thread computes directly */
+#define N_PLAIN 65535 /* elements of a contiguous call that one thread computes directly */
 #define N_HELD 2048   /* threads that a multiprocessor of a GPU holds at once */
 #define OF_FLOATS 4   /* elements of a pack; functions of half and double precision take longer */
 
-/* Returns whether there are no strides: arrays that are not raw are C-contiguous and of one
- * shape. */
+/* Returns whether no strides exist: arrays that are not raw are C-contiguous and of one shape. */
 static inline int is_flat(const cuplug_call *call) {
   for (uint32_t k = 0; k < call->n_tensors; k++)
     if (call->tensors[k].strides) return 0;
   return 1;
 }
 
-/* The first array that is not raw has the number of elements. */
+/* The first array that is not raw, which has the number of elements. */
 static inline void read_flat(const cuplug_call *call, uint64_t raw, cuplug_loop *loop,
                              void **data) {
 #define ONES 1, 1, 1, 1, 1, 1, 1, 1
@@ -35,14 +34,14 @@ static inline void read_flat(const cuplug_call *call, uint64_t raw, cuplug_loop 
   for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
 }
 
-/* Of the arrays: whose order is best for all. */
+/* The number of the array whose dimension order is best for all. */
 static uint32_t first_written(const cuplug_call *call) {
   uint32_t k = 0;
   while (!cuplug__is_written(call->run, k)) k++;
   return k;
 }
 
-/* `strides` has room for all dimensions. */
+/* `strides` has memory for all dimensions. */
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                       long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS], void **data) {
   core->write_strides(((const cuplug__run *)call->run)->frame);
@@ -53,7 +52,7 @@ static void read_loop(const cuplug_call *call, const cuplug_source *source, cupl
   cuplug__loop_merge(loop);
 }
 
-/* The call's scalars, followed in `numbers` by the sizes that the code requires, if any. */
+/* Returns the call's scalars, followed in `numbers` by the sizes that the code requires, if any. */
 static inline int read_scalars(const cuplug_call *call, const cuplug_source *source,
                                cuplug_scalar *numbers, const cuplug_scalar **scalars) {
   *scalars = call->scalars;
@@ -69,7 +68,7 @@ static inline int read_scalars(const cuplug_call *call, const cuplug_source *sou
   return CUPLUG_OK;
 }
 
-/* Array k as the loop meets it; takes both arrays. */
+/* Array k in the order of the loop. */
 static cuplug_tensor read_array(const cuplug_call *call, const cuplug_loop *loop, uint32_t k,
                                 int64_t *sizes, int64_t *strides) {
   cuplug_tensor x = call->tensors[k];
@@ -87,9 +86,9 @@ static int is_repeated(const cuplug_loop *loop, uint32_t k) {
   return 0;
 }
 
-/* Large inputs that are transposed to the loop are copied in its order, if there is memory for it:
- * otherwise each element would be read in a separate cache line. Its stack is released before the
- * code runs. */
+/* Copies large inputs that are transposed relative to the loop into its order, if memory is
+ * available. Otherwise each element would be read from a separate cache line. Its stack is released
+ * before the code runs. */
 static __attribute__((noinline)) void copy_contiguous(const cuplug_call *call, cuplug_loop *loop,
                                                       void **data, void **copies) {
   const cuplug__run *run = call->run;
@@ -112,7 +111,7 @@ static __attribute__((noinline)) void copy_contiguous(const cuplug_call *call, c
   }
 }
 
-/* Of the inputs, a bit for each that is written. */
+/* Returns a bit for each input that is written. */
 static uint64_t inout_mask(const cuplug_call *call) {
   const cuplug__run *run = call->run;
   uint64_t mask = 0;
@@ -132,7 +131,7 @@ static inline int is_plain(const cuplug_loop *loop, const cuplug_code *code) {
   return loop->n <= N_PLAIN && is_stored && is_whole;
 }
 
-/* In blocks, by several threads: the roles of the arrays. */
+/* The roles of the arrays in blocks that several threads process. */
 static cuplug__roles roles_of(const cuplug_call *call, const cuplug_source *source) {
   const uint32_t n_inputs = call->n_inputs;
   return (cuplug__roles){.n_inputs = n_inputs, .inout = inout_mask(call), .raw = source->raw};
@@ -220,16 +219,17 @@ static int64_t input_bytes(const cuplug_call *call, uint32_t n_inputs) {
   return bytes;
 }
 
-/* Returns whether an output's packs are less than 16 bytes. */
+/* Returns whether an output's packs have less than 16 bytes. */
 static int stores_little(const cuplug_call *call, uint32_t n_inputs, uint32_t width) {
   for (uint32_t k = n_inputs; k < call->n_tensors; k++)
     if (width * (uint64_t)cuplug_element_bytes(&call->tensors[k]) < 16) return 1;
   return 0;
 }
 
-/* Packs of a thread of contiguous arrays. With one load each, many threads wait for memory best. If
- * memory is not the only limit, functions of one pack are computed while another is loaded, as long
- * as the blocks fill the GPU; more packs were slower by up to 3 % on an H100. */
+/* Returns the packs per thread for contiguous arrays. With one load per thread, many threads hide
+ * the memory's latency best. If memory is not the only limit, the functions of one pack are
+ * computed while another is loaded, as long as the blocks fill the GPU. More packs were up to 3 %
+ * slower on an H100. */
 static uint32_t packs_of_thread(const cuplug_call *call, const cuplug_source *source, long long n,
                                 uint32_t width) {
   const uint32_t n_inputs = call->n_inputs;
@@ -239,8 +239,8 @@ static uint32_t packs_of_thread(const cuplug_call *call, const cuplug_source *so
   return fills && (is_long || stores_little(call, n_inputs, width)) ? 2 : 1;
 }
 
-/* Chooses how the kernel meets the elements. Where packs fit, they become the elements of the loop,
- * unless all arrays are contiguous: then the loop has no dimensions. */
+/* Chooses how the kernel iterates over the elements. If packs fit, they become the elements of the
+ * loop. If all arrays are contiguous, the loop has no dimensions. */
 static void choose_walk(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                         cuplug_variant *v, cuplug_loop_split *cut) {
   const uint32_t n_inputs = call->n_inputs;
@@ -284,7 +284,7 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   const cuplug_code *code;
   if (is_flat(call)) {
     read_flat(call, source->raw, &loop, arrays.data);
-    /* Of its own, as walks change them. */
+    /* A copy, since iterating changes them. */
     memcpy(strides[0], loop.strides[0], loop.n_arrays * sizeof(**strides));
     loop.strides = strides;
   } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries of operators whose kernel, and whose function for the host, come as source. */
+/* The entries of operators whose kernel and host function are given as source. */
 #include "base/core.h"
 #include "entry/run.h"
 #include "expressions/variant.h"
@@ -20,7 +20,7 @@ typedef union value {
   int64_t i64;
 } value;
 
-/* A float, a complex number, or an unsigned one of 64 bits. */
+/* Returns whether a value is a float, a complex number, or an unsigned number of 64 bits. */
 static int pass_scalar(const cuplug_call *call, const cuplug_kernel_argument *pass, value *to) {
   const cuplug_scalar *x = &call->scalars[pass->operand];
   if (pass->type == CUPLUG_FLOAT32) {
@@ -76,7 +76,7 @@ static int hold(const cuplug_call *call, const cuplug_kernel_argument *pass, val
 
 /* ---- The launch ------------------------------------------------------------------------------ */
 
-/* A side of the grid or of a block: its value, or 1 if the plan has none. */
+/* One size of a grid or block, or 1 if the plan has none. */
 static int measure(const cuplug_call *call, const cuplug_term *term, const char *what,
                    uint32_t *size) {
   int64_t n = 1;

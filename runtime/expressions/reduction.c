@@ -12,7 +12,7 @@
 #define N_HOST_ITEMS 64
 #define N_HOST_LEAST 32768  /* bytes of a part */
 #define N_HOST_BESIDE 16384 /* of all outputs of a part, by columns */
-#define N_HOST_ROWS 64      /* and of each of them, as a part stores a value for each */
+#define N_HOST_ROWS 64      /* bytes of each of them, since a part stores a value for each */
 
 /* ---- Axes ------------------------------------------------------------------------------------ */
 
@@ -22,7 +22,7 @@ static int refuse_axis(const char *name, int64_t seen, int32_t ndim, cuplug_erro
                     name, seen, -ndim, ndim);
 }
 
-/* The dimensions that are reduced, a bit for each; without a list, all. */
+/* Returns the reduced dimensions, a bit for each. Without a list, these are all. */
 static int read_axes(const char *name, cuplug_items axis, int32_t ndim, uint64_t *axes,
                      cuplug_error *error) {
   *axes = axis.items ? 0 : ndim < 64 ? (1ull << ndim) - 1 : UINT64_MAX;
@@ -62,7 +62,7 @@ int cuplug_reduction_reshape(cuplug_frame *f, cuplug_error *error) {
 
 /* ---- Loops ----------------------------------------------------------------------------------- */
 
-/* An output with the dimensions of the inputs, standing still along reduced ones. */
+/* An output with the dimensions of the inputs, broadcast along reduced ones. */
 static cuplug_tensor spread_output(const cuplug_call *call, uint32_t k, uint64_t axes,
                                    int64_t *strides) {
   cuplug_tensor out = call->tensors[k];
@@ -134,7 +134,7 @@ int cuplug__reduction_partials(cuplug__reduction *r) {
   return r->partials ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
 }
 
-/* The step of the first input that moves along the last dimension; 0 when none does. */
+/* The step of the first input that is not broadcast along the last dimension; 0 if all are. */
 static long long last_step(const cuplug_loop *loop, uint32_t n_inputs) {
   for (uint32_t k = 0; loop->ndim && k < n_inputs; k++) {
     long long step = loop->strides[loop->ndim - 1][k];
@@ -168,8 +168,9 @@ int cuplug__reduction_run(cuplug__read_loops *read, cuplug__reducer *reduce,
 
 /* ---- The host -------------------------------------------------------------------------------- */
 
-/* Parts of the reduced loop, so that there is work for many threads, whatever their number. Rows
- * are split only by their length: the bits of an output do not depend on the number of rows. */
+/* Returns the number of parts of the reduced loop. Their number does not depend on the number of
+ * threads. Rows are split only by their length: the bits of an output do not depend on the number
+ * of rows. */
 static void cut_for_threads(cuplug__reduction *r, int by_columns) {
   const long long n = r->kept.n, beside = n < HOST_BLOCK ? n : HOST_BLOCK;
   const long long items = by_columns ? (n + HOST_BLOCK - 1) / HOST_BLOCK : 1;
@@ -179,7 +180,7 @@ static void cut_for_threads(cuplug__reduction *r, int by_columns) {
   cuplug__reduction_cut(r, (N_HOST_ITEMS + items - 1) / items, least);
 }
 
-/* Room for the results of parts, and a flag for each stopped output. */
+/* Memory for the results of parts, and a flag for each stopped output. */
 static int take_parts(cuplug__reduction *r, unsigned char **stopped) {
   int status = cuplug__reduction_partials(r);
   *stopped = NULL;

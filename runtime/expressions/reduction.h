@@ -11,7 +11,7 @@
 
 #include <runtime/expressions.h>
 
-/* A call: of a scan, the loops are over its lines and along one of them. */
+/* A call. For a scan, the loops are over its segments, and along a segment. */
 typedef struct cuplug__reduction {
   const cuplug_call *call;
   cuplug_source *source;
@@ -32,10 +32,10 @@ int cuplug__reduction_by_columns(const cuplug__reduction *r);
 /* Memory for a value of each part and output, if there are parts. */
 int cuplug__reduction_partials(cuplug__reduction *r);
 
-/* The requested number of parts, none of them empty, of at least `least` elements. */
+/* Sets the requested number of parts, none of them empty, with at least `least` elements each. */
 void cuplug__reduction_cut(cuplug__reduction *r, long long wanted, long long least);
 
-/* Reads the loops of a call, and runs it on one side, unless it has no outputs. */
+/* Reads the loops of a call, and runs it on one device type, unless it has no outputs. */
 typedef int cuplug__read_loops(cuplug__reduction *r);
 typedef int cuplug__reducer(cuplug__reduction *r, cuplug_variant *variant);
 int cuplug__reduction_run(cuplug__read_loops *read, cuplug__reducer *reduce,

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions on a GPU. This is the rule by which one is planned, from strides, shape and GPU:
+/* Reductions on a GPU. A reduction is planned from strides, shape and GPU in four steps:
  *
- *   1. The way. Where neighbours in memory belong to different outputs, threads side by side have
- *      these (columns); else they share one output (rows). Up to N_FEW columns without gaps between
- *      rows are walked as they lie in memory (few).
+ *   1. The way. If neighbors in memory belong to different outputs, adjacent threads have different
+ *      outputs (columns). Otherwise they share an output (rows). Up to N_FEW columns, without gaps
+ *      between rows, are read in memory order (few).
  *   2. Packs. An instruction loads 16 bytes, along the outputs by columns, else along the reduced
- *      loop, if all arrays can be read so. Rows that begin or end anywhere, and few columns, are
- *      flat: elements before the first whole pack and behind the last are loaded one by one.
- *   3. Sharing. A thread waits for N_AHEAD_BYTES at once: that is a turn. By rows as many threads
- *      share an output as that leaves work for; where rows are many so few that each has
- *      N_ROW_TURNS. By columns N_SIDE_BYTES lie side by side, and the other threads of a block
- *      share these columns. Few elements of many outputs are one thread's alone, which has at
- *      most N_STORE_BYTES of outputs, so that neighbours store side by side.
- *   4. Parts. The reduced loop is cut into even parts, so that each thread has N_TURNS, by
- *      columns twice as many, but not into more than make N_MOST_WAVES times as many blocks as the
- *      GPU holds at once; nor, with shorter parts, into fewer than it holds; and not into more than
- *      N_FINISH_PARTS for each thread of the second kernel, which puts them together. */
+ *      loop, if all arrays can be read in this way. Rows that are not aligned to packs, and few
+ *      columns, are flat: elements before the first whole pack and after the last are loaded one
+ *      by one.
+ *   3. Sharing. A thread waits for N_AHEAD_BYTES at once, which is a turn. By rows, as many threads
+ *      share an output as have work. If there are many rows, so few share one that each thread has
+ *      N_ROW_TURNS. By columns, N_SIDE_BYTES are adjacent, and the other threads of a block share
+ *      these columns. If many outputs have few elements each, one thread reduces them. It has at
+ *      most N_STORE_BYTES of outputs, so that neighboring threads store to adjacent memory.
+ *   4. Parts. The reduced loop is split into even parts, so that each thread has N_TURNS, by
+ *      columns twice that number. The parts make at most N_MOST_WAVES times as many blocks as the
+ *      GPU holds at once and, with shorter parts, at least as many as it holds. There are at most
+ *      N_FINISH_PARTS for each thread of the second kernel, which combines them. */
 #include "base/core.h"
 #include "entry/run.h"
 #include "expressions/packs.h"
@@ -25,15 +26,15 @@
 #include <string.h>
 
 #define N_FEW 64          /* MOST_COLUMNS in reduction.cuh */
-#define N_FLAT 16         /* packs of a row, so that loading its ends apart pays */
-#define N_VALUE_BYTES 256 /* of a thread's values, counted as 16 bytes each field */
-#define N_AHEAD_BYTES 128 /* of all arrays */
+#define N_FLAT 16         /* packs of a row from which loading its ends separately saves time */
+#define N_VALUE_BYTES 256 /* bytes of a thread's values, with 16 bytes for each field */
+#define N_AHEAD_BYTES 128 /* bytes of all arrays */
 #define N_MOST_AHEAD 8    /* packs */
-#define N_SIDE_BYTES 512  /* of the widest array; half of it without packs */
+#define N_SIDE_BYTES 512  /* bytes of the widest array; half without packs */
 #define N_SHORT 64        /* a small number of elements of an output, if there are N_MANY */
 #define N_MANY 65536
-#define N_STORE_BYTES 32 /* of a thread's outputs where few elements go into each */
-#define N_BLOCKS_HELD 4  /* by a multiprocessor at once: N_HELD in reduction.cuh */
+#define N_STORE_BYTES 32 /* bytes of a thread's outputs if few elements are reduced to each */
+#define N_BLOCKS_HELD 4  /* threads that a multiprocessor holds: N_HELD in reduction.cuh */
 #define N_WARP 32
 #define N_ROW_TURNS 2
 #define N_TURNS 4
@@ -41,16 +42,16 @@
 #define N_MOST_WAVES 8
 #define N_FINISH_SIDE 32  /* outputs of a block of the second kernel */
 #define N_FINISH_LEAST 8  /* this number if they have too many parts */
-#define N_FINISH_PARTS 16 /* of a thread, which waits for them once or twice */
+#define N_FINISH_PARTS 16 /* parts per thread, which waits for them once or twice */
 
-/* How a call is launched, besides its variant. */
+/* The launch of a call, in addition to its variant. */
 typedef struct plan {
-  long long n_columns; /* of a line of few; else 1 */
-  long long n_packs;   /* of the reduced loop, or of a line */
-  uint32_t side;       /* threads of a block side by side */
+  long long n_columns; /* outputs of a segment of few; else 1 */
+  long long n_packs;   /* elements of the reduced loop, or of a segment */
+  uint32_t side;       /* adjacent threads of a block */
 } plan;
 
-/* The smallest power of two from n on, or `most`, which is also a power of two. */
+/* The smallest power of two that is at least n, or `most`, which is also a power of two. */
 static uint32_t power_of_two(long long n, uint32_t most) {
   uint32_t p = 1;
   while (p < most && p < n) p *= 2;
@@ -68,7 +69,8 @@ static int is_still(const cuplug__reduction *r, uint32_t k, long long n_columns)
   return !step_of(&r->reduced, k) && (n_columns == 1 || !step_of(&r->kept, k));
 }
 
-/* Where in a pack the elements of array k begin, if its steps from line to line are of `like`. */
+/* The position in a pack where the elements of array k begin, if its steps between segments equal
+ * `like`. */
 static int lead_of(const cuplug__reduction *r, uint32_t k, uint32_t like, uint32_t width,
                    long long n_columns) {
   const cuplug_tensor *x = &r->call->tensors[k];
@@ -79,7 +81,7 @@ static int lead_of(const cuplug__reduction *r, uint32_t k, uint32_t like, uint32
   return address % bytes ? -1 : (int)(address / bytes % width);
 }
 
-/* Returns whether the inputs are lines without gaps, with the same offset in a pack. */
+/* Returns whether the inputs are segments without gaps, with the same offset in a pack. */
 static int is_flat(const cuplug__reduction *r, uint32_t width, long long n_columns) {
   const uint32_t n_inputs = cuplug__reduction_inputs(r);
   int found = -1, lead = -1;
@@ -101,7 +103,7 @@ static int is_few(const cuplug__reduction *r, uint32_t width) {
   return n > 1 && n <= N_FEW && r->reduced.n * n >= least && is_flat(r, width, n);
 }
 
-/* The inputs that are broadcast along the reduced loop. */
+/* Returns the inputs that are broadcast along the reduced loop. */
 static uint64_t fixed_arrays(const cuplug__reduction *r) {
   uint64_t fixed = 0;
   for (uint32_t k = 0; k < cuplug__reduction_inputs(r); k++) {
@@ -135,8 +137,8 @@ static int stores_packs(const cuplug__reduction *r, const cuplug_variant *v) {
 /* Returns whether few elements are reduced to each of many outputs. */
 static int is_short(long long n, long long n_outputs) { return n < N_SHORT && n_outputs >= N_MANY; }
 
-/* Elements of a pack: not so many that a thread cannot hold their values, nor that neighbours store
- * far from each other. */
+/* Returns the elements of a pack: not so many that a thread cannot hold their values, or that
+ * neighbors store far apart. */
 static uint32_t choose_width(const cuplug__reduction *r, int by_columns) {
   const uint32_t n_inputs = cuplug__reduction_inputs(r);
   uint32_t width = cuplug__pack_width(r->call, n_inputs), widest = 1;
@@ -199,7 +201,7 @@ static uint32_t side_by_columns(const cuplug__reduction *r, const cuplug_variant
   return power_of_two(r->kept.n, most);
 }
 
-/* Blocks that the GPU holds at once. */
+/* Returns the blocks that the GPU holds at once. */
 static long long wave_of(const cuplug__reduction *r) {
   const long long n = core->gpus[r->call->device.id].n_processors;
   return (n > 0 ? n : 1) * N_BLOCKS_HELD;
@@ -232,8 +234,8 @@ static void choose_sharing(const cuplug__reduction *r, cuplug_variant *v, plan *
 
 /* ---- 4: parts -------------------------------------------------------------------------------- */
 
-/* The parts of the reduced loop, of `n_turns` for each thread, where so many blocks are there for
- * the outputs. By columns these are many, and the second kernel takes its time for each part. */
+/* Returns the parts of the reduced loop, with `n_turns` for each thread, for a number of blocks for
+ * the outputs. By columns, many blocks exist, and the second kernel takes time for each part. */
 static long long count_parts(const cuplug__reduction *r, const cuplug_variant *v, long long n_turns,
                              long long n_blocks) {
   const int by_columns = v->columns || v->few;
@@ -249,7 +251,7 @@ static long long count_parts(const cuplug__reduction *r, const cuplug_variant *v
   return n_parts > 1 ? n_parts : 1;
 }
 
-/* The blocks for the outputs, and the parts that make enough of them. */
+/* Sets the blocks for the outputs, and the number of parts that creates enough blocks. */
 static int choose_grid(cuplug__reduction *r, const cuplug_variant *v, const plan *p,
                        cuplug_grid *g) {
   const uint32_t side = p->side, across = CUPLUG__N_THREADS / side;
@@ -301,14 +303,14 @@ static int launch(cuplug__reduction *r, const cuplug_variant *v, plan *p) {
   cuplug_grid g;
   int status = choose_grid(r, v, p, &g);
   if (status) return status;
-  r->kept.n *= v->columns ? v->width : 1; /* outputs again, no packs */
+  r->kept.n *= v->columns ? v->width : 1; /* outputs without packs */
   if ((status = cuplug__reduction_partials(r))) return status;
   memcpy(arrays.data, r->data, sizeof(r->data));
   cuplug__loop_pack(&r->kept, v->wide, kept, kept_steps);
   cuplug__loop_pack(&r->reduced, v->wide, reduced, reduced_steps);
   long long n_elements = r->reduced.n * (v->columns || v->flat ? 1 : v->width);
   long long n_reduced = r->reduced.n * p->n_columns;
-  long long period = p->n_columns; /* of threads whose packs begin with the same column */
+  long long period = p->n_columns; /* threads whose packs begin with the same column */
   for (long long w = v->width; w > 1 && period % 2 == 0; w /= 2) period /= 2;
   void *arguments[] = {&arrays,       (void *)call->scalars,
                        &r->kept.n,    &n_reduced,

@@ -24,7 +24,7 @@
 #define N_MOST_ELEMENTS 32
 #define N_MOST_THREADS 1024
 
-/* Returns whether an array has elements along the rows, and not one for each. */
+/* Returns whether an array has elements along the rows, and not one for each row. */
 static int is_along(const cuplug_tensor *x, int32_t last, int64_t n) {
   return x->ndim > last && x->shape[last] == n;
 }

@@ -17,13 +17,13 @@
 #define N_HOST_ITEMS 64
 #define HOST_BLOCK 1024
 #define N_HOST_FEW 16      /* fewer adjacent lines are scanned by rows */
-#define N_HOST_SHORT 40    /* elements: shorter lines are walked one after the other */
-#define N_HOST_LEAST 32768 /* elements of a part: it is read twice */
+#define N_HOST_SHORT 40    /* elements: shorter segments are processed consecutively */
+#define N_HOST_LEAST 32768 /* elements of a part, which is read twice */
 #define N_HOST_APART 4096
-#define N_SECTOR_BYTES 32 /* that memory moves at once */
-#define N_TILE_BYTES 128  /* of a thread's elements, if they are single numbers */
+#define N_SECTOR_BYTES 32 /* bytes that memory transfers at once */
+#define N_TILE_BYTES 128  /* elements per thread, if they are single numbers */
 #define N_SHORT 128       /* elements of a column that one thread scans */
-#define N_WARP 32         /* neighbouring columns that are a block's, where such strips are many */
+#define N_WARP 32         /* neighboring columns of a block, if there are many such strips */
 #define N_BUSY 128        /* of these strips */
 #define N_MOST_BYTES 64   /* of the values that are combined there */
 
@@ -35,7 +35,7 @@ static int read_loops(cuplug__reduction *s) {
   if (axis < 0 || axis >= ndim)
     return core->fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
                       "axis: got %" PRId64 ", expected %d <= axis < %d", given, -ndim, ndim);
-  memset(s->reduced.strides, 0, sizeof *s->reduced.strides); /* of a line of one element, too */
+  memset(s->reduced.strides, 0, sizeof *s->reduced.strides); /* also for a segment of one element */
   for (int32_t d = 0; d < ndim; d++)
     cuplug__loop_add(d == axis ? &s->reduced : &s->kept, call->tensors, d, 0);
   for (uint32_t k = 0; k < call->n_tensors; k++) s->data[k] = call->tensors[k].data;
@@ -54,13 +54,13 @@ static int is_by_columns(const cuplug__reduction *s) {
 
 static int cut(cuplug__reduction *s, long long wanted, long long least) {
   cuplug__reduction_cut(s, wanted, least);
-  if (s->part >= N_HOST_APART) s->part |= 272; /* or all parts begin in the same sets of caches */
+  if (s->part >= N_HOST_APART) s->part |= 272; /* so that parts begin in different cache sets */
   s->n_parts = (s->reduced.n + s->part - 1) / s->part;
   return cuplug__reduction_partials(s);
 }
 
-/* How many blocks of lines of the last dimension are walked by columns, or one short line after the
- * other; 0: rows are better. */
+/* Returns how many blocks of segments are processed by columns, or consecutively if short; 0: by
+ * rows. */
 static long long n_blocks_of(const cuplug__reduction *s, int by_columns) {
   const long long last = s->kept.ndim ? s->kept.sizes[s->kept.ndim - 1] : 0;
   if (last < N_HOST_FEW || !(by_columns || s->reduced.n < N_HOST_SHORT)) return 0;
@@ -118,7 +118,7 @@ static int is_flat(const cuplug__reduction *s, int by_columns) {
   return 1;
 }
 
-/* The elements of a thread, a power of two: of integers 64 bits are put together. */
+/* Returns the elements per thread, a power of two. Integers are combined in 64 bits. */
 static uint32_t items_of(const cuplug__reduction *s) {
   int64_t widest = 4;
   for (uint32_t k = s->call->n_tensors - s->source->n_outputs; k < s->call->n_tensors; k++) {
@@ -153,8 +153,7 @@ static tiles tiles_of(const cuplug__reduction *s, const cuplug_variant *v) {
   return t;
 }
 
-/* The state of tiles: a ticket, and for each state one word of 64 bits for each of its words of
- * 32. */
+/* The state of tiles: a ticket and, for each state, a 64-bit word for each of its 32-bit words. */
 static int take_words(cuplug__reduction *s, const tiles *t, void **words, cuplug_grid *g) {
   const long long n_words = 1 + t->n_states * ((s->source->accumulator_bytes + 3) / 4);
   *words = cuplug_workspace(s->call, (uint64_t)n_words * 8);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Never changed and never freed once it is in the list. */
+/* Never changed or freed after it is in the list. */
 typedef struct entry {
   struct entry *next;
   cuplug_variant variant;
@@ -99,8 +99,8 @@ static void parallel(const cuplug_loop_call *call, cuplug_loop_part *part, long 
   (void)core->team_run(n, grain, run_range, &shared);
 }
 
-/* Memory of a thread until it ends, as large as the largest request: its stack may be small, and
- * parts call no parts. */
+/* Memory that a thread keeps until it ends, as large as the largest request. Its stack may be
+ * small, and parts do not call parts. */
 static _Thread_local char *own_room;
 static _Thread_local size_t own_bytes;
 static pthread_key_t key_of_end;

@@ -9,8 +9,8 @@
 /* A variant for the call's device and the dtypes of its arrays; the rest is zero. */
 void cuplug__variant_start(cuplug_variant *variant, const cuplug_call *call);
 
-/* The code of a variant; compiles it at its first use. Takes no lock: where two threads are first,
- * both compile. */
+/* The code of a variant, compiled at its first use. Takes no lock: if two threads are first, both
+ * compile. */
 int cuplug__variant_find(cuplug_source *source, const cuplug_variant *variant,
                          const cuplug_code **code, cuplug_error *error);
 

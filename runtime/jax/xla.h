@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What XLA passes to the functions of its foreign function interface, version 0.3 and its
- * successors: the part that is used here. Declared and not included, as a build knows no JAX, and
- * one build serves all versions of it: structures say their size, fields are added at their ends,
- * and XLA refuses a version that it does not know. A test compares this with jaxlib's header. */
+/* The arguments that XLA passes to the functions of its foreign function interface, version 0.3 and
+ * later: the part that is used here. They are declared, since the build does not depend on JAX, and
+ * one build serves all versions of it. Structures contain their size, fields are added at their
+ * ends, and XLA rejects versions that it does not support. A test compares this file with jaxlib's
+ * header. */
 #ifndef CUPLUG_RUNTIME_FRAMEWORKS_XLA_H
 #define CUPLUG_RUNTIME_FRAMEWORKS_XLA_H
 
@@ -12,7 +13,7 @@
 #define CUPLUG__XLA_MAJOR 0
 #define CUPLUG__XLA_MINOR 3
 
-/* The error codes that statuses become. */
+/* XLA's error codes for statuses. */
 enum {
   CUPLUG__XLA_INVALID_ARGUMENT = 3,
   CUPLUG__XLA_NOT_FOUND = 5,
@@ -22,7 +23,7 @@ enum {
   CUPLUG__XLA_INTERNAL = 13
 };
 
-/* X(XLA's number of a dtype, ours) */
+/* X(XLA's number of a dtype, our dtype) */
 #define CUPLUG__XLA_DTYPES(X)   \
   X(1, CUPLUG_BOOL)             \
   X(2, CUPLUG_INT8)             \
@@ -70,7 +71,8 @@ struct cuplug__xla_metadata {
   int64_t state_type; /* 0: none */
 };
 
-/* ---- Functions of XLA: each gets a structure that begins so ---------------------------------- */
+/* ---- XLA's functions: each receives a structure that begins with these fields ------------------
+ */
 
 typedef struct cuplug__xla_error_args {
   size_t struct_bytes;
@@ -143,7 +145,7 @@ typedef struct cuplug__xla_api {
   cuplug__xla_error *(*get_device)(cuplug__xla_device_args *);
 } cuplug__xla_api;
 
-/* ---- One call of a function of ours ---------------------------------------------------------- */
+/* ---- One call of our function ---------------------------------------------------------------- */
 
 typedef struct cuplug__xla_buffer {
   size_t struct_bytes;
@@ -158,7 +160,7 @@ typedef struct cuplug__xla_buffers {
   size_t struct_bytes;
   cuplug__xla_extension *extensions;
   int64_t n;
-  int32_t *kinds; /* 1: a cuplug__xla_buffer; there are no others */
+  int32_t *kinds; /* 1: a cuplug__xla_buffer; no other types exist */
   cuplug__xla_buffer **buffers;
 } cuplug__xla_buffers;
 
@@ -184,7 +186,7 @@ typedef struct cuplug__xla_attributes {
   cuplug__xla_extension *extensions;
   int64_t n;
   int32_t *kinds;           /* cuplug__xla_attribute */
-  cuplug__xla_span **names; /* in their order */
+  cuplug__xla_span **names; /* in the order of the names */
   void **values;
 } cuplug__xla_attributes;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls from XLA programs: operands and results become the arguments and outputs of one call. */
+/* Calls from XLA programs: operands and results become arguments and outputs of a call. */
 #include "base/core.h"
 #include "jax/xla_plan.h"
 
 #include <runtime/xla.h>
 #include <string.h>
 
-/* The data of the functions for one kind of device: XLA for GPUs numbers its types separately. */
+/* The data of the functions for one device type. XLA for GPUs numbers its types separately. */
 typedef struct platform {
   int32_t device_type;
   uint32_t traits;
@@ -81,7 +81,7 @@ typedef struct run {
   cuplug_device device;
   void *stream;
   cuplug_argument args[CUPLUG_MAX_ARGUMENTS];
-  cuplug_argument items[CUPLUG_MAX_ARGUMENTS]; /* of lists of arrays */
+  cuplug_argument items[CUPLUG_MAX_ARGUMENTS]; /* items of lists of arrays */
 } run;
 
 static int fill_tensor(const run *r, const cuplug__xla_buffer *buffer, cuplug_tensor *x,
@@ -96,7 +96,7 @@ static int fill_tensor(const run *r, const cuplug__xla_buffer *buffer, cuplug_te
   return CUPLUG_OK;
 }
 
-/* A scalar that is an operand: on a GPU it is waited for. */
+/* A scalar operand. On a GPU, the call waits for it. */
 static int read_scalar(const run *r, const cuplug__xla_buffer *buffer, cuplug_argument *argument,
                        cuplug_error *error) {
   char value[16];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes -> arguments. They come from our own tracing, or from a stored program, so they are
- * checked. */
+/* Conversion of attributes to arguments. They come from our own tracing or from a stored program,
+ * so they are checked. */
 #include "jax/xla_plan.h"
 
 #include "base/core.h"
@@ -25,7 +25,7 @@ uint32_t cuplug__xla_dtype(int32_t number) {
   return 0;
 }
 
-/* ---- Numbers: those of the machine, whose first byte is the lowest --------------------------- */
+/* ---- Numbers, in the machine's byte order: the lowest byte is first -------------------------- */
 
 static uint64_t read_bits(const void *value, uint32_t bits) {
   uint64_t x = 0;
@@ -83,8 +83,8 @@ int cuplug__xla_read_number(int32_t dtype, const void *value, cuplug_argument *a
 /* The unread rest. */
 typedef struct reader {
   const cuplug__xla_attributes *attributes;
-  int64_t next_value; /* the attributes are sorted by name: values come one after the other */
-  char *texts;        /* room for strings */
+  int64_t next_value; /* attributes are sorted by name, so values are consecutive */
+  char *texts;        /* memory for strings */
   uint32_t n_numbers;
   cuplug__xla_plan *plan;
   cuplug_error *error;
@@ -99,7 +99,7 @@ static int is_called(const cuplug__xla_span *name, const char *wanted) {
   return name->n == strlen(wanted) && !memcmp(name->text, wanted, name->n);
 }
 
-/* The value of an attribute of a kind; NULL without. */
+/* Returns the value of an attribute of a kind; NULL if absent. */
 static const void *find(const cuplug__xla_attributes *a, const char *name, int32_t kind) {
   for (int64_t k = 0; k < a->n; k++)
     if (is_called(a->names[k], name)) return a->kinds[k] == kind ? a->values[k] : NULL;
@@ -201,7 +201,7 @@ static int add_operand(reader *r, int is_item, int is_scalar, uint32_t number) {
   return CUPLUG_OK;
 }
 
-/* `text` is after the bracket; it is moved past the closing one. */
+/* `text` is after the bracket, and is moved past the closing one. */
 static int read_list(reader *r, const char **text, const char *end, uint32_t number) {
   cuplug__xla_plan *p = r->plan;
   const uint32_t first = p->n_items;
@@ -216,7 +216,7 @@ static int read_list(reader *r, const char **text, const char *end, uint32_t num
   return CUPLUG_OK;
 }
 
-/* One argument; `text` is moved past it. */
+/* Reads one argument, and moves `text` past it. */
 static int read_argument(reader *r, const char **text, const char *end) {
   const uint32_t number = r->plan->n_args++;
   cuplug_argument *argument = &r->plan->args[number];

@@ -9,7 +9,7 @@ struct cuplug__xla_block {
   cuplug__xla_block *next;
   void *pointer;
   uint64_t bytes;
-  uint32_t number; /* of the request in its call */
+  uint32_t number; /* number of the request in its call */
   int32_t device;
 };
 
@@ -34,7 +34,8 @@ void cuplug__xla_scratch_free(cuplug__xla_scratch *scratch) {
   pthread_mutex_destroy(&scratch->lock);
 }
 
-/* On the default stream, which is not captured; it is there when other streams use it. */
+/* On the default stream, which is not captured. The memory is allocated before other streams use
+ * it. */
 static int allocate(int32_t device, uint64_t bytes, void **pointer, cuplug_error *error) {
   RELAXED mode = core->capture_allow_unsafe();
   void *stream = CUPLUG__STREAM(NULL);
@@ -45,7 +46,7 @@ static int allocate(int32_t device, uint64_t bytes, void **pointer, cuplug_error
   return status;
 }
 
-/* Blocks that are too small stay, as graphs may have them. */
+/* Blocks that are too small are not freed, since graphs may use them. */
 static int add_block(cuplug__xla_scratch *scratch, int32_t device, uint32_t number, uint64_t bytes,
                      cuplug_error *error) {
   cuplug__xla_block *block = malloc(sizeof *block);

@@ -86,7 +86,7 @@ enum {
   CUPLUG__NORMALIZED = 2
 };
 
-/* For code that was compiled at run time, from CUDA 12.0 on: NULL if they are missing. */
+/* For code that was compiled at run time, since CUDA 12.0: NULL if missing. */
 #define CUPLUG__LIBRARY_LIST(X)                                                                    \
   X(cuLibraryLoadData, "cuLibraryLoadData",                                                        \
     (CUlibrary *, const void *, CUjit_option *, void **, unsigned int, CUlibraryOption *, void **, \
@@ -101,12 +101,12 @@ enum {
   X(cuOccupancyMaxPotentialBlockSize, "cuOccupancyMaxPotentialBlockSize",                          \
     (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int))
 
-/* Also NULL if missing: from CUDA 12.4 or 12.5 on. */
+/* Also NULL if missing: since CUDA 12.4 or 12.5. */
 #define CUPLUG__NEWER_LIST(X)                                                             \
   X(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel, size_t, size_t *, size_t *)) \
   X(cuKernelGetName, "cuKernelGetName", (const char **, CUkernel))
 
-/* For textures: NULL with a driver without them. */
+/* For textures: NULL if the driver lacks them. */
 #define CUPLUG__TEXTURE_LIST(X)                                                             \
   X(cuArray3DCreate, "cuArray3DCreate_v2", (CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *))    \
   X(cuArrayDestroy, "cuArrayDestroy", (CUarray))                                            \
@@ -126,7 +126,7 @@ typedef struct cuplug__kernel_functions {
 #undef CUPLUG__X
 } cuplug__kernel_functions;
 
-/* These functions; the driver has been started. */
+/* Returns these functions. The driver has been started. */
 const cuplug__kernel_functions *cuplug__kernel_driver(void);
 
 #endif

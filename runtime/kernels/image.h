@@ -8,11 +8,11 @@
 #include <runtime/jit.h>
 
 struct cuplug_image {
-  cuplug_image *next; /* of all images: they are never freed */
+  cuplug_image *next; /* next of all images, which are never freed */
   CUlibrary library;
   char *name;
   cuplug_kernel *kernels;
-  char log[1024]; /* the driver's messages about PTX, maybe from the first use of a kernel */
+  char log[1024]; /* the driver's messages about PTX, possibly from the first use of a kernel */
 };
 
 /* Copies the driver's messages about code of the image to the record. Returns the status. */

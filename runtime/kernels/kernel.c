@@ -12,7 +12,7 @@
 
 #define USUAL_SHARED_BYTES 49152 /* the maximum for a block without opting in */
 
-/* Of the images' lists of kernels, and of the kernels' shared_bytes. */
+/* Protects the images' lists of kernels, and the kernels' shared_bytes. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static cuplug_kernel *new_kernel(cuplug_image *image, CUkernel handle, const char *name) {
@@ -102,7 +102,7 @@ static int query(const cuplug_kernel *kernel, int32_t device, cuplug_kernel_info
   return status;
 }
 
-/* Makes a kernel's code ready on a device that is entered. */
+/* Loads a kernel's code on the current device. */
 static cuplug__context enter(cuplug_kernel *kernel, int32_t device, CUfunction *function,
                              cuplug_error *error) {
   cuplug__clear(error);
@@ -177,7 +177,7 @@ int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_
   return core->cuda_check(error, code, "asking for a kernel's occupancy");
 }
 
-/* x, y and z against the GPU's maximum. */
+/* Checks x, y and z against the GPU's maximum. */
 static int check_sizes(const cuplug_kernel *kernel, int32_t device, const char *what,
                        const uint32_t sizes[3], int first_limit, cuplug_error *error) {
   for (int k = 0; k < 3; k++) {
@@ -214,7 +214,7 @@ static int check_grid(const cuplug_kernel *kernel, int32_t device, const cuplug_
   return CUPLUG_OK;
 }
 
-/* Clusters and programmatic launches came with compute capability 9.0. */
+/* Clusters and programmatic launches require compute capability 9.0. */
 static int check_cluster(const cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
                          cuplug_error *error) {
   const int32_t capability = core->gpus[device].capability;
@@ -254,7 +254,7 @@ static int check_cooperative(const cuplug_kernel *kernel, CUfunction function, i
                     kernel->name, (unsigned long long)n_blocks, (unsigned long long)most);
 }
 
-/* The driver keeps one bound for each kernel and GPU: it only grows. */
+/* The driver has one limit for each kernel and GPU, which only grows. */
 static int opt_in(cuplug_kernel *kernel, int32_t device, uint32_t bytes, cuplug_error *error) {
   int code = 0;
   pthread_mutex_lock(&lock);

@@ -10,15 +10,15 @@
 #include <stdatomic.h>
 
 struct cuplug_kernel {
-  cuplug_kernel *next; /* of the image's */
+  cuplug_kernel *next; /* next of the image's */
   cuplug_image *image;
   CUkernel handle;
   char *name;
   _Atomic(CUfunction) functions[CUPLUG__MAX_GPUS]; /* NULL: not loaded there yet */
-  uint32_t shared_bytes[CUPLUG__MAX_GPUS]; /* dynamic ones that it opted in to; see kernel.c */
+  uint32_t shared_bytes[CUPLUG__MAX_GPUS];         /* opted in to, dynamic; see kernel.c */
 };
 
-/* The function of a kernel on an entered device: its code is loaded there by the first call. */
+/* Returns the function of a kernel on the current device, where the first call loads its code. */
 int cuplug__kernel_load(cuplug_kernel *kernel, int32_t device, CUfunction *function,
                         cuplug_error *error);
 

@@ -6,7 +6,8 @@
 #include <runtime/textures.h>
 #include <string.h>
 
-/* For dimension d. GPUs read a line as a plane of one row, and would mix it with its neighbors. */
+/* The size in dimension d. GPUs read a line as a plane of one row, and would mix it with its
+ * neighbors. */
 static int32_t addressing_of(const cuplug_texture_form *form, int d) {
   return form->sizes[d] ? form->addressing : CUPLUG__ADDRESS_CLAMP;
 }

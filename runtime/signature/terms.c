@@ -4,7 +4,7 @@
 #include <runtime/define.h>
 #include <string.h>
 
-/* The kind of a name in a signature: an integer or a dimension, an array or another parameter. */
+/* The kind of a name in a signature: an integer or a dimension, an array, another parameter. */
 enum { NAME_UNKNOWN, NAME_NUMBER, NAME_OTHER };
 
 static int kind_of(const cuplug_signature *s, const char *text, size_t n) {
@@ -16,7 +16,7 @@ static int kind_of(const cuplug_signature *s, const char *text, size_t n) {
   return core->find_place(s, text, n) ? NAME_NUMBER : NAME_UNKNOWN;
 }
 
-/* Returns whether a word is one of those in a text with spaces between. */
+/* Returns whether a word is one of those in a text, which are separated by spaces. */
 static int is_among(const char *words, const char *word, size_t n) {
   for (size_t length; *words; words += length + (words[length] == ' ')) {
     length = strcspn(words, " ");

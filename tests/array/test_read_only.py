@@ -103,6 +103,9 @@ def test_messages_name_the_remedy():
         ("assignment", WRITES["number"]),
         ("add", add_in_place),
         ("set", lambda x: x.set(np.zeros(4))),
+        ("sort", WRITES["sort"]),
+        ("partition", WRITES["partition"]),
+        ("cuplug.Array: out", WRITES["sum"]),
     ):
         with pytest.raises(ValueError, match=f"^{name}: {message}"):
             write(x)

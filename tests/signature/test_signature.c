@@ -57,6 +57,13 @@ static const struct {
      "float32?"},
     {"f(x: float32[)", 13,
      "signature: byte 13: got \")\", expected a dimension (a size, a name, *name, ... or ?)"},
+    {"f(x: list[float32[*s]])", 5,
+     "signature: byte 5: got \"list[float32\", expected a dtype; a list of arrays is float32[n][], "
+     "a "
+     "list of numbers is int[]"},
+    {"f(x: list[float32])", 5,
+     "signature: 'list' is neither a dtype nor bound by 'where list: ...'; a list of arrays is "
+     "float32[n][], a list of numbers is int[]"},
     {"f(x: float32[n)", 14, "signature: byte 14: got \")\", expected ',' or ']'"},
     {"f(x: any[n])", 5, "signature: byte 5: got \"any[n])\", expected a dtype or a type variable"},
     {"f(n: int) where n in 3", 21, "signature: byte 21: got \"3\", expected '{' and numbers"},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays put together, and repeated."""
+"""Concatenated and repeated arrays."""
 
 from libc.stdint cimport int64_t
 
@@ -17,9 +17,9 @@ from cuplug.array_api.functions import stock
 from cuplug.array_api.views import axis_of, expand_dims, reshape, shape_of
 
 cdef enum:
-    MOST = 4  # parts that one operator joins
-    SHORT_BYTES = 1 << 14  # of a row; on the host, copies of longer ones are as fast
-    INLINE_CALL_BYTES = 1 << 15  # an operator takes longer to start
+    MOST = 4  # parts in one call of the operator
+    SHORT_BYTES = 1 << 14  # of a row; on the host, copies of longer ones take the same time
+    INLINE_CALL_BYTES = 1 << 15  # smaller arrays take less time than calling an operator
 
 
 def concat(arrays, /, *, axis: int | None = 0) -> Array:
@@ -52,7 +52,7 @@ def stack(arrays, /, *, axis: int = 0) -> Array:
 
 
 def roll(x: Array, /, shift, *, axis=None) -> Array:
-    """Return elements moved along dimensions; what leaves at one end comes in at the other.
+    """Return elements moved along dimensions. Elements moved over one end enter at the other.
 
     Examples
     --------
@@ -127,7 +127,7 @@ cdef Array joined(list arrays, int along):
 
 
 cdef Array written(list arrays, int along, cuplug_tensor *whole, object dtype):
-    """Arrays that are written one after the other."""
+    """Arrays that are written consecutively."""
     cdef int64_t shape[CUPLUG_MAX_NDIM]
     cdef int64_t strides[CUPLUG_MAX_NDIM]
     cdef Array x, result = empty_like_tensor(whole)
@@ -147,11 +147,11 @@ cdef bint is_beside(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
     return x.device.type == y.device.type and x.device.id == y.device.id
 
 
-# ---- By one operator: all is written once, in order ----------------------------------------------
+# ---- By one operator: all elements are written once, in order ------------------------------------
 
 
 cdef bint wants_operator(const cuplug_tensor *whole, int along, Py_ssize_t n_parts) noexcept:
-    """Return whether one operator joins the parts: on a GPU; on the host if rows are short."""
+    """Return whether one operator concatenates: on a GPU, or on the host if rows are short."""
     cdef int64_t size = 1
     cdef int k
     if not 1 < n_parts <= MOST or whole.dtype.code == OPAQUE:
@@ -170,7 +170,7 @@ cdef bint is_worth(const cuplug_tensor *x) noexcept:
 
 
 cdef Array joined_rows(list arrays, int along):
-    """Return the joined rows of arrays from a dimension on; None if no strides describe them."""
+    """Return the concatenated rows of arrays from a dimension on; None without strides."""
     cdef list views = [rows_of(x, along) for x in arrays]
     for view in views:
         if view is None:
@@ -179,7 +179,7 @@ cdef Array joined_rows(list arrays, int along):
 
 
 cdef Array rows_of(Array x, int along):
-    """The dimensions before one, and those from it on, as one each; None without strides for it."""
+    """Merge the dimensions before one, and those from it on; None if no strides describe these."""
     cdef int64_t shape[2]
     cdef int64_t strides[2]
     cdef cuplug_tensor rows = x.tensor
@@ -210,7 +210,7 @@ cdef bint merge(
 
 
 cdef Array shaped(Array rows, const cuplug_tensor *whole):
-    """The elements of a new array in the shape of another one."""
+    """Return the elements of a new array in the shape of another one."""
     cdef cuplug_tensor to = whole[0]
     to.device, to.data, to.strides, to.byte_offset = rows.tensor.device, rows.tensor.data, NULL, 0
     return share_memory(&to, rows, rows.dtype)
@@ -258,7 +258,7 @@ def tile(x: Array, repetitions, /) -> Array:
 
 
 def repeated(Array x not None, times: int, int along) -> Array:
-    """Return an array with each part along a dimension several times, one after the other."""
+    """Return an array with each part along a dimension repeated consecutively."""
     cdef wide_view to
     cdef Array rows
     cdef int64_t size = cuplug_element_bytes(&x.tensor)
@@ -281,7 +281,7 @@ def repeated(Array x not None, times: int, int along) -> Array:
     return copy_wide(&to, x, n)
 
 
-# A view that repeats elements, and the shape of a copy, which merges several of its dimensions.
+# Return a view that repeats elements, and the shape of its copy with merged dimensions.
 ctypedef struct wide_view:
     cuplug_tensor x
     int64_t shape[CUPLUG_MAX_NDIM]

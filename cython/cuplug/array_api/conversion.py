@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of other libraries, numbers and lists of them as arrays."""
+"""Conversion of other libraries' arrays, numbers, and lists of these to arrays."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     Raises
     ------
     TypeError, ValueError
-        If no operator takes the elements, the device is unknown, or an array of another library is
-        on another GPU.
+        If no operator accepts the elements, the device is unknown, or an array of another library
+        is on another GPU.
     MemoryError, CudaError
         As for `empty`.
 
@@ -82,7 +82,7 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
 
 def _read(x: Any, dtype: Any, device: Any, copy: bool | None) -> Array:
     if type(x) is np.ndarray and x.dtype.metadata is not None and x.dtype.kind in "biufc":
-        x = x.view(np.dtype(x.dtype.str))  # metadata, as of scikit-learn's arrays
+        x = x.view(np.dtype(x.dtype.str))  # metadata, as in scikit-learn's arrays
     try:
         return to_array(x, dtype, device, copy)
     except TypeError:
@@ -93,21 +93,21 @@ def _read(x: Any, dtype: Any, device: Any, copy: bool | None) -> Array:
 
 
 def gpu_in(x: Any, depth: int) -> Any:
-    """Return the GPU of the first array on one, in lists of this depth; None if there is none."""
+    """Return the GPU of the first array on one, in nested lists of this depth; None if on none."""
     if isinstance(x, (list, tuple)):
         return next(filter(None, (gpu_in(part, depth - 1) for part in x if depth)), None)
     return x.device if isinstance(x, Array) and x.device.type == "cuda" else None
 
 
 def _stacked(x: Any, device: Any) -> Array:
-    """Return nested lists with arrays on GPUs as one array, which NumPy cannot make."""
+    """Return nested lists that contain GPU arrays as one array, which NumPy cannot do."""
     if not isinstance(x, (list, tuple)):
         return asarray(x, device=device)
     return stack([_stacked(part, device) for part in x])
 
 
 def _may_be_out_of_range(x: Any, dtype: Any) -> bool:
-    """Return whether floats become integers, which NumPy leaves undefined for large ones."""
+    """Return whether floats are converted to integers, undefined in NumPy for large values."""
     if dtype is None or not isinstance(x, (np.ndarray, np.generic)):
         return False
     own, wanted = (DTYPES.get(y.name) for y in (x.dtype, to_dtype(dtype, "asarray")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New arrays, and the properties of arrays and of the library."""
+"""New arrays, and the properties of the library."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def _assigning(dtype: str) -> Operator:
 
 
 def assign(x: Array, value: Any) -> None:
-    """Write a number or an array, which is broadcast, to all of an array."""
+    """Write a number or an array, which is broadcast, to all elements of an array."""
     value = as_elements(x, value)
     if isinstance(value, Array):
         more = max(value.ndim - x.ndim, 0)
-        if more and value.shape[:more] == (1,) * more:  # which NumPy leaves out
+        if more and value.shape[:more] == (1,) * more:  # NumPy omits it
             value = value.reshape(value.shape[more:])
         if may_meet(x, value):
             value = copied(value)
@@ -51,10 +51,10 @@ def assign(x: Array, value: Any) -> None:
 
 
 def assigning(dtype: Any, given: Any) -> Operator | None:
-    """Return what writes arrays of a dtype, or numbers of a type; None: they are converted."""
+    """Return the operator that writes such arrays, or numbers; None if they are converted."""
     if kind_of(dtype) == "storage":
         return None
-    is_array = isinstance(given, np.dtype)  # which equal Python's types
+    is_array = isinstance(given, np.dtype)  # these equal Python's types
     is_plain = given == dtype if is_array else given is DTYPES[name_of(dtype)].scalar
     return _assigning(name_of(dtype)) if is_plain else None
 
@@ -96,7 +96,7 @@ def _given(value: Any, default: Any) -> Any:
 
 @cache
 def _numbering(of: Any) -> Operator | None:
-    """Return what counts in a dtype; None where others count for it."""
+    """Return the operator that counts in a dtype; None if another dtype replaces it."""
     dtype = name_of(of)
     if kind_of(of) == "complex" or dtype in ("float16", "bfloat16"):
         return None
@@ -196,7 +196,7 @@ def linspace(
         result, start, stop, num - flag("linspace: endpoint", endpoint) if num > 1 else num
     )
     if kind_of(wanted) in ("int", "uint"):
-        result = unary("floor", result)  # as NumPy rounds them
+        result = unary("floor", result)  # NumPy rounds them in this way
     return result if result.dtype == wanted else astype(result, wanted)
 
 
@@ -268,11 +268,11 @@ class Info:
     """The result of `__array_namespace_info__`."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Return what depends on values, and limits."""
+        """Return the features that depend on values, and limits."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Any:
-        """Return where new arrays are made."""
+        """Return the default device for new arrays."""
         return empty(0).device
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
@@ -280,7 +280,7 @@ class Info:
         return {kind: np.dtype(name) for kind, name in DEFAULTS.items()}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
-        """Return the dtypes of a kind, by their names."""
+        """Return the dtypes of a kind, by name."""
         every = {name: np.dtype(name) for name in NAMES}
         return {name: x for name, x in every.items() if kind is None or isdtype(x, kind)}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factorizations of matrices, and equations: by NumPy on the host, by cuSOLVER on a GPU.
+"""Factorizations of matrices, and linear equations: by NumPy on the host, by cuSOLVER on a GPU.
 
-In GPU memory, functions that can fail wait for the GPU, to raise the error that NumPy raises.
+For arrays in GPU memory, functions that can fail wait for the GPU, to raise NumPy's error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
     "svdvals",
 ]
 
-_LIBRARIES = ("nvJitLink", "cublasLt", "cublas", "cusparse")  # which cuSOLVER is linked with
+_LIBRARIES = ("nvJitLink", "cublasLt", "cublas", "cusparse")  # cuSOLVER is linked with it
 
 
 class EigResult(NamedTuple):
@@ -77,7 +77,7 @@ class SVDResult(NamedTuple):
 
 
 def matrices(name: str, argument: str, x: Any, is_square: bool = False) -> Array:
-    """Return an array of matrices that both libraries compute with."""
+    """Return an array of matrices in a dtype of both libraries."""
     checked(f"linalg.{name}", argument, x)
     if x.dtype.name not in ("float32", "float64", "complex64", "complex128"):
         raise TypeError(
@@ -94,7 +94,7 @@ def matrices(name: str, argument: str, x: Any, is_square: bool = False) -> Array
 
 
 def by_numpy(x: Array, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-    """Return what NumPy gives, where x is: for arrays of the host, and those without elements."""
+    """Return NumPy's result on x's device, for host arrays and for arrays without elements."""
     found = function(x.numpy(), *args, **keywords)
     many = found if isinstance(found, tuple) else (found,)
     if x.device.type == "cpu":
@@ -175,7 +175,7 @@ def det(x: Array, /) -> Array:
 
 
 def eig(x: Array, /) -> EigResult:
-    """Return the eigenvalues, in no order, and eigenvectors of square matrices.
+    """Return the eigenvalues, unordered, and eigenvectors of square matrices.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def eig(x: Array, /) -> EigResult:
 
 
 def eigvals(x: Array, /) -> Array:
-    """Return the eigenvalues of square matrices: complex, in no order.
+    """Return the eigenvalues of square matrices: complex, unordered.
 
     Examples
     --------
@@ -219,14 +219,17 @@ def eigvals(x: Array, /) -> Array:
 
 
 def _general(x: Array, has_vectors: bool) -> EigResult:
-    """Return eigenvalues of matrices in GPU memory; the operator's are of the transposed ones."""
+    """Return eigenvalues of matrices in GPU memory.
+
+    The operator computes those of the transposed ones.
+    """
     given, failure = matrix_transpose(astype(x, complex_of(x))), "Eigenvalues did not converge"
     values, vectors = by_cusolver("eig", given, has_vectors, failure=failure)
     return EigResult(values, matrix_transpose(vectors))
 
 
 def complex_of(x: Array) -> Any:
-    """Return the complex dtype of the precision of an array."""
+    """Return the complex dtype with the precision of an array."""
     return np.result_type(x.dtype, np.complex64)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data types: which there are, how they are promoted, conversions."""
+"""Data types: their names, promotion, conversions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float32", "float64", "complex64", "complex128"),
 )
-# Of `isdtype`, and of the tables of functions: the kinds of <cuplug/plugin.h>.
+# For `isdtype`, and for the tables of functions: the kinds of <cuplug/plugin.h>.
 KINDS = {
     "bool": {"bool"},
     "signed integer": {"int"},
@@ -56,7 +56,7 @@ def checked(name: str, argument: str, x: Any) -> Any:
 
 
 def checked_order(name: str, x: Any, argument: str = "x") -> Any:
-    """Return an argument that must be an Array of numbers that have an order."""
+    """Return an argument that must be an Array of real numbers."""
     if kind_of(checked(name, argument, x).dtype) == "complex":
         what = f"{name}: {argument}"
         raise TypeError(f"{what}: got {x.dtype}, expected real numbers; use real, imag or abs")
@@ -73,7 +73,7 @@ def integer(what: str, value: Any) -> int:
         number = index(value)
     except TypeError:
         raise TypeError(f"{what}: got {value!r:.60}, expected an integer") from None
-    if number.bit_length() > 128:  # which Python may not write
+    if number.bit_length() > 128:  # Python may not write to it
         raise ValueError(f"{what}: got an integer beyond 128 bits, expected a smaller one")
     return number
 
@@ -87,7 +87,7 @@ def flag(what: str, value: Any) -> bool:
 
 
 def sequence(what: str, value: Any, wanted: str) -> tuple[Any, ...]:
-    """Return the items of an argument that must have some."""
+    """Return the items of an argument that must have at least one."""
     try:
         return tuple(value)
     except TypeError:
@@ -99,7 +99,7 @@ def _is_python_number(x: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """Return the dtype that arrays, dtypes and numbers are promoted to.
+    """Return the dtype to which arrays, dtypes and numbers are promoted.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Return whether a dtype, or an array's, is promoted to another one.
+    """Return whether a dtype, or an array's dtype, is promoted to another one.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Return whether a dtype is of a kind, "real floating", or of one of several, or is another.
+    """Return whether a dtype is another one, or of a kind such as "real floating", or of several.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class IntegerInfo(NamedTuple):
 
 
 def finfo(type: Any, /) -> FloatInfo:
-    """Return the limits of a floating dtype, or of an array's.
+    """Return the limits of a floating dtype, or of an array's dtype.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def finfo(type: Any, /) -> FloatInfo:
 
 
 def iinfo(type: Any, /) -> IntegerInfo:
-    """Return the limits of an integer dtype, or of an array's.
+    """Return the limits of an integer dtype, or of an array's dtype.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def iinfo(type: Any, /) -> IntegerInfo:
 @cache
 def _converting(from_: Any, to: Any) -> Any:
     from cuplug._source.expressions.element_wise import (
-        elementwise,  # which takes longer than `asarray`
+        elementwise,  # takes longer than `asarray`
     )
 
     if name_of(to) not in DTYPES:
@@ -241,7 +241,7 @@ def _direct_conversion(from_: Any, dtype: Any) -> Any:
 
 @partial(ArrayFunction, convert=_direct_conversion)
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    """Convert elements; values beyond an integer's range become its limits.
+    """Convert elements. Values outside of an integer's range become its limits.
 
     Examples
     --------
@@ -259,5 +259,5 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
 
 
 def in_dtype(x: Array, dtype: Any) -> Array:
-    """Return an array, converted where its dtype is another one."""
+    """Return an array, converted if its dtype differs."""
     return x if x.dtype is dtype or x.dtype == dtype else astype(x, dtype)

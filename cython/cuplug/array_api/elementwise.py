@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of single elements."""
+"""Element-wise functions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OF_FLOATS = frozenset(
 # Functions of the standard.
 PLAIN = [name for name in FUNCTIONS if name not in NOT_PUBLIC]
 _DOCSTRINGS = docstrings()
-_PARTS = {"real": 0, "imag": 1}  # of complex numbers, which are views
+_PARTS = {"real": 0, "imag": 1}  # views of complex numbers
 
 
 @cache
@@ -57,10 +57,10 @@ def made(
     given: tuple[str, ...] = (),
     by_number: bool = False,
 ) -> Operator:
-    """Return the operator of a function for arguments of a dtype; x is changed, or a new array.
+    """Return the operator of a function for a dtype. It modifies x or creates an array.
 
-    Arguments of the dtypes in `given` are converted as they are read. With `by_number` it is
-    better where the second one is a number.
+    Arguments with the dtypes in `given` are converted as they are read. `by_number` selects an
+    operator for a number as the second argument.
     """
     function = (by_number and BY_NUMBER.get(name)) or FUNCTIONS[name]
     kind = DTYPES[dtype].kind if dtype in DTYPES else ""
@@ -130,7 +130,7 @@ def _binary(name: str, x: Any, y: Any) -> Array:
 
 
 def _wanted(name: str, given: tuple[Any, ...]) -> Any:
-    """Return the dtype that a function computes with, of dtypes and types of numbers."""
+    """Return the dtype in which a function computes, for dtypes and types of numbers."""
     wanted = reduce(promoted, (x for x in given if isinstance(x, np.dtype)))
     for number in given:
         wanted = wanted if isinstance(number, np.dtype) else widened(wanted, number)
@@ -138,13 +138,13 @@ def _wanted(name: str, given: tuple[Any, ...]) -> Any:
 
 
 def kept(name: str, *given: Any) -> Any:
-    """Return the dtype that arrays of dtypes, and numbers of types, keep; None: some change it."""
+    """Return the common dtype of arrays and numbers that need no conversion; None if some do."""
     wanted = _wanted(name, given)
     return wanted if all(x == wanted for x in given if isinstance(x, np.dtype)) else None
 
 
 def direct(name: str, *given: Any, in_place: bool = False) -> Operator | None:
-    """Return the operator for arrays of dtypes and numbers of types; None: some are converted."""
+    """Return the operator for arrays of dtypes and numbers of types; None if some are converted."""
     if name in _REFLECTED and _are_mixed(*given):
         return _compared_signs(name, *map(name_of, given))
     wanted = kept(name, *given)
@@ -155,7 +155,7 @@ def direct(name: str, *given: Any, in_place: bool = False) -> Operator | None:
 
 
 def _converting(name: str, *given: Any) -> Operator | None:
-    """Return the operator that converts its arguments as it reads them; None if there is none."""
+    """Return the operator that converts its arguments as it reads them; None if none exists."""
     wanted = _wanted(name, given)
     if kind_of(wanted) == "complex" or DTYPES[name_of(wanted)].is_narrow:
         return None
@@ -171,7 +171,7 @@ _REFLECTED |= {theirs: name for name, theirs in _REFLECTED.items()}
 
 
 def _compared_integers(name: str, x: Any, y: Any) -> Array | None:
-    """Compare integers by their values, which a common dtype may not hold; None: not two of them.
+    """Compare integers by value, in no common dtype; None if the types are not two integers.
 
     A number is compared in the array's dtype, if it fits; int64 and uint64 have no common dtype.
     """
@@ -204,7 +204,7 @@ def _are_mixed(*given: Any) -> bool:
 
 @cache
 def _compared_signs(name: str, own: str, other: str) -> Operator:
-    """Return what compares signed integers with unsigned ones."""
+    """Return the operator that compares signed integers with unsigned ones."""
     text, signed = FUNCTIONS[name].expressions["int"], "x" if own.startswith("i") else "y"
     plain = text.replace("x", "(uint64_t)x").replace("y", "(uint64_t)y")
     apart = "".join("-1" if c == signed else "0" if c in "xy" else c for c in text)
@@ -212,7 +212,7 @@ def _compared_signs(name: str, own: str, other: str) -> Operator:
 
 
 def direct_power(x: Any, exponent: Any = None, in_place: bool = False) -> Operator | None:
-    """Return the operator for arrays of dtypes; None: they are converted, or a number is known."""
+    """Return the operator for arrays of dtypes; None if they are converted or a number is known."""
     return direct("pow", x, exponent, in_place=in_place) if isinstance(exponent, np.dtype) else None
 
 
@@ -224,9 +224,9 @@ def _power(x1: Any, x2: Any, /) -> Array:
 
 
 def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """Return two arguments with the dtype that both are promoted to; numbers stay such.
+    """Return two arguments in the dtype to which both are promoted. Numbers stay numbers.
 
-    Python's numbers adapt to the array; NumPy's numbers have dtypes, like arrays.
+    Python numbers adapt to the array. NumPy's numbers have dtypes, as arrays do.
     """
     if not isinstance(x, Array):
         y, x = in_common(name, y, x) if isinstance(y, Array) else checked(name, "x", x)
@@ -244,9 +244,9 @@ def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def number_of(name: str, x: Any, dtype: Any) -> Any:
-    """Return a number as a Python number of a dtype: floats are rounded once, infinite beyond it.
+    """Return a number as a Python number of a dtype. Floats are rounded once, and may be infinite.
 
-    Integers that an integer dtype has not stay as they are.
+    Integers outside an integer dtype's range are unchanged.
     """
     kind = kind_of(dtype)
     if kind in ("int", "uint"):
@@ -269,7 +269,7 @@ def _largest(dtype: Any) -> float:
 
 
 def plain_number(x: Any) -> Any:
-    """Return a NumPy number as one of Python's; others unchanged."""
+    """Return a NumPy number as a Python number, and other objects unchanged."""
     return x.item() if is_typed_number(x) and x.dtype.name in DTYPES else x
 
 
@@ -284,7 +284,7 @@ _COUNTED |= {"bitwise_left_shift", "bitwise_right_shift"}
 
 
 def _floating(name: str, dtype: Any) -> Any:
-    """Return the dtype of a computation: of floats only, with integers unchanged."""
+    """Return the dtype of a computation only in floats, with integers unchanged."""
     kind = kind_of(dtype)
     if name in _OF_FLOATS and (kind in ("int", "uint") or (kind, name) == ("bool", "divide")):
         return np.dtype(DEFAULTS["real floating"])
@@ -322,14 +322,14 @@ def _clipping(dtype: str) -> Operator:
 
 
 def _direct_clip(*given: Any) -> Operator | None:
-    """Return what clips at once, where no dtype changes."""
+    """Return the operator that clips in one call, if no dtype changes."""
     dtype = kept("clip", *given) if len(given) == 3 and isinstance(given[0], np.dtype) else None
     is_real = dtype is not None and kind_of(dtype) in ("int", "uint", "float")
     return _clipping(name_of(dtype)) if is_real else None
 
 
 def _in_range(bound: Array, dtype: Any) -> Array:
-    """Return bounds in a dtype: for integers outside of its range, its limits."""
+    """Return bounds in a dtype. Those outside of an integer's range become its limits."""
     kinds = {kind_of(bound.dtype), kind_of(dtype)}
     if bound.dtype != dtype and kinds <= {"int", "uint"}:
         limits, own = np.iinfo(dtype), np.iinfo(bound.dtype)
@@ -341,7 +341,7 @@ def _in_range(bound: Array, dtype: Any) -> Array:
 
 
 def bounds_for(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """Return bounds for `clip`; None for Python integers that no element of a dtype can pass."""
+    """Return bounds for `clip`; None for Python integers that no element of a dtype can exceed."""
     if kind_of(dtype) in ("int", "uint"):
         limits = np.iinfo(dtype)
         low = None if type(low) is int and low < limits.min else low
@@ -356,8 +356,8 @@ _RANKS = {"storage": 0, "bool": 0, "int": 1, "uint": 1, "float": 2, "complex": 3
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     """Return elements in the range from `min` to `max`, in the array's dtype.
 
-    Bounds of another kind, floats for integers, widen the result, as in operators; NumPy's numbers
-    also do.
+    Bounds of another kind, such as floats for integers, widen the result, as in operators. So do
+    NumPy's numbers.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The docstrings of the functions of single elements, each with an example."""
+"""The docstrings of element-wise functions, each with an example."""
 
 import re
 
@@ -142,7 +142,7 @@ _ENTRY = re.compile(r"^(\w+): (.*)\n +(\[.*?\])(.*) -> (.*)$", re.M)
 
 
 def docstrings() -> dict[str, str]:
-    """Return the docstrings by the names of functions."""
+    """Return the docstrings by function name."""
     return {
         name: f"{summary}\n\nExamples\n--------\n"
         f">>> print(xp.{name}(xp.asarray({x}){more}))\n{result}\n"

@@ -38,7 +38,7 @@ __all__ = [
     "rfftn",
 ]
 
-# By the dtype itself: NumPy takes longer to name it than to transform a few elements.
+# By the dtype itself: NumPy's name of a dtype takes longer than transforming a few elements.
 _IS_SINGLE = {
     np.dtype(name): name in ("float32", "complex64")
     for name in ("float32", "float64", "complex64", "complex128")
@@ -60,13 +60,13 @@ def _checked(name: str, x: Any, norm: str) -> Array:
 
 
 def _on_host(x: Array, found: Any) -> Array:
-    """Return NumPy's result, which is float64 before NumPy 2, in the precision of x."""
+    """Return NumPy's result in the precision of x. Before NumPy 2, it is float64."""
     if _IS_SINGLE[x.dtype] and not _IS_SINGLE[found.dtype]:
         found = found.astype(np.complex64 if found.dtype.kind == "c" else np.float32)
     return on_host(found)
 
 
-# ---- By cuFFT, along one dimension after the other -----------------------------------------------
+# ---- By cuFFT, along one dimension at a time -----------------------------------------------------
 
 
 def _by_cufft(name: str, x: Array, n: Any, axis: int, norm: str) -> Array:
@@ -97,7 +97,7 @@ def _by_cufft(name: str, x: Array, n: Any, axis: int, norm: str) -> Array:
 
 
 def _resized(x: Array, n: int) -> Array:
-    """Return lines that are cut, or padded with zeros."""
+    """Return segments truncated, or padded with zeros."""
     if x.shape[-1] >= n:
         return x[..., :n]
     missing = (*x.shape[:-1], n - x.shape[-1])
@@ -105,7 +105,7 @@ def _resized(x: Array, n: int) -> Array:
 
 
 def _along_several(name: str, x: Array, s: Any, axes: Any, norm: str) -> Array:
-    """Return a transform along several dimensions: the one of real numbers along the last one."""
+    """Return a transform along several dimensions; of real numbers along the last one."""
     numbers = axes_of(f"fft.{name}", axes, x.ndim) if axes is not None else tuple(range(x.ndim))
     sizes = [None] * len(numbers) if s is None else list(s)
     if len(sizes) != len(numbers):

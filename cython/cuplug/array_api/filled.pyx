@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New arrays of one value, of none, and of another array's."""
+"""New arrays with one value, uninitialized, or like another array."""
 
 from libc.stdint cimport int64_t
 
@@ -58,7 +58,7 @@ def zeros(shape, *, dtype=None, device=None) -> Array:
 
 
 def empty_like(x: Array, /, *, dtype=None, device=None) -> Array:
-    """Return an array of the same shape, dtype and device, uninitialised.
+    """Return an array of the same shape, dtype and device, uninitialized.
 
     Examples
     --------
@@ -104,14 +104,14 @@ def zeros_like(x: Array, /, *, dtype=None, device=None) -> Array:
 
 
 def single_like(Array x not None, value) -> Array:
-    """Return an array without dimensions, of one value, of another one's dtype and device."""
+    """Return an array without dimensions, with one value, and another one's dtype and device."""
     cdef cuplug_tensor like = x.tensor
     like.ndim, like.strides = 0, NULL
     return written(empty_like_tensor(&like), value)
 
 
 def as_bytes(Array x not None, Array like=None) -> Array:
-    """Return the view of elements as unsigned integers of their size, or of these as `like`'s."""
+    """Return elements as unsigned integers of their size, or of the size of `like`'s elements."""
     cdef cuplug_tensor seen = x.tensor
     if like is not None:
         seen.dtype = like.tensor.dtype
@@ -155,7 +155,7 @@ cdef object descr_like(str function, Array x, object dtype):
 
 
 cdef Array cleared(cuplug_tensor *x, object descr):
-    """On the host by the system, whose new pages are zeros."""
+    """On the host, memory from the system, whose new pages are zeros."""
     cdef Array result
     if is_on_gpu(x) and x.dtype.code != OPAQUE and kind_of(descr) == "storage":
         result = empty_like_tensor(x)

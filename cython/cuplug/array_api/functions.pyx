@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public functions of arrays, which find the operator for the dtypes of a call once.
+"""Public functions of arrays, which find the operator for a call's dtypes once.
 
-Also the stock operators that they use, whichever plugins a user adds.
+Also the stock operators that they use, whatever plugins a user adds.
 """
 
 cimport cython
@@ -35,7 +35,7 @@ cdef extern from "Python.h":
 cdef PyTypeObject *numpy_dtype = <PyTypeObject *>numpy.dtype
 
 cdef enum:
-    MAX_KEYED = 3  # arguments; more take part in no key
+    MAX_KEYED = 3  # arguments; additional ones are not in the key
     CODE_BITS = 10
     FLOAT = 512  # above all codes of dtypes
     INT
@@ -54,7 +54,7 @@ cdef class ArrayFunction:
     find : callable, optional
         Receives the dtypes of arrays and the types of numbers in a call, and returns the operator
         that takes them unchanged. If it returns None, or raises TypeError, `function` is called.
-    in_place : bool
+    If True, the first array is modified.
         If True, the first array is changed.
     again : bool
         If True, `function` is also called if the operator raises ValueError.
@@ -99,7 +99,7 @@ cdef class ArrayFunction:
 def of_all(find, along=False):
     """Make an `ArrayFunction` of one array, which is reduced completely by default.
 
-    `find` is given a dtype. The order of the elements matters.
+    `find` receives a dtype. The order of the elements matters.
     """
     def find_for(dtype, *more):
         return find(dtype) if not more and isinstance(dtype, numpy.dtype) else None
@@ -135,7 +135,7 @@ cdef object call_function(
 cdef inline bint is_plain(
     ArrayFunction self, PyObject *const *args, Py_ssize_t n, PyObject *keywords
 ) noexcept:
-    """Return whether operators take the arguments unchanged: with no keyword but `axis`."""
+    """Return whether operators accept the arguments unchanged: with `axis` as the only keyword."""
     if keywords == NULL:
         first = <object>args[0]
         return not self.along or (type(first) is Array and (<Array>first).tensor.ndim == 1)
@@ -171,7 +171,7 @@ cdef object operator_for(ArrayFunction self, PyObject *const *args, Py_ssize_t n
 cdef object find_operator(ArrayFunction self, list args):
     try:
         return self.find(*[x.dtype if isinstance(x, Array) else type(x) for x in args])
-    except TypeError:  # which the function words
+    except TypeError:  # the function reports it
         return None
 
 
@@ -191,7 +191,7 @@ cdef object conversion_for(ArrayFunction self, object x, object dtype):
     if op is None:
         try:
             op = self.convert(x.dtype, dtype)
-        except TypeError:  # which the function words
+        except TypeError:  # the function reports it
             return None
         if op is not None:
             (<dict>found)[dtype] = op
@@ -215,7 +215,7 @@ cdef inline uint32_t code_of(object x) noexcept:
 
 
 cdef inline bint is_common(object x) noexcept:
-    """Return whether an argument is of a class that records nothing."""
+    """Return whether an argument's class records nothing."""
     cls = type(x)
     if cls is Array or cls is int or cls is tuple or cls is list or cls is float or x is None:
         return True
@@ -237,15 +237,15 @@ cdef object record_call(
     return record(x, self.__name__, tuple(given[:n]), dict(zip(names, given[n:])))
 
 
-# ---- Arrays in another order than C's, as x.T: they are read and written as they lie -------------
+# ---- Arrays in another order than C, such as x.T: read and written in memory order --------------
 
 
 cdef bint turns_alike(
     PyObject *const *args, Py_ssize_t n, bint in_place, int *order
 ) noexcept:
-    """Return whether all arrays are on the host, of one shape, and in one order other than C's.
+    """Return whether all arrays are on the host, of one shape, in the same order other than C.
 
-    If the first one is changed, only its order counts.
+    If the first one is modified, only its order matters.
     """
     cdef const cuplug_tensor *first = NULL
     cdef const cuplug_tensor *x
@@ -321,9 +321,9 @@ cdef ArrayFunction nothing = None  # its fields are not read
 enable_vectorcall(ArrayFunction, <char *>&nothing.vectorcall - <char *><PyObject *>nothing)
 
 
-@lru_cache(maxsize=None)  # to look for one takes longer than a call
+@lru_cache(maxsize=None)  # the search takes longer than a call
 def stock(name):
     """Return the stock operator of a name."""
-    from cuplug._engine.lookup.find import find_stock  # which takes longer than `asarray`
+    from cuplug._engine.lookup.find import find_stock  # takes longer than `asarray`
 
     return find_stock(name)

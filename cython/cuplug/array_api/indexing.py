@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements by masks and by arrays of positions, read and written."""
+"""Reading and writing of elements by masks and by arrays of positions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from cuplug.array_api.views import (
 
 __all__ = ["put_at", "put_converted", "repeat", "take", "take_along_axis", "take_at"]
 
-_PLACES = (np.dtype("int64"), np.dtype("int32"))  # of indices that operators take
+_PLACES = (np.dtype("int64"), np.dtype("int32"))  # dtypes of indices that operators accept
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
@@ -126,8 +126,8 @@ _Parts = tuple[Array, list[Array], list[int], int]
 def _parted(x: Array, key: Any) -> _Parts:
     """Return a view by the items of a key that are not arrays, and the dimensions of the arrays.
 
-    That is the arrays of positions, the view's dimensions that they are for, and which dimension of
-    the result theirs begin at: the first of them, or the front where others are between.
+    Returns the arrays of positions, their dimensions in the view, and the first dimension of the
+    result for them: the first of these, or 0 if others are between.
     """
     keys = key if isinstance(key, tuple) else (key,)
     if len(keys) <= x.ndim and all(axis_of_positions(x, k) == 0 for k in keys):
@@ -144,7 +144,7 @@ def _parted(x: Array, key: Any) -> _Parts:
 
 
 def _in_front(part: Array, taken: list[int]) -> Array:
-    """Return a view whose first dimensions are those that are taken."""
+    """Return a view whose first dimensions are the indexed ones."""
     if taken == [*range(len(taken))]:
         return part
     return permute_dims(part, (*taken, *(k for k in range(part.ndim) if k not in taken)))
@@ -157,7 +157,8 @@ def _has_numbers(items: Any) -> bool:
 def _item(item: Any, x: Array) -> Any:
     """Return an item of a key: masks and positions, except for one element, as arrays."""
     if isinstance(item, (bool, np.bool_, list, tuple, np.ndarray)) or hasattr(item, "__dlpack__"):
-        is_empty = isinstance(item, (list, tuple)) and not _has_numbers(item)  # floats, for NumPy
+        # NumPy reports floats
+        is_empty = isinstance(item, (list, tuple)) and not _has_numbers(item)
         item = asarray(item, dtype="int64" if is_empty else None, device=x.device)
     if isinstance(item, Array) and kind_of(item.dtype) not in ("bool", "int", "uint"):
         raise IndexError(f"cuplug.Array: got an index of dtype {item.dtype}, expected integers")
@@ -174,15 +175,15 @@ def _is_mask(item: Any) -> bool:
 
 
 def _n_named(item: Any) -> int:
-    """Return how many dimensions an item of a key is for."""
+    """Return the number of dimensions that an item of a key indexes."""
     return item.ndim if _is_mask(item) else int(item is not None and item is not Ellipsis)
 
 
 def _completed(x: Array, items: list[Any]) -> tuple[Array, list[Any], int]:
     """Return a key for all dimensions, with positions instead of masks.
 
-    Before it the array, which gets a dimension for each mask without any; after it, before which
-    of the items '...' was.
+    Returns the array, with a dimension added for each mask without dimensions; the key; and the
+    number of the item before which '...' was.
     """
     n = sum(map(_n_named, items))
     if n > x.ndim:
@@ -214,7 +215,8 @@ def _add_item(items: list[Any], item: Any, x: Array, at: int) -> tuple[Array, in
         items.append(arange(int(bool(item)), device=x.device))
         return expand_dims(x, axis=at), at + 1
     shape = x.shape[at:behind]
-    if any(n not in (0, size) for n, size in zip(item.shape, shape, strict=True)):  # 0: of nothing
+    # 0: indexes no dimension
+    if any(n not in (0, size) for n, size in zip(item.shape, shape, strict=True)):
         raise IndexError(f"cuplug.Array: got a mask of shape {item.shape}, expected {shape}")
     items += nonzero(item)
     return x, behind
@@ -230,7 +232,7 @@ def _spread_together(positions: list[Array]) -> list[Array]:
 
 
 def _alike(positions: list[Array]) -> list[Array]:
-    """Return positions of one dtype and one shape, as operators take them."""
+    """Return positions in one dtype and one shape, as operators require."""
     dtype, shape = positions[0].dtype, positions[0].shape
     if dtype not in _PLACES or any(k.dtype != dtype for k in positions):
         positions = [astype(_signed(k), "int64", copy=False) for k in positions]
@@ -238,7 +240,7 @@ def _alike(positions: list[Array]) -> list[Array]:
 
 
 def _signed(k: Array) -> Array:
-    """Return positions that int64 holds; those that it does not are wrong ones all the same."""
+    """Return positions in int64. Those that it cannot represent stay out of range."""
     return binary("minimum", k, (1 << 63) - 1) if k.dtype == np.uint64 else k
 
 
@@ -270,7 +272,7 @@ def take_at(x: Array, key: Any) -> Array:
 
 
 def _spread(mask: Array, values: Any) -> Any:
-    """Return values for each element where a mask is true, as what `where` takes."""
+    """Return values for each element where a mask is true, as an argument of `where`."""
     if not isinstance(values, Array) or not values.ndim:
         return values
     values = broadcast_to(values, (int(count_nonzero(mask)),))
@@ -290,7 +292,7 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
 
 
 def put_converted(x: Array, key: Any, value: Any) -> None:
-    """Write to the elements that a key with arrays selects, if no operator takes all unchanged."""
+    """Write to the elements that a key selects, if no operator accepts its arrays unchanged."""
     if isinstance(value, np.generic):
         put_at(x, key, as_elements(x, value))
     else:

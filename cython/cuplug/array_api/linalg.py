@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The standard's extension for linear algebra: all of it computes where the arrays are."""
+"""The standard's extension for linear algebra, computed on the arrays' device."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def solve(x1: Array, x2: Array, /) -> Array:
     Returns
     -------
     Array
-        Of the shape of `x2`, with the broadcast shape before the last two dimensions.
+        In the shape of `x2`, with the broadcast shape before the last two dimensions.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def _solve_on_gpu(left: Array, right: Array) -> Array:
 
 
 def matrix_rank(x: Array, /, *, rtol: Any = None) -> Array:
-    """Return the ranks of matrices: how many singular values are above `rtol` times the largest.
+    """Return the ranks of matrices: the number of singular values above `rtol` times the largest.
 
     Parameters
     ----------
@@ -190,8 +190,8 @@ def pinv(x: Array, /, *, rtol: Any = None) -> Array:
     ----------
     x : Array, shape (..., m, n)
     rtol : float or Array, optional
-        Singular values up to `rtol` times the largest count as 0; by default `max(m, n)` times the
-        dtype's epsilon.
+        Singular values up to `rtol` times the largest count as 0. The default is `max(m, n)` times
+        the dtype's epsilon.
 
     Returns
     -------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays parted, moved and broadcast together."""
+"""Arrays split, moved and broadcast."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _sequence(name: str, arrays: Any) -> list[Array]:
 
 
 def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
-    """Return a view with some dimensions elsewhere.
+    """Return a view with dimensions moved to other positions.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """Return the shape that shapes are broadcast to.
+    """Return the shape to which shapes are broadcast.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 
 def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
-    """Return views of the shape that arrays are broadcast to.
+    """Return views in the shape to which arrays are broadcast.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
-    """Return the coordinates of a grid, of those along each dimension.
+    """Return the coordinates of a grid, from those along each dimension.
 
     Examples
     --------

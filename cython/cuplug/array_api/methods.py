@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 standard = import_module("cuplug.array_api")
-DECIMALS = 308  # of which float64 has a power of ten
+DECIMALS = 308  # float64 has a power of ten for each
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
@@ -86,8 +86,8 @@ def __getattr__(name: str) -> Any:
 
 
 def operator(name: str, x: Array, other: Any, reflected: bool = False) -> Any:
-    """Return what Python's operators give."""
-    if isinstance(other, (list, tuple)):  # to which Python would find it unequal
+    """Return the result of a Python operator."""
+    if isinstance(other, (list, tuple)):  # Python finds other types unequal
         checked(name, "y", other)
     if not isinstance(other, _OPERANDS) and not _is_number(other):
         return NotImplemented
@@ -95,7 +95,7 @@ def operator(name: str, x: Array, other: Any, reflected: bool = False) -> Any:
 
 
 def matmul(x: Any, y: Any) -> Any:
-    """Return what `@` gives; another library's array may compute it."""
+    """Return the result of `@`, which another library's array may compute."""
     if isinstance(x, Array) and isinstance(y, Array):
         return standard.matmul(x, y)
     return NotImplemented
@@ -106,7 +106,10 @@ def _is_number(x: Any) -> bool:
 
 
 def in_place(name: str, x: Array, other: Any) -> Array:
-    """Change an array as Python's `+=` and the like do; NumPy's arrays only change host memory."""
+    """Modify an array as Python's `+=` and similar operators do.
+
+    NumPy's only modify host memory.
+    """
     if isinstance(other, np.ndarray) and other.ndim and x.device.type == "cpu":
         other = asarray(other, device="cpu")
     if name == "pow" and (short := known_power(x.dtype, other)):
@@ -152,7 +155,7 @@ def namespace(api_version: str | None) -> ModuleType:
 
 
 def part(x: Array, number: int) -> Array:
-    """Return the real parts, of number 0, or the imaginary ones, of number 1, as a view."""
+    """Return the real parts (number 0) or imaginary parts (number 1) as a view."""
     if kind_of(x.dtype) != "complex":
         return zeros_like(x) if number else x
     return part_of_complex(x, number)
@@ -183,7 +186,7 @@ def _rounding(dtype: str) -> Operator:
 
 
 def rounded(x: Array, decimals: int) -> Array:
-    """Return each element rounded to so many decimals, halves to even."""
+    """Return each element rounded to a number of decimals, halves to even."""
     n = integer("round: decimals", decimals)
     if kind_of(x.dtype) == "bool":  # as NumPy's
         x = in_dtype(x, np.dtype("float16"))

@@ -63,7 +63,7 @@ def matmul(x1: Array, x2: Array, /) -> Array:
     TypeError
         If the dtypes have no common one.
     PluginError
-        If the arrays are in GPU memory, and there is no cuBLAS.
+        If the arrays are in GPU memory, and cuBLAS is missing.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def matmul(x1: Array, x2: Array, /) -> Array:
 
 
 def _are_plain(x: Any, y: Any) -> bool:
-    """Return whether cuBLAS probably takes two arrays unchanged, as in most calls."""
+    """Return whether cuBLAS probably accepts two arrays unchanged, as in most calls."""
     if type(x) is not Array or type(y) is not Array or x.dtype is not y.dtype:
         return False
     return x.ndim > 1 < y.ndim and x.dtype in _BY_CUBLAS and bool(x.device.type == "cuda")
@@ -111,7 +111,7 @@ def _shown(x: Array) -> str:
 
 
 def _on_host(function: Any, *arrays: Array) -> Array:
-    """Return the result of a NumPy function, of the same memory; narrow floats as float32."""
+    """Return the result of a NumPy function, in the same memory. Narrow floats are float32."""
     dtype = arrays[0].dtype
     if not DTYPES[name_of(dtype)].is_narrow:
         return on_host(function(*[x.numpy() for x in arrays]))
@@ -120,7 +120,7 @@ def _on_host(function: Any, *arrays: Array) -> Array:
 
 
 def on_host(found: Any) -> Array:
-    """Return NumPy's result as an array that shares its memory, also if there is a GPU."""
+    """Return NumPy's result as a host array that shares its memory, even if a GPU exists."""
     return asarray(found, device="cpu")
 
 
@@ -141,7 +141,7 @@ def _product() -> Operator:
 
 
 def _with_lines(x: Array) -> Array:
-    """Return an array whose matrices have contiguous rows or columns: a copy, if it has none."""
+    """Return an array whose matrices have contiguous rows or columns, copied if necessary."""
     (rows, columns), (row, column) = x.shape[-2:], [n // x.itemsize for n in x.strides[-2:]]
     has_rows = (columns == 1 or column == 1) and (rows == 1 or row >= max(columns, 1))
     has_columns = (rows == 1 or row == 1) and (columns == 1 or column >= max(rows, 1))
@@ -149,7 +149,7 @@ def _with_lines(x: Array) -> Array:
 
 
 def _sum_of_products(x: Array, y: Array) -> Array:
-    """Return a product that no library has: of integers and bools, and of nothing."""
+    """Return a product that no library computes: of integers, bools, or no elements."""
     loop = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     m, k, n = x.shape[-2], x.shape[-1], y.shape[-1]
     if not k:

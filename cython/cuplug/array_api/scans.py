@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of neighbours along a dimension: cumulative sums and products, differences."""
+"""Functions of neighbors along a dimension: cumulative sums and products, differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuplug.array_api.functions import of_all, stock
 from cuplug.array_api.statistical import sum_dtype
 from cuplug.array_api.views import axis_of
 
-_WIDE = {"int": "int64", "uint": "uint64"}  # for integers of fewer than 32 bits
+_WIDE = {"int": "int64", "uint": "uint64"}  # for integers with fewer than 32 bits
 
 
 def _scanned(name: str, x: Array, axis: int | None, dtype: Any, include_initial: bool) -> Array:
@@ -33,14 +33,14 @@ def _scanned(name: str, x: Array, axis: int | None, dtype: Any, include_initial:
 
 @cache
 def _dtypes(name: str) -> tuple[Any, Any]:
-    """Return a result's dtype, and that in which it is computed."""
+    """Return a result's dtype, and the dtype of the computation."""
     wanted, kind = to_dtype(name), kind_of(to_dtype(name))
     is_narrow = kind in _WIDE and wanted.itemsize < 4
     return wanted, to_dtype(_WIDE[kind]) if is_narrow else wanted
 
 
 def _direct(name: str, dtype: Any) -> Operator | None:
-    """Return the operator that scans arrays of a dtype; None if they are converted, or rejected."""
+    """Return the operator that scans arrays of a dtype; None if they are converted or rejected."""
     return stock(f"scan.{name}") if _dtypes(sum_dtype(dtype, None))[1] == dtype else None
 
 
@@ -48,7 +48,7 @@ def _direct(name: str, dtype: Any) -> Operator | None:
 def cumulative_sum(
     x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Return the sums of the elements up to each one; with `include_initial` 0 comes first.
+    """Return the sums of the elements up to each; with `include_initial`, 0 comes first.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def cumulative_sum(
 def cumulative_prod(
     x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Return the products of the elements up to each one; with `include_initial` 1 comes first.
+    """Return the products of the elements up to each; with `include_initial`, 1 comes first.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def diff(
     prepend: Array | None = None,
     append: Array | None = None,
 ) -> Array:
-    """Return the n-th differences of adjacent elements; of bools, whether they differ.
+    """Return the n-th differences of adjacent elements. For bools, they tell whether these differ.
 
     Examples
     --------

@@ -26,7 +26,8 @@ from cuplug.array_api.views import axes_of, axis_of, reshape
 
 @cache
 def _choosing(dtype: str) -> Operator:
-    chosen = "(c & x) | (!c & y)" if dtype == "bool" else "c ? x : y"  # compilers jump for bools
+    # compilers emit jumps for bools
+    chosen = "(c & x) | (!c & y)" if dtype == "bool" else "c ? x : y"
     return elementwise(f"where(c: bool, x: {dtype}, y: {dtype}) -> {dtype}", chosen)
 
 
@@ -75,7 +76,7 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
 def searchsorted(
     x1: Array, x2: Array | float, /, *, side: str = "left", sorter: Array | None = None
 ) -> Array:
-    """Return where elements of x2 would be put into x1, which ascends or does so by `sorter`.
+    """Return where x2 would be inserted into x1, which ascends, or does so through `sorter`.
 
     A number `x2` is promoted with the dtype of `x1`.
 
@@ -215,7 +216,7 @@ def unique_all(x: Array, /) -> UniqueAll:
     if not x.size:
         _, *rest = unique(unary("real", x))
         return UniqueAll(reshape(x, (0,)), *rest)
-    # Pairs of real and imaginary parts as numbers of such pairs.
+    # Treat pairs of real and imaginary parts as numbers.
     rows, columns = (unique(part) for part in (unary("real", x), unary("imag", x)))
     numbers = binary("multiply", rows.inverse_indices, index(columns.values.size))
     _, *rest = unique(binary("add", numbers, columns.inverse_indices))

@@ -20,14 +20,14 @@ from cuplug.array_api.functions import of_all
 from cuplug.array_api.views import axes_of, part_of_complex, reshape
 
 _WIDE = {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}  # the dtype of their sum
-_LOGICAL = {"max": "any", "min": "all"}  # what these are of bools
+_LOGICAL = {"max": "any", "min": "all"}  # the operations of bools
 
 
 @cache
 def _made(name: str, dtype: str, result: str) -> Operator:
     reduce, identity, mapped = REDUCED[name]
     if dtype == "bool" and name in _LOGICAL:
-        reduce, _, mapped = REDUCED[_LOGICAL[name]]  # which need not read all
+        reduce, _, mapped = REDUCED[_LOGICAL[name]]  # these may stop early
     text = f"{name}(x: {dtype}) -> {result}"
     kept = kept_in(name, result)
     return reduction(text, reduce=reduce, identity=identity, map=mapped, accumulate=kept)
@@ -59,7 +59,7 @@ def _reduce(name: str, x: Array, axis: Any, keepdims: bool, result: str | None =
 
 
 def sum_dtype(own: Any, dtype: Any) -> str:
-    """Return the dtype that elements of a dtype are summed in."""
+    """Return the dtype in which elements of a dtype are summed."""
     if dtype is not None:
         wanted = to_dtype(dtype)
         kind_of(wanted)
@@ -100,7 +100,7 @@ def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = F
 
 @of_all(partial(_direct, "max"))
 def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return the maximum; NaN if there is one.
+    """Return the maximum; NaN if an element is NaN.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
 
 @of_all(partial(_direct, "min"))
 def min(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return the minimum; NaN if there is one.
+    """Return the minimum; NaN if an element is NaN.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def all(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
 
 @of_all(partial(_direct, "count_nonzero"))
 def count_nonzero(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return how many elements are not 0.
+    """Return the number of elements that are not 0.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def _direct_mean(dtype: Any) -> Operator | None:
 
 @of_all(_direct_mean)
 def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return the arithmetic mean; of integers and bools in float64.
+    """Return the arithmetic mean; in float64 for integers and bools.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def _spreading_at_once(dtype: str, root: bool) -> Operator:
 
 
 def _one_of(x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the first element along the axes, which stay."""
+    """Return the first element along the axes, which remain as dimensions of size 1."""
     return x[tuple([slice(0, 1) if d in axes else slice(None) for d in range(x.ndim)])]
 
 
@@ -269,7 +269,7 @@ def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) 
 
 
 def var(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Return the variance, of n - correction degrees of freedom; real, also of complex numbers.
+    """Return the variance, with n - correction degrees of freedom; real, also for complex numbers.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def var(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: boo
 
 
 def std(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Return the standard deviation, of n - correction degrees of freedom.
+    """Return the standard deviation, with n - correction degrees of freedom.
 
     Examples
     --------

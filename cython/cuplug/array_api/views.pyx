@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same elements in other shapes, as views; and how axes and shapes are read."""
+"""Views of the same elements in other shapes; axes and shapes as arguments."""
 
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_SIZE
@@ -26,7 +26,7 @@ cdef extern from "Python.h":
 
 cdef int64_t MOST = 0x7FFFFFFFFFFFFFFF
 
-# A view on its way: a tensor with room for its shape and strides.
+# A view under construction: a tensor with memory for its shape and strides.
 ctypedef struct layout:
     cuplug_tensor x
     int64_t shape[CUPLUG_MAX_NDIM]
@@ -72,7 +72,7 @@ cdef int axis_number(str name, object axis, int ndim) except -1:
 
 
 def axes_of(str name, axes, int ndim) -> tuple[int, ...]:
-    """Return axes counted from 0, none twice; all of them for None."""
+    """Return axes counted from 0, without duplicates; all of them for None."""
     if axes is None:
         return tuple(range(ndim))
     many = isinstance(axes, (tuple, list, range))
@@ -83,7 +83,7 @@ def axes_of(str name, axes, int ndim) -> tuple[int, ...]:
 
 
 def shape_of(what: str, shape) -> tuple[int, ...]:
-    """Return an argument that must be an integer or several."""
+    """Return an argument that must be one or several integers."""
     if type(shape) is tuple and are_plain(shape):
         return shape
     try:
@@ -184,7 +184,7 @@ def diagonal(x: Array, /, *, offset: int = 0) -> Array:
 
 
 def expand_dims(x: Array, /, axis: int | tuple[int, ...] = 0) -> Array:
-    """Return a view with a dimension of size 1 more, or with one for each of several axes.
+    """Return a view with an additional dimension of size 1, or with one for each of several axes.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def flip(x: Array, /, *, axis=None) -> Array:
 
 
 def part_of_complex(Array x not None, int number) -> Array:
-    """Return the real parts, of number 0, or the imaginary ones, of number 1, as a view."""
+    """Return the real parts (number 0) or imaginary parts (number 1) as a view."""
     cdef layout to
     cdef int k
     start(&to, "part", x)
@@ -284,7 +284,7 @@ def viewed(Array x not None, dtype) -> Array:
 
 
 def broadcast_to(x: Array, /, shape) -> Array:
-    """Return a view of another shape, which repeats elements.
+    """Return a view in another shape, which repeats elements.
 
     Examples
     --------
@@ -319,7 +319,7 @@ cdef int64_t length_of(tuple shape, int k) except? -1:
 
 
 def reshape(x: Array, /, shape, *, copy: bool | None = None) -> Array:
-    """Return the elements in C order in another shape: a view unless that cannot be.
+    """Return the elements in C order in another shape, as a view if possible.
 
     Examples
     --------
@@ -372,9 +372,9 @@ cdef int complete(Array x, tuple wanted, int64_t *shape) except -1:
 
 
 cdef list reshaped_steps(Array x, list shape):
-    """Return the strides of a view of another shape; None if there are none."""
+    """Return the strides of a view in another shape; None if there are none."""
     cdef int64_t n, s, size, step, left
-    cdef list runs = [], steps = []  # of dimensions that follow each other: size and step
+    cdef list runs = [], steps = []  # of consecutive dimensions: size and step
     cdef layout own
     start(&own, "reshape", x)
     for k in range(own.x.ndim):

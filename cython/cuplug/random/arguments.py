@@ -10,7 +10,7 @@ import numpy as np
 
 
 def seed_sequence(seed: Any) -> np.random.SeedSequence:
-    """Return the sequence that a seed means."""
+    """Return the seed sequence of a seed."""
     try:
         return np.random.SeedSequence(seed)
     except (TypeError, ValueError) as error:
@@ -32,7 +32,7 @@ def number(what: str, value: Any) -> float:
 
 
 def finite(what: str, value: Any, at_least: float = -math.inf) -> float:
-    """Return a number that is neither infinite nor NaN."""
+    """Return a finite number."""
     found = number(what, value)
     if not at_least <= found < math.inf or found == -math.inf:
         wanted = "a finite number" + (" of at least 0" if at_least == 0 else "")
@@ -41,7 +41,7 @@ def finite(what: str, value: Any, at_least: float = -math.inf) -> float:
 
 
 def has_parts(x: Any) -> bool:
-    """Return whether NumPy makes an array with dimensions of an argument."""
+    """Return whether NumPy converts an argument to an array with dimensions."""
     try:
         return type(x) is not int and np.ndim(x) > 0
     except ValueError:  # rows of unequal length; asarray reports them

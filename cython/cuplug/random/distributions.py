@@ -22,7 +22,7 @@ MASK = (1 << 64) - 1
 
 
 class Distributions:
-    """The methods of `Generator` that draw each element on its own."""
+    """The methods of `Generator` that draw each element independently."""
 
     _source: Source
 
@@ -50,7 +50,7 @@ class Distributions:
         out: Any = None,
         device: Any = None,
     ) -> Array:
-        """Return numbers from `low` to before `high`, all as probable.
+        """Return numbers from `low` to before `high`, with equal probabilities.
 
         Parameters
         ----------
@@ -109,8 +109,8 @@ class Distributions:
     ) -> Array:
         """Return numbers of the normal distribution around `loc` with deviation `scale`.
 
-        They are the quantile function: in float64 at 2**53 places, to 1e-15, none farther from
-        `loc` than 8.3 times `scale`; in float32 at 2**31 places, to 4e-7 of the distance and 4e-8
+        They are the quantile function: in float64 at 2**53 points, to 1e-15, none farther from
+        `loc` than 8.3 times `scale`; in float32 at 2**31 points, to 4e-7 of the distance and 4e-8
         of `scale`, up to 6.3 times. Other parameters are as in `uniform`.
 
         Examples
@@ -175,8 +175,8 @@ class Distributions:
     ) -> Array:
         """Return numbers of the exponential distribution of mean `scale`.
 
-        They are the quantile function: in float64 at 2**52 places, at most 36.8 times `scale`; in
-        float32 at 2**32 places, at most 22.9 times. Other parameters are as in `uniform`.
+        They are the quantile function: in float64 at 2**52 points, at most 36.8 times `scale`; in
+        float32 at 2**32 points, at most 22.9 times. Other parameters are as in `uniform`.
 
         Examples
         --------
@@ -216,7 +216,7 @@ class Distributions:
         return self._search(poisson_sums(mean), size, device)
 
     def binomial(self, n: int, p: float, size: Size = None, *, device: Any = None) -> Array:
-        """Return how many of n trials succeed, of dtype int64.
+        """Return the numbers of successes in n trials, of dtype int64.
 
         Parameters
         ----------
@@ -260,9 +260,9 @@ class Distributions:
     ) -> Array:
         """Return integers from `low` to before `high`; with one bound, from 0 to before it.
 
-        With `endpoint`, `high` is among them. The probability of each number differs from that of
-        the others by at most 2**-64 of itself. Other parameters are as in `uniform`; the dtype
-        is bool or an integer one.
+        With `endpoint`, `high` is included. The relative difference between the probabilities of
+        two numbers is at most 2**-64. Other parameters are as in `uniform`. The dtype is bool or an
+        integer dtype.
 
         Examples
         --------
@@ -294,7 +294,7 @@ class Distributions:
         return out
 
     def _search(self, sums: Sums, size: Size, device: Any) -> Array:
-        """Return which of the numbers, whose probabilities have these sums, are drawn."""
+        """Return the drawn numbers, from the cumulative sums of their probabilities."""
         table, first = sums
         drawn = self.random(size, device=device)
         found = searchsorted(asarray(table, device=drawn.device), drawn, side="right")

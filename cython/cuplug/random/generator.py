@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generator: a key, a stream and a position among the blocks of Philox."""
+"""The generator: a key, a stream and a position in the sequence of Philox blocks."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Generator(Distributions):
     """Random numbers for a seed: the same on the CPU, on any GPU, and for any number of threads.
 
     Each element has its own random bits, by Philox4x32-10, whose counter is the number of elements
-    that were drawn before it, at once or one by one. Methods are as in `numpy.random.Generator`;
-    the numbers differ, and arrays are `cuplug.Array`, created on the device of `cuplug.empty`.
+    drawn before it, in one call or in several. Methods are as in `numpy.random.Generator`. The
+    numbers differ, and arrays are `cuplug.Array`, created on the device of `cuplug.empty`.
 
     Parameters
     ----------
     seed : int, sequence of int or numpy.random.SeedSequence, optional
-        Without it, bits of the operating system.
+        The default is bits from the operating system.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Generator(Distributions):
 
     @property
     def position(self) -> int:
-        """How many elements were drawn."""
+        """The number of drawn elements."""
         return self._source.position
 
     @position.setter
@@ -63,8 +63,8 @@ class Generator(Distributions):
     def permutation(self, x: Any, axis: int = 0, *, device: Any = None) -> Array:
         """Return the numbers below `x`, or an array's parts along `axis`, in random order.
 
-        They are sorted by 96 random bits each, so all orders have the same probability, up to less
-        than n**2 / 2**97, for equal bits.
+        They are sorted by 96 random bits each. All orders have the same probability, to within n**2
+        / 2**97, because bits may be equal.
 
         Examples
         --------
@@ -157,7 +157,7 @@ class Generator(Distributions):
         return reshape(taken, (*whole.shape[:along], *shape, *whole.shape[along + 1 :]))
 
     def spawn(self, n_children: int) -> list[Generator]:
-        """Return generators whose numbers have nothing to do with each other or with this one's.
+        """Return generators whose numbers are independent of each other and of this one's.
 
         Examples
         --------
@@ -172,9 +172,9 @@ class Generator(Distributions):
         return [type(self)(child) for child in self.seed_sequence.spawn(n)]
 
     def _choose(self, p: Any, wanted: int, replace: bool, device: Any) -> Array:
-        """Return numbers that have these probabilities.
+        """Return numbers with these probabilities.
 
-        Without `replace`, they are those for which events of such rates are first.
+        Without `replace`, they are the numbers whose events, at such rates, come first.
         """
         if replace:
             sums = np.cumsum(p)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs of generators: shapes, dtypes, and given arrays."""
+"""Outputs of generators: shapes, dtypes, and arrays in `out`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cuplug.array_api.views import is_in_order, shape_of
 
 Size = int | Sequence[int] | None
 
-# By what callers give for them: to find out takes longer than to draw a few.
+# By the dtypes that callers pass: determining one takes longer than drawing a few elements.
 _FLOATS: dict[Any, Any] = {}
 _INTEGERS: dict[Any, tuple[Any, int, int]] = {}
 
 
 def floating(name: str, dtype: Any) -> Any:
-    """Return the dtype of floats that a caller means."""
+    """Return the floating dtype for a caller's argument."""
     try:
         return _FLOATS[dtype]
     except (KeyError, TypeError):
@@ -52,7 +52,7 @@ def integral(dtype: Any) -> tuple[Any, int, int]:
 
 
 def shape_of_size(size: Size) -> tuple[int, ...]:
-    """Return the shape that a caller means."""
+    """Return the shape for a caller's argument."""
     if size is None:
         return ()
     shape = shape_of("size", size)

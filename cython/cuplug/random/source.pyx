@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose numbers are drawn: a key, a sequence and a position in it, and how operators get them."""
+"""The source of numbers: a key, a sequence and a position, and how operators receive these."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -23,7 +23,7 @@ cdef tuple on_host = ("device",)
 
 @cython.final
 cdef class Source:
-    """Elements that operators draw, by a key and a sequence.
+    """Elements drawn by operators, from a key and a sequence.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ cdef class Source:
     Attributes
     ----------
     position : int
-        How many elements were drawn, modulo 2**64.
+        The number of drawn elements, modulo 2**64.
     """
 
     cdef object key, sequence
@@ -43,7 +43,7 @@ cdef class Source:
         self.key, self.sequence = key, sequence
 
     def draw(self, operator: Operator, shape, dtype, device, first, second) -> Array:
-        """Return a new array of the numbers that an operator draws from two numbers."""
+        """Return a new array of numbers that an operator draws, with two parameters."""
         cdef Array x = new_array("empty", shape, dtype, device)
         self.draw_into(operator, x, n_elements(&x.tensor), first, second)
         return x
@@ -53,7 +53,7 @@ cdef class Source:
         self.draw_into(operator, x, n, first, second)
 
     def order(self, operator: Operator, n: int, device) -> Array:
-        """Return the numbers below n in the order in which an operator puts them."""
+        """Return the numbers below n in an operator's random order."""
         cdef Array x = new_array("empty", n, "int64", device)
         cdef uint64_t start = self.take(<uint64_t>n_elements(&x.tensor))
         try:
@@ -85,12 +85,12 @@ cdef class Source:
         return 0
 
     cdef uint64_t take(self, uint64_t n) noexcept:
-        """The position, which moves on. Of threads one has the interpreter's lock."""
+        """Return the position and advance it. The GIL makes this atomic."""
         cdef uint64_t start = self.position
         self.position = start + n
         return start
 
     cdef void give_back(self, uint64_t start, uint64_t n) noexcept:
-        """Nothing was drawn."""
+        """nothing was drawn"""
         if self.position == start + n:
             self.position = start

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of probabilities, among which uniform numbers are searched.
+"""Cumulative probabilities, in which uniform numbers are searched.
 
 They are computed on the host by products, quotients and sums in a fixed order, so that the same
-numbers are drawn everywhere.
+numbers are drawn on each machine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def binomial_sums(n: int, p: float) -> Sums:
 
 
 def _sums(mode: int, variance: float, last: int, ratio: Callable[[Any], Any]) -> Sums:
-    """Return the sums that are neither 0 nor 1 to 2**-54, from P(k) / P(k - 1)."""
+    """Return the sums that differ from 0 and 1 by more than 2**-54, from P(k) / P(k - 1)."""
     reach = int(9.5 * math.sqrt(variance)) + 60
     below = np.arange(mode, max(mode - reach, 0), -1, dtype=float)
     above = np.arange(mode + 1, min(mode + reach, last) + 1, dtype=float)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements along an axis that is not the last become lines, one after the other, or the other way
- * round: by tiles in shared memory, so that neighbours are read and written together. */
+/* Elements along an axis that is not the last are copied to consecutive lines, or back, by tiles in
+ * shared memory, so that neighbors are read and written together. */
 #ifndef CUPLUG_PLUGINS_SORTING_COLUMNS_CUH
 #define CUPLUG_PLUGINS_SORTING_COLUMNS_CUH
 
@@ -28,8 +28,8 @@ inline tiling tiles(const elements_axis &axis) {
   return {axis, n, cuplug::blocks(axis.width, n), cuplug::blocks(axis.m, TILE / n)};
 }
 
-/* f.read(spot) for elements in their order, or in that of lines, and f.write(spot, value) in the
- * other order. */
+/* Calls f.read(spot) for elements in their order, or in the order of lines, and f.write(spot,
+ * value) in the other order. */
 template <bool to_lines, typename T, typename F>
 __global__ void __launch_bounds__(THREADS)
     turn_kernel(const __grid_constant__ tiling t, const __grid_constant__ F f) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Long lines of keys with few digits, sorted by one digit after the other. Blocks count the digits
- * of parts of lines, which gives the positions of the keys of each part; then they sort tiles of it
- * in their shared memory, whose equal digits are written adjacently. */
+/* Sorts long lines of keys with few digits, one digit after the other. Blocks count the digits of
+ * parts of lines, which gives the positions of the keys of each part. Then they sort tiles of it in
+ * their shared memory. Equal digits of a tile are written contiguously. */
 #include <cub/block/block_scan.cuh>
 
 #include "sorting/gpu/digits.cuh"
@@ -12,7 +12,7 @@ constexpr int THREADS = digits::MOST + 1; /* a digit each */
 constexpr int EACH = 16, TILE = THREADS * EACH;
 constexpr int64_t FILLED = 1024; /* blocks that keep any GPU busy */
 
-/* A block's part of a line, of so many tiles; the parts of a line follow each other. */
+/* A block's part of a line, with a number of tiles. The parts of a line are consecutive. */
 struct parts {
   int64_t m, n_tiles;
   unsigned n;
@@ -25,7 +25,7 @@ struct parts {
   }
 };
 
-/* Each digit's number of keys in the part. */
+/* For each digit, the number of keys in the part. */
 __global__ void __launch_bounds__(THREADS)
     count_kernel(const uint32_t *__restrict__ keys, const parts p, int bit, unsigned *counts) {
   __shared__ unsigned bins[THREADS];
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(THREADS)
   counts[(int64_t)blockIdx.x * THREADS + threadIdx.x] = bins[threadIdx.x];
 }
 
-/* Without an index, it becomes the position of each key in its line. */
+/* Without an index, the position of each key in its line becomes the index. */
 template <bool has_index>
 __global__ void __launch_bounds__(THREADS, 3)
     place_kernel(const uint32_t *__restrict__ keys, const uint32_t *__restrict__ index,
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(THREADS, 3)
   __shared__ unsigned firsts[THREADS + 1], offsets[THREADS];
   const int digit = threadIdx.x;
   const int64_t origin = p.line() * p.m;
-  unsigned before = 0, all = 0, next; /* where the next key of the thread's digit goes */
+  unsigned before = 0, all = 0, next; /* the position of the next key with the thread's digit */
   const unsigned *const of_line = counts + p.line() * p.n * THREADS;
 #pragma unroll 4
   for (unsigned part = 0; part < p.n; part++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys that a block sorts in its shared memory, by one digit after the other: equal ones stay in
- * their order. Which of them each was goes with it. */
+/* Keys that a block sorts in its shared memory, one digit after the other. Equal keys stay in their
+ * order. The number of each key is moved with it. */
 #ifndef CUPLUG_PLUGINS_SORTING_DIGITS_CUH
 #define CUPLUG_PLUGINS_SORTING_DIGITS_CUH
 
@@ -12,7 +12,7 @@ namespace digits {
 
 constexpr int BITS = 8, MOST = (1 << BITS) - 1;
 
-/* For ranks of digits, which are known already. */
+/* For ranks of digits, which are already known. */
 struct as_it_is {
   __device__ uint32_t Digit(uint32_t digit) const { return digit; }
 };
@@ -34,7 +34,7 @@ template <typename K, int N_THREADS, int N_ITEMS> struct block {
 
   __device__ explicit block(memory &m) : shared(m) {}
 
-  /* Item u of a thread, at first. */
+  /* Item u of a thread, initially. */
   static __device__ int item(int u) {
     return threadIdx.x / WARP * WARP * N_ITEMS + u * WARP + threadIdx.x % WARP;
   }
@@ -45,7 +45,7 @@ template <typename K, int N_THREADS, int N_ITEMS> struct block {
     begin(n);
   }
 
-  /* The same of elements of `o`, which become keys. */
+  /* The same for elements of `o`, which become keys. */
   template <typename P>
   __device__ void read_elements(const order &o, const void *x, const P &place, int n) {
     if (sizeof(K) == 8)
@@ -56,14 +56,14 @@ template <typename K, int N_THREADS, int N_ITEMS> struct block {
       read<uint16_t>(x, place, n);
     else
       read<uint32_t>(x, place, n);
-    if (o.infinity) /* two equal loops, so that the flag is tested once, and not for each key */
+    if (o.infinity) /* two equal loops, so that the flag is tested once and not for each key */
       become_keys(o);
     else
       become_keys(o);
     begin(n);
   }
 
-  /* Sorts by the lower bits of keys; `shared` has the result. */
+  /* Sorts by the lower bits of keys. `shared` receives the result. */
   __device__ void sort(int n_bits) {
     for (int bit = 0; bit < n_bits; bit += BITS) {
       if (bit) take();
@@ -71,8 +71,8 @@ template <typename K, int N_THREADS, int N_ITEMS> struct block {
     }
   }
 
-  /* Sorts by BITS of them. Returns how many have a lower digit than the number of the thread; the
-   * first of them, where a thread has more than one. */
+  /* Sorts by BITS of them. Returns how many have a lower digit than the thread's number, or than
+   * its first number if it has several. */
   __device__ int sort_by_bits(int bit) {
     return sort_by([&](int u) { return (uint32_t)(keys[u] >> bit) & MOST; });
   }
@@ -84,7 +84,7 @@ template <typename K, int N_THREADS, int N_ITEMS> struct block {
   }
 
 private:
-  /* None waits for another. */
+  /* Iterations do not wait for each other. */
   template <typename T, typename P> __device__ void read(const void *x, const P &place, int n) {
 #pragma unroll
     for (int u = 0; u < N_ITEMS; u++)

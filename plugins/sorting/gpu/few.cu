@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first k of many lines, k being small: each thread of a block knows the least key of its part
- * of a line. The k-th of these is no less than the k-th key of the line, so only keys up to it are
- * sorted. Fewer than k parts have keys before it, so these fit in shared memory. */
+/* Finds the first k of many lines, where k is small. Each thread of a block finds the smallest key
+ * of its part of a line. The k-th smallest of these is not smaller than the k-th key of the line,
+ * so only keys up to it are sorted. Fewer than k parts have keys before it, so these fit in shared
+ * memory. */
 #include "sorting/gpu/selection.cuh"
 
 namespace {
 
 using namespace selection;
 
-constexpr int64_t LEAST = 512; /* elements of a line that are better not all sorted */
+constexpr int64_t LEAST = 512; /* elements of a line from which sorting all takes longer */
 
-/* A key that at least k of the block's threads do not have a greater one than; fewer than k have a
- * key before it, or k do not have a greater one. */
+/* A key such that at least k of the block's threads have no larger one, and fewer than k have a
+ * smaller one, or no k have a larger one. */
 template <typename K> __device__ inline K bound_of(K own, int n_bits, int k) {
   K bound = 0;
 #pragma unroll 1
@@ -28,7 +29,7 @@ template <typename K> __device__ inline K bound_of(K own, int n_bits, int k) {
 template <typename K> struct found {
   K keys[network::MOST];
   uint32_t places[network::MOST];
-  unsigned n; /* also if there is no memory for all */
+  unsigned n; /* counts keys even if memory is exhausted */
 
   __device__ void set(unsigned i, K key, int64_t place) {
     keys[i] = key;
@@ -36,8 +37,9 @@ template <typename K> struct found {
   }
 };
 
-/* Of a line with more keys than fit that equal the bound: these in their order, until k are there.
- * The keys before it do fit. A function of its own, so that the kernel has more registers. */
+/* For a line in which more keys than fit equal the bound: collects these in their order, until
+ * there are k. The keys before it do fit. It is a separate function, so that the kernel has more
+ * registers. */
 template <typename K>
 __device__ __noinline__ void find_in_order(const elements<K> &x, K bound, int k, found<K> *all) {
   __shared__ tally t;

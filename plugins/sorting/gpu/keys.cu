@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements become keys, in consecutive lines. */
+/* Converts elements to keys, in consecutive lines. */
 #include "sorting/gpu/columns.cuh"
 
 namespace {
 
 constexpr int THREADS = SORTING_THREADS;
-constexpr int AT_ONCE = 4; /* elements of a thread, which do not wait for each other */
+constexpr int AT_ONCE = 4; /* elements per thread, which do not wait for each other */
 
 template <typename T, typename K> struct loading {
   const T *x;

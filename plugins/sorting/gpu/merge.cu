@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines whose length exceeds a block, and that do not fill a GPU: blocks sort parts of them, and
- * then merge pairs of parts. The elements of a pair that form a part of its result are found along
- * its merge path (Green, McColl, Bader: GPU Merge Path, ICS 2012). */
+/* Lines that are longer than a block and do not fill a GPU. Blocks sort parts of them, and then
+ * merge pairs of parts. The elements of a pair that form a part of its result are found along its
+ * merge path (Green, McColl, Bader: GPU Merge Path, ICS 2012). */
 #include "sorting/gpu/digits.cuh"
 
 namespace {
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Two sorted parts; equal keys of the first go ahead. */
+/* Two sorted parts. Of equal keys, those of the first come first. */
 template <typename K> struct pair {
   const K *a, *b;
   int n_a, n_b;
@@ -41,7 +41,7 @@ template <typename K> struct pair {
   /* Returns whether a[i] is among the first n keys of both. */
   __device__ bool is_before(int i, int n) const { return a[i] <= b[n - 1 - i]; }
 
-  /* How many of the first n keys are of a, between these. */
+  /* Returns how many of the first n keys are from a, between these limits. */
   __device__ int least(int n) const { return n > n_b ? n - n_b : 0; }
   __device__ int most(int n) const { return n < n_a ? n : n_a; }
   __device__ int split(int n) const {
@@ -56,7 +56,7 @@ template <typename K> struct pair {
     return low;
   }
 
-  /* The same by all threads of a warp. */
+  /* The same, by all threads of a warp. */
   __device__ int split_by_warp(int n) const {
     int low = least(n), high = most(n);
     while (low < high) {
@@ -71,10 +71,10 @@ template <typename K> struct pair {
   }
 };
 
-/* Places in shared memory, where neither threads that follow each other meet, nor their keys. */
+/* Positions in shared memory, where neither adjacent threads nor their keys conflict. */
 __device__ inline int spread(int i) { return i + i / WARP; }
 
-/* Merges parts of `length` keys, two of a line each; a block writes TILE keys of the result. */
+/* Merges parts of `length` keys, two of each line. A block writes TILE keys of the result. */
 template <typename K, bool has_index>
 __global__ void __launch_bounds__(THREADS)
     merge_kernel(const K *__restrict__ keys, const uint32_t *__restrict__ index, K *keys_out,
@@ -161,7 +161,7 @@ template <typename K> int merge(cuplug::call call, sorting *s) {
 
 enum class way { none, whole, digits, merged };
 
-/* Keys of 32 bits go by digits where these are no more than the times that parts are merged. */
+/* Keys of 32 bits are sorted by digits if these are no more than the number of merges. */
 way way_of(const sorting &s) {
   if (s.m < 2 || s.n_lines == 0) return way::none;
   if (s.n_lines == 1 || s.is_wide || (s.n_bytes == 8 && s.m >= LONG)) return way::whole;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUB sorts lines that fill a GPU, one at a time: DeviceRadixSort, compiled for two widths of keys
- * and of an index, whatever the dtypes. */
+ * and of an index, which serve all dtypes. */
 #include <cub/device/device_radix_sort.cuh>
 
 #include "sorting/gpu/radix.cuh"
@@ -17,7 +17,7 @@ template <typename K, typename I> struct buffers {
   }
 };
 
-/* Sorts a line, from one pair of buffers to another; b is the destination. */
+/* Sorts a line from one pair of buffers to another; b is the destination. */
 template <typename K, typename I>
 cudaError_t sort_line(void *scratch, size_t &bytes, buffers<K, I> &b, const sorting &s,
                       cudaStream_t stream) {
@@ -35,7 +35,7 @@ int collect(cuplug::call call, cub::DoubleBuffer<T> b, int wanted, int64_t n) {
       cudaMemcpyAsync(b.Alternate(), b.Current(), n * sizeof(T), cudaMemcpyDefault, call.stream()));
 }
 
-/* Where the first line went, all are to be. */
+/* All lines must be in the buffer of the first one. */
 template <typename K, typename I> int sort(cuplug::call call, sorting *s) {
   buffers<K, I> whole(*s, 0);
   size_t bytes = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorting lines of keys on a GPU: what all CUDA entries of this plugin call. */
+/* Sorting of lines of keys on a GPU: the functions that all CUDA entries of this plugin call. */
 #ifndef CUPLUG_PLUGINS_SORTING_RADIX_CUH
 #define CUPLUG_PLUGINS_SORTING_RADIX_CUH
 
@@ -25,14 +25,14 @@ struct sorted_index {
   }
 };
 
-/* n_lines of m keys each, consecutive, in memory of the device. Keys of up to 4 bytes are in 32
- * bits, others in 64. `index`, unless it is null, has the value of each key. */
+/* n_lines of m keys each, consecutive, in device memory. Keys of up to 4 bytes have 32 bits, others
+ * 64. `index`, unless it is null, has the value of each key. */
 struct sorting {
   void *keys, *spare, *index, *spare_index;
   int64_t n_lines, m, n_bytes;
   bool is_wide;             /* the index has 64 bits */
-  bool is_numbered = false; /* the index, not yet written, is the position of each in its line */
-  int first_bit = 0;        /* of keys; those below are not looked at */
+  bool is_numbered = false; /* the index, not yet written, is each key's position in its line */
+  int first_bit = 0;        /* of keys; lower bits are ignored */
   unsigned long long *words = nullptr; /* for sorting_restore; the first is 1 if it has work */
   int64_t n_words = 0;
 
@@ -46,39 +46,38 @@ struct sorting {
   }
 };
 
-/* Takes workspaces for the keys of lines, and, unless `n_indices` is 0, for an index of numbers
+/* Allocates workspaces for the keys of lines and, unless `n_indices` is 0, for an index of numbers
  * below that. */
 int sorting_begin(cuplug::call call, sorting *s, int64_t n_bytes, int64_t n_lines, int64_t m,
                   int64_t n_indices);
 
-/* Reads the keys of x along an axis; the index of each becomes its position in its
- * line. */
+/* Reads the keys of x along an axis. The index of each becomes its position in its line. */
 int sorting_load(cuplug::call call, sorting *s, const cuplug_tensor &x, const elements_axis &axis,
                  const order &o);
 
-/* Prepares sorting_restore, if dtypes have signs of zeros and NaNs; sorting_load clears the words.
+/* Prepares sorting_restore, if dtypes have signs of zeros and NaNs. sorting_load clears the words.
  */
 int sorting_begin_restore(cuplug::call call, sorting *s, const order &o);
 
-/* Writes the zeros and the NaNs of each line of x in their order over the zeros and the NaNs among
- * its n_out sorted elements of `out`. Does nothing unless a kernel before has set s.words[0]. */
+/* Writes the zeros and NaNs of each line of x, in their order, over the zeros and NaNs among its
+ * n_out sorted elements of `out`. Does nothing unless an earlier kernel has set s.words[0]. */
 int sorting_restore(cuplug::call call, const sorting &s, const cuplug_tensor &x,
                     const elements_axis &axis, const order &o, void *out, int64_t n_out);
 
 /* Returns whether lines are sorted without an index that was written before. */
 bool sorting_numbers(const sorting &s);
 
-/* Sorts each line; equal keys stay in their order. `keys` and `index` are then others of the
- * workspaces. */
+/* Sorts each line. Equal keys stay in their order. `keys` and `index` may then be other workspaces.
+ */
 int sorting_run(cuplug::call call, sorting *s);
-int sorting_run_long(cuplug::call call, sorting *s);   /* of lines that fill a GPU */
-int sorting_run_digits(cuplug::call call, sorting *s); /* of keys of 32 bits and less */
+int sorting_run_long(cuplug::call call, sorting *s);   /* elements of lines that fill a GPU */
+int sorting_run_digits(cuplug::call call, sorting *s); /* elements for keys of 32 bits and less */
 
-/* Lines of up to SORTING_SHORT keys, and the output of each once a block has sorted it: its first k
- * numbers in `out`; or, with `from` or `indices`, the elements of `from` that belong to them, and
- * their positions; `is_back`: the elements of `from` at those positions. */
+/* Lines of up to SORTING_SHORT keys, and the output of each after a block has sorted it: its first
+ * k numbers in `out`; or, with `from` or `indices`, the elements of `from` for them, and their
+ * positions. `is_back`: the elements of `from` go to those positions. */
 struct sorting_short {
-  const void *x; /* has the keys along an axis, unless `keys` are known with what goes with each */
+  const void *x; /* has the keys along an axis, unless `keys` are known with their values */
   elements_axis axis;
   order o;
   const void *keys;
@@ -95,21 +94,21 @@ bool sorting_is_short(int64_t n_lines, int64_t m);
 /* In one launch, without a workspace. */
 int sorting_run_short(cuplug::call call, const sorting_short &s);
 int sorting_run_tiles(cuplug::call call,
-                      const sorting_short &s); /* of many lines, or longer ones */
+                      const sorting_short &s); /* elements of many lines, or of longer ones */
 
-/* The same for the first few of longer lines, without `keys`: of each line only what may be among
- * them is sorted. */
+/* The same for the first few of longer lines, without `keys`: only keys of each line that may be
+ * among them are sorted. */
 bool sorting_has_few(const sorting_short &s);
 int sorting_run_few(cuplug::call call, const sorting_short &s);
 
-/* Takes the top.m smallest keys of each line of x, equal ones in their order. */
+/* Finds the top.m smallest keys of each line of x, equal ones in their order. */
 bool sorting_can_choose(const elements_axis &axis, int64_t k);
 int sorting_choose(cuplug::call call, const sorting &top, const cuplug_tensor &x,
                    const elements_axis &axis, const order &o);
 
-/* unique, or unique_values, of the n elements of the first array, with their outputs: sets
- * `is_done`, unless they are more than a block sorts, and their values more than a table holds or,
- * by dtype and n, not worth to be counted. */
+/* unique, or unique_values, of the n elements of the first array, with their outputs. Sets
+ * `is_done`, unless they are more than a block sorts, and their values are more than a table holds
+ * or, by dtype and n, not worth counting. */
 int sorting_unique_few(cuplug::call call, const order &o, int64_t n, bool has_index, bool *is_done);
 
 /* The line of key number i of all. */
@@ -117,7 +116,7 @@ __device__ inline int64_t sorting_line(const elements_axis &axis, int64_t i) {
   return axis.n_outer * axis.width == 1 ? 0 : i / axis.m;
 }
 
-/* Keys of zeros, of NaNs, and of the -0.0 of order_with_signs. */
+/* The keys of zeros, of NaNs, and of the -0.0 of order_with_signs. */
 template <typename K> __device__ inline bool sorting_is_zero(const order &o, K key) {
   return o.infinity && (K)(key ^ (K)o.flip) == (K)o.sign;
 }
@@ -128,7 +127,7 @@ template <typename K> __device__ inline bool sorting_is_minus_zero(const order &
   return o.infinity && (K)(key ^ (K)o.flip) == (K)(o.sign ^ o.all);
 }
 
-/* Returns the key to write: sorting_restore, which finds 1 in `words`, expects zeros without signs.
+/* Returns the key to write. sorting_restore, which finds 1 in `words`, expects zeros without signs.
  */
 template <typename K>
 __device__ inline K sorting_written(const order &o, K key, unsigned long long *words) {
@@ -148,7 +147,7 @@ __device__ inline void sorting_copy(const order &o, const void *x, int64_t from,
     ((uint64_t *)out)[to] = ((const uint64_t *)x)[from];
 }
 
-/* Where x has element j of a line. */
+/* The position of element j of a line in x. */
 __device__ inline int64_t sorting_place(const elements_axis &axis, int64_t line, int64_t j) {
   return elements_line(&axis, line) + j * axis.width;
 }

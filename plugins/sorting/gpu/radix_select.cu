@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest keys of long lines, which are not sorted: the digits of a line's keys are counted,
- * from the first one on, until the first k keys are known; then these are collected, in order. A
- * block does so for a line, or, if lines are long and few, several blocks do. */
+/* The smallest keys of long lines, without sorting these. The digits of a line's keys are counted,
+ * from the first one on, until the first k keys are known. Then these are collected, in order. A
+ * block does so for a line or, if lines are long and few, several blocks. */
 #include <cub/block/block_scan.cuh>
 
 #include "sorting/gpu/selection.cuh"
@@ -13,7 +13,7 @@ using namespace selection;
 constexpr int DIGIT = 11, BINS = 1 << DIGIT, EACH = BINS / THREADS;
 constexpr int64_t FILLED = 1024; /* blocks that keep any GPU busy */
 
-/* Of the next digit. */
+/* bits of the next digit */
 __device__ inline int n_bits_of(const search &s) { return s.shift < DIGIT ? s.shift : DIGIT; }
 
 /* Keys in shared memory that include key number k, and their positions in the line. */
@@ -36,7 +36,8 @@ __device__ inline search begin_search(const lines &l) {
   return {0, l.k, l.axis.m, 8 * (int)l.o.n_bytes, false};
 }
 
-/* Counts the next digits of keys that begin as key number k does: in one chunk of `step`. */
+/* Counts the next digits of keys with the same first digits as key number k, in one chunk of
+ * `step`. */
 template <typename K, class X>
 __device__ inline void count_digits(const X &x, int64_t chunk, int64_t step, const search &s,
                                     unsigned *bins) {
@@ -54,7 +55,8 @@ __device__ inline void count_digits(const X &x, int64_t chunk, int64_t step, con
   }
 }
 
-/* Finds the next digit of key number k by how many keys have each; all threads of a block. */
+/* Finds the next digit of key number k from the counts of digits. All threads of a block call it.
+ */
 template <typename N> __device__ inline void find_digit(search *s, const N *counts) {
   using scan = cub::BlockScan<N, THREADS>;
   __shared__ typename scan::TempStorage memory;
@@ -81,7 +83,7 @@ template <typename N> __device__ inline void find_digit(search *s, const N *coun
         shift == 0 || n_alike == left};
 }
 
-/* Searches until key number k is found, or among as few as these. */
+/* Searches until key number k is found, or is among at most this number. */
 template <typename K, class X>
 __device__ inline void search_on(const X &x, search *s, int64_t k, int64_t few, unsigned *bins) {
   for (;;) {
@@ -94,8 +96,8 @@ __device__ inline void search_on(const X &x, search *s, int64_t k, int64_t few, 
   }
 }
 
-/* A block for each line, which it reads twice, mostly: the keys that begin with the first digits of
- * key number k are few. */
+/* A block for each line, which it mostly reads twice: few keys begin with the first digits of key
+ * number k. */
 template <typename K>
 __global__ void __launch_bounds__(THREADS, 2)
     line_kernel(const __grid_constant__ lines l, K *keys, const sorted_index index) {
@@ -182,7 +184,7 @@ __global__ void __launch_bounds__(THREADS)
   alike[line * gridDim.x + blockIdx.x] = total / ALIKE;
 }
 
-/* Numbers of chunks become sums of those before, in each line; one block for each. */
+/* Replaces the numbers of chunks by sums of those before, in each line. Each line has one block. */
 __global__ void __launch_bounds__(THREADS)
     add_kernel(int64_t *before, int64_t *alike, int64_t n_chunks) {
   using scan = cub::BlockScan<int64_t, THREADS>;
@@ -205,7 +207,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* `before` and `alike` count those in chunks of the line before. */
+/* `before` and `alike` count keys in the preceding chunks of the line. */
 template <typename K>
 __global__ void __launch_bounds__(THREADS)
     collect_kernel(const __grid_constant__ lines l, const search *__restrict__ searches,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signs of zeros and bits of NaNs, which keys omit. In a sorted line the zeros are consecutive, and
- * so are the NaNs: both are written again, in the order in which the elements of x have them.
- * Blocks count them in parts of lines and publish the counts. Those that have a -0.0 or a NaN add
- * up the counts of the parts before; the zeros of the others are already there. */
+ * so are the NaNs. Both are written again, in the order of x's elements. Blocks count them in parts
+ * of lines and publish the counts. Those with a -0.0 or a NaN add up the counts of the preceding
+ * parts. The zeros of the others are already correct. */
 #include "sorting/gpu/short.cuh"
 
 namespace {
 
 constexpr int THREADS = SORTING_THREADS, WARP = network::WARP, WARPS = THREADS / WARP;
-constexpr int AT_ONCE = 4; /* elements of a thread, whose loads do not wait for each other */
+constexpr int AT_ONCE = 4;         /* elements per thread, whose loads do not wait for each other */
 constexpr int64_t LEAST = 1 << 13; /* elements of a part of a line, if it has several */
 constexpr int64_t FILLED = 1024;   /* blocks that keep any GPU busy */
 constexpr int COUNTS = 2;          /* words before the counts: whether to restore, and tickets */
-constexpr int COUNT_BITS = 31;     /* of zeros and of NaNs each; the bit above: published */
+constexpr int COUNT_BITS = 31;     /* bits of a count of zeros or NaNs; the next bit: published */
 
 int64_t parts_of(const sorting &s) {
   const int64_t most = s.n_lines < FILLED ? FILLED / s.n_lines : 1;
@@ -20,7 +20,7 @@ int64_t parts_of(const sorting &s) {
   return n < most ? n : most;
 }
 
-/* Numbers of zeros and of NaNs, or the positions that they are written to. */
+/* Numbers of zeros and of NaNs, or the positions where they are written. */
 struct numbers {
   int64_t zeros, nans;
 };
@@ -33,8 +33,8 @@ template <typename T, typename K> struct restoring {
   unsigned long long *words;
   int64_t n_parts;
 
-  /* Elements `begin` to `end` of the line that starts at x[first], by a warp: f(bits, key, whether
-   * the lane has one). */
+  /* Calls f(bits, key, whether the lane has one) for elements `begin` to `end` of the line that
+   * starts at x[first], by a warp. */
   template <typename F>
   __device__ void each(int64_t first, int64_t begin, int64_t end, const F &f) const {
     for (int64_t at = begin + threadIdx.x % WARP; at - threadIdx.x % WARP < end;
@@ -49,7 +49,8 @@ template <typename T, typename K> struct restoring {
     }
   }
 
-  /* By a warp: the number of sorted elements, from out[first] on, whose keys are less. */
+  /* By a warp: returns the number of sorted elements, from out[first] on, whose keys are smaller.
+   */
   __device__ int64_t below(int64_t first, K key) const {
     int64_t low = 0, high = of_out.m;
     while (low < high) {
@@ -102,7 +103,7 @@ __global__ void __launch_bounds__(THREADS)
                   (unsigned long long)all.nans;
   if (!has_work) return;
 
-  /* Blocks with lower tickets run already: waiting for their counts ends. */
+  /* Blocks with lower tickets already run, so the wait for their counts ends. */
   unsigned long long sums[2] = {};
   for (int64_t k = line * r.n_parts + threadIdx.x; k < own; k += THREADS) {
     unsigned long long word = counts[k];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first keys of a line, which a block reads in chunks: those before a key, and as many equal
- * ones as are left, each in their order. */
+/* The first keys of a line, which a block reads in chunks: those before a key, and then equal ones
+ * up to the required number, each in their order. */
 #ifndef CUPLUG_PLUGINS_SORTING_SELECTION_CUH
 #define CUPLUG_PLUGINS_SORTING_SELECTION_CUH
 
@@ -11,8 +11,9 @@
 namespace selection {
 
 constexpr int THREADS = 512, WARP = 32;
-constexpr int ROUNDS = 8, CHUNK = THREADS * ROUNDS;  /* elements that a block reads at once */
-constexpr int64_t MANY = 128, SHORT_BYTES = 1 << 19; /* so many lines, or such, have a block each */
+constexpr int ROUNDS = 8, CHUNK = THREADS * ROUNDS; /* elements that a block reads at once */
+/* So many lines, or lines of this length, have a block each. */
+constexpr int64_t MANY = 128, SHORT_BYTES = 1 << 19;
 
 struct lines {
   const void *x;
@@ -21,9 +22,9 @@ struct lines {
   int64_t k;
 };
 
-/* The keys before key number k begin with less than `prefix`, above their lower `shift` bits;
- * `n_alike` begin with that, of which it is number `left`. `is_found`: the first of them, as many
- * as are left, are among the first k. */
+/* The keys before key number k begin with less than `prefix`, above their lower `shift` bits.
+ * `n_alike` keys begin with `prefix`, and it is number `left` of these. `is_found`: the first
+ * `left` of them are among the first k. */
 struct search {
   uint64_t prefix;
   int64_t left, n_alike;
@@ -31,12 +32,12 @@ struct search {
   bool is_found;
 };
 
-/* A thread has an element in each round r of a chunk where r * THREADS is less than this. */
+/* A thread has an element in each round r of a chunk for which r * THREADS is less than this. */
 __device__ inline int own_elements(int64_t m, int64_t begin) {
   return (int)(m - begin < CHUNK ? m - begin : CHUNK) - (int)threadIdx.x;
 }
 
-/* A line of elements, which are keys once they are read. */
+/* A line of elements, which become keys when they are read. */
 template <typename K> struct elements {
   const lines &of;
   int64_t first, m;
@@ -44,7 +45,7 @@ template <typename K> struct elements {
   __device__ elements(const lines &l, int64_t line)
       : of(l), first(elements_line(&l.axis, line)), m(l.axis.m) {}
 
-  /* The keys of a thread in a chunk, none of which waits for another. */
+  /* The keys of a thread in a chunk, which do not wait for each other. */
   __device__ void read(int64_t begin, K (&keys)[ROUNDS]) const {
     if constexpr (sizeof(K) == 8)
       read_bits<uint64_t>(begin, keys);
@@ -54,7 +55,7 @@ template <typename K> struct elements {
       read_bits<uint16_t>(begin, keys);
     else
       read_bits<uint32_t>(begin, keys);
-    if (of.o.infinity) /* two equal loops, so that the flag is tested once, and not for each key */
+    if (of.o.infinity) /* two equal loops, so that the flag is tested once and not for each key */
       become_keys(keys);
     else
       become_keys(keys);
@@ -76,14 +77,14 @@ private:
 };
 
 /* Returns 1 for a key before those with the prefix of key number k, ALIKE for one of them, 0 for
- * one after them. Numbers of both are counted at once. */
+ * one after them. Both are counted at once. */
 constexpr unsigned ALIKE = 1u << 16;
 template <typename K> __device__ inline unsigned place_of(K key, const search &s) {
   const K begin = key >> s.shift, prefix = (K)s.prefix;
   return begin < prefix ? 1u : begin == prefix ? ALIKE : 0u;
 }
 
-/* How many of both were collected. */
+/* The collected numbers of both. */
 struct progress {
   int64_t n_before, n_alike;
 };
@@ -98,7 +99,7 @@ struct tally {
 };
 
 /* Calls write(i, key, place) for the keys of a chunk that are number i < k: those before key number
- * k, then as many of those that begin alike as are left, each in their order. */
+ * k, then those with its prefix up to the required number, each in their order. */
 template <typename K, class X, class W>
 __device__ inline void collect(const X &x, int64_t begin, const search &s, int64_t k, tally *t,
                                progress *p, const W &write) {
@@ -132,10 +133,10 @@ __device__ inline void collect(const X &x, int64_t begin, const search &s, int64
     if (place == ALIKE && rank < s.left) write(k - s.left + rank, keys[r], x.place(j));
   }
   p->n_before += total % ALIKE, p->n_alike += total / ALIKE;
-  __syncthreads(); /* before others are counted */
+  __syncthreads(); /* read by all before others are counted */
 }
 
-/* The same of all chunks. */
+/* The same for all chunks. */
 template <typename K, class X, class W>
 __device__ inline void collect_all(const X &x, const search &s, int64_t k, tally *t,
                                    const W &write) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Few short lines, each by a block, from the elements to the outputs. */
+/* Few short lines, each processed by a block, from the elements to the outputs. */
 #include "sorting/gpu/short.cuh"
 
 namespace {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys that a block sorts in its shared memory, by a bitonic network. Equal keys are ordered by
- * their index, which ascends among them. */
+ * their index. */
 #ifndef CUPLUG_PLUGINS_SORTING_SHORT_CUH
 #define CUPLUG_PLUGINS_SORTING_SHORT_CUH
 
@@ -10,8 +10,7 @@ namespace network {
 
 constexpr int MOST = 1024, THREADS = MOST / 2, WARP = 32;
 
-/* The number of keys of the network, with half the number of threads: keys after the m-th are
- * ~0. */
+/* The number of keys of the network, with half as many threads. Keys after the m-th are ~0. */
 inline __host__ __device__ int padded(int64_t m) {
   int n = 2;
   while (n < m) n *= 2;
@@ -31,7 +30,7 @@ template <typename K> __device__ inline K key_of(const order &o, K bits) {
     return order_key32(&o, bits);
 }
 
-/* Of element i of x, which has up to 4 bytes for a K of 32 bits. */
+/* The key of element i of x, which has up to 4 bytes for a K of 32 bits. */
 template <typename K> __device__ inline K key_at(const order &o, const void *x, int64_t i) {
   if constexpr (sizeof(K) == 8)
     return key_of(o, ((const uint64_t *)x)[i]);
@@ -41,7 +40,7 @@ template <typename K> __device__ inline K key_at(const order &o, const void *x, 
                                                 : ((const uint32_t *)x)[i]);
 }
 
-/* The other way round. */
+/* The inverse. */
 template <typename K> __device__ inline void put(const order &o, void *x, int64_t i, K key) {
   if constexpr (sizeof(K) == 8) {
     ((uint64_t *)x)[i] = order_bits64(&o, key);
@@ -56,8 +55,8 @@ template <typename K> __device__ inline void put(const order &o, void *x, int64_
   }
 }
 
-/* Writes what becomes of a key, which was number j of its line, and goes to `to`. The line begins
- * at element `first`. Zeros and NaNs, which have several bits, are copied from x. */
+/* Writes the output of a key that was number j of its line, to `to`. The line begins at element
+ * `first`. Zeros and NaNs, which have several bit patterns, are copied from x. */
 template <typename K>
 __device__ inline void write_short(const sorting_short &s, int64_t line, int64_t first, int64_t to,
                                    int64_t j, K key) {
@@ -76,8 +75,8 @@ __device__ inline void write_short(const sorting_short &s, int64_t line, int64_t
 #undef CASE
 }
 
-/* Has each two keys at a distance of `step`, where all keys of a part of 2 * step are a warp's if
- * step <= WARP, in order: ascending in even parts of `size`, else descending. */
+/* Orders the keys of each pair at a distance of `step`: ascending in even parts of `size`, else
+ * descending. If step <= WARP, a warp has all keys of a part of 2 * step. */
 template <bool has_index, typename K>
 __device__ inline void exchange(K *keys, uint32_t *index, int n, int size, int step) {
   const int p = threadIdx.x, i = 2 * p - (p & (step - 1)), j = i + step;
@@ -91,7 +90,7 @@ __device__ inline void exchange(K *keys, uint32_t *index, int n, int size, int s
   if (has_index) index[i] = at_b, index[j] = at_a;
 }
 
-/* Sorts n keys, a power of two from 2 on, once all threads have written theirs. */
+/* Sorts n keys, a power of two from 2 on, after all threads have written theirs. */
 template <bool has_index, typename K> __device__ inline void sort(K *keys, uint32_t *index, int n) {
 #pragma unroll 1
   for (int size = 2; size <= n; size *= 2)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many short lines: a block takes the number that it holds, and sorts them at once, by the digits
+/* Many short lines: a block takes the number that it holds, and sorts them together, by the digits
  * of their keys, and then by the number of their line. */
 #include "sorting/gpu/digits.cuh"
 
@@ -13,11 +13,11 @@ struct item {
 };
 
 /* The numbers of a block's elements before they are sorted, so that neighbors are adjacent in
- * memory: by rows, m to a line, or by columns, one of each line in turn. */
+ * memory: by rows, m in a line, or by columns, one of each line in turn. */
 struct tiling {
   bool is_by_columns;
   int divisor;
-  uint32_t inverse; /* 2^32 over that, rounded up */
+  uint32_t inverse; /* 2^32 divided by that, rounded up */
 
   __device__ tiling(int n_lines, int m, bool are_columns)
       : is_by_columns(are_columns && n_lines > 1), divisor(is_by_columns ? n_lines : m),

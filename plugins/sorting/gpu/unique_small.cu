@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unique of few elements, which one block sorts; and of any number of elements with few values:
- * blocks put their elements into a hash table each, then into one of all, which the last block
- * sorts. All in one kernel, with one wait for the number of values. */
+/* unique of few elements, which one block sorts, and of any number of elements with few values.
+ * Blocks insert their elements into a hash table each, then into a common one, which the last block
+ * sorts. One kernel does all of this, with one wait for the number of values. */
 #include <stddef.h>
 
 #include "sorting/gpu/short.cuh"
@@ -10,16 +10,16 @@ namespace {
 
 using namespace network;
 
-constexpr int SLOTS = MOST; /* of a table */
-constexpr int PROBES = 16;  /* slots that a key may be in: more than half of all get filled */
-constexpr int AT_ONCE = 8;  /* elements of a thread, whose loads do not wait for each other */
-constexpr int64_t LARGE = 1 << 22;    /* from here on a sort takes so long that it is worth a try */
-constexpr int BLOCKS = 384;           /* that keep a large GPU busy; each has a table to fill */
+constexpr int SLOTS = MOST;        /* of a table */
+constexpr int PROBES = 16;         /* slots in which a key may be; more than half of all are used */
+constexpr int AT_ONCE = 8;         /* elements per thread, whose loads do not wait for each other */
+constexpr int64_t LARGE = 1 << 22; /* elements from which an attempt is worthwhile */
+constexpr int BLOCKS = 384;        /* blocks that keep a large GPU busy; each has a table to fill */
 constexpr int BYTES = 256, PACK = 16; /* values of a byte, and bytes that are read at once */
 
 /* The GPU memory of a call. The first fields are set to ~0 before. */
 template <typename K> struct memory {
-  K table[SLOTS]; /* ~0: empty, or that key, which has_no_top distinguishes */
+  K table[SLOTS]; /* ~0: empty, or the key ~0, which has_no_top distinguishes */
   unsigned n_done, has_all, has_no_top;
   int64_t n_found; /* or -1: more than a table holds, or NaNs */
   uint64_t values[MOST];
@@ -27,7 +27,7 @@ template <typename K> struct memory {
 };
 
 /* Writes the values among m sorted keys. `inverse` has a number for each element. With x, zeros and
- * NaNs are copied from there. */
+ * NaNs are copied from it. */
 template <bool has_index, typename K>
 __device__ void write_values(const order &o, const K *keys, const uint32_t *index, const void *x,
                              int m, memory<K> *out, int64_t *inverse) {
@@ -94,7 +94,7 @@ __device__ inline uint64_t exchange_empty(uint64_t *slot, uint64_t key) {
   return atomicCAS((unsigned long long *)slot, ~0ull, (unsigned long long)key);
 }
 
-/* Puts a key other than ~0 into a table, if it is not there. False: there is no room for it. */
+/* Inserts a key other than ~0 into a table if it is missing. Returns false if the table is full. */
 template <typename K> __device__ inline bool insert(K *table, K key) {
   unsigned at = first_slot(key);
 #pragma unroll 1
@@ -113,12 +113,12 @@ __device__ inline void read(const void *x, int64_t first, int64_t n, K (&bits)[A
     if (first + u * THREADS < n) bits[u] = ((const T *)x)[first + u * THREADS];
 }
 
-/* Of a block's elements. */
+/* The values of a block's elements. */
 struct knowledge {
-  bool has_all, has_top; /* in the table; the key ~0, which is in none */
+  bool has_all, has_top; /* in the table; the key ~0, which is in no table */
 };
 
-/* Puts elements `first`, first + THREADS and so on into a table. */
+/* Inserts elements `first`, first + THREADS and so on into a table. */
 template <typename K>
 __device__ inline void insert_some(K *table, const order &o, const void *x, int64_t first,
                                    int64_t n, volatile knowledge *known) {
@@ -139,7 +139,7 @@ __device__ inline void insert_some(K *table, const order &o, const void *x, int6
   }
 }
 
-/* Puts the values of a block's bytes into a table. */
+/* Inserts the values of a block's bytes into a table. */
 template <typename K>
 __device__ inline void insert_bytes(K *table, const order &o, const uint8_t *x, int64_t n,
                                     volatile knowledge *known) {
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(THREADS)
     if (!known.has_all) out->has_all = 0;
     if (known.has_top) out->has_no_top = 0;
     __threadfence();
-    is_last = atomicAdd(&out->n_done, 1u) + 1 == gridDim.x - 1; /* from ~0 on */
+    is_last = atomicAdd(&out->n_done, 1u) + 1 == gridDim.x - 1; /* set to ~0 from here on */
   }
   __syncthreads();
   if (!is_last) return;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorted bytes: the count of each. Many by all threads. */
+/* Sorts bytes by counting each value. All threads sort large arrays. */
 #include "sorting/host/radix.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#define MANY (1 << 18)    /* bytes that are sorted by all threads */
-#define AT_ONCE (1 << 16) /* of these, bytes that are worth a thread */
+#define MANY (1 << 18)    /* bytes from which all threads sort */
+#define AT_ONCE (1 << 16) /* bytes that are worth a thread then */
 #define BLOCK (1 << 30)   /* bytes that are counted in 32 bits */
 #define WORD 16           /* bytes that are written at once */
 
-/* Adds how often each byte is there. In four tables: each count waits for the one before. */
+/* Adds the count of each byte. It uses four tables, since each increment waits for the one before.
+ */
 static void count_into(int64_t *counts, const uint8_t *keys, int64_t n) {
   for (int64_t begin = 0; begin < n; begin += BLOCK) {
     uint32_t tables[4][256] = {{0}};
@@ -24,8 +25,8 @@ static void count_into(int64_t *counts, const uint8_t *keys, int64_t n) {
   }
 }
 
-/* Writes the bytes in order, those before number `end` of [begin, end), where d is there counts[d]
- * times. Up to WORD of them at once, over which the next ones are written. */
+/* Writes the bytes in order, up to number `end` of [begin, end). Byte d occurs counts[d] times. Up
+ * to WORD of them are written at once, and the next ones overwrite the excess. */
 static void write_from(const int64_t *counts, uint8_t *keys, int64_t begin, int64_t end) {
   for (int64_t d = 0, at = 0; at < end; at += counts[d++]) {
     int64_t from = at > begin ? at : begin, to = at + counts[d];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of keys with an index by vectors: a word is a key and its place in the line, so that equal
- * keys stay in their order. Bits that all keys share are left out: where the others and a place
- * have 32 together, words are of 32 bits, else of 64, half of them for each. Keys of 8 bytes whose
- * half is equal are sorted once more, by the bits that are left. */
+/* Sorts lines of keys with an index, by vectors. A word is a key and its position in the line, so
+ * that equal keys stay in their order. Bits that all keys share are omitted. If the others and a
+ * position have 32 bits together, words have 32 bits, else 64, half of them for each. Keys of 8
+ * bytes whose half is equal are sorted again, by the remaining bits. */
 #include "sorting/host/radix.h"
 
 #include <stdatomic.h>
 
 #define AT_ONCE (1 << 15)  /* keys that are worth a thread */
 #define DEPTH 64           /* bad divisions of few keys */
-#define FEW_BYTES (1 << 9) /* that are not sooner counted */
+#define FEW_BYTES (1 << 9) /* elements for which counting is not faster */
 
 typedef struct packing packing;
 typedef void packing_run(const packing *p, int64_t first, int64_t i, int64_t last);
@@ -21,11 +21,11 @@ struct packing {
   void *words;
   int64_t *to; /* the value of each key, in order */
   _Atomic uint64_t differing;
-  uint64_t same, left; /* bits that all keys share, and those that are not in words */
-  int shift, bits;     /* of keys; of places */
+  uint64_t same, left; /* bits that all keys share, and bits that are not in words */
+  int shift, bits;     /* bits of keys; of positions */
 };
 
-/* For keys number i to `last` of the line whose first one is number `first`. */
+/* For keys number i to `last` of the line whose first key is number `first`. */
 #define PACKING(K, W, name)                                                             \
   static void pack_##name(const packing *p, int64_t first, int64_t i, int64_t last) {   \
     const K *keys = p->s->keys;                                                         \
@@ -90,8 +90,8 @@ static void settle(const packing *p, int64_t first, int64_t i, int64_t n) {
   for (int64_t k = 0; k < n; k++) to[k] = (uint32_t)to[k];
 }
 
-/* Where bits are left. Words that are alike are settled with the first of them, whose range it may
- * be. */
+/* For keys with omitted bits. The thread whose range contains the first of several equal words
+ * sorts all of them. */
 static void unpack_wide(const packing *p, int64_t first, int64_t i, int64_t last) {
   const uint64_t *words = p->words;
   const int64_t end = first + p->s->m;
@@ -129,7 +129,7 @@ static int run(packing *p, packing_run *run) {
   return cuplug_parallel(p->s->call, p->s->n_lines * p->s->m, AT_ONCE, run_lines, p);
 }
 
-/* Chooses which bits come into words. Returns of how many bytes these are. */
+/* Selects the bits of words. Returns the bytes of a word. */
 static int choose_bits(packing *p, const struct kind *kind, int *status) {
   const sorting *s = p->s;
   p->bits = s->m > 1 ? 64 - __builtin_clzll((uint64_t)s->m - 1) : 1;
@@ -147,7 +147,7 @@ static int choose_bits(packing *p, const struct kind *kind, int *status) {
   return 8;
 }
 
-/* Many bytes and pairs of them are sorted faster by digits. */
+/* Sorting many bytes or pairs of bytes by digits is faster. */
 static int can_pack(const sorting *s) {
   const int64_t most = s->n_bytes == 1 ? FEW_BYTES : s->n_bytes == 2 ? 1 << 16 : UINT32_MAX;
   return s->m <= most && sorting_by_vectors_of(8);

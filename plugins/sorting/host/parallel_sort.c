@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of keys by vectors: short ones each by one thread, parts of long ones by all. */
+/* Sorts lines of keys by vectors: short ones by one thread each, parts of long ones by all threads.
+ */
 #include "sorting/host/radix.h"
 #include "vectors.h"
 
 #define AT_ONCE (1 << 15) /* keys that are worth a thread */
-#define LONG (1 << 16)    /* keys that are divided between threads */
-#define NEAR (1 << 12)    /* bytes of lines that become numbers together */
+#define LONG (1 << 16)    /* keys that are divided among threads */
+#define NEAR (1 << 12)    /* bytes of lines that are converted to numbers together */
 
 typedef struct part {
   const sorting *s;
@@ -66,7 +67,7 @@ static int sort_parts(void *context, int64_t begin, int64_t end) {
   return status;
 }
 
-/* Short lines become numbers together. */
+/* Short lines are converted to numbers together. */
 static int sort_lines(void *context, int64_t begin, int64_t end) {
   part p = *(const part *)context;
   const order *const order = p.order;

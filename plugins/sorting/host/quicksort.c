@@ -6,7 +6,7 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 
-/* Bits of the lanes of 32 whose number has a bit. */
+/* Masks of 32 lanes: those whose number has a given bit. */
 #define LANES_WITH(bit)       \
   ((bit) == 1   ? 0xaaaaaaaau \
    : (bit) == 2 ? 0xccccccccu \
@@ -43,7 +43,7 @@
 #define EXCHANGED(a, b, bit) _mm512_mask_max_epu32(LEAST(a, b), (__mmask16)LANES_WITH(bit), a, b)
 #define BELOW(v, pivot) _mm512_cmplt_epu32_mask(v, pivot)
 #define COUNT(below) __builtin_popcount(below)
-/* Stores of packed vectors; instructions that pack on their way to memory are slow on AMD's. */
+/* Stores of packed vectors. Instructions that pack while they store are slow on AMD's CPUs. */
 #define STORE_PARTS(begin, end, v, below)                                                          \
   STORE(begin, _mm512_maskz_compress_epi32((__mmask16)(below), v));                                \
   STORE_SOME((end) - (LANES - COUNT(below)), _mm512_maskz_compress_epi32((__mmask16) ~(below), v), \
@@ -127,7 +127,7 @@
 #define EXCHANGED EXCHANGED16
 #include "sorting/host/quicksort_code.h"
 
-/* More keys of 2 bytes: in lanes of 4, which all CPUs can pack. */
+/* More keys of 2 bytes, in lanes of 4, which all CPUs can pack. */
 #define KEY uint16_t
 #define VECTOR __m512i
 #define LANES 16
@@ -233,7 +233,7 @@ static const uint32_t ORDERS[] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDER64
   _mm256_cmpgt_epi64(_mm256_and_si256(NUMBERS4, _mm256_set1_epi64x(bit)), _mm256_setzero_si256())
 #define CHOSEN(a, b, bit) _mm256_blendv_epi8(a, b, HAS_BIT4(bit))
 #define EXCHANGED(a, b, bit) CHOSEN(LEAST(a, b), GREATEST(a, b), bit)
-/* Two bits for each lane: it is moved as two of 32 bits. */
+/* Two bits for each lane, which is moved as two lanes of 32 bits. */
 #define BELOW(v, pivot) (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(LESS(v, pivot)))
 #define COUNT(below) (__builtin_popcount(below) / 2)
 #define STORE_PARTS STORE_PARTED

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorting keys by vectors, for one kind of them: included by quicksort.c, which defines the
- * vectors.
+/* Sorts keys by vectors, for one kind of vectors. quicksort.c includes it, and defines the vectors.
  *
- *   KEY, VECTOR, LANES, NAMED(name)       a key, so many of them at once, this kind's names
- *   LOAD(p), STORE(p, v)                  a whole vector
+ *   KEY, VECTOR, LANES, NAMED(name)       a key, the vector of keys, its length, this kind's names
+ *   LOAD(p), STORE(p, v)                  a complete vector
  *
  * With LEAST, few keys by a network (sort_few): K. E. Batcher, Sorting networks and their
  * applications, AFIPS 1968.
  *
  *   LOAD_SOME(p, n), STORE_SOME(p, v, n)  the first n lanes; the others are read as largest keys
  *   LEAST(a, b), GREATEST(a, b)
- *   SHUFFLED(v, distance)                 in each lane the one whose number differs by these bits
+ *   SHUFFLED(v, distance)                 in each lane the one whose number differs in these bits
  *   EXCHANGED(a, b, bit)                  GREATEST in lanes whose number has the bit, else LEAST
  *   CHOSEN(a, b, bit)                     b in lanes whose number has the bit, else a
  *
  * With BELOW, any number of keys by a quicksort (sort, split).
  *
  *   ALL(key)
- *   BELOW(v, pivot), COUNT(below)         which lanes are less, how many
+ *   BELOW(v, pivot), COUNT(below)         the lanes that are smaller, and their number
  *   STORE_PARTS(begin, end, v, below)     these lanes from `begin` on, the others before `end`;
- * what lies between those two in a vector's reach may change
- *   MOST_FEW, SORT_FEW(keys, n)           a network of other vectors, and how many keys it has */
+ *                                         keys between the two within a vector's reach may change
+ *   MOST_FEW, SORT_FEW(keys, n)           a network of other vectors, and its number of keys */
 #define INLINE static inline __attribute__((always_inline)) TARGET
 #define MOST 16   /* vectors of a network */
 #define AT_ONCE 8 /* vectors that are read before any is written */
@@ -31,7 +30,7 @@
 #define MOST_FEW (MOST * LANES)
 #endif
 
-/* Puts the lesser of two lanes into the one without the bit. */
+/* Puts the smaller of two lanes into the one without the bit. */
 INLINE VECTOR NAMED(compared)(VECTOR v, unsigned distance, unsigned bit) {
   const VECTOR other = SHUFFLED(v, distance);
   return EXCHANGED(v, other, bit);
@@ -75,7 +74,7 @@ INLINE void NAMED(compare_rows)(VECTOR *v, int n, int distance) {
     if (i < (i ^ distance)) NAMED(compare)(&v[i], &v[i ^ distance]);
 }
 
-/* Sorts each lane of vectors of which halves are bitonic. */
+/* Sorts each lane of vectors whose halves are bitonic. */
 INLINE void NAMED(merge_rows)(VECTOR *v, int n, int distance) {
   if (distance > 4) NAMED(compare_rows)(v, n, 8);
   if (distance > 2) NAMED(compare_rows)(v, n, 4);
@@ -83,13 +82,13 @@ INLINE void NAMED(merge_rows)(VECTOR *v, int n, int distance) {
   NAMED(compare_rows)(v, n, 1);
 }
 
-/* Which lanes columns are in, by the bits of their numbers: where there are fewer vectors than
- * lanes the upper bits are the low ones of lanes, which `transpose` makes those of vectors. */
+/* The lanes of columns, by the bits of their numbers. If there are fewer vectors than lanes, the
+ * upper bits are the low bits of lanes, which `transpose` converts to bits of vectors. */
 INLINE unsigned NAMED(turned)(unsigned bits, int n) {
   return n >= LANES ? bits : (bits * n | bits * n / LANES) & (LANES - 1);
 }
 
-/* Puts sorted columns of n vectors together, of which each `group` are one sequence, in pairs of
+/* Merges sorted columns of n vectors, each `group` of which form one sequence, in pairs of
  * sequences. */
 INLINE void NAMED(merge_columns)(VECTOR *v, int n, unsigned group) {
   const unsigned bit = NAMED(turned)(group, n), others = NAMED(turned)(2 * group - 1, n);
@@ -109,7 +108,7 @@ INLINE void NAMED(merge_columns)(VECTOR *v, int n, unsigned group) {
   NAMED(merge_rows)(v, n, n / 2);
 }
 
-/* Exchanges a bit of the numbers of n vectors and of lanes. */
+/* Exchanges a bit of the numbers of n vectors with a bit of the numbers of lanes. */
 INLINE void NAMED(transpose)(VECTOR *v, int n, int bit) {
 #pragma GCC unroll 16
   for (int i = 0; i < n; i++) {
@@ -120,7 +119,8 @@ INLINE void NAMED(transpose)(VECTOR *v, int n, int bit) {
   }
 }
 
-/* Sorts n vectors, from 2 on: first each lane, between vectors, where no lanes need to be moved. */
+/* Sorts n vectors, from 2 on: first each lane, between vectors, so that no lanes need to be moved.
+ */
 INLINE void NAMED(sort_rows)(VECTOR *v, int n) {
   NAMED(compare_rows)(v, n, 1);
   if (n > 2) NAMED(compare_rows)(v, n, 3);
@@ -140,9 +140,9 @@ INLINE void NAMED(sort_rows)(VECTOR *v, int n) {
   if (n > 8 && LANES > 8) NAMED(transpose)(v, n, 8);
 }
 
-/* Sorts the keys of n vectors, of which `count` are there. */
+/* Sorts the keys of n vectors, `count` of which exist. */
 INLINE void NAMED(network)(KEY *keys, int64_t count, int n) {
-  const int fold = n > LANES ? n / LANES : 1; /* vectors that a column makes */
+  const int fold = n > LANES ? n / LANES : 1; /* vectors of a column */
   VECTOR v[MOST];
 #pragma GCC unroll 16
   for (int i = 0; i < n; i++) {
@@ -181,8 +181,8 @@ TARGET static void NAMED(sort_few)(KEY *keys, int64_t n) {
 #endif
 
 #ifdef BELOW
-/* A key of the middle: that of few, which lie together, where others would take longer to read than
- * a worse choice costs. */
+/* A key near the median: the median of few adjacent keys. Reading others would take longer than a
+ * worse choice costs. */
 TARGET static KEY NAMED(middle)(const KEY *keys, int64_t n) {
   KEY some[8 * LANES];
   const int64_t step = n / (8 * LANES);
@@ -196,8 +196,8 @@ TARGET static KEY NAMED(middle)(const KEY *keys, int64_t n) {
   return some[4 * LANES];
 }
 
-/* One above the middle of what keys there may be between the least and the greatest one, or that
- * one where all are equal. */
+/* A key above the middle of the possible range between the smallest and the largest key, or that
+ * key if all are equal. */
 TARGET static KEY NAMED(bisected)(const KEY *keys, int64_t n) {
   KEY least = keys[0], greatest = keys[0];
   for (int64_t i = 1; i < n; i++) {
@@ -207,12 +207,12 @@ TARGET static KEY NAMED(bisected)(const KEY *keys, int64_t n) {
   return least == greatest ? least : least + (greatest - least) / 2 + 1;
 }
 
-/* Where keys are written: there is room for a vector at both ends. */
+/* Where keys are written: both ends have memory for a vector. */
 typedef struct NAMED(ends) {
   KEY *begin, *end;
 } NAMED(ends);
 
-/* Writes keys below the pivot to the beginning, others to the end. */
+/* Writes keys below the pivot to the start, others to the end. */
 INLINE void NAMED(put)(NAMED(ends) * e, VECTOR v, VECTOR pivots) {
   const unsigned below = BELOW(v, pivots);
   const int64_t n_below = COUNT(below);
@@ -220,8 +220,8 @@ INLINE void NAMED(put)(NAMED(ends) * e, VECTOR v, VECTOR pivots) {
   e->begin += n_below, e->end -= LANES - n_below;
 }
 
-/* Moves keys below the pivot to the beginning of n > 2 * AT_ONCE * LANES, others to the end.
- * Returns how many are below. Keys are read from the end that has less room. */
+/* Moves keys below the pivot to the start of n > 2 * AT_ONCE * LANES, others to the end. Returns
+ * how many are below. Keys are read from the end that has less free memory. */
 TARGET static int64_t NAMED(divide)(KEY *keys, int64_t n, KEY pivot) {
   enum { STEP = AT_ONCE * LANES };
   const VECTOR pivots = ALL(pivot);
@@ -256,9 +256,9 @@ TARGET static int64_t NAMED(divide)(KEY *keys, int64_t n, KEY pivot) {
   return to.begin - keys;
 }
 
-/* Divides more keys than a network has into lesser ones and others. Returns how many are lesser: at
- * least one; with *is_done all of these are equal. After `depth` divisions in a row the range of
- * keys is halved, so that there is an end to bad ones. */
+/* Divides more keys than a network has into smaller ones and others. Returns the number of smaller
+ * ones, at least one; with *is_done, all of these are equal. After `depth` divisions in a row, the
+ * range of keys is halved, so that the number of bad divisions is bounded. */
 TARGET static int64_t NAMED(split)(void *given, int64_t n, int depth, int *is_done) {
   KEY *keys = given;
   if (depth < -10 * (int)sizeof(KEY)) return *is_done = 1, n; /* they change during the call */
@@ -266,7 +266,7 @@ TARGET static int64_t NAMED(split)(void *given, int64_t n, int depth, int *is_do
   const int64_t below = NAMED(divide)(keys, n, pivot);
   *is_done = below == 0;
   if (below) return below;
-  return pivot == (KEY)-1 ? n : NAMED(divide)(keys, n, pivot + 1); /* it is the least one */
+  return pivot == (KEY)-1 ? n : NAMED(divide)(keys, n, pivot + 1); /* it is the smallest one */
 }
 
 TARGET static void NAMED(sort)(void *given, int64_t n, int depth) {

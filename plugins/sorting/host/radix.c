@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of keys, and their sort if there are no vectors, or with an index if keys and positions do
- * not fit in one word: a radix sort by bytes, from the last one on. Short lines are sorted by
- * insertion, each by one thread; long ones by all threads: each counts the digits of a chunk, then
- * moves the chunk's keys after those of earlier chunks. */
+/* Reads lines of keys, and sorts them if no vectors are available, or with an index if keys and
+ * positions do not fit in one word: a radix sort by bytes, from the last one on. Short lines are
+ * sorted by insertion, each by one thread. Long ones are sorted by all threads: each counts the
+ * digits of a chunk, then moves the chunk's keys after those of earlier chunks. */
 #include "sorting/host/radix.h"
 
 #include "vectors.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define FEW 40            /* keys that are sorted by insertion */
-#define LONG (1 << 18)    /* keys of a line that is sorted by all threads */
+#define LONG (1 << 18)    /* keys of a line that all threads sort */
 #define AT_ONCE (1 << 15) /* keys that are worth a thread */
 #define MOST_CHUNKS 64
 
@@ -70,7 +70,7 @@ VECTORS static void read_keys(const order *o, const void *x, int64_t step, int64
   }
 }
 
-/* Of its own: compilers export functions with clones, hidden or not. */
+/* A separate function: compilers export functions with clones, hidden or not. */
 void sorting_read(const order *o, const void *x, int64_t step, int64_t n, int64_t width,
                   void *keys) {
   read_keys(o, x, step, n, width, keys);
@@ -102,8 +102,8 @@ int sorting_load(sorting *s, const cuplug_tensor *x, const elements_axis *axis, 
 
 /* ---- One line -------------------------------------------------------------------------------- */
 
-/* From how often each digit is there to where the first key with it goes. Returns whether all n
- * keys have the same. */
+/* Converts the count of each digit to the position of the first key with it. Returns whether all n
+ * keys have the same digit. */
 static int place_digits(int64_t *counts, int64_t n) {
   int64_t at = 0;
   for (int d = 0; d < 256; d++) {
@@ -115,7 +115,7 @@ static int place_digits(int64_t *counts, int64_t n) {
   return 0;
 }
 
-/* The buffers for the values of keys: positions are not read initially, so that the last pass can
+/* The buffers for the values of keys. Positions are not read initially, so that the last pass can
  * write them to the output. */
 typedef struct turns {
   int64_t *index, *spare;
@@ -255,7 +255,7 @@ static cuplug_body *const BY_LINES[] = {sort_lines_bytes, sort_lines_halves, sor
 static cuplug_body *const COUNTS[] = {count_bytes, count_halves, count_narrow, count_wide};
 static cuplug_body *const MOVES[] = {move_bytes, move_halves, move_narrow, move_wide};
 
-/* Returns whether all keys have the same digit: they are not moved. */
+/* Returns whether all keys have the same digit, so that they are not moved. */
 static int place_chunks(pass *p, int64_t n_chunks) {
   int64_t at = 0;
   for (int d = 0; d < 256; d++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signs of zeros and payloads of NaNs, which keys omit: zeros are equal, and so are NaNs, so that
- * they are output in the order of the elements. */
+/* Signs of zeros and payloads of NaNs, which keys omit. Zeros are equal, and so are NaNs, so they
+ * are output in the order of the elements. */
 #include "sorting/host/radix.h"
 
 #include "vectors.h"

@@ -2,7 +2,7 @@
 """Functions of arrays that NumPy and CuPy have as methods, under the same names."""
 
 from cuplug._engine.array.arithmetic cimport functions
-from cuplug._engine.array.buffer cimport Buffer
+from cuplug._engine.array.buffer cimport Buffer, check_writable
 
 import sys
 from collections.abc import Iterable
@@ -295,6 +295,7 @@ cdef class Methods(Arithmetic):
         All kinds of NumPy give the order of the stable one.
         """
         check_kind("sort", kind)
+        check_writable(self, "sort")
         functions().assign(self, standard().sort(self, axis=axis, descending=descending))
 
     def argsort(self, axis: int | None = -1, kind=None, *, descending=False, stable=True) -> Array:
@@ -305,6 +306,7 @@ cdef class Methods(Arithmetic):
 
     def partition(self, kth, axis: int | None = -1):
         """Sort the elements in place, which puts the elements of rank `kth` in their positions."""
+        check_writable(self, "partition")
         functions().assign(self, standard().partition(self, kth, axis))
 
     def argpartition(self, kth, axis: int | None = -1) -> Array:
@@ -391,5 +393,6 @@ cdef object into(object out, object result):
     if not can_cast(result.dtype, out.dtype, "same_kind"):
         wanted = f"an array that holds {result.dtype}"
         raise TypeError(f"cuplug.Array: out: got elements of {out.dtype}, expected {wanted}")
+    check_writable(out, "cuplug.Array: out")
     functions().assign(out, result)
     return out

@@ -84,10 +84,10 @@ def compiler(architectures: Sequence[Architecture], cxx: bool) -> list[str]:
     The table there receives the architectures, 90 for 9.0, for which nvcc compiles the rest.
     """
     listed = ",".join(f"{x}0" for x in dict.fromkeys(map(number_of, architectures)))
-    side = f"-DCUPLUG_ARCHITECTURES={listed}" if listed else "-DCUPLUG_HOST_ONLY"
+    entries = f"-DCUPLUG_ARCHITECTURES={listed}" if listed else "-DCUPLUG_HOST_ONLY"
     command = command_of("CXX", "c++") if cxx else command_of("CC", "cc")
     language = (*CXX_FLAGS, "-x", "c++") if cxx else C_FLAGS
-    return [*command, *OPTIMIZED, f"-I{get_include()}", side, *language]
+    return [*command, *OPTIMIZED, f"-I{get_include()}", entries, *language]
 
 
 def nvcc_compiler(nvcc: str, architectures: Sequence[Architecture]) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of a wanted size, from signatures: for measuring, and for tests of large arrays."""
+"""Arguments of a given size, from signatures: for measurements, and for tests of large arrays."""
 
 from __future__ import annotations
 
@@ -30,31 +30,32 @@ def sized_arguments(
     made: Mapping[str, Callable[[Names], Any]] | None = None,
     optional: bool = False,
 ) -> dict[str, Any]:
-    """Return arguments whose arrays have about so many bytes together, outputs included.
+    """Return arguments whose arrays have about `n_bytes` bytes in total, including outputs.
 
     Named and loop dimensions have one size, a multiple of 64 from 256 on. A group of dimensions
-    (`*n`) is one dimension of that size where it is the first of an array, else none. Integers are
-    in 0 <= i < size, so that they can be indices; other numbers between -1 and 1.
+    (`*n`) is one dimension of that size if it comes first in an array, and empty otherwise.
+    Integers are in 0 <= i < size, so that they can be indices. Other numbers are between -1 and 1.
 
     Parameters
     ----------
     signature : Signature
     n_bytes : int
     dtype : str, optional
-        Of all type variables that may have it; else float32, or the first that there is.
+        For all type variables that may have it. Others are float32 or, if they may not be, their
+        first dtype.
     pinned : dict, optional
-        Values of scalars, strings and dimensions, by name; None leaves an optional array out.
+        Values of scalars, strings and dimensions, by name. None omits an optional array.
     shapes : dict, optional
-        Shapes of array parameters, by name. The dimensions that they fix are those of all arrays.
+        Shapes of array parameters, by name. All arrays have the dimensions that they fix.
     made : dict, optional
-        Functions that return parameters, as `cuplug.testing.arguments` has them.
+        Functions that return parameters, as in `cuplug.testing.arguments`.
     optional : bool
-        Give optional arguments also, except for handles.
+        Also return optional arguments, except handles.
 
     Raises
     ------
     ValueError
-        A shape has not the number of dimensions that its parameter wants.
+        A shape has a different number of dimensions than its parameter.
     """
     pinned, made = pinned or {}, made or {}
     left_out = {x.name for x in signature.parameters if x.has_default and not optional}
@@ -103,7 +104,7 @@ def sized_arguments(
 
 
 def n_bytes_of(arguments: dict[str, Any], outputs: list[Any]) -> int:
-    """Return the bytes of the arrays of a call, each read or written once; outputs lie anywhere."""
+    """Return the bytes of the arrays of a call, each read or written once."""
     given = [y for x in arguments.values() for y in (x if isinstance(x, list) else [x])]
     inputs = [x for x in given if isinstance(x, np.ndarray)]
     return sum(x.nbytes for x in (*inputs, *outputs))
@@ -119,7 +120,7 @@ def _choose(names: tuple[str, ...], wanted: str | None) -> np.dtype[Any]:
 def _read_fixed(
     signature: Signature, pinned: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Any]:
-    """Return what names stand for, as far as it is given."""
+    """Return the values of names, as far as they are given."""
     fixed = dict(pinned)
     for x in signature.parameters:
         if x.name not in shapes:
@@ -142,12 +143,12 @@ def _read_fixed(
 def _names(
     signature: Signature, dtypes: list[np.dtype[Any]], fixed: Names, left_out: set[str], size: int
 ) -> Names:
-    """Return what names stand for where sizes that are not given are `size`."""
+    """Return the values of names. Sizes that are not given are `size`."""
     described = (*signature.parameters, *signature.outputs)
     groups = {value for x in described for kind, value in x.dims if kind == "variadic"}
     first = {x.dims[0] for x in described if x.dims}
     names: Names = {LOOP: (size,), **fixed}
-    lists = {x.name for x in signature.parameters}  # *shape stands for the items of one
+    lists = {x.name for x in signature.parameters}  # *shape represents the items of a list
     wishes: Names = {}
     limits = {}
     for k, name in enumerate(signature.dim_names):
@@ -168,7 +169,7 @@ def _names(
 
 
 def _number(signature: Signature, x: Parameter, dtypes: list[np.dtype[Any]]) -> Any:
-    """Return what is no array, close to 1."""
+    """Return a value for a parameter that is not an array, close to 1."""
     if x.kind == "choice":
         return x.choices[0]
     if x.kind == "string":
@@ -186,7 +187,7 @@ def _number(signature: Signature, x: Parameter, dtypes: list[np.dtype[Any]]) -> 
 
 
 def _shape(signature: Signature, x: Parameter, names: dict[str, Any], size: int) -> tuple[int, ...]:
-    """Return a shape; one that cannot be worked out has no elements, and the core says why."""
+    """Return a shape. If it cannot be computed, it has no elements, and the core reports why."""
     try:
         return tuple(max(n, 0) for n in shape_of(signature, x, names, unknown=size))
     except NoValue:
@@ -216,7 +217,7 @@ def _array(
     elements: tuple[int, int] | None,
     random: np.random.Generator,
 ) -> np.ndarray[Any, Any]:
-    """Return elements in the range that `where` gives, if it gives one."""
+    """Return elements in the range that `where` sets, if it sets one."""
     if not math.prod(shape):
         return np.zeros(shape, dtype)
     low, high = elements or ((0, bound - 1) if dtype.kind in "iu" else (-1, 1))

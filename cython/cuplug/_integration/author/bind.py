@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are written from symbol tables: typed functions for Cython, and type stubs.
+"""Files generated from symbol tables: typed functions for Cython, and type stubs.
 
-`cuplug bind` and `cuplug stubs` write those of a plugin. When the package is built, `python -m
-cuplug._integration.author.bind --stock DIRECTORY` writes those of the stock plugins.
+`cuplug bind` and `cuplug stubs` generate the files of a plugin. When the package is built, `python
+-m cuplug._integration.author.bind --stock DIRECTORY` generates the files of the stock plugins.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cuplug.errors import Error
 
 @dataclass
 class Written:
-    """What was written for one plugin."""
+    """The files written for one plugin."""
 
     pxd: str
     functions: list[str]
@@ -30,7 +30,7 @@ class Written:
 
 @dataclass
 class WrittenStubs:
-    """What was written for one module."""
+    """The files written for one module."""
 
     pyi: str
     operators: list[str]
@@ -48,20 +48,21 @@ def write_module(
     Parameters
     ----------
     file : str
-        The plugin; its table is read, its code is not run.
+        The plugin. Its table is read, and its code does not run.
     directory : str
-        Where NAME.pxd is written; made if it does not exist.
+        The folder of NAME.pxd; created if it does not exist.
     name : str, optional
-        The module's name; <plugin>_typed without it.
+        The module's name. The default is <plugin>_typed.
     only : sequence of str, optional
-        The operators that get functions; all of them by default.
+        The operators that get functions. The default is all.
 
     Raises
     ------
     TableError
         The file has no usable table.
     ValueError
-        The name is no identifier, or reserved by Cython; the plugin lacks an operator of `only`.
+        The name is not an identifier, or Cython reserves it; or the plugin lacks an operator of
+        `only`.
     """
     table = _usable(read_table(file))
     name = f"{table.name}_typed" if name is None else name
@@ -82,23 +83,23 @@ def write_module(
 
 
 def write_stubs(files: Sequence[str], directory: str, name: str | None = None) -> WrittenStubs:
-    """Write the type stubs of a module that has the operators of some plugins.
+    """Write the type stubs of a module with the operators of some plugins.
 
     Parameters
     ----------
     files : sequence of str
-        The plugins; their tables are read, their code is not run.
+        The plugins. Their tables are read, and their code does not run.
     directory : str
-        Where NAME.pyi is written; made if it does not exist.
+        The folder of NAME.pyi; created if it does not exist.
     name : str, optional
-        The module's name; that of the first plugin without it.
+        The module's name. The default is the name of the first plugin.
 
     Raises
     ------
     TableError
         A file has no usable table.
     ValueError
-        The name is no identifier.
+        The name is not an identifier.
     """
     tables = [_usable(read_table(file)) for file in files]
     name = tables[0].name if name is None else name
@@ -128,7 +129,7 @@ def write_stock(directory: str) -> None:
 
 
 def _write_typed(tables: Sequence[Table], directory: str) -> None:
-    """Write a module for each operator, and one of all: Cython reads one file for either."""
+    """Write a module for each operator, and one for all, so that Cython reads only one file."""
     os.makedirs(directory, exist_ok=True)
     every = memoryviews.Module()
     for table in tables:
@@ -150,7 +151,7 @@ def _usable(table: Table) -> Table:
 
 
 def _save(path: str, text: str) -> None:
-    """Write a file, unless it holds the text already: its time then stays, for make."""
+    """Write a file, unless it already has the text: its time stamp then stays, for make."""
     try:
         with open(path, encoding="utf-8") as file:
             if file.read() == text:

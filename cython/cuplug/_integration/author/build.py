@@ -37,11 +37,11 @@ ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 
 @dataclass
 class Built:
-    """A library, and the findings of its build."""
+    """A library, and the results of its build."""
 
     path: str
     architectures: tuple[Architecture, ...]  # empty: only host entries
-    log: str  # warnings of the compilers
+    log: str  # compiler warnings
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -116,7 +116,8 @@ def build_library(
         fresh = os.path.join(directory, os.path.basename(library))
         log = _compile(source, nvcc, architectures, given, fresh)
         findings = _check(source, fresh, folder)
-        os.chmod(fresh, os.stat(fresh).st_mode & ~0o022)  # it is rejected if others can write it
+        # the file is rejected if others can write it
+        os.chmod(fresh, os.stat(fresh).st_mode & ~0o022)
         os.replace(fresh, library)
     return Built(library, architectures, log, findings)
 
@@ -165,7 +166,7 @@ def _compile(
     files = list(_files_to_compile(source, nvcc))
     cxx = any(not file.endswith(".c") for file in files)
     linker = flags.nvcc_linker(nvcc) if nvcc else flags.linker(cxx)
-    if len(files) == 1:  # one step is faster than two
+    if len(files) == 1:  # compiling and linking in one step takes less time than in two
         compiler = _compiler(files[0], nvcc, architectures, options)
         link = linker[linker.index("-shared") :]
         return _output_of([*compiler, *link, files[0], *options, "-o", library], library)
@@ -182,7 +183,7 @@ def _compile(
 
 
 def _files_to_compile(source: Source, nvcc: str | None) -> Iterator[str]:
-    """Leave kernels with a host part in another file to machines with nvcc."""
+    """Yield the files to compile; without nvcc, not the kernels of a plugin with host files."""
     has_others = any(not file.endswith(CUDA_SUFFIX) for file in source.files)
     for file in source.files:
         if nvcc or not has_others or not file.endswith(CUDA_SUFFIX):
@@ -205,8 +206,10 @@ def _refuse_without_host_part(source: Source) -> None:
 
 
 def _refuse_other_name(source: Source, library: str) -> None:
-    """Reject a file of another name before the compilers run, as `cuplug check` would
-    afterwards."""
+    """Reject a file with another name before the compilers run.
+
+    `cuplug check` would reject it later.
+    """
     tables = find_tables(source.files)
     names = [name for found in tables.values() for name in found]
     file = os.path.basename(library)
@@ -220,7 +223,7 @@ def _refuse_other_name(source: Source, library: str) -> None:
 
 
 def _refuse_several_tables(source: Source) -> None:
-    """Explain the linker's message about a symbol that is defined twice."""
+    """Explain the linker's message about a symbol with two definitions."""
     tables = [os.path.basename(file) for file in find_tables(source.files)]
     if len(tables) > 1:
         raise BuildError(
@@ -248,10 +251,10 @@ def _names_clang(words: Sequence[str]) -> bool:
 
 
 def _output_of(command: list[str], made: str | None = None) -> str:
-    """Run a command, with its temporary files in a private folder; return what it printed.
+    """Run a command, with its temporary files in a private folder; return its output.
 
-    A command that does not write the file `made` has failed: where SIGCHLD is ignored, its status
-    is lost.
+    A command that does not write the file `made` has failed: if SIGCHLD is ignored, its status is
+    lost.
     """
     import shlex
 

@@ -28,9 +28,9 @@ from cuplug._integration.author.finding import warning as _warning
 from cuplug.errors import NotFoundError, PluginError
 
 TABLE = "cuplug_symbols"
-MAY_EXPORT = {TABLE, "cuplug_any_kernel"}  # the latter by <cuplug/kernels.h>
-# By the attribute target_clones: a function's type becomes STT_GNU_IFUNC, and one more function
-# finds the copy for the CPU.
+MAY_EXPORT = {TABLE, "cuplug_any_kernel"}  # the latter is in <cuplug/kernels.h>
+# From the attribute target_clones: the function's type becomes STT_GNU_IFUNC, and an additional
+# function selects the copy for the CPU.
 FUNCTION_TYPES = (elf.STT_FUNC, elf.STT_GNU_IFUNC)
 RESOLVER = ".resolver"
 
@@ -46,9 +46,10 @@ def check_file(path: str, folder: str = "") -> list[Finding]:
     Parameters
     ----------
     path : str
-        A shared library; it is read, not run.
+        A shared library, which is read and not run.
     folder : str
-        Where it will be put: the folder that $ORIGIN stands for. Without one, its own.
+        The folder where it will be installed, which $ORIGIN represents. The default is its own
+        folder.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def check_file(path: str, folder: str = "") -> list[Finding]:
 
 
 def _check_description(path: str) -> Finding:
-    """Judge a library that is adopted, or a tvm-ffi module, by the description beside it."""
+    """Check an adopted library, or a tvm-ffi module, against the description next to it."""
     judge = describe_file if is_module(path) else describe
     record = judge(os.path.abspath(path), "")
     names, beside = ", ".join(record.operators), os.path.basename(description_path_of(path))
@@ -119,7 +120,7 @@ def _has_bad_signature(subject: Subject) -> bool:
 
 
 def _signature_error(text: str) -> str | None:
-    """Return the error in a signature, with a caret at its place; None if there is none."""
+    """Return the error in a signature, with a caret below its position; None if it is correct."""
     try:
         parse(text)
     except SignatureError as error:
@@ -194,7 +195,7 @@ def _check_gradients(subject: Subject) -> Iterator[Finding]:
 
 
 def _entries(subject: Subject) -> dict[str, str]:
-    """Return entry symbol -> the operator that names it."""
+    """Return entry symbol -> operator."""
     entries = {}
     for row in subject.table.rows:
         for symbol in (row.cuda_entry, row.host_entry):
@@ -249,7 +250,7 @@ def _check_exports(subject: Subject) -> Iterator[Finding]:
 def _check_architectures(subject: Subject) -> Iterator[Finding]:
     named = {number // 10 for number in subject.table.architectures}
     has_cuda = any(row.cuda_entry for row in subject.table.rows)
-    has_kernels = subject.elf_file.fatbins != []  # others call NVIDIA's libraries alone
+    has_kernels = subject.elf_file.fatbins != []  # others only call NVIDIA's libraries
     if has_cuda and has_kernels and not named:
         yield _error(
             "it has CUDA entries, but the table names no architectures",
@@ -289,7 +290,7 @@ def _compare_architectures(named: set[int], code: fatbin.Code) -> Iterator[Findi
 
 
 def _is_trusted(path: str) -> bool:
-    """Say whether CUPLUG_TRUSTED_OWNERS names the owner, or whatever others own is allowed."""
+    """Return whether CUPLUG_TRUSTED_OWNERS contains the owner, or allows files of any owner."""
     try:
         check_owner(path)
     except (NotFoundError, PluginError):

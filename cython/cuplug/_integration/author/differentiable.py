@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what a table says of gradients is true as far as its signatures tell."""
+"""Checks of a table's gradient properties against its signatures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = re.compile(r"([A-Za-z_]\w*\.)?[A-Za-z_]\w*", re.ASCII)
 
 
 def wrong_gradients(table: Table) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the properties `gradient` and `linear`, and what to do about it."""
+    """Yield the errors in the properties `gradient` and `linear`, each with its remedy."""
     signatures = {row.signature: _parsed(row) for row in table.rows}
     for row in table.rows:
         signature = signatures[row.signature]

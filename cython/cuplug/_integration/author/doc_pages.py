@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents as they come with the package: pages, and parts of them by their headings."""
+"""The documents in the package: pages, and their sections by heading."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Page:
         return self.text.partition("\n")[0].removeprefix("# ")
 
     def sections(self) -> dict[str, str]:
-        """Return its parts by their anchors, each with the parts below it."""
+        """Return its sections by anchor, each with its subsections."""
         masked = FENCED.sub(lambda block: " " * len(block[0]), self.text)
         found = [(len(m[1]), m[2], m.start()) for m in HEADING.finditer(masked)]
         parts = {}
@@ -41,9 +41,9 @@ class Page:
 
 
 def find_text(pages: list[Page], topic: str) -> str:
-    """Return the page of a name, or the first part of that heading; "" where there is none.
+    """Return the page with a name, or the first section with that heading; "" if none exists.
 
-    "loading", "security" and "loading#security" are topics.
+    Topics have the form "loading", "security" or "loading#security".
     """
     wanted = anchor_of(topic.removeprefix("docs/").replace(".md", ""))
     name, _, part = wanted.partition("#")
@@ -67,5 +67,5 @@ def read_pages() -> list[Page]:
 
 
 def anchor_of(title: str) -> str:
-    """Return the anchor of a heading, as GitHub makes it."""
+    """Return the anchor of a heading, as GitHub creates it."""
     return re.sub(r"[^\w\- #]", "", title.lower()).replace(" ", "-")

@@ -26,14 +26,14 @@ def arrays(
     if known.kind == "storage":
         unsigned = np.dtype(known.stored.removesuffix("_t"))
         return tiled(unsigned, shape, None).map(lambda x: x.view(dtype))
-    if dtype.isbuiltin != 1:  # those of ml_dtypes
+    if dtype.isbuiltin != 1:  # the dtypes of ml_dtypes
         wide = arrays(np.dtype("float32"), shape, bound, all_bits)
         return wide.map(lambda x: _narrow(x, dtype))
     return tiled(dtype, shape, _elements(dtype, bound, all_bits))
 
 
 def tiled(dtype: np.dtype[Any], shape: tuple[int, ...], elements: Any) -> st.SearchStrategy[Any]:
-    """Return arrays; large ones repeat elements with a period that no usual size divides."""
+    """Return arrays. Large ones repeat elements with a period that divides no usual size."""
     if math.prod(shape) <= 2 * TILE:
         return hnp.arrays(dtype, shape, elements=elements)
     tiles = hnp.arrays(dtype, TILE, elements=elements, fill=st.nothing())
@@ -43,7 +43,7 @@ def tiled(dtype: np.dtype[Any], shape: tuple[int, ...], elements: Any) -> st.Sea
 def ranged_elements(
     signature: Signature, x: Parameter, dtype: np.dtype[Any], names: dict[str, Any]
 ) -> st.SearchStrategy[Any] | None:
-    """Return the elements that `where` allows; None if it says nothing of them."""
+    """Return the elements that `where` allows; None if it does not restrict them."""
     if all(condition.element != x.name for condition in signature.ranges):
         return None
     known = DTYPES[numpy_dtypes.name_of_descr(dtype)]
@@ -63,7 +63,7 @@ def ranged_elements(
 
 
 def _ends(dtype: Dtype) -> tuple[float, float]:
-    """Return the least and the largest element to draw."""
+    """Return the smallest and the largest element to draw."""
     if dtype.scalar is not int:
         return (0, 1) if dtype.scalar is bool else (-8, 8)
     bits = min(8 * dtype.n_bytes, 63)
@@ -79,7 +79,8 @@ def _elements(dtype: np.dtype[Any], bound: int, all_bits: bool) -> st.SearchStra
     if dtype.kind in "iu" and not all_bits:
         return st.integers(0, min(bound, np.iinfo(dtype).max + 1) - 1)
     if dtype.kind == "f" and not all_bits:
-        # Sums of a few are exact, except of float64: what is computed in float32 is seen there.
+        # Sums of a few elements are exact, except in float64, which reveals results computed in
+        # float32.
         return st.floats(-8, 8, width=32 if dtype.itemsize == 8 else 16)
     if dtype.kind == "c" and not all_bits:
         return st.builds(complex, st.integers(-8, 8), st.integers(-8, 8))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared libraries as the linker sees them, read with pyelftools; nothing is run."""
+"""Shared libraries as the linker sees them, read with pyelftools. No code runs."""
 
 from __future__ import annotations
 
@@ -35,30 +35,32 @@ class ElfError(Error):
 
 @dataclass
 class SharedLibrary:
-    """What the dynamic section and the headers of one shared library say."""
+    """The dynamic section and the headers of a shared library."""
 
     path: str
-    origin: str  # the folder that $ORIGIN stands for: its own, or the one that it is made for
+    # the folder that $ORIGIN represents: its own, or the one where it will be installed
+    origin: str
     machine: str = ""
     needed: list[str] = field(default_factory=list)
     rpath: list[str] = field(default_factory=list)  # DT_RPATH and DT_RUNPATH, as written
     flags: int = 0  # DT_FLAGS
     has_text_relocations: bool = False
-    has_executable_stack: bool = True  # the linker's default where no header says otherwise
+    has_executable_stack: bool = True  # the linker's default if no header sets it
     exports: dict[str, int] = field(default_factory=dict)  # name -> STT_FUNC or another type
-    unique: list[str] = field(default_factory=list)  # of STB_GNU_UNIQUE binding
-    undefined: list[str] = field(default_factory=list)  # that must be found for it to load
-    # Versions of symbols that it must find, by the names of the libraries; and that it has itself.
+    unique: list[str] = field(default_factory=list)  # with STB_GNU_UNIQUE binding
+    undefined: list[str] = field(default_factory=list)  # symbols that are required to load it
+    # Versions of symbols that it requires, by library; and versions that it defines.
     versions: dict[str, list[str]] = field(default_factory=dict)
     defined_versions: list[str] = field(default_factory=list)
-    note_is_covered: bool | None = None  # a PT_NOTE covers the table's section; None: no section
+    # a PT_NOTE covers the table's section; None if the section is missing
+    note_is_covered: bool | None = None
     note: bytes = b""  # the table's section
-    fatbins: list[bytes] | None = None  # None where section headers were removed
+    fatbins: list[bytes] | None = None  # None if section headers were removed
     relocatable_fatbins: list[bytes] = field(default_factory=list)  # inputs of the device linker
 
 
 def open_regular(path: str) -> BinaryIO:
-    """Open a file for reading; a FIFO or device is refused instead of waited for."""
+    """Open a file for reading. Rejects a FIFO or device instead of waiting for it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     file = os.fdopen(descriptor, "rb")
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -70,14 +72,14 @@ def open_regular(path: str) -> BinaryIO:
 def read_library(path: str, whole: bool = True, origin: str = "") -> SharedLibrary:
     """Read a shared library; its symbols and sections, which take most of the time, if `whole`.
 
-    `origin` is the folder that it will lie in, without one the folder that it lies in.
+    `origin` is the folder where it will be installed. The default is its current folder.
 
     Raises
     ------
     OSError
         The file cannot be opened.
     ElfError
-        It is no shared library, or its structure is damaged.
+        It is not a shared library, or its structure is damaged.
     """
     place = os.path.realpath(path)
     with open_regular(path) as file:
@@ -85,7 +87,7 @@ def read_library(path: str, whole: bool = True, origin: str = "") -> SharedLibra
             return _read(path, ELFFile(file), whole, origin or os.path.dirname(place))
         except ElfError:
             raise
-        except Exception as error:  # pyelftools raises whatever a damaged structure leads to
+        except Exception as error:  # pyelftools raises any exception for a damaged structure
             raise ElfError(f"the ELF structure cannot be read: {error}") from error
 
 
@@ -145,7 +147,7 @@ def _read_symbols(library: SharedLibrary, elf: ELFFile, segment: Any) -> None:
 def _symbols(elf: ELFFile, segment: Any) -> Iterator[tuple[str, int, int, int]]:
     """Yield the name and the first fields of each symbol.
 
-    pyelftools decodes one at a time, which takes seconds for the library of C++.
+    pyelftools decodes symbols one at a time, which takes seconds for the C++ library.
     """
     fields, (name, info, other, section) = SYMBOLS[elf.elfclass]
     layout = struct.Struct(("<" if elf.little_endian else ">") + fields)
@@ -158,7 +160,7 @@ def _symbols(elf: ELFFile, segment: Any) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _table(elf: ELFFile, segment: Any, tag: str, n_bytes: int) -> bytes:
-    """Return a table of the dynamic section, or its bytes to the file's end if `n_bytes` is -1."""
+    """Return a table of the dynamic section; the bytes to the file's end if `n_bytes` is -1."""
     _, offset = segment.get_table_offset(tag)
     if offset is None:
         raise ElfError(f"the dynamic section has no {tag}")
@@ -171,7 +173,7 @@ def _read_sections(library: SharedLibrary, elf: ELFFile, notes: list[tuple[int, 
         return
     library.fatbins = []
     for section in elf.iter_sections():
-        if section["sh_type"] == "SHT_NOBITS":  # has a size, but no bytes in the file
+        if section["sh_type"] == "SHT_NOBITS":  # has a size, but occupies no bytes in the file
             continue
         _read_versions(library, section)
         begin, end = section["sh_offset"], section["sh_offset"] + section["sh_size"]
@@ -185,7 +187,7 @@ def _read_sections(library: SharedLibrary, elf: ELFFile, notes: list[tuple[int, 
 
 
 def _read_versions(library: SharedLibrary, section: Any) -> None:
-    """Read what a section of versions says; those that may be missing are left out."""
+    """Read a section of versions. Sections that may be missing are skipped."""
     if section["sh_type"] == "SHT_GNU_verneed":
         for file, versions in section.iter_versions():
             needed = [x.name for x in versions if not x["vna_flags"] & VER_FLG_WEAK]
@@ -195,18 +197,18 @@ def _read_versions(library: SharedLibrary, section: Any) -> None:
 
 
 def is_relative_to_origin(part: str) -> bool:
-    """Say whether a directory of RPATH or RUNPATH is given relative to the library's folder."""
+    """Return whether a directory in RPATH or RUNPATH is relative to the library's folder."""
     return re.match(r"\$(ORIGIN|\{ORIGIN\})(/|$)", part) is not None
 
 
 def expanded(parts: list[str], origin: str) -> list[str]:
-    """Return directories of RPATH or RUNPATH with a folder for $ORIGIN; absolute ones alone."""
+    """Return absolute directories of RPATH or RUNPATH, with a folder for $ORIGIN."""
     own = [part.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for part in parts]
     return [part for part in own if os.path.isabs(part)]
 
 
 def search_directories(library: SharedLibrary) -> list[str]:
-    """Return where the dynamic linker looks for what a library needs, in order."""
+    """Return the directories in which the dynamic linker searches a library's needs, in order."""
     own = expanded(library.rpath, library.origin)
     given = [part for part in os.environ.get("LD_LIBRARY_PATH", "").split(":") if part]
     triplet = f"{os.uname().machine}-linux-gnu"
@@ -246,7 +248,7 @@ def find_library(name: str, directories: list[str]) -> str | None:
 
 
 def linked(library: SharedLibrary, whole: bool = True) -> tuple[list[SharedLibrary], list[str]]:
-    """Return the libraries that one needs, and theirs; and the names of those found nowhere."""
+    """Return the libraries that a library needs, with theirs, and the names of missing ones."""
     found, missing = [], []
     seen = set(library.needed)
     queue = [(name, library) for name in library.needed]
@@ -267,10 +269,10 @@ def linked(library: SharedLibrary, whole: bool = True) -> tuple[list[SharedLibra
 
 
 def missing_versions(library: SharedLibrary) -> list[tuple[str, str, str]]:
-    """Return the versions of symbols that a library that was found lacks.
+    """Return the versions of symbols that the found libraries lack.
 
-    Each is the version, the path of the library that lacks it, and that of the one that needs it.
-    A library that has no versions at all fits any.
+    Each is the version, the path of the library that lacks it, and the path of the library that
+    requires it. A library without versions satisfies every requirement.
     """
     others = linked(library)[0]
     named = {os.path.basename(other.path): other for other in others}
@@ -285,14 +287,14 @@ def missing_versions(library: SharedLibrary) -> list[tuple[str, str, str]]:
 
 
 def resolve(library: SharedLibrary) -> tuple[list[str], list[str]]:
-    """Look for what a library needs in the libraries that it names, and in theirs.
+    """Search the libraries that a library names, and theirs, for its needs.
 
     Returns
     -------
     missing_libraries : list of str
-        Needed libraries that are nowhere on the linker's path.
+        Needed libraries that are not on the linker's path.
     missing_symbols : list of str
-        Undefined symbols that none of the others exports.
+        Undefined symbols that none of the other libraries exports.
     """
     others, missing = linked(library)
     exported = {name for other in others for name in other.exports}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin as setuptools knows extensions."""
+"""A plugin as an extension of setuptools."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Plugin(Extension):
     name : str
         The package and the plugin: "my_operators.twice" becomes my_operators/libtwice.so.
     sources : sequence of str
-        .cu, .c and .cpp files, or folders of them. Headers beside them go into source archives.
+        .cu, .c and .cpp files, or folders of them. Source archives include headers next to them.
     arch : str
-        GPU architectures as for `cuplug build`; the variable CUPLUG_ARCH goes before it.
+        GPU architectures as for `cuplug build`. The variable CUPLUG_ARCH overrides it.
     options : sequence of str
-        More options for the compilers.
+        Additional compiler options.
     stubs : str
-        A module of the package: its type stubs are written for the operators of all plugins that
-        name it. "" for none.
+        A module of the package, for which type stubs are written with the operators of all plugins
+        that name it. "" for none.
     typed : bool
         Also write the typed functions for Cython code, as `cuplug bind` does.
     depends : sequence of str
-        More files that source archives need.
+        Other files that source archives need.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class Plugin(Extension):
 
     @property
     def folder(self) -> str:
-        """Return the folder of its package, relative to what is built."""
+        """Return the package's folder, relative to the build folder."""
         return os.path.join(*self.name.split(".")[:-1], "")
 
     @property
     def file(self) -> str:
-        """Return where its library lies, relative to what is built."""
+        """Return the library's path, relative to the build folder."""
         return os.path.join(self.folder, f"lib{self.name.split('.')[-1]}.so")
 
 
@@ -72,5 +72,5 @@ def _headers(folder: str) -> list[str]:
 
 
 def relative(files: Iterable[str]) -> list[str]:
-    """Return paths as setuptools wants them: relative to setup.py or pyproject.toml."""
+    """Return paths relative to setup.py or pyproject.toml, as setuptools requires."""
     return [os.path.relpath(file) for file in files]

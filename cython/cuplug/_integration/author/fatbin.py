@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The GPU architectures in the CUDA fat binaries of a shared library.
 
-A section holds containers: magic, version, header bytes, payload bytes. A payload is a row of
-entries: kind, version, header bytes, payload bytes, then at byte 28 the architecture, 90 for 9.0.
+A section contains containers: magic, version, header bytes, payload bytes. A payload is a sequence
+of entries: kind, version, header bytes, payload bytes, and at byte 28 the architecture, 90 for 9.0.
 The linker adds a container without kernels, for an architecture of its own choice.
 """
 
@@ -31,7 +31,7 @@ def dotted(architecture: int | str) -> str:
 
 
 def runs_on(architecture: int | str) -> str:
-    """Return which GPUs run code for "90a" or "100f", and no others; "" for 90."""
+    """Return the only GPUs that run code for "90a" or "100f"; "" for 90."""
     number = str(architecture).rstrip("af")
     if str(architecture).endswith("a"):
         return f"compute capability {dotted(number)} only"
@@ -42,9 +42,9 @@ def runs_on(architecture: int | str) -> str:
 
 @dataclass
 class Code:
-    """Compute capabilities x 10 for which there is machine code, and PTX.
+    """Compute capabilities x 10 for which machine code and PTX exist.
 
-    `specific_ptx` runs on one architecture, or one family, alone, as that of 90a or 100f does.
+    `specific_ptx` runs only on one architecture or family, as for 90a or 100f.
     """
 
     machine_code: set[int] = field(default_factory=set)
@@ -53,12 +53,12 @@ class Code:
 
 
 def read_fatbins(sections: list[bytes]) -> Code:
-    """Return the capabilities (90 for 9.0) that the containers of some sections hold code for.
+    """Return the capabilities (90 for 9.0) for which the containers of some sections have code.
 
     Raises
     ------
     ValueError
-        A container or entry reaches past its section.
+        A container or entry exceeds its section.
     """
     code = Code()
     for section in sections:
@@ -71,16 +71,16 @@ def read_fatbins(sections: list[bytes]) -> Code:
 
 
 def read_library(library: SharedLibrary) -> Code:
-    """Return the capabilities that a library has code for.
+    """Return the capabilities for which a library has code.
 
-    With `-rdc=true` it also holds what the device linker was given. That includes the device
-    runtime, for more architectures than the library's own code. For later GPUs the PTX of all
+    With `-rdc=true` it also contains the inputs of the device linker. These include the device
+    runtime, for more architectures than the library's own code. For later GPUs, the PTX of all
     inputs is linked again.
 
     Raises
     ------
     ValueError
-        A container or entry reaches past its section.
+        A container or entry exceeds its section.
     """
     code = read_fatbins(library.fatbins or [])
     if not code.machine_code | code.ptx | code.specific_ptx:
@@ -95,7 +95,7 @@ def read_library(library: SharedLibrary) -> Code:
 
 
 def _lacks_kernels(image: bytes) -> bool:
-    """Say whether machine code is an ELF file without code; of a compressed one, no is said."""
+    """Return whether machine code is an ELF file without code; False if it is compressed."""
     return image.startswith(b"\x7fELF") and b".text." not in image
 
 
@@ -112,12 +112,12 @@ def _entries(section: bytes) -> Iterator[tuple[int, int, bytes, int]]:
 
 
 def _containers(section: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield where each one begins, its payload, and where both end."""
+    """Yield the start, the payload and the end of each container."""
     at = 0
     while at + CONTAINER.size <= len(section):
         magic, _, header_bytes, payload_bytes = CONTAINER.unpack_from(section, at)
         if magic != MAGIC:
-            at += 8  # containers begin at multiples of 8
+            at += 8  # containers start at multiples of 8
             continue
         start, begin = at, at + header_bytes
         at = begin + payload_bytes

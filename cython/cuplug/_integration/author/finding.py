@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cuplug check` looks at, and what it finds."""
+"""The inputs and findings of `cuplug check`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OK, WARNING, ERROR = "ok", "warning", "error"
 
 @dataclass
 class Finding:
-    """One thing seen in a file, and what to do about it."""
+    """One finding about a file, and the remedy."""
 
     level: str  # "ok", "warning" or "error"
     rule: str

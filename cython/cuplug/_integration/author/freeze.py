@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For PyInstaller, whose entry point `hook-dirs` names `hook_folders`."""
+"""Support for PyInstaller: its entry point `hook-dirs` names `hook_folders`."""
 
 from __future__ import annotations
 

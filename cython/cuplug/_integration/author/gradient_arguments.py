@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that fit an operator: as the core says, and as gradients fit what they are of."""
+"""Arguments that the core accepts, with gradients in the shapes of results."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from cuplug.errors import NotFoundError
 __all__ = ["Gradients", "misfit"]
 
 REFUSALS = (TypeError, ValueError, IndexError, MemoryError)
-SMALLEST = 1 << 10  # bytes of which no less is asked for
+SMALLEST = 1 << 10  # the smallest size in bytes that is requested
 Shapes = dict[int, tuple[int, ...]]
 
 
 def misfit(operator: Operator, arguments: dict[str, Any]) -> str:
-    """Return the sentence by which the core refuses arguments; "" where they fit.
+    """Return the core's message if it rejects arguments, else "".
 
-    No entry is run.
+    No entry runs.
     """
     try:
         operator.infer(**arguments)
@@ -36,10 +36,10 @@ def misfit(operator: Operator, arguments: dict[str, Any]) -> str:
 
 
 class Gradients:
-    """Which arguments of an operator are gradients, of whose results.
+    """The arguments of an operator that are gradients, and their results.
 
-    An operator that computes a gradient says no more of `grad` than that it is an array. Its shape
-    is that of the result to which it belongs.
+    The signature of a gradient's operator only says that `grad` is an array. It has the shape of
+    the result to which it belongs.
     """
 
     def __init__(self, operator: Operator) -> None:
@@ -51,7 +51,7 @@ class Gradients:
         return arguments | {name: np.resize(arguments[name], shapes[name]) for name in shapes}
 
     def sized(self, make: Callable[[int], dict[str, Any]], n_bytes: int) -> dict[str, Any]:
-        """Return fitted arguments of no more bytes than wanted, of what is made for a size."""
+        """Return accepted arguments of at most the requested bytes."""
         size = n_bytes
         while True:
             arguments = make(size)
@@ -81,7 +81,7 @@ class Gradients:
 
 
 def _rows_with_gradient(operator: Operator) -> Iterator[tuple[Operator, Signature, Gradient]]:
-    """Yield the rows of the same plugin whose gradient an operator computes."""
+    """Yield the overloads of the same plugin whose gradient an operator computes."""
     wanted = (operator.name, f"{operator.plugin}.{operator.name}")
     rows = read_table(operator.path).rows if operator.path else []
     for name in dict.fromkeys(x.operator for x in rows if x.properties.get("gradient") in wanted):
@@ -92,13 +92,13 @@ def _rows_with_gradient(operator: Operator) -> Iterator[tuple[Operator, Signatur
                 if found:
                     yield forward, parse(text), found[1]
         except (NotFoundError, ValueError):
-            continue  # `cuplug check` says what is wrong with it
+            continue  # `cuplug check` reports the error
 
 
 def _result_shapes(
     forward: Operator, signature: Signature, how: Gradient, arguments: dict[str, Any]
 ) -> Shapes:
-    """Return the shapes of an operator's results: given as arguments, or worked out of those."""
+    """Return the shapes of an operator's results: passed as arguments, or inferred from them."""
     given = {name: arguments[name] for name in how.arguments if name in arguments}
     places = [(how.arguments[name], x) for name, x in given.items()]
     known = {place.number: x.shape for place, x in places if place.kind == "result"}

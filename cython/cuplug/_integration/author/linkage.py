@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of `cuplug check` about how a plugin was linked, and what it needs to be loaded."""
+"""Rules of `cuplug check` about linking, and about the requirements for loading."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from cuplug._integration.author import elf
 from cuplug._integration.author.elf import ElfError, open_regular
 from cuplug._integration.author.finding import Finding, Subject, error, some, warning
 
-MISSING = "missing libraries"  # how that finding begins, which `cuplug install` takes for an error
-# What every machine with Python, or with a GPU, has.
+MISSING = "missing libraries"  # the start of a finding that `cuplug install` treats as an error
+# Libraries of every machine with Python, or with a GPU.
 USUAL_LIBRARIES = re.compile(
     r"(libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libgomp|libcudart|ld-linux[\w-]*)"
     r"\.so(\.\d+)*"
 )
 
 
-# Mangled names of the C++ standard library: of std and __gnu_cxx, with what stands before them for
-# guards, vtables, type information, local variables and const members. They have default visibility
-# whatever the options are. All plugins share the library's own code and data anyway.
+# Mangled names of the C++ standard library: in std and __gnu_cxx, with the prefixes of guards,
+# vtables, type information, local variables and const members. They have default visibility
+# regardless of options. All plugins share the library's code and data anyway.
 STANDARD_CXX = re.compile(r"_Z(GV|T[VTIS])?Z?N?[rVKRO]*(S[tabsiod]|9__gnu_cxx|10__cxxabiv1)")
 
 
 def is_standard_cxx(name: str) -> bool:
-    """Say whether a symbol is of the C++ standard library, whose headers put it into plugins."""
+    """Return whether a symbol belongs to the C++ standard library, whose headers define it."""
     return STANDARD_CXX.match(name) is not None
 
 
 def check_unique(subject: Subject) -> Iterator[Finding]:
-    """A static variable of such a symbol has the value that another plugin, or version, gave it."""
+    """A static variable with such a symbol has the value that another plugin stored."""
     own = [name for name in subject.elf_file.unique if not is_standard_cxx(name)]
     if own:
         yield error(
@@ -48,7 +48,7 @@ def check_unique(subject: Subject) -> Iterator[Finding]:
 def check_undefined(subject: Subject) -> Iterator[Finding]:
     libraries, symbols = elf.resolve(subject.elf_file)
     own = [part for part in subject.elf_file.rpath if elf.is_relative_to_origin(part)]
-    if libraries and own:  # a wheel is built where the libraries of others are not yet
+    if libraries and own:  # a wheel is built where other packages' libraries are not yet installed
         yield warning(
             f"{MISSING}: {some(libraries)}",
             f"put them into {':'.join(own)}, got from {subject.elf_file.origin}, or install them",
@@ -133,12 +133,12 @@ def check_rounding(subject: Subject) -> Iterator[Finding]:
         )
 
 
-# ---- What constructors do, read from their code; nothing is run ---------------------------------
+# ---- Constructors, decoded from their code; no code runs -----------------------------------------
 
-# The constructor of crtfastm.o, which -ffast-math links, is a few instructions long.
+# The constructor of crtfastm.o, which -ffast-math links, has few instructions.
 CODE_BYTES = 64
-# An instruction that writes the register of rounding, flushing and traps, by machine: ldmxcsr of an
-# address, msr fpcr.
+# By machine, an instruction that writes the register of rounding, flushing and traps: ldmxcsr with
+# an address, msr fpcr.
 WRITES_CONTROL = {
     "EM_X86_64": re.compile(rb"\x0f\xae[\x10-\x17\x50-\x57\x90-\x97]"),
     "EM_AARCH64": re.compile(rb"[\x00-\x1f]\x44\x1b\xd5"),
@@ -147,14 +147,14 @@ ADDRESS = struct.Struct("<Q")
 
 
 def change_rounding(path: str) -> bool:
-    """Say whether constructors of a library change how the thread that loads it computes.
+    """Return whether constructors of a library change the rounding or traps of the loading thread.
 
     Raises
     ------
     OSError
         The file cannot be opened.
     ElfError
-        Its structure is damaged.
+        The file's structure is damaged.
     """
     with open_regular(path) as file:
         try:
@@ -169,12 +169,12 @@ def change_rounding(path: str) -> bool:
             )
         except ElfError:
             raise
-        except Exception as error:  # pyelftools raises whatever a damaged structure leads to
+        except Exception as error:  # pyelftools raises any exception for a damaged structure
             raise ElfError(f"the ELF structure cannot be read: {error}") from error
 
 
 def _is_past(elf: ELFFile, begin: int, address: int) -> bool:
-    """Say whether a function begins after `begin` and no later than `address`."""
+    """Return whether a function begins after `begin` and no later than `address`."""
     dwarf: Any = elf.get_dwarf_info(relocate_dwarf_sections=False)
     entries = dwarf.EH_CFI_entries() if dwarf.has_EH_CFI() else []
     starts = [entry.header["initial_location"] for entry in entries if isinstance(entry, FDE)]
@@ -182,7 +182,7 @@ def _is_past(elf: ELFFile, begin: int, address: int) -> bool:
 
 
 def _constructors(elf: ELFFile) -> Iterator[tuple[int, bytes]]:
-    """Yield the address of each constructor, and the beginning of its code."""
+    """Yield the address of each constructor, and the start of its code."""
     dynamic: Any
     for dynamic in elf.iter_segments("PT_DYNAMIC"):
         tags = {tag.entry.d_tag: tag.entry.d_val for tag in dynamic.iter_tags()}
@@ -201,7 +201,7 @@ def _constructors(elf: ELFFile) -> Iterator[tuple[int, bytes]]:
 
 
 def _read(elf: ELFFile, address: int, n_bytes: int) -> bytes:
-    """Return what a file has at an address, as much as its segment holds."""
+    """Return the bytes of a file at an address, up to the end of its segment."""
     for segment in elf.iter_segments("PT_LOAD"):
         at: int = address - segment["p_vaddr"]
         if 0 <= at < segment["p_filesz"]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins consist of, by digests: written down with `cuplug lock`, compared later.
+"""Digests of plugins and their libraries: written by `cuplug lock`, compared later.
 
-The file is an allow-list as sha256sum writes it, and CUPLUG_ALLOW_LIST takes it as it is.
+The file has the format of sha256sum, and can be used as CUPLUG_ALLOW_LIST.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ SAME, CHANGED, MISSING = "same", "changed", "missing"
 
 @dataclass
 class Compared:
-    """One file of a lock, and what is found by its name now."""
+    """One file of a lock, and the file that is now found by its name."""
 
     file: str
     state: str  # "same", "changed" or "missing"
-    path: str = ""  # of what is found
+    path: str = ""  # of the found file
 
     def as_dict(self) -> dict[str, str]:
-        """Return it for JSON."""
+        """Return the file for JSON."""
         return asdict(self)
 
 
 def write_lock(path: str, plugins: Iterable[PluginFile], version: str) -> list[str]:
-    """Write the digests of plugins and of what they link; return the files.
+    """Write the digests of plugins and of the libraries that they link; return the files.
 
     Raises
     ------
     PluginError
-        Something that a plugin links is not found, or cannot be read.
+        A linked library is not found, or cannot be read.
     """
     lines = [f"# Written by cuplug lock {version}; CUPLUG_ALLOW_LIST takes this file."]
-    listed: dict[str, list[str]] = {}  # what is linked -> the plugins that need it
+    listed: dict[str, list[str]] = {}  # library -> the plugins that need it
     files = []
     for plugin in plugins:
         lines.append(f"# {plugin.name} {plugin.version}: {', '.join(plugin.operators)}".rstrip())
@@ -65,12 +65,12 @@ def write_lock(path: str, plugins: Iterable[PluginFile], version: str) -> list[s
 
 
 def read_lock(path: str) -> dict[str, str]:
-    """Return the digests of a lock by the names of files.
+    """Return the digests in a lock, by file name.
 
     Raises
     ------
     NotFoundError, PluginError
-        There is no such file; it is no lock.
+        The file does not exist, or is not a lock.
     """
     try:
         with open_regular(path) as stream:
@@ -96,7 +96,7 @@ def read_lock(path: str) -> dict[str, str]:
 
 
 def compare(digests: dict[str, str], plugins: Iterable[PluginFile]) -> list[Compared]:
-    """Compare a lock with the plugins that are used now; those that it has not are left out."""
+    """Compare a lock with the plugins that are used now. Plugins that it lacks are skipped."""
     found: dict[str, str] = {}
     for plugin in plugins:
         if os.path.basename(plugin.path) in digests:
@@ -107,12 +107,12 @@ def compare(digests: dict[str, str], plugins: Iterable[PluginFile]) -> list[Comp
         path = found.pop(name, "")
         state = MISSING if not path else SAME if _digest(path) == digest else CHANGED
         compared.append(Compared(name, state, path))
-    # What is linked now and was not then.
+    # Libraries that are linked now and were not linked then.
     return [*compared, *(Compared(name, CHANGED, path) for name, path in found.items())]
 
 
 def _own_files(plugin: PluginFile) -> list[str]:
-    """Return a plugin's file, and the description beside a library that is not a plugin."""
+    """Return a plugin's file, and the description next to a library that is not a plugin."""
     beside = plugin.path.removesuffix(".so") + SUFFIX
     has_one = plugin.kind == "adopted" or (plugin.kind == "module" and os.path.lexists(beside))
     return [plugin.path, *([beside] if has_one else [])]
@@ -123,7 +123,7 @@ def _linked_files(path: str) -> list[str]:
         found, missing = linked(read_library(path, whole=False), whole=False)
     except (OSError, ElfError) as error:
         raise PluginError(f"{path}: {error}") from None
-    runtime = find_runtime() if LIBRARY in missing else ""  # of tvm-ffi, which its package has
+    runtime = find_runtime() if LIBRARY in missing else ""  # in the package of tvm-ffi
     if lacking := [x for x in missing if x != LIBRARY or not os.path.isabs(runtime)]:
         raise PluginError(f"{path}: missing libraries: {', '.join(lacking)}; install them")
     return [library.path for library in found] + [runtime] * bool(runtime)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures -> typed functions for Cython code.
+"""Generation of typed functions for Cython code from signatures.
 
-One function for each operator. Arrays are views, made of typed memoryviews or pointers by `view`
-and `at`, which take the dtype from the element type when the code is compiled. Overloads with the
-same parameters share the function; others get one with a number.
+Each operator has one function. Arrays are views, created from typed memoryviews or pointers by
+`view` and `at`, which determine the dtype from the element type when the code is compiled.
+Overloads with the same parameters share the function. Others get one with a number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from cuplug._engine.base.dtypes import DTYPES
 from cuplug._engine.signature.signature import Parameter, Signature
 
-# The kinds of dtypes -> the C type of scalars, and what makes an argument of it.
+# Kinds of dtypes -> the C type of scalars, and the function that creates an argument from one.
 SCALAR_TYPES = {
     "bool": ("bint", "boolean({})"),
     "int": ("int64_t", "signed_number({})"),
@@ -26,14 +26,15 @@ SCALAR_TYPES = {
     "complex": ("double complex", "complex_number({0}.real, {0}.imag)"),
     "storage": ("double", "real_number({})"),
 }
-# The kinds of lists -> the C type of their items, and what makes an argument of a pointer to them.
+# Kinds of lists -> the C type of their items, and the function that creates an argument from a
+# pointer to them.
 LIST_TYPES = {
     "arrays": ("_cuplug.View", "views({0}, {1})"),
     "int": ("int64_t", "ints({0}, {1})"),
     "float": ("double", "floats({0}, {1})"),
 }
 NUMBER = "_views.Number"  # a fused type: the kind depends on the dtype of an array
-# What a memoryview's elements stand for if the operator does not take their own dtype.
+# Dtypes that a memoryview's elements represent if the operator does not accept their own dtype.
 STAND_INS = {"uint8": ("bool",), "uint16": ("float16", "bfloat16")}
 SHARED_NAMES = (
     *("BFLOAT16", "BOOL", "FLOAT16", "View", "at", "close_handle", "cuplug_handle", "free_view"),
@@ -57,21 +58,21 @@ RESERVED_WORDS = {
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a function: how it is declared, and how it is passed to the core."""
+    """One argument of a function: its declaration, and the argument for the core."""
 
     name: str
     declaration: str
     default: str | None  # as Cython text
-    value: str  # what makes the argument, {} being its name; "" for a view
-    dtypes: frozenset[str] = field(default=frozenset(), compare=False)  # of a view
+    value: str  # creates the argument from its name, {}; "" for a view
+    dtypes: frozenset[str] = field(default=frozenset(), compare=False)  # options of a view
     is_list: bool = False
-    may_be_none: bool = False  # a number, passed as a pointer
+    may_be_none: bool = False  # a number, passed by pointer
     choices: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
 class Enum:
-    """The choices of a parameter: the names of the members -> their texts."""
+    """The choices of a parameter: names of enum members -> their texts."""
 
     name: str
     members: dict[str, str]
@@ -97,8 +98,8 @@ class Function:
     name: str
     operator: str
     plugin: str
-    signatures: list[str]  # of the rows that it calls; the first one names the operator
-    arguments: list[Argument]  # in the order of the core: parameters, then outputs
+    signatures: list[str]  # the overloads that it calls; the first one names the operator
+    arguments: list[Argument]  # in the core's order: parameters, then outputs
     n_outputs: int
 
     def declaration(self) -> str:
@@ -119,18 +120,18 @@ class Module:
 def add_plugin(
     module: Module, plugin: str, signatures: Sequence[Signature], only: Sequence[str] = ()
 ) -> None:
-    """Add the functions for the rows of one plugin to a module.
+    """Add the functions for the overloads of one plugin to a module.
 
     Parameters
     ----------
     module : Module
-        Where they are added.
+        Receives the functions.
     plugin : str
-        The plugin's name; the functions look for `plugin.operator`.
+        The plugin's name. The functions find `plugin.operator`.
     signatures : sequence of Signature
-        The signature of each row.
+        The signature of each overload.
     only : sequence of str, optional
-        The operators that get functions; all of them by default.
+        The operators that get functions. The default is all.
     """
     for row in signatures:
         if only and row.name not in only:
@@ -173,12 +174,12 @@ def _arguments(row: Signature) -> list[Argument]:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether Cython, or what is written here, has another use for a name."""
+    """Return whether Cython or the generated code uses a name otherwise."""
     return keyword.iskeyword(name) or name in RESERVED_WORDS or name.startswith("__")
 
 
 def _safe(name: str, taken: Sequence[str] = ()) -> str:
-    """Return a name of the table's as Cython takes it."""
+    """Return a name from the table in a form that Cython accepts."""
     return f"{name}_" if is_reserved(name) or name in taken else name
 
 
@@ -216,14 +217,14 @@ def _other(row: Signature, x: Parameter, name: str) -> Argument:
     may_be_none = default == "NULL"
     declaration = f"const {c_type} *{name}" if may_be_none else f"{c_type} {name}"
     if c_type == NUMBER:
-        # A fused type has no default; every kind of number can be written as this one.
+        # A fused type has no default, and every kind of number can be written as this one.
         return Argument(name, declaration, None, NUMBER, may_be_none=may_be_none)
     value = next(value for known, value in SCALAR_TYPES.values() if known == c_type)
     return Argument(name, declaration, default, value, may_be_none=may_be_none)
 
 
 def _literal(value: bool | int | float | str | None) -> str:
-    """Return a default as Cython text that needs no Python object."""
+    """Return a default as Cython code that needs no Python object."""
     if value is None:
         return "NULL"
     if isinstance(value, str):
@@ -235,12 +236,15 @@ def _literal(value: bool | int | float | str | None) -> str:
 
 
 def _comment(text: str) -> str:
-    """Return text on one line: a string in a signature may hold any character."""
+    """Return text on one line. A string in a signature may contain any character."""
     return text.encode("unicode_escape").decode()
 
 
 def write(module: Module, title: str) -> str:
-    """Return the text of the module, a .pxd: its functions become part of whoever calls them."""
+    """Return the text of the module, a .pxd.
+
+    Its functions become part of the modules that use them.
+    """
     enums = [enum for found in _enums(module.functions).values() for enum in found]
     makers = [*(enum.code() for enum in enums), *(_code(x) for x in module.functions)]
     functions = [line for lines in makers for line in lines]
@@ -261,7 +265,7 @@ def write(module: Module, title: str) -> str:
 
 
 def _enums(functions: Sequence[Function]) -> dict[str, list[Enum]]:
-    """Return the enums of each operator, but those of which a name is taken."""
+    """Return the enums of each operator, except for those with a name that is used otherwise."""
     choices: dict[tuple[str, str], dict[str, None]] = {}  # in order
     for function in functions:
         for x in function.arguments:
@@ -298,7 +302,7 @@ def _code(function: Function) -> Iterator[str]:
 
 
 def _made(argument: Argument, value: str) -> str:
-    """Return what makes an argument of what was given: a value, or a pointer that may be NULL."""
+    """Return an expression that creates an argument from a value or a nullable pointer."""
     if not argument.may_be_none:
         return f"_cuplug.{value.format(argument.name)}"
     made = value.format(f"{argument.name}[0]")

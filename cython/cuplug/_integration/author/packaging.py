@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of setuptools that build plugins and pack them."""
+"""The setuptools commands that build and pack plugins."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from cuplug._integration.author.sources import BuildError, source_of
 
 
 class BuildPlugins(build_ext):
-    """The command build_ext, before the class that others know by that name."""
+    """The command build_ext; the base class has its usual name."""
 
     def get_ext_filename(self, fullname: str) -> str:
-        """Return where the library of an extension lies."""
+        """Return the path of an extension's library."""
         for plugin in self._plugins():
             if plugin.name == fullname:
                 return plugin.file
         return super().get_ext_filename(fullname)
 
     def build_extension(self, ext: Extension) -> None:
-        """Build a plugin; the class behind this one builds other extensions."""
+        """Build a plugin. The base class builds other extensions."""
         if not isinstance(ext, Plugin):
             super().build_extension(ext)
             return
@@ -43,7 +43,7 @@ class BuildPlugins(build_ext):
             self.warn(built.log)
 
     def build_extensions(self) -> None:
-        """Build plugins and what is written of them, then what may use that."""
+        """Build plugins, then the files generated from them, then extensions that use these."""
         every: list[Extension] = self.extensions
         try:
             self.extensions = self._plugins()
@@ -64,23 +64,23 @@ class BuildPlugins(build_ext):
             libraries = [os.path.join(self.build_lib, file) for file in files]
             write_stubs(libraries, os.path.join(self.build_lib, folder), name)
         if any(plugin.typed for plugin in plugins):
-            # Cython's own build_ext, which is there where Cython is, looks for .pxd files there.
+            # Cython's own build_ext, used if Cython is installed, searches .pxd files there.
             self.cython_include_dirs = [*(getattr(self, "cython_include_dirs", ())), self.build_lib]
 
     def get_outputs(self) -> list[str]:
-        """Return all that is written."""
+        """Return all generated files."""
         written = [os.path.join(self.build_lib, file) for file in self._written()]
         return [*super().get_outputs(), *written]
 
     def get_output_mapping(self) -> dict[str, str]:
-        """Return where editable installations have what is written."""
+        """Return the paths of generated files in editable installations."""
         pairs = dict(super().get_output_mapping())
         if self.inplace:
             pairs |= {os.path.join(self.build_lib, x): self._in_place(x) for x in self._written()}
         return pairs
 
     def copy_extensions_to_source(self) -> None:
-        """Copy what was built into the package's sources, for editable installations."""
+        """Copy the built files into the package's sources, for editable installations."""
         super().copy_extensions_to_source()
         for file in self._written():
             self.copy_file(os.path.join(self.build_lib, file), self._in_place(file))
@@ -97,7 +97,7 @@ class BuildPlugins(build_ext):
         return list(dict.fromkeys((x.folder, x.stubs) for x in self._plugins() if x.stubs))
 
     def _written(self) -> list[str]:
-        """Return the files that are written of the plugins, relative to what is built."""
+        """Return the files generated from the plugins, relative to the build folder."""
         typed = [x.file for x in self._plugins() if x.typed]
         pxd = [os.path.join(os.path.dirname(x), f"{_name(x)}_typed.pxd") for x in typed]
         return [*pxd, *(os.path.join(folder, f"{name}.pyi") for folder, name in self._stubs())]
@@ -108,10 +108,10 @@ def _name(library: str) -> str:
 
 
 class TagWheel(bdist_wheel):
-    """The command bdist_wheel: plugins know no Python, so that one wheel fits all of them."""
+    """The command bdist_wheel. Plugins do not depend on Python, so one wheel fits all versions."""
 
     def get_tag(self) -> tuple[str, str, str]:
-        """Return the tag; that of this Python where there are other extensions, too."""
+        """Return the tag. With other extensions, it includes this Python version."""
         python, abi, platform = super().get_tag()
         extensions = self.distribution.ext_modules or ()
         if all(isinstance(extension, Plugin) for extension in extensions):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files make a plugin, what it is called, and where its library is."""
+"""The source files of a plugin, its name, and the path of its library."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ CUDA_SUFFIX = ".cu"
 SUFFIXES = (".c", ".cpp", ".cc", ".cxx", CUDA_SUFFIX)
 HEADER_SUFFIXES = (".h", ".cuh", ".hpp")
 TABLE = re.compile(r"^CUPLUG_PLUGIN\(\s*(\w+)\s*,", re.M)
-# The folder of a package that has its plugins, as `cuplug new --package` makes it.
+# The folder of plugins in a package, as `cuplug new --package` creates it.
 FOLDER = "plugins"
 
 
 @public
 class BuildError(PluginError):
-    """A plugin that cannot be built: what the compiler said, and the command."""
+    """A plugin that cannot be built, with the compiler's output and the command."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The files of one plugin: one alone, or all that lie in a folder."""
+    """The files of one plugin: a single file, or all in a folder."""
 
     name: str
     directory: str
@@ -35,12 +35,12 @@ class Source:
 
     @property
     def has_cuda(self) -> bool:
-        """Say whether one of them is CUDA."""
+        """Return whether one of them is CUDA."""
         return any(file.endswith(CUDA_SUFFIX) for file in self.files)
 
     @property
     def output(self) -> str:
-        """Return where its library goes unless somebody says otherwise."""
+        """Return the default path of its library."""
         return os.path.join(self.directory, f"lib{self.name}.so")
 
 
@@ -50,7 +50,7 @@ def find_source(path: str | os.PathLike[str]) -> Source:
     Raises
     ------
     BuildError
-        There is none, or there are several.
+        There is no plugin, or several.
     """
     found = find_sources(path)
     if len(found) > 1:
@@ -64,13 +64,13 @@ def find_source(path: str | os.PathLike[str]) -> Source:
 def find_sources(path: str | os.PathLike[str]) -> list[Source]:
     """Return the plugins at a path: a file, a folder of one or of several, or of a package.
 
-    Several in one folder are files that have a table each. A package has them in its folder
-    `plugins`, as files or as folders.
+    Several in one folder are files with one table each. A package has them in its folder `plugins`,
+    as files or folders.
 
     Raises
     ------
     BuildError
-        There is none, or it cannot be told which file belongs to which.
+        There is no plugin, or it is unclear which file belongs to which.
     """
     text = absolute("build", path)
     if os.path.isdir(text):
@@ -102,13 +102,13 @@ def _in_folder(folder: str) -> Iterator[Source]:
 
 
 def source_files(folder: str) -> tuple[str, ...]:
-    """Return the files in a folder that a compiler takes, in order."""
+    """Return the files in a folder that a compiler accepts, in order."""
     names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIXES))
     return tuple(os.path.join(folder, name) for name in names)
 
 
 def source_of(files: tuple[str, ...], usual: str = "") -> Source:
-    """Return the plugin of some files; without a table its name is `usual`, or the first file's."""
+    """Return the plugin of some files. Without a table, its name is `usual` or the first file's."""
     directory, first = os.path.split(files[0])
     tables = find_tables(files)
     names = {name for found in tables.values() for name in found}
@@ -117,7 +117,7 @@ def source_of(files: tuple[str, ...], usual: str = "") -> Source:
 
 
 def find_tables(files: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the files that have tables, and the names of their plugins."""
+    """Return the files with tables, and the names of their plugins."""
     tables = {}
     for file in files:
         with open(file, errors="replace") as stream:
@@ -139,12 +139,12 @@ def _has_several(files: tuple[str, ...]) -> bool:
 
 
 def library_at(path: str | os.PathLike[str]) -> str:
-    """Return the one library that a path means; as for `libraries_at`.
+    """Return the only library that a path refers to; as for `libraries_at`.
 
     Raises
     ------
     BuildError
-        The path is a folder of several plugins, too.
+        Or the path is a folder of several plugins.
     """
     found = libraries_at(path)
     if len(found) > 1:
@@ -154,15 +154,15 @@ def library_at(path: str | os.PathLike[str]) -> str:
 
 
 def libraries_at(path: str | os.PathLike[str]) -> list[str]:
-    """Return the libraries that a path means: itself, or those that were built in a folder.
+    """Return the libraries that a path refers to: itself, or those built in a folder.
 
-    None for what is no path: no separator is in it, and nothing of that name is there, or a folder
-    without plugins.
+    Returns None if it is not a path: it has no separator, and no file with that name or only a
+    folder without plugins exists.
 
     Raises
     ------
     BuildError
-        A folder with a plugin that is not built yet.
+        A plugin in the folder is not yet built.
     """
     text = os.fspath(path)
     if not os.path.isdir(text):

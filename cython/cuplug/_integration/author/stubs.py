@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures -> type stubs, for `from cuplug.ops import gather` and for modules of packages.
+"""Generation of type stubs from signatures, for `cuplug.ops` and for modules of packages.
 
-Outputs are arrays of the kind that went in; optional ones may be None. So outputs that have the
-dtype of the first array have its type; of the others the stubs say Any. Types of NumPy's arrays
-have shapes: where the number of dimensions may be another one, the shape of the output is left
-open.
+Outputs are arrays of the same type as the inputs; optional ones may be None. Outputs with the dtype
+of the first array therefore have its type, and others are Any. Types of NumPy arrays include
+shapes. If the number of dimensions may differ, the output's type has any shape.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ from numpy import dtype, ndarray
 _Array = TypeVar("_Array")
 _Dtype = TypeVar("_Dtype", bound=dtype[Any])
 """
-# What `cuplug.ops` has beside the operators that are known when it is built.
+# Names of `cuplug.ops` besides the operators that are known when it is built.
 OTHERS = """
 def __getattr__(name: str) -> Operator: ...
 def __dir__() -> list[str]: ...
 """
 
-Row = tuple[Signature, str]  # and the doc line
+Row = tuple[Signature, str]  # and its doc line
 ARRAY = "_Array"
 OF_ANY_SHAPE = "ndarray[Any, _Dtype]"
 
 
 def write_stubs(plugins: Sequence[Sequence[Row]], title: str, others: str = "") -> str:
-    """Return the text of a .pyi file for the rows of some plugins, in search order.
+    """Return the text of a .pyi file for the overloads of some plugins, in search order.
 
-    Of operators of one name in several plugins the first counts, as it does in a search.
+    If several plugins have an operator of the same name, the first is used, as in a search.
     """
     operators: dict[str, list[Row]] = {}
     for rows in plugins:
@@ -64,7 +63,7 @@ def _operator(name: str, rows: Sequence[Row]) -> str:
         result = _named_result(row[0])
         if result and result not in results:
             results.append(result)
-        # Rows that differ in nothing but dtypes look alike to a type checker.
+        # Overloads that differ only in dtypes look the same to a type checker.
         for call in _calls(*row):
             calls[_numbered(call, results, result)] = None
     overload = "    @overload\n" if len(calls) > 1 else ""
@@ -74,9 +73,9 @@ def _operator(name: str, rows: Sequence[Row]) -> str:
 
 
 def _numbered(text: str, results: list[str], result: str) -> str:
-    """Return a text with another name for a result, if an earlier one has the name.
+    """Return a text with another name for a result, if an earlier one has the same name.
 
-    Rows whose outputs have the same names may have other types of them.
+    Overloads may have outputs with the same names and different types.
     """
     if not result:
         return text
@@ -96,14 +95,14 @@ def _kinds(signature: Signature) -> list[str]:
 
 
 def _result_name(signature: Signature) -> str:
-    """Return the name of the named tuple that an operator returns; "" where it returns none."""
+    """Return the name of the named tuple that an operator returns, or ""."""
     names = [x.name for x in signature.outputs]
     is_plain = len(names) < 2 or any(not x or x[0] == "_" or keyword.iskeyword(x) for x in names)
     return "" if is_plain else f"_{signature.name}_{'_'.join(names)}"
 
 
 def _named_result(signature: Signature) -> str:
-    """Return the class of several outputs that have names."""
+    """Return the class of several named outputs."""
     name = _result_name(signature)
     generic = ", Generic[_Array]" if ARRAY in _kinds(signature) else ""
     fields = zip(signature.outputs, _kinds(signature), strict=True)
@@ -129,7 +128,7 @@ def _call(signature: Signature, doc: str, kind: str) -> str:
 
 
 def _changes_rank(signature: Signature) -> bool:
-    """Whether an output of the first array's type may have more or fewer dimensions than it."""
+    """Return whether an output of the first array's type may have another number of dimensions."""
     first = _first_array(signature)
     outputs = zip(signature.outputs, _kinds(signature), strict=True)
     alike = [x for x, kind in outputs if kind == ARRAY]
@@ -139,7 +138,7 @@ def _changes_rank(signature: Signature) -> bool:
 
 
 def _rank(x: Parameter) -> tuple[int, list[tuple[str, Extent]]]:
-    """Return how many dimensions stand alone, and the groups of them."""
+    """Return the number of single dimensions, and the groups of dimensions."""
     groups = [dim for dim in x.dims if dim[0] in (*GROUP_KINDS, "slice", "listed")]
     return len(x.dims) - len(groups), sorted(groups, key=str)
 
@@ -171,7 +170,7 @@ def _parameters(signature: Signature, array: str) -> list[str]:
 def _type(signature: Signature, x: Parameter) -> str:
     if x.is_array:
         return "Any | None" if x.has_default else "Any"
-    if x.kind == "dtype":  # of any library, or its name
+    if x.kind == "dtype":  # a library's dtype, or its name
         return "Any"
     if x.kind == "arrays":
         return "Sequence[Any]"

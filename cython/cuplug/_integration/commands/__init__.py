@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `cuplug`, which is a user of the package: nothing else imports it."""
+"""The command `cuplug`, which uses the package. No other module imports it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cuplug new` and `cuplug build` show, and rebuilding on change."""
+"""The output of `cuplug new`, `build`, `test` and `bench`, and rebuilds after changes."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from cuplug._integration.commands.bandwidth import Measurement
     from cuplug._integration.commands.property_runner import Result
 
-BAR = 40  # characters as wide as a copy
-NEAR_COPY = 0.8  # of its bandwidth
+BAR = 40  # characters of a copy's bar
+NEAR_COPY = 0.8  # fraction of its bandwidth
 WATCHED = (*SUFFIXES, *HEADER_SUFFIXES)
 
 
 def progress(text: str) -> Status:
-    """Return a context that shows a line while it lasts, on a terminal."""
+    """Return a context that shows a line on a terminal while it lasts."""
     return Console(stderr=True).status(text)
 
 
 def show_new(name: str, files: list[str], package: bool) -> None:
-    """Say what was written, and what to do next."""
+    """Report the written files and the next steps."""
     print_lines([f"written: {', '.join(files)}", "next:"])
     print_lines(f"  cuplug {command} {name}" for command in ("build", "test"))
     if package:
@@ -54,7 +54,7 @@ def show_new(name: str, files: list[str], package: bool) -> None:
 def build_and_show(
     path: str, output: str | None, arch: str, options: tuple[str, ...]
 ) -> list[Built]:
-    """Build once each plugin that is there; say what came of it."""
+    """Build each plugin once; report the results."""
     sources = find_sources(path)
     if output and len(sources) > 1 and not os.path.isdir(output):
         raise BuildError(
@@ -77,12 +77,12 @@ def _build_one(source: Source, output: str | None, arch: str, options: tuple[str
     print_lines(f"{which}: {gpus}" for which, gpus in limits.items())
     if source.has_cuda and not built.architectures:
         advice = f"install the CUDA toolkit (pip install '{WHEELS}'), or set CUDACXX"
-        print_lines([f"the host side alone, as there is no nvcc: {advice}"])
+        print_lines([f"only the host entries, because nvcc is missing: {advice}"])
     return built
 
 
 def show_next(built: Built) -> None:
-    """Say how the operators of a library are found and called."""
+    """Report how the operators of a library are found and called."""
     table = read_table(built.path)
     names = list(dict.fromkeys(row.operator for row in table.rows))
     folder = os.path.dirname(built.path)
@@ -101,7 +101,7 @@ def _sides(built: Built, table: Table) -> str:
 
 
 def show_results(results: list[Result], budget: float = math.inf) -> None:
-    """Show what came of property tests: a table, then each failure with its example."""
+    """Show the results of property tests: a table, then each failure with its example."""
     signatures = list(dict.fromkeys((r.operator, r.signature) for r in results))
     for place in signatures:
         print_lines([place[1]])
@@ -124,7 +124,7 @@ def show_results(results: list[Result], budget: float = math.inf) -> None:
 
 
 def _causes(results: list[Result]) -> dict[str, Result]:
-    """Return the first result that failed for each cause."""
+    """Return the first failed result of each cause."""
     causes: dict[str, Result] = {}
     for r in results:
         if not r.ok:
@@ -133,7 +133,7 @@ def _causes(results: list[Result]) -> dict[str, Result]:
 
 
 def _examples(results: list[Result], causes: dict[str, Result]) -> dict[str, list[str]]:
-    """Return each example that fails, once, with the properties that it shows to fail."""
+    """Return each failing example once, with the properties that fail with it."""
     examples: dict[str, list[str]] = {}
     for r in results:
         if r.code and not r.ok and causes[r.text] is r:
@@ -142,7 +142,7 @@ def _examples(results: list[Result], causes: dict[str, Result]) -> dict[str, lis
 
 
 def _said(result: Result, causes: dict[str, Result]) -> str:
-    """Say a cause once."""
+    """Describe each cause once."""
     first = causes.get(result.text, result)
     return result.text if result.ok or first is result else f"as in: {first.property}"
 
@@ -152,7 +152,7 @@ def _word(result: Result) -> str:
 
 
 def show_bandwidth(measured: list[Measurement]) -> None:
-    """Show measurements as a table with bars: the part of a copy's bandwidth."""
+    """Show measurements as a table with bars: fractions of a copy's bandwidth."""
     heading = ("device type", "bytes", "us a call", "GB/s", "of a copy", "", "arguments")
     rows = [
         (
@@ -186,7 +186,7 @@ def _indented(text: str) -> list[str]:
 
 
 def check_watching() -> None:
-    """Raise ModuleNotFoundError where nothing can be watched."""
+    """Raise ModuleNotFoundError if the package that watches files is missing."""
     import importlib.util
 
     if not importlib.util.find_spec("watchfiles"):
@@ -195,7 +195,7 @@ def check_watching() -> None:
 
 
 def watch(path: str, output: str | None, arch: str, options: tuple[str, ...]) -> None:
-    """Build again whenever a source or a header beside it changes, until interrupted."""
+    """Rebuild after each change of a source, or of a header next to it, until interrupted."""
     import watchfiles
 
     folders = sorted({source.directory for source in find_sources(path)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bandwidth of an operator over sizes, beside that of a copy: `cuplug bench`."""
+"""Bandwidth of an operator over sizes, compared with a copy: `cuplug bench`."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ N_BATCHES = 5
 
 @dataclass
 class Measurement:
-    """One size on one side."""
+    """One size on one device type."""
 
     device_type: str  # "cpu" or "cuda"
-    n_bytes: int  # of all arrays, each read or written once
+    n_bytes: int  # bytes of all arrays, each read or written once
     call_us: float
-    copy_us: float  # of a copy that moves as many bytes
-    arguments: str  # of the call: "x=float32[64]"
+    copy_us: float  # time of a copy that moves the same number of bytes
+    arguments: str  # arguments of the call: "x=float32[64]"
 
     @property
     def gb_per_s(self) -> float:
@@ -57,7 +57,7 @@ class Measurement:
 
     @property
     def share(self) -> float:
-        """Return its part of the copy's bandwidth."""
+        """Return the fraction of the copy's bandwidth."""
         return self.copy_us / self.call_us
 
     def as_dict(self) -> dict[str, Any]:
@@ -66,7 +66,10 @@ class Measurement:
 
 
 def find_operator(what: str) -> Operator:
-    """Return the operator of a name; of a file or a folder the plugin's own, or its first one."""
+    """Return the operator with a name.
+
+    For a file or folder, return the plugin's own, or its first.
+    """
     path = library_at(what)
     if not path:
         return find(what)
@@ -86,27 +89,27 @@ def measure(
     said: dict[str, str] | None = None,
     sizes: tuple[int, ...] = SIZES,
 ) -> list[Measurement]:
-    """Time an operator's first signature on the device types that it and this machine have.
+    """Time an operator's first signature on its device types, if this machine has them.
 
     Parameters
     ----------
     operator : Operator
     dtype : str, optional
-        Of the arrays that may have it; else float32 where that is allowed.
+        The dtype of arrays that may have it; else float32 if allowed.
     shapes : dict, optional
-        Of arrays, by name, as text: "1024,1024".
+        Shapes of arrays as text, by name: "1024,1024".
     said : dict, optional
         Values of scalars, strings and dimensions as text, by name.
     sizes : tuple of int
-        Bytes of all arrays of a call together. Those at which nothing changes are left out, since
-        shapes or sizes are given.
+        Bytes of all arrays of a call. Sizes that change nothing, because shapes or sizes are given,
+        are skipped.
 
     Raises
     ------
     ValueError
-        The operator has no arrays, or none that may have the dtype, or it takes no such arguments.
+        The operator has no arrays, none that may have the dtype, or rejects the arguments.
     CudaError
-        It runs on GPUs alone, and there is none to use.
+        The operator runs only on GPUs, and none is available.
     """
     signature = parse(operator.signatures[0])
     if not signature.arrays:
@@ -133,7 +136,7 @@ def _choose_calls(
     shapes: dict[str, str],
     said: dict[str, str],
 ) -> list[Arguments]:
-    """Return the arguments for each size, as far as these differ."""
+    """Return the arguments for each size, if they differ."""
     check_names("--set", said, settable(signature))
     pins = read_pins(signature, said)
     for name, pin in pins.items():
@@ -184,7 +187,7 @@ def _on_device(operator: Operator, s: Signature, host: Arguments) -> Measurement
 
 
 def _keywords(signature: Signature, outputs: list[Any]) -> dict[str, Any]:
-    """Write into the same outputs each time, as a copy does."""
+    """Write to the same outputs in each call, as a copy does."""
     unknown = any(kind == "unknown" for x in signature.outputs for kind, _ in x.dims)
     if not outputs or unknown:
         return {}
@@ -192,7 +195,7 @@ def _keywords(signature: Signature, outputs: list[Any]) -> dict[str, Any]:
 
 
 def _device_copy(n_bytes: int) -> Callable[[], object]:
-    """Return a function that puts a copy inside of device memory on the default stream."""
+    """Return a function that queues a device-to-device copy on the default stream."""
     source, target = empty(n_bytes, "uint8"), empty(n_bytes, "uint8")
     synchronize()
     driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
@@ -210,7 +213,7 @@ def _device_copy(n_bytes: int) -> Callable[[], object]:
 
 
 def _time_us(call: Callable[[], object], wait: Callable[[], object]) -> float:
-    """Return the least time of a call in batches of at least BATCH_S."""
+    """Return the minimum time of a call, over batches of at least BATCH_S."""
     n_calls, best = 1, float("inf")
     call()
     while _batch_s(call, wait, n_calls) < BATCH_S and n_calls < 1 << 20:
@@ -230,14 +233,14 @@ def _batch_s(call: Callable[[], object], wait: Callable[[], object], n_calls: in
 
 
 def check_picture(path: str) -> None:
-    """Refuse what no picture can be written to, before anything is measured.
+    """Check, before measuring, that a picture can be written to this path.
 
     Raises
     ------
     ModuleNotFoundError
         Matplotlib is not installed.
     ValueError
-        The file's name ends in no format of pictures, or its folder is not there.
+        The file name does not end in a picture format, or its folder does not exist.
     """
     formats = _figure().canvas.get_supported_filetypes()
     suffix = os.path.splitext(path)[1]
@@ -259,7 +262,7 @@ def _figure() -> Any:
 
 
 def draw(name: str, measured: list[Measurement], path: str) -> None:
-    """Write a picture, .svg or .png: bandwidth over size, beside the copy's."""
+    """Write a picture, .svg or .png: bandwidth by size, compared with a copy."""
     figure = _figure()
     axes = figure.subplots()
     for device_type in dict.fromkeys(x.device_type for x in measured):

@@ -36,10 +36,10 @@ set_option = click.option(
 
 
 class Commands(click.Group):
-    """Commands that report rejected input in one sentence."""
+    """Commands that report rejected input in one message."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Turn an error into one sentence and exit status 1."""
+        """Convert an error to a message and exit status 1."""
         try:
             return super().invoke(context)
         except BrokenPipeError:

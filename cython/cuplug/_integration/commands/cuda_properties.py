@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every CUDA entry must keep, as functions on one example: they raise AssertionError."""
+"""Properties of every CUDA entry, as functions of one example that raise AssertionError."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Window:
         }
 
     def fetch(self, what: str) -> Array:
-        """Return the array, after a look at the memory beside it."""
+        """Return the array after checking the memory around it."""
         room, x = self.room.numpy(), self.host.array
         end = self.n_before + x.nbytes
         for side, zone in (("before", room[: self.n_before]), ("after", room[end:])):
@@ -65,7 +65,7 @@ class Window:
 
 
 class Laid:
-    """An array in device memory, laid out as it is on the host."""
+    """An array in device memory with the layout of the host array."""
 
     def __init__(self, x: Array) -> None:
         owner: Array = x if x.base is None else x.base  # type: ignore[assignment]
@@ -80,7 +80,7 @@ class Laid:
 
 
 def takes_any_layout_there(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
-    """Host arrays of any layout, and device arrays where the entry takes their strides."""
+    """Host arrays of any layout, and device arrays if the entry accepts their strides."""
     takes_any_layout(operator, arguments, device)
     arrays = arrays_of(arguments)
     changed = {id(x) for x in inouts(operator.signatures, arguments)}
@@ -102,24 +102,24 @@ def takes_any_layout_there(operator: Tried, arguments: Arguments, device: str = 
         assert_same([x.numpy() for x in seen], wanted, EPSILONS, f"{layout} device arrays")
 
 
-def sides_agree(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
-    """The CUDA entry gives what the host entry gives."""
+def device_types_agree(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
+    """The CUDA entry returns the results of the host entry."""
     wanted = outcome(operator, arguments, device="cpu")
     seen = outcome(operator, arguments, device=device)
     assert_same(seen, wanted, EPSILONS, "CUDA entry against host entry")
 
 
 def runs_again(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
-    """The CUDA entry gives the same bits twice."""
+    """The CUDA entry returns the same bits twice."""
     wanted = outcome(operator, arguments, device=device)
     assert_same(outcome(operator, arguments, device=device), wanted, 0, "the same call again")
 
 
 def keeps_to_its_arrays(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
-    """Device arrays beside which nothing is written give what host arrays give."""
+    """Device arrays between guard zones give the results of host arrays."""
     arrays = arrays_of(arguments)
     if any(x.dtype.isbuiltin != 1 for x in arrays.values()) or not arrays:
-        return  # their interface has no name for the dtypes of ml_dtypes
+        return  # their interface has no names for the dtypes of ml_dtypes
     wanted = outcome(operator, arguments, device=device)
     if isinstance(wanted, type):
         return
@@ -148,12 +148,12 @@ def keeps_to_its_arrays(operator: Tried, arguments: Arguments, device: str = "cu
 
 
 def _complement(x: Array) -> Array:
-    """Return an array of which no byte is that of another, to find what is not written."""
+    """Return an array that differs in each byte, to find bytes that are not written."""
     return (~np.frombuffer(x.tobytes(), np.uint8)).view(x.dtype).reshape(x.shape)
 
 
 def _placed(operator: Tried, arguments: Arguments, outs: list[Any]) -> list[Any]:
-    """Return outputs in their places, with None for those that a call leaves out."""
+    """Return outputs at their positions, with None for those that a call omits."""
     rest, returns = iter(outs), operator.operator.returns
     left_out = {place for name, place in returns.items() if not arguments.get(name, True)}
     return [None if k in left_out else next(rest) for k in range(len(outs) + len(left_out))]

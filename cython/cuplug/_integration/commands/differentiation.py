@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether gradients, and `linear`, are what an operator does: functions on one example.
+"""Checks of an operator's gradients and of `linear`, as functions of one example.
 
-Its arrays of numbers get other values, in float64 where the operator has that: what it gives for
-them is held against differences. They raise AssertionError.
+Arrays of numbers get other values, in float64 if the operator supports it. The gradients of these
+values are compared with differences. The functions raise AssertionError.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from cuplug.errors import Error
 
 STEPS = {"float64": 1e-5, "complex128": 1e-5, "float32": 1e-2, "complex64": 1e-2}
 NEAR = {"float64": 1e-5, "complex128": 1e-5, "float32": 2e-2, "complex64": 2e-2}
-ATTEMPTS = 4  # at other points, where an operator may jump or bend
-FACTORS = (2.5, -0.75)  # whose sum is not 1: a constant beside what is linear is seen
+ATTEMPTS = 4  # at other points, since an operator may have jumps or kinks
+FACTORS = (2.5, -0.75)  # their sum is not 1, which reveals a constant added to a linear function
 
 
 def gradient_agrees(
@@ -51,7 +51,7 @@ def gradient_agrees(
 def linear_agrees(
     operator: Tried, arguments: Arguments, device: str = "cpu", signature: str = ""
 ) -> None:
-    """Sums and multiples of the arrays that `linear` names give those of the results."""
+    """Sums and multiples of the arrays in `linear` give sums and multiples of the results."""
     row = operator.signatures.index(signature)
     names = linear_names(operator.operator.properties[row].get("linear"))
     function = Function(operator, parse(signature), device)
@@ -77,7 +77,7 @@ def linear_agrees(
 
 
 class Function:
-    """An operator without effects: in-out arrays are results, too."""
+    """An operator without side effects: in-out arrays are also results."""
 
     def __init__(self, operator: Tried | Operator, signature: Signature, device: str) -> None:
         self.operator, self.signature, self.device = operator, signature, device
@@ -92,7 +92,7 @@ class Function:
 def _refusal_at_points(
     function: Function, given: Arguments, gradient: Operator, how: Gradient
 ) -> str:
-    """Check the gradient at a point where that can be; return why it cannot be anywhere."""
+    """Check the gradient at a point that allows it; return the reason if none does."""
     for attempt in range(ATTEMPTS):
         random = np.random.default_rng(attempt)
         point = Point(function, with_numbers(random, given, attempt % 2 == 1), random)
@@ -113,7 +113,7 @@ def _refusal_at_points(
 
 
 class Point:
-    """A function at random arguments, with random weights of its results."""
+    """A function at random arguments, with random weights for its results."""
 
     def __init__(self, function: Function, given: Arguments, random: np.random.Generator) -> None:
         self.function, self.given, self.random = function, given, random
@@ -128,12 +128,12 @@ class Point:
         ]
 
     def passed(self, how: Gradient) -> Arguments:
-        """Return what the gradient's operator is called with; defaults are the function's."""
+        """Return the arguments of the gradient's operator. Defaults are the function's."""
         parameters = self.function.signature.parameters
         known = {x.name: x.default for x in parameters if x.default is not None} | self.given
         places: dict[str, list[Any]] = {"gradient": self.weights, "result": self.results}
         places["argument"] = [known.get(x.name) for x in parameters]
-        # Optional in-out arrays that are left out have no results; others come before them.
+        # Omitted in-out arrays have no results, and follow all others.
         given = {
             name: next(iter(places[x.kind][x.number : x.number + 1]), None)
             for name, x in how.arguments.items()
@@ -141,12 +141,12 @@ class Point:
         return {name: x for name, x in given.items() if x is not None}
 
     def is_left_out(self, k: int) -> bool:
-        """Say whether a parameter is an in-out array without a gradient: it was left out."""
+        """Return whether a parameter is an omitted in-out array, which has no gradient."""
         x = self.function.signature.parameters[k]
         return x.is_inout and self.given.get(x.name) is None
 
     def agrees(self, name: str, target: int, computed: Array) -> bool:
-        """Hold the gradient of one parameter against differences; False if they cannot tell."""
+        """Compare the gradient of one parameter with differences; False if these are inaccurate."""
         x = self.function.signature.parameters[target].name
         if not is_numbers(self.given.get(x)):
             return True
@@ -166,7 +166,7 @@ class Point:
         return True
 
     def difference(self, name: str, direction: Array, step: float) -> float:
-        """Return the central difference of the weighed results along a direction."""
+        """Return the central difference of the weighted results along a direction."""
         x = self.given[name]
         ahead, behind = (
             sum(map(inner, self.weights, self.function(self.given | {name: moved})))
@@ -176,12 +176,12 @@ class Point:
 
 
 def is_numbers(x: Any) -> bool:
-    """Say whether something is an array of floating or complex numbers of 32 bits or more."""
+    """Return whether an object is an array of floating or complex numbers of 32 bits or more."""
     return isinstance(x, np.ndarray) and x.dtype.name in STEPS
 
 
 def _has_numbers(operator: Tried, given: Arguments) -> bool:
-    """Say whether differences can be taken; where not, no call counts as accepted."""
+    """Return whether differences can be computed. If not, no call counts as accepted."""
     if any(map(is_numbers, given.values())):
         return True
     operator.answer = "no array of numbers of 32 bits or more"
@@ -189,7 +189,7 @@ def _has_numbers(operator: Tried, given: Arguments) -> bool:
 
 
 def numbers(random: np.random.Generator, like: Array, positive: bool = False) -> Array:
-    """Return random numbers of the shape and the dtype of an array."""
+    """Return random numbers in the shape and dtype of an array."""
 
     def drawn() -> Array:
         if positive:
@@ -203,12 +203,12 @@ def numbers(random: np.random.Generator, like: Array, positive: bool = False) ->
 def with_numbers(
     random: np.random.Generator, given: Arguments, positive: bool = False
 ) -> Arguments:
-    """Return arguments whose arrays of numbers have random values."""
+    """Return arguments whose numeric arrays have random values."""
     return with_arrays(given, lambda x: numbers(random, x, positive) if is_numbers(x) else x)
 
 
 def inner(x: Array, y: Array) -> float:
-    """Return the sum of products, as of vectors of real numbers."""
+    """Return the sum of products. Complex numbers count as vectors of real ones."""
     return float(np.vdot(x, y).real)
 
 
@@ -221,7 +221,7 @@ def _moved(x: Array, direction: Array, step: float) -> Array:
 
 
 def _in_bits(signature: Signature, arguments: Arguments, bits: int) -> Arguments:
-    """Return arguments whose arrays are of numbers of so many bits, where the row has these."""
+    """Return arguments with numbers of the given bits in arrays, if the overload accepts them."""
 
     def changed(name: str, x: Any) -> Any:
         allowed = signature.dtypes(kinds[name])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine has and lacks for cuplug: `cuplug doctor`."""
+"""The state of this machine for cuplug: `cuplug doctor`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cuplug.errors import CompileError
 # Rows of the tables in docs/environment.md: name, default and meaning.
 VARIABLE = re.compile(r"^\| `([A-Z_]+)` \| (.+?) \| (.+) \|$", re.M)
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-# Origins that the user set up: a directory missing there is worth a word.
+# Origins that the user set: if a directory is missing there, it is reported.
 NAMED_ORIGINS = ("LD_LIBRARY_CUPLUG_PATH", "package")
 
 
@@ -47,7 +47,7 @@ class Variable:
 
 
 def variables() -> list[Variable]:
-    """Return the variables that cuplug reads, then those that only look as if it did."""
+    """Return the variables that cuplug reads, then others whose names look similar."""
     (page,) = (x for x in doc_pages.read_pages() if x.name == "environment")
     found = []
     for name, default, text in VARIABLE.findall(page.text):
@@ -66,14 +66,14 @@ def variables() -> list[Variable]:
 
 
 def examine_package(machine: Machine) -> Iterator[Finding]:
-    """Say which cuplug this is."""
+    """Report this version of cuplug."""
     yield Finding(OK, f"cuplug {cuplug.__version__} in {flags.PACKAGE}")
     if not os.path.exists(os.path.join(flags.get_include(), "cuplug", "plugin.h")):
         yield Finding(PROBLEM, f"no headers in {flags.get_include()}", "install the package again")
 
 
 def examine_compilers(machine: Machine) -> Iterator[Finding]:
-    """Name what compiles operators from source: a C compiler for the CPU, NVRTC for GPUs."""
+    """Report what compiles operators from source: a C compiler for the CPU, NVRTC for GPUs."""
     try:
         yield Finding(OK, f"C compiler {shlex.join(host_compiler.find_compiler())}")
     except CompileError as error:
@@ -87,7 +87,7 @@ def examine_compilers(machine: Machine) -> Iterator[Finding]:
 
 
 def examine_temporary_files(machine: Machine) -> Iterator[Finding]:
-    """Name where compilers put temporary files, and where compiled code is kept."""
+    """Report the folders for temporary files and for compiled code."""
     advice = "set TMPDIR to a folder that exists and that only you can write"
     wanted = os.environ.get("TMPDIR", "")
     try:
@@ -115,7 +115,7 @@ def _examine_cache() -> Iterator[Finding]:
 
 
 def examine_search_path(machine: Machine) -> Iterator[Finding]:
-    """Name the directories that are not used though they were asked for."""
+    """Report requested directories that are not used."""
     if machine.path_error:
         yield Finding(PROBLEM, machine.path_error)
     for directory in machine.directories:
@@ -132,7 +132,7 @@ def examine_search_path(machine: Machine) -> Iterator[Finding]:
 
 
 def examine_plugins(machine: Machine) -> Iterator[Finding]:
-    """Count the plugins that are used and name those that are not."""
+    """Count the plugins that are used, and name the others."""
     fine = [plugin for plugin in machine.plugins if plugin.state == "ok"]
     yield Finding(OK if fine else NOTE, f"{len(fine)} plugins can be used", "see `cuplug list`")
     for plugin in machine.plugins:
@@ -147,7 +147,7 @@ def examine_plugins(machine: Machine) -> Iterator[Finding]:
 
 
 def examine_permissions(machine: Machine) -> Iterator[Finding]:
-    """Name what a group may write: whoever does so runs code as you."""
+    """Report what a group may write: its members can run code as you."""
     used = [directory.path for directory in machine.directories if directory.state == "ok"]
     fine = [plugin for plugin in machine.plugins if plugin.state == "ok"]
     used += [plugin.path for plugin in fine]
@@ -169,7 +169,7 @@ def _group_writable(path: str) -> bool:
 
 
 def examine_environment(machine: Machine) -> Iterator[Finding]:
-    """Name the variables that have a say."""
+    """Report the variables in effect."""
     known = variables()
     in_force = [f"{x.name}={x.value}" for x in known if x.source == "environment"]
     yield Finding(OK, "\n".join(in_force) or "no variable that cuplug reads is set")
@@ -191,7 +191,7 @@ def examine_environment(machine: Machine) -> Iterator[Finding]:
 
 
 def examine_python(machine: Machine) -> Iterator[Finding]:
-    """Say what Python lacks for bfloat16 arrays and for typed-memoryview functions."""
+    """Report missing Python packages for bfloat16 arrays and for typed-memoryview functions."""
     yield Finding(OK, f"Python {platform.python_version()}")
     if importlib.util.find_spec("ml_dtypes") is None:
         yield Finding(
@@ -225,13 +225,13 @@ EXAMINATIONS: list[tuple[str, Callable[[Machine], Iterator[Finding]]]] = [
 
 
 def examine() -> list[Finding]:
-    """Examine the machine. Never raises: an examination that fails becomes a finding."""
+    """Examine the machine. Never raises: a failed examination becomes a finding."""
     machine = machines.look_around()
     findings: list[Finding] = []
     for topic, examination in EXAMINATIONS:
         try:
             found = list(examination(machine))
-        except Exception as error:  # one broken examination must not hide the others
+        except Exception as error:  # one failed examination must not hide the others
             found = [Finding(PROBLEM, f"this could not be examined: {error!r}")]
         for finding in found:
             finding.topic = topic

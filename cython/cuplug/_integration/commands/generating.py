@@ -14,7 +14,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON."
 def complete_operators(
     context: click.Context, parameter: click.Parameter, text: str
 ) -> list[CompletionItem]:
-    """Return the operators that begin with a text, or with "plugin." those of a plugin."""
+    """Return the operators that begin with a text or, after "plugin.", those of a plugin."""
     import cuplug
 
     used = [x for x in cuplug.plugins() if x.state == "ok"]
@@ -38,7 +38,7 @@ def complete_plugins(
 def complete_files(
     context: click.Context, parameter: click.Parameter, text: str
 ) -> list[CompletionItem]:
-    """Return operators and, by the shell, files and folders."""
+    """Return operators and, from the shell, files and folders."""
     return [CompletionItem(text, type="file"), *complete_operators(context, parameter, text)]
 
 

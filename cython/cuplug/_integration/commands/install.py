@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug install` and `cuplug uninstall`: plugins put into a folder that is searched.
+"""`cuplug install` and `cuplug uninstall`: plugins in a folder of the search path.
 
-A plugin is copied beside its place, checked there, and renamed: whoever looks sees a whole file,
-the old one or the new one.
+A plugin is copied next to its destination, checked there, and renamed, so readers see a complete
+file, the old or the new one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ OWN_ORIGINS = ("LD_LIBRARY_CUPLUG_PATH", "user", "system")
 
 
 def install(file: str, folder: str | None) -> str:
-    """Put a plugin into a folder; return where it is.
+    """Install a plugin in a folder; return its path.
 
     Raises
     ------
     NotFoundError, PluginError
-        There is no such file, it breaks the build contract, or the folder is not for plugins.
+        The file does not exist or breaks the build contract, or the folder is not for plugins.
     """
     source = library_at(file) or file
     if not os.path.exists(source):
@@ -50,7 +50,7 @@ def install(file: str, folder: str | None) -> str:
 
 
 def uninstall(name: str) -> str:
-    """Remove the plugin of that name from the first folder of one's own that has it."""
+    """Remove the plugin with that name from the first of the user's folders that has it."""
     if not name.isidentifier():
         raise PluginError(f"uninstall: got {name!r}, expected the name of a plugin")
     folders = [d.path for d in _own_directories()]
@@ -65,7 +65,7 @@ def uninstall(name: str) -> str:
 
 
 def show_installed(path: str, as_json: bool) -> None:
-    """Say where a plugin is, and what stands in its way."""
+    """Report the path of a plugin, and why it may not be found."""
     states = [(p.state, p.reason) for p in cuplug.plugins() if p.path == path]
     state, reason = states[0] if states else ("not found", "its folder is not on the search path")
     if as_json:
@@ -75,7 +75,7 @@ def show_installed(path: str, as_json: bool) -> None:
 
 
 def show_uninstalled(path: str, as_json: bool) -> None:
-    """Say what was removed, and what is used instead."""
+    """Report what was removed, and what is used instead."""
     name = os.path.basename(path)[3:-3]
     others = [p.path for p in cuplug.plugins() if p.name == name and p.state == "ok"]
     if as_json:
@@ -89,7 +89,7 @@ def _own_directories() -> list[Directory]:
 
 
 def _choose_folder() -> str:
-    """Return the first folder of LD_LIBRARY_CUPLUG_PATH that can be written, else the user's."""
+    """Return the first writable folder of LD_LIBRARY_CUPLUG_PATH, else the user's folder."""
     for directory in _own_directories():
         if directory.origin == OWN_ORIGINS[0] and os.access(directory.path, os.W_OK):
             return directory.path
@@ -102,7 +102,7 @@ def _choose_folder() -> str:
 
 @contextmanager
 def _folder_beside(folder: str) -> Iterator[str]:
-    """Make a folder in `folder`, which only this user, root and those who are allowed may write."""
+    """Create a folder in `folder` that only this user, root and allowed users may write."""
     beside = ExitStack()
     try:
         check_owner(folder)
@@ -118,7 +118,7 @@ def _folder_beside(folder: str) -> Iterator[str]:
 
 
 def _copy(source: str, folder: str) -> str:
-    """Copy a plugin, under the name that its table wants; whose the source is does not matter."""
+    """Copy a plugin, under the name in its table. The owner of the source does not matter."""
     copy = os.path.join(folder, "copy")
     try:
         with open_regular(source) as stream, open(copy, "wb") as to:
@@ -135,7 +135,7 @@ def _copy(source: str, folder: str) -> str:
 
 
 def _check(source: str, fresh: str, folder: str) -> None:
-    """Refuse what would not be loaded from the folder: libraries beside a plugin are not copied."""
+    """Reject a plugin that would not load in the folder: libraries next to it are not copied."""
     for finding in check_file(fresh, os.path.realpath(folder)):
         if finding.level == ERROR or finding.text.startswith(linkage.MISSING):
             text = finding.text.replace(fresh, source)
@@ -143,7 +143,7 @@ def _check(source: str, fresh: str, folder: str) -> None:
 
 
 def _sync(path: str) -> None:
-    """Have what was written survive a loss of power."""
+    """Make written data survive a power failure."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

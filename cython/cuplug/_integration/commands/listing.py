@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugins on the search path: what `cuplug list` and `lock` show, as text, JSON or a page."""
+"""The plugins on the search path, for `cuplug list` and `lock`, as text, JSON or HTML."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KERNEL_FACTS = ("kernel", "registers", "shared_bytes", "local_bytes", "block", "
 
 
 def show_plugins(everything: bool, as_json: bool) -> None:
-    """Write the plugins; with `everything`, libraries without a table too."""
+    """Write the plugins; with `everything`, also libraries without a table."""
     records = [p for p in cuplug.plugins() if everything or p.state != "no plugin"]
     if as_json:
         print_json({"plugins": [_plugin_fields(record) for record in records]})
@@ -48,7 +48,7 @@ def show_plugins(everything: bool, as_json: bool) -> None:
 
 
 def write_page(path: str) -> None:
-    """Write one HTML file: plugins, operators and kernels, compared with this machine's GPUs."""
+    """Write an HTML file: plugins, operators and kernels, compared with this machine's GPUs."""
     machine = look_around()
     plugins = [x for x in machine.plugins if x.state != "no plugin"]
     operators = [row for x in plugins if x.state == "ok" for row in _operator_cells(x)]
@@ -101,7 +101,7 @@ def _page_cells(record: PluginFile, machine: Machine) -> list[str]:
 
 
 def _operator_cells(record: PluginFile) -> list[list[str]]:
-    """Return cells for each overload; libraries without a table have signatures and no texts."""
+    """Return cells for each overload. Libraries without a table have signatures but no texts."""
     rows = [
         (x.operator, x.signature, x.doc, ", ".join(x.device_types), record.name)
         for x in read_table(record.path).rows
@@ -110,11 +110,12 @@ def _operator_cells(record: PluginFile) -> list[list[str]]:
         (x.partition("(")[0], x, "", ", ".join(record.device_types), record.name)
         for x in record.signatures
     ]
-    return sorted(map(list, rows), key=itemgetter(0))  # stable: overloads stay in their order
+    # sorting is stable: overloads keep their order
+    return sorted(map(list, rows), key=itemgetter(0))
 
 
 def _html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table, whose lines of text are kept; "" without rows."""
+    """Return a table that keeps the line breaks of text; "" without rows."""
     heads = "".join(f'<th scope="col">{escape(x)}</th>' for x in columns)
     lines = [f"<tr>{''.join(f'<td>{escape(x)}</td>' for x in row)}</tr>" for row in rows]
     table = f"<table><thead><tr>{heads}</tr></thead><tbody>\n{chr(10).join(lines)}</tbody></table>"
@@ -122,7 +123,7 @@ def _html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def show_lock(names: Sequence[str], path: str, as_json: bool) -> None:
-    """Write down what the plugins of some operators, or all, consist of."""
+    """Write the digests of the plugins of some operators, or of all."""
     used = [p for p in cuplug.plugins() if p.state == "ok"]
     if names:
         paths = {cuplug.find(name).path for name in names}
@@ -135,7 +136,7 @@ def show_lock(names: Sequence[str], path: str, as_json: bool) -> None:
 
 
 def show_locked(path: str, as_json: bool) -> bool:
-    """Compare what is used with what was written down; say whether it is the same."""
+    """Compare the plugins in use with a lock; return whether they are the same."""
     digests = lock_file.read_lock(path)
     compared = lock_file.compare(digests, [p for p in cuplug.plugins() if p.state == "ok"])
     ok = all(x.state == lock_file.SAME for x in compared)
@@ -179,7 +180,7 @@ def dotted(architectures: Iterable[int]) -> str:
 
 
 def kernels_of(path: str) -> list[dict[str, Any]]:
-    """Return the facts of the kernels in a library on the first GPU; none without a GPU."""
+    """Return the attributes of a library's kernels on the first GPU; none without a GPU."""
     if not devices():
         return []
     found = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine as `cuplug doctor` examines it: driver, GPUs, toolkit, and code for its GPUs."""
+"""The machine, examined by `cuplug doctor`: driver, GPUs, toolkit, and code for its GPUs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OK, NOTE, PROBLEM = "ok", "note", "problem"
 
 @dataclass
 class Finding:
-    """One thing about the machine, and what to do about it."""
+    """One finding about the machine, and the remedy."""
 
     level: str  # "ok", "note" or "problem"
     text: str
@@ -38,11 +38,12 @@ class Finding:
 
 @dataclass
 class Machine:
-    """What several examinations ask about."""
+    """Facts that several examinations need."""
 
     devices: list[Device] = field(default_factory=list)
-    driver_version: tuple[int, int] | None = None  # the CUDA version it supports: (13, 0)
-    cuda_error: str = ""  # why there is no device to use
+    # the CUDA version that the driver supports: (13, 0)
+    driver_version: tuple[int, int] | None = None
+    cuda_error: str = ""  # why no device can be used
     toolkit: Toolkit | None = None
     plugins: list[PluginFile] = field(default_factory=list)
     directories: list[Directory] = field(default_factory=list)
@@ -50,7 +51,7 @@ class Machine:
 
 
 def look_around() -> Machine:
-    """Collect the facts; what cannot be had is left empty, with the reason."""
+    """Collect the facts. Those that cannot be obtained are empty, with the reason."""
     machine = Machine(toolkit=find_toolkit())
     try:
         machine.plugins = cuplug.plugins()
@@ -67,7 +68,7 @@ def look_around() -> Machine:
 
 
 def examine_driver(machine: Machine) -> Iterator[Finding]:
-    """Say whether there is a driver to use, and which CUDA version it supports."""
+    """Report whether the driver can be used, and the CUDA version that it supports."""
     if machine.driver_version:
         yield Finding(OK, f"CUDA {_version(machine.driver_version)}")
     if machine.cuda_error:
@@ -79,7 +80,7 @@ def examine_driver(machine: Machine) -> Iterator[Finding]:
 
 
 def examine_gpus(machine: Machine) -> Iterator[Finding]:
-    """Name each GPU."""
+    """Report each GPU."""
     for device in machine.devices:
         gib = device.memory_bytes / 2**30
         capability = dotted(device.compute_capability)
@@ -124,7 +125,7 @@ def examine_toolkit(machine: Machine) -> Iterator[Finding]:
 
 
 def examine_architectures(machine: Machine) -> Iterator[Finding]:
-    """Say for each GPU which plugins lack code for it."""
+    """Report, for each GPU, the plugins without code for it."""
     yield from _judge_stock(machine)
     plugins = _plugins_with_kernels(machine)
     codes = {plugin.path: code_of(plugin) for plugin in plugins}
@@ -144,7 +145,7 @@ def examine_architectures(machine: Machine) -> Iterator[Finding]:
 
 
 def _judge_stock(machine: Machine) -> Iterator[Finding]:
-    """Say that cuplug was built without CUDA code, as it is where no GPU is visible."""
+    """Report that cuplug was built without CUDA code, as on a machine without a visible GPU."""
     stock = [x for x in machine.plugins if x.state == "ok" and x.origin == "stock"]
     if not stock or any("cuda" in x.device_types for x in stock):
         return
@@ -161,7 +162,7 @@ def _judge_stock(machine: Machine) -> Iterator[Finding]:
 
 
 def runs_machine_code(code: fatbin.Code, capability: int) -> bool:
-    """Say whether a GPU runs one of these: same major number, a minor number not above its own."""
+    """Return whether a GPU runs one of these: same major, no larger minor number."""
     return any(a // 10 == capability // 10 and a <= capability for a in code.machine_code)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the command line writes: aligned tables for a person, JSON for a program."""
+"""The output of the command line: aligned tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ STYLES = {
     "error": "bold red",
     "problem": "bold red",
 }
-# A pipe has no width: nothing is wrapped or cut there.
+# A pipe has no width: text is neither wrapped nor cut.
 PIPE_WIDTH = 100_000
 MAX_DRAWN = 500  # rows of a table on a screen
 
 
 def console() -> Console:
-    """Return a console on the standard output that takes all text literally."""
+    """Return a console on the standard output that writes all text literally."""
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     return Console(markup=False, highlight=False, emoji=False, width=width, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """Write one JSON document to the standard output."""
+    """Write a JSON document to the standard output."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Write lines as they are."""
+    """Write lines unchanged."""
     for line in lines:
         print(line)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write rows under headings; a column as wide as its longest cell, no frame.
+    """Write rows under headings, without a frame. A column is as wide as its longest cell.
 
-    What nobody reads on a screen is not laid out for one, which takes 2 ms for each row.
+    Output that is not read on a screen is not laid out, which would take 2 ms for each row.
     """
     rows = [tuple(row) for row in rows]
     if len(rows) > MAX_DRAWN or not sys.stdout.isatty():
@@ -65,7 +65,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield lines in which the cells of each column begin below each other."""
+    """Yield lines with aligned columns."""
     cells = [[" ".join(cell.split("\n")) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
@@ -76,7 +76,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def _narrow(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
     """Yield lines for a narrow screen: the longest column wraps between words.
 
-    The last one, often a path or a reason, has its own line, so that it can be copied.
+    The last column, often a path or a reason, has its own line, so that it can be copied.
     """
     *columns, _ = zip(*rows, strict=True)
     widths = [max(map(cell_len, column)) for column in columns]
@@ -93,7 +93,7 @@ def _narrow(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
 
 
 def print_findings(findings: Iterable[tuple[str, str, str, str]]) -> None:
-    """Write (level, topic, text, advice) lines; the advice stands under what it is for."""
+    """Write (level, topic, text, advice) lines. The advice is below the text."""
     table = Table(box=None, pad_edge=False, show_header=False)
     for level, topic, text, advice in findings:
         message = Text(text)
@@ -104,7 +104,7 @@ def print_findings(findings: Iterable[tuple[str, str, str, str]]) -> None:
 
 
 def _print(table: Table) -> None:
-    """Write a table; in a pipe its lines end where their text does."""
+    """Write a table. In a pipe, lines have no trailing blanks."""
     out = console()
     with out.capture() as capture:
         out.print(table)

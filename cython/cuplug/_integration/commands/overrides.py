@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments and sizes that a command is told: `--set k=3`, `--set k=0..8`, `--shape x=4,3`.
+"""Arguments and sizes set in a command: `--set k=3`, `--set k=0..8`, `--shape x=4,3`.
 
-And arguments that cannot be drawn: those of a fixture file, and handles of the plugin.
+Also arguments that cannot be drawn: the fixture file creates them, or the plugin, as handles.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from cuplug._integration.commands.properties import code_of
 from cuplug._integration.commands.property_outcomes import Fresh
 
 NUMBERS = (bool, int, float, complex)
-_MADE = (*ARRAYS, "handle")  # kinds of parameters that no text says
-MADE_BYTES = 1 << 10  # of the arrays that an operator gets which makes a handle
+_MADE = (*ARRAYS, "handle")  # kinds of parameters that text cannot set
+MADE_BYTES = 1 << 10  # size of the arrays for an operator that creates a handle
 HOW = "a number, or a range as in 0..8"
 
 
 class Range(NamedTuple):
-    """Numbers from `low` to `high`, both included."""
+    """Numbers from `low` to `high`, inclusive."""
 
     low: Any
     high: Any
 
 
 def split(option: str, texts: Iterable[str]) -> dict[str, str]:
-    """Return what the options `NAME=TEXT` of a command say, by name."""
+    """Return the values of a command's options `NAME=TEXT`, by name."""
     said = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -51,18 +51,18 @@ def split(option: str, texts: Iterable[str]) -> dict[str, str]:
 
 
 def settable(signature: Signature) -> list[str]:
-    """Return the names that can be set: what is no array, dimensions, arrays to be left out."""
+    """Return the names that can be set: scalars, dimensions, arrays that may be omitted."""
     parameters = [x.name for x in signature.parameters if x.kind not in _MADE or x.has_default]
     return list(dict.fromkeys([*parameters, *_sizes(signature)]))
 
 
 def read_pins(signature: Signature, said: dict[str, str]) -> dict[str, Any]:
-    """Return a value or a Range for each of the names that the signature has.
+    """Return a value or a Range for each given name.
 
     Raises
     ------
     ValueError
-        What is said of one of them is none of its values.
+        A value is invalid for its name.
     """
     parameters = {x.name: x for x in signature.parameters}
     names = settable(signature)
@@ -82,12 +82,12 @@ def check_names(option: str, said: Iterable[str], known: Sequence[str]) -> None:
 
 
 def read_shapes(signature: Signature, said: dict[str, str]) -> dict[str, tuple[int, ...]]:
-    """Return shapes by the names of array parameters: "4,3" is (4, 3), "" an array of no dimension.
+    """Return the shapes of array parameters by name: "4,3" is (4, 3), "" has no dimensions.
 
     Raises
     ------
     ValueError
-        There is no such array, or its shape is none.
+        No such array exists, or its shape is invalid.
     """
     check_names("--shape", said, [x.name for x in signature.parameters if x.kind in ARRAYS])
     return {name: _read_shape(name, text) for name, text in said.items()}
@@ -164,12 +164,12 @@ def fixture_beside(path: str) -> str:
 
 
 def function_names(file: str) -> set[str]:
-    """Return the names of a fixture's functions. None of its code is run.
+    """Return the names of a fixture's functions. Its code does not run.
 
     Raises
     ------
     ValueError
-        It is not a file of Python code.
+        The file is not Python code.
     """
     if not file:
         return set()
@@ -195,20 +195,20 @@ def maker_of_handle(operator: Operator, x: Parameter) -> tuple[Operator, Signatu
 
 
 def is_needed(operator: Operator, x: Parameter, functions: set[str]) -> bool:
-    """Return True for a handle that has no default, and that nothing makes."""
+    """Return True for a handle without a default that no operator creates."""
     named = {x.name, f"{operator.name}_{x.name}"}
     needed = x.kind == "handle" and not x.has_default and not named & functions
     return needed and maker_of_handle(operator, x) is None
 
 
 class Makers:
-    """Functions that make arguments of an operator, by parameter name."""
+    """Functions that create arguments of an operator, by parameter name."""
 
     def __init__(self, operator: Operator, file: str, said: dict[str, str], device: str) -> None:
         self.operator, self.file, self.said, self.device = operator, file, said, device
 
     def of(self, signature: Signature) -> dict[str, Callable[[dict[str, Any]], Any]]:
-        """Return a function for each parameter that is not drawn."""
+        """Return a function for each parameter that cannot be drawn."""
         names = function_names(self.file)
         found: dict[str, Callable[[dict[str, Any]], Any]] = {}
         for x in signature.parameters:
@@ -221,7 +221,10 @@ class Makers:
         return found
 
     def _by_function(self, x: Parameter, name: str, names: dict[str, Any]) -> Any:
-        """Call a function of the fixture; what is not an array or a number is made in each call."""
+        """Call a function of the fixture.
+
+        Results other than arrays and numbers are created in each call.
+        """
         function = getattr(module_at(self.file), name)
 
         def make(device: str) -> Any:
@@ -244,7 +247,7 @@ class Makers:
         return Fresh(make, repr(f"made by {name} of {self.file}"))
 
     def _by_operator(self, maker: Operator, signature: Signature, names: dict[str, Any]) -> Fresh:
-        """Make a handle with the sizes and scalars of the same names."""
+        """Create a handle with the sizes and scalars of the same names."""
         shared = {name: names[name] for name in settable(signature) if names.get(name) is not None}
         pins = read_pins(signature, self.said)
         pinned = {k: x.high if isinstance(x, Range) else x for k, x in pins.items()} | shared
@@ -256,7 +259,7 @@ class Makers:
 
 @cache
 def module_at(file: str) -> Any:
-    """Return the module of a fixture, which is run once."""
+    """Return the module of a fixture, which runs once."""
     spec = importlib.util.spec_from_file_location("fixture", file)
     assert spec
     assert spec.loader

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rows promise beyond their signature, and what a fixture expects of them.
+"""Properties that overloads declare, and results that a fixture expects.
 
-Functions on one example, as those of `properties`: they raise AssertionError.
+They are functions of one example, as in `properties`, and raise AssertionError.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from cuplug._integration.commands.property_outcomes import REFUSALS, Tried
 
 AxisOf = Callable[[Parameter, int], int | None]
 
-EXPECTED = "expected_"  # and the name of an operator: a function of a fixture
+EXPECTED = "expected_"  # prefix of the operator's name in a fixture's function
 
 
 def promised(operator: Operator, signature: Signature, functions: set[str]) -> dict[str, str]:
-    """Return the properties that a row has because it promises something, and what it promises.
+    """Return the properties that an overload declares, with their values.
 
     Parameters
     ----------
     operator : Operator
     signature : Signature
-        That of the row.
+        The overload's signature.
     functions : set of str
         The names of a fixture's functions.
     """
@@ -66,7 +66,7 @@ def promised(operator: Operator, signature: Signature, functions: set[str]) -> d
 def works_in_place(
     operator: Tried, arguments: Arguments, device: str = "cpu", signature: str = ""
 ) -> None:
-    """An input as `out=` gets what another array gets."""
+    """An input as `out=` gets the result of another array."""
     wanted = outcome(operator, arguments, device=device)
     outputs = parse(signature).outputs
     if isinstance(wanted, type) or any(kind == "unknown" for x in outputs for kind, _ in x.dims):
@@ -89,7 +89,7 @@ def works_in_place(
 def is_independent(
     operator: Tried, arguments: Arguments, device: str = "cpu", signature: str = ""
 ) -> None:
-    """A call on both halves of a dimension gives both halves of what one call gives."""
+    """A call on both halves of a dimension returns both halves of one call's result."""
     parsed = parse(signature)
     wanted = outcome(operator, arguments, device=device)
     if isinstance(wanted, type):
@@ -114,7 +114,7 @@ def is_independent(
     for name, axis_of in cuts.items():
         axes = [axis_of(x, y.ndim) for x, y in zip(results, wanted, strict=True)]
         if not axes or any(axis is None for axis in axes):
-            continue  # without such a dimension, or changed as a whole: calls are not cut
+            continue  # without such a dimension, or modified as a whole: calls are not split
         n = max(y.shape[axis] for y, axis in zip(wanted, axes, strict=True))
         for part in (slice(0, n // 2), slice(n // 2, n)) if n > 1 else ():
             given = {
@@ -129,7 +129,7 @@ def is_independent(
 
 
 def as_list_of_arrays(x: Any) -> list[Array]:
-    """Return the arrays that an argument is."""
+    """Return the arrays of an argument."""
     return list(arrays_of({"": x}).values())
 
 
@@ -137,7 +137,7 @@ GROUPS = ("loop", "variadic", "slice", "listed")
 
 
 def _group_lengths(signature: Signature, arguments: Arguments) -> dict[str, int]:
-    """Return how many dimensions groups have; an input has at most one."""
+    """Return the number of dimensions in groups; an input has at most one group."""
     lengths: dict[str, int] = {}
     for x in signature.parameters:
         for kind, value in x.dims:
@@ -154,7 +154,7 @@ def _same_axis(axis: int, x: Parameter, ndim: int) -> int | None:
 def _axis(
     signature: Signature, lengths: dict[str, int], name: str, x: Parameter, ndim: int
 ) -> int | None:
-    """Return the dimension of an array that has a name, the last one of a group's; None if none."""
+    """Return the dimension with a name, for a group its last one; None if an array lacks it."""
     groups = [kind for kind, _ in x.dims if kind in GROUPS]
     end = 0
     for kind, value in x.dims:
@@ -189,7 +189,7 @@ def gives_what_is_expected(
     signature: str = "",
     expected: Callable[..., Any] | None = None,
 ) -> None:
-    """A call gives what a function of the fixture returns, and changes what that changes."""
+    """A call returns, and changes, what a function of the fixture does."""
     assert expected
     parsed = parse(signature)
     seen = outcome(operator, arguments, device=device)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every operator must keep, as functions on one example: they raise AssertionError."""
+"""Properties of every operator, as functions of one example that raise AssertionError."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Arguments = dict[str, Any]
 Array = np.ndarray[Any, Any]
 
 GUARD_BYTES = 64
-BESIDE = 0xA5  # each byte of guard zones
-# Bytes beside inputs that no result depends on: numbers of both signs, large and 0, and NaN.
+BESIDE = 0xA5  # value of each byte in guard zones
+# Bytes next to inputs, on which no result may depend: numbers of both signs, large, 0, and NaN.
 FILLS = (0x00, 0x47, 0xC7, 0xFF)
-EPSILONS = 64  # by which two sides may differ, of the largest value
+EPSILONS = 64  # allowed difference between device types, in epsilons of the largest value
 
 
 class Guarded:
-    """A copy of an array between guard zones, `shift` bytes past a multiple of 16."""
+    """A copy of an array between guard zones, `shift` bytes after a multiple of 16."""
 
     def __init__(
         self, x: Array, shift: int = 0, fill: int | None = None, beside: int = BESIDE
@@ -43,13 +43,13 @@ class Guarded:
         self.array: Array = self.bytes.view(x.dtype).reshape(x.shape)
 
     def check(self, what: str) -> None:
-        """Check that nothing was written beside the array."""
+        """Check that nothing was written next to the array."""
         for side, zone in zip(("before", "after"), self.zones, strict=True):
             assert (zone == BESIDE).all(), f"memory {side} {what} was written"
 
 
 def with_arrays(arguments: Arguments, change: Callable[[Array], Any]) -> Arguments:
-    """Return arguments whose arrays are changed, those in lists included."""
+    """Return arguments with all arrays changed by a function, including arrays in lists."""
 
     def changed(x: Any) -> Any:
         return change(x) if isinstance(x, np.ndarray) else x
@@ -61,14 +61,14 @@ def with_arrays(arguments: Arguments, change: Callable[[Array], Any]) -> Argumen
 
 
 def on_host(operator: Any, arguments: Arguments) -> Arguments:
-    """Return the arguments that stay in the memory of the host in CUDA calls."""
+    """Return the arguments that stay in host memory in CUDA calls."""
     parameters = [x for text in operator.signatures for x in parse(text).parameters]
     names = {x.name for x in parameters if x.is_on_host}
     return {name: x for name, x in arguments.items() if name in names}
 
 
 def arrays_of(arguments: Arguments) -> dict[str, Array]:
-    """Return the arrays of a call by their names: "x", "xs[0]"."""
+    """Return the arrays of a call by name: "x", "xs[0]"."""
     named: Arguments = {}
     for name, x in arguments.items():
         items = {f"{name}[{k}]": item for k, item in enumerate(x)} if isinstance(x, list) else {}
@@ -82,7 +82,7 @@ def outcome(
     copy: Callable[[Array], Array] = np.copy,
     **keywords: Any,
 ) -> Any:
-    """Call; return the arrays that the call gave or changed, or the type of what it raised."""
+    """Call; return the arrays that the call returned or changed, or the type of its exception."""
     given = with_arrays(arguments, copy)
     changed = inouts(operator.signatures, given)
     try:
@@ -93,12 +93,12 @@ def outcome(
 
 
 def as_list(result: Any) -> list[Array]:
-    """Return the outputs of a call as a list, without those left out; a handle is closed."""
+    """Return the outputs of a call as a list, without omitted ones. Handles are closed."""
     return [x for x in all_of(result) if x is not None]
 
 
 def all_of(result: Any) -> list[Any]:
-    """Return the outputs of a call as a list, with None for those left out."""
+    """Return the outputs of a call as a list, with None for omitted ones."""
     if isinstance(result, Handle):
         result.close()
         return []
@@ -106,12 +106,12 @@ def all_of(result: Any) -> list[Any]:
 
 
 def given_as_out(outs: Sequence[Any]) -> Arguments:
-    """Return the keyword by which outputs are given; None for those left out."""
+    """Return the keyword that passes outputs, with None for omitted ones."""
     return {"out": tuple(outs) if len(outs) > 1 else outs[0]} if outs else {}
 
 
 def has_unknown_sizes(operator: Tried) -> bool:
-    """Return True if an output has a size that is known only after the run."""
+    """Return True if an output has a size that is known after the run."""
     return any("?" in text.partition("->")[2] for text in operator.signatures)
 
 
@@ -123,7 +123,7 @@ def inouts(signatures: Iterable[str], arguments: Arguments) -> list[Array]:
 
 
 def assert_same(seen: Any, wanted: Any, epsilons: int, what: str) -> None:
-    """Compare two outcomes: to the bit without epsilons."""
+    """Compare two outcomes, bitwise if `epsilons` is 0."""
     if isinstance(seen, type) or isinstance(wanted, type):
         assert seen is wanted, f"{what}: got {_name(seen)}, expected {_name(wanted)}"
         return
@@ -155,13 +155,13 @@ def _epsilon(dtype: np.dtype[Any]) -> float:
 
 
 def _bits(x: Array) -> bytes:
-    """Return the bytes of an array, all NaNs alike."""
+    """Return the bytes of an array, with equal bytes for all NaNs."""
     wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
     return np.where(np.isnan(wide), np.nan, wide).tobytes()
 
 
 def is_deterministic(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
-    """The same call gives the same bits, also on several threads at once."""
+    """Equal calls return equal bits, also on several threads at once."""
     wanted = outcome(operator, arguments, device=device)
     seen: list[Any] = []
     threads = [
@@ -177,7 +177,7 @@ def is_deterministic(operator: Tried, arguments: Arguments, device: str = "cpu")
 
 
 def leaves_inputs_alone(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
-    """Inputs, and memory beside inputs and in-out arrays, are not written."""
+    """The entry does not write to inputs, or next to inputs and in-out arrays."""
     guarded: dict[int, Guarded] = {}
 
     def guard(x: Array) -> Array:
@@ -196,7 +196,7 @@ def leaves_inputs_alone(operator: Tried, arguments: Arguments, device: str = "cp
 
 
 def reads_inputs_alone(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
-    """Results do not depend on the memory beside inputs and in-out arrays."""
+    """Results do not depend on memory next to inputs and in-out arrays."""
 
     def between(beside: int, x: Array) -> Array:
         return Guarded(x, beside=beside).array
@@ -207,7 +207,7 @@ def reads_inputs_alone(operator: Tried, arguments: Arguments, device: str = "cpu
 
 
 def takes_any_layout(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
-    """Strided, misaligned and read-only inputs give what contiguous ones give, or are refused."""
+    """Strided, misaligned and read-only inputs give equal results, or are rejected."""
     wanted = outcome(operator, arguments, device=device)
     if isinstance(wanted, type):
         return
@@ -275,7 +275,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 
 
 def fills_outputs(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
-    """`out=` gets what the call returns, whatever it held, and nothing beside it is written."""
+    """Arrays in `out=` get the call's results, whatever they contained. Nothing else is written."""
     given = with_arrays(arguments, np.copy)
     try:
         wanted = all_of(operator(**given, device=device))
@@ -294,14 +294,14 @@ def fills_outputs(operator: Tried, arguments: Arguments, device: str = "cpu") ->
 
 
 def keeps_to_outputs(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
-    """Memory beside outputs, those of unknown size included, is not written."""
+    """Memory next to outputs is not written, including outputs of unknown size."""
     given = with_arrays(arguments, np.copy)
     with contextlib.suppress(*REFUSALS):
         check_beside(as_list(operator(**given, device=device)))
 
 
 def keeps_rounding(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
-    """The entry does not change how its threads round, flush subnormal numbers, or trap."""
+    """The entry does not change rounding, flushing of subnormals or traps in its threads."""
     before = n_rounding_changes()
     with contextlib.suppress(*REFUSALS):
         operator(**with_arrays(arguments, np.copy), device=device)
@@ -312,7 +312,7 @@ def keeps_rounding(operator: Tried, arguments: Arguments, device: str = "cpu") -
 
 
 def refuses_bad_arguments(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
-    """A wrong dtype, rank or number of arguments is an error, and writes nothing."""
+    """A wrong dtype, rank or number of arguments is an error, and nothing is written."""
     arrays = [name for name in arrays_of(arguments) if name in arguments]
     bad: list[tuple[str, Arguments]] = [("one more", arguments | {"no_such_argument": 1})]
     for name in arrays:
@@ -332,7 +332,7 @@ def refuses_bad_arguments(operator: Tried, arguments: Arguments, device: str = "
 
 
 def survives_any_values(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
-    """Values of the whole range give a result or an error, and write nothing beside arrays."""
+    """Any values give a result or an error, and nothing is written next to arrays."""
     leaves_inputs_alone(operator, arguments, device)
     keeps_to_outputs(operator, arguments, device)
     fills_outputs(operator, arguments, device)

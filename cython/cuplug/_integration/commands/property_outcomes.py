@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operator on trial: whether it takes a call is noted, and its outputs lie between zones."""
+"""An operator under test: records whether it accepts a call, and guards its outputs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from cuplug._engine.call.output_tuples import all_outputs
 from cuplug._engine.host.guarded_memory import damage, zones
 
 REFUSALS = (ValueError, TypeError, IndexError, MemoryError)
-LOADING = "loading"  # what comes before the first call; reported only if it fails
-LATE = "not finished"  # the first words about what a budget left out
+LOADING = "loading"  # the step before the first call; reported only if it fails
+LATE = "not finished"  # start of the note about properties skipped for lack of time
 NUMBER = re.compile(r"-?\d[\w.+-]*")
 
 
 class Fresh:
-    """An argument that is made for each call: a handle, or the memory at an address.
+    """An argument created for each call: a handle, or the address of memory.
 
     Attributes
     ----------
     code : str
-        Python that makes it.
+        Python code that creates it.
     """
 
     def __init__(self, make: Callable[[str], Any], code: str) -> None:
@@ -36,7 +36,7 @@ class Fresh:
 
 
 def made_for(arguments: dict[str, Any], device: str, keep: ExitStack) -> dict[str, Any]:
-    """Return arguments for one call on a device; `keep` closes the handles among them."""
+    """Return arguments for one call on a device. `keep` closes their handles."""
 
     def value(x: Any) -> Any:
         if not isinstance(x, Fresh):
@@ -45,14 +45,14 @@ def made_for(arguments: dict[str, Any], device: str, keep: ExitStack) -> dict[st
         if isinstance(made, Handle):
             keep.callback(made.close)
             return made
-        keep.push(lambda *_: made is None)  # it refers to the memory until the call has ended
+        keep.push(lambda *_: made is None)  # the call refers to the memory until it ends
         return address_of(made)
 
     return {name: value(x) for name, x in arguments.items()}
 
 
 def address_of(x: Any) -> Any:
-    """Return the address of an array, or what is not an array as it is."""
+    """Return the address of an array, and other objects unchanged."""
     for name in ("__cuda_array_interface__", "__array_interface__"):
         interface = getattr(x, name, None)
         if interface is not None:
@@ -66,10 +66,10 @@ class Tried:
     Attributes
     ----------
     rejected : dict
-        The sentences by which it refused layouts, by the names of these.
+        Messages that reject layouts, by the names of the layouts.
     answer : str or None
-        What the operator said to the first call of an example: "" where it took it, the sentence
-        by which it was refused otherwise; None before that.
+        The first call's answer for an example: "" if it was accepted, otherwise the message; None
+        before the call.
     """
 
     def __init__(self, operator: Operator, device: str = "cpu") -> None:
@@ -96,7 +96,7 @@ class Tried:
 
 
 class Answers:
-    """What an operator said to the examples of a property."""
+    """The answers of an operator to the examples of a property."""
 
     def __init__(self) -> None:
         self.n_calls = self.n_accepted = 0
@@ -104,7 +104,7 @@ class Answers:
         self._shown: dict[str, str] = {}
 
     def add(self, answer: str) -> None:
-        """Count one; sentences that differ in numbers are one."""
+        """Count an answer. Messages that differ only in numbers count as one."""
         self.n_calls += 1
         if not answer:
             self.n_accepted += 1
@@ -114,7 +114,7 @@ class Answers:
 
 
 def check_beside(outputs: list[np.ndarray[Any, Any]]) -> None:
-    """Check that nothing was written beside outputs that were made for a call."""
+    """Check that nothing was written next to outputs that were allocated for a call."""
     for x in outputs:
         side = damage(x) if isinstance(x, np.ndarray) else ""
         assert not side, f"memory {side} an output was written"

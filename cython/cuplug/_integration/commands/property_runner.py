@@ -39,30 +39,31 @@ from cuplug._source.compilers.temporary import private_folder
 from cuplug._source.compilers.toolkit import find_nvcc
 
 LIMIT_S = 600.0
-GRACE_S = 5.0  # in which a process ends after its time
-HANGS = "it did not come to its end in"
+GRACE_S = 5.0  # time for a process to end after its limit
+HANGS = "it did not end within"
 OUT_OF_TIME = "out of time"
 STUCK = (HANGS, OUT_OF_TIME)
 NO_GPU = "there is no GPU to use; `cuplug doctor` says why"
-ACCEPTED_OF = 20  # one of so many calls is to be accepted, or nothing was tried
-MOST_REFUSALS = 3  # sentences that are shown
+# at least one of this number of calls must be accepted; otherwise nothing was tested
+ACCEPTED_OF = 20
+MOST_REFUSALS = 3  # messages that are shown
 SANITIZER_EXAMPLES = 5
 SANITIZER_STATUS = 86
 
 
 @dataclass
 class Result:
-    """What came of one property of one signature."""
+    """The result of one property of one signature."""
 
     operator: str
     signature: str
     property: str
     ok: bool
-    text: str = ""  # what was seen
+    text: str = ""  # the findings
     code: str = ""  # the smallest example that fails, as Python
     tried: bool = True
-    calls: int = 0  # with arguments that the signature allows
-    accepted: int = 0  # of these, by the operator
+    calls: int = 0  # calls with arguments that the signature allows
+    accepted: int = 0  # calls that the operator accepted
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
@@ -78,34 +79,34 @@ def try_all(
     budget: float = math.inf,
     report: Callable[[int, int, str], object] = lambda k, n, name: None,
 ) -> list[Result]:
-    """Try all properties of a plugin file, or of an operator by its name.
+    """Test all properties of a plugin file, or of an operator by its name.
 
     Parameters
     ----------
     what : str
-        The path of a plugin, or of the folder that it was built in, "operator", or
-        "plugin.operator".
+        The path of a plugin or of its build folder, "operator", or "plugin.operator".
     examples : int
         Random calls for each property.
     seed : int
-        Chooses them.
+        The seed of the random calls.
     pins : dict, optional
         Values of scalars, strings and dimensions as text, by name: "3", or "0..8" for a range.
     fixture : str, optional
-        A Python file with functions that make arguments, named as the parameters; else
-        lib<name>.fixture.py next to each library, if it exists.
+        A Python file with functions that create arguments and are named as the parameters. The
+        default is lib<name>.fixture.py next to each library, if it exists.
     budget : float, optional
-        Seconds for all of it. What does not run or finish in this time is not tried.
+        Seconds for all tests. Those that do not run or finish in this time are skipped.
     report : callable, optional
-        Called before each signature with its number from 1, their number and the operator's name.
+        Called before each signature with its number from 1, the number of signatures and the
+        operator's name.
 
     Raises
     ------
     ModuleNotFoundError
         Hypothesis is not installed.
     ValueError
-        There is nothing of a name in `pins`, or it cannot have that value; or no examples or
-        time; or the fixture is not a Python file.
+        A name in `pins` does not exist or cannot have the value; no examples or time are left; or
+        the fixture is not a Python file.
     """
     if not importlib.util.find_spec("hypothesis"):
         message = "cuplug test needs the package hypothesis: pip install hypothesis"
@@ -141,9 +142,9 @@ def try_all(
 
 
 def _reported_once(r: Result, path: str, causes: dict[tuple[str, str], Result]) -> Result:
-    """Return a note in place of an error that was reported before, without an example of its own.
+    """Return a note in place of an error that was already reported, without an example.
 
-    Nothing was tried: a plugin does not load, or no arguments of a signature were found.
+    Nothing was tested: the plugin does not load, or no arguments for a signature were found.
     """
     if r.ok or r.code:
         return r
@@ -190,11 +191,11 @@ def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -
 
 
 def _try(names: list[str], options: dict[str, Any], accepted: str) -> list[Result]:
-    """Try properties in one process, until it ends. Then the rest, which begins with the property
-    in which it ended: each example in a fork, or with CUDA each property in a process.
+    """Test properties in one process until it ends, and the remaining ones in others.
 
-    If the plugin does not load, this is the only result. Otherwise, last comes how many calls
-    were accepted.
+    The remaining ones begin with the property in which the process ended. Each example then has its
+    own fork or, with CUDA, each property its own process. If the plugin does not load, this is the
+    only result. Otherwise, the last result is the number of accepted calls.
     """
     results: list[Result] = []
     told: list[dict[str, Any]] = []
@@ -243,7 +244,7 @@ def _crash(name: str, lines: list[dict[str, Any]], ending: str, options: dict[st
 
 
 def _acceptance(options: dict[str, Any], lines: list[dict[str, Any]], name: str) -> Result:
-    """Say how many calls were accepted, and by which sentences others were refused."""
+    """Report the number of accepted calls, and the messages that rejected others."""
     n_calls, n_accepted = (sum(line[key] for line in lines) for key in ("calls", "accepted"))
     refusals: Counter[str] = Counter()
     for line in lines:
@@ -270,7 +271,7 @@ def _advice(signature: Signature, pins: dict[str, str]) -> str:
 
 
 def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-    """Run a trial; return its lines and how it ended, "" if it came to its end."""
+    """Run a trial; return its lines and how it ended, "" if it completed."""
     command = [
         *prefix,
         sys.executable,
@@ -280,7 +281,8 @@ def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any
     ]
     root = os.path.dirname(PACKAGE)
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
-    with private_folder(temporary_places()) as scratch:  # Hypothesis keeps files where it runs
+    # Hypothesis stores files in its working directory
+    with private_folder(temporary_places()) as scratch:
         env = os.environ | {"PYTHONPATH": path, "HYPOTHESIS_STORAGE_DIRECTORY": scratch}
         left = max(options["until"] - time.monotonic(), 0) + GRACE_S
         return _run_command(command, env, left)
@@ -289,7 +291,7 @@ def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any
 def _run_command(
     command: list[str], env: dict[str, str], left: float
 ) -> tuple[list[dict[str, Any]], str]:
-    """Run a command for as many seconds as are left; return its lines and how it ended."""
+    """Run a command for the remaining time; return its lines and how it ended."""
     limit = min(LIMIT_S, left)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=env)
@@ -311,7 +313,7 @@ def _ending(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def _sanitize(options: dict[str, Any]) -> list[Result]:
-    """Run a few examples under compute-sanitizer, when it is there."""
+    """Run a few examples under compute-sanitizer, if it is installed."""
     toolkit = os.path.dirname(find_nvcc() or "")
     program = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=toolkit)
     if not program:
@@ -328,13 +330,13 @@ def _sanitize(options: dict[str, Any]) -> list[Result]:
     codes = [line["example"] for line in lines if "example" in line]
     if error:
         return [Result(*place, False, error, codes[-1] if codes else "")]
-    if any("ok" in line for line in lines):  # whether it passes is said by the property itself
+    if any("ok" in line for line in lines):  # the property itself reports whether it passes
         return [Result(*place, True)]
     return [Result(*place, True, f"not tried: {ending or 'nothing ran'}", tried=False)]
 
 
 def first_error(log: str) -> str:
-    """Return the first error of a log of memcheck: what, where, at which address."""
+    """Return the first error in a memcheck log: what, where, at which address."""
     lines = [line.removeprefix("=========").rstrip() for line in log.splitlines()]
     for at, line in enumerate(lines):
         if re.match(r" (Invalid|Misaligned|Out-of-range|Malloc/Free|Double free)", line):
@@ -360,7 +362,7 @@ def _place(options: dict[str, Any]) -> tuple[str, str]:
 
 
 def _result(options: dict[str, Any], line: dict[str, Any]) -> Result:
-    """Return what a trial has told; a property of which no call was accepted was not tried."""
+    """Return the results of a trial. A property without an accepted call was not tested."""
     result = Result(*_place(options), line["property"], line["ok"], line["text"], line["code"])
     if line.get("untried"):
         result.tried, result.text = False, line["untried"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of one operator tried in a process of its own, which the plugin may take down.
+"""Tests properties of one operator in a separate process, which the plugin may crash.
 
     python -m cuplug._integration.commands.property_worker '{"what": "libhalf.so", ...}'
 
-One JSON document a line: an example before it is run, a result after each property.
+Writes one JSON document per line: an example before it runs, a result after each property.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ Check = Callable[..., None]
 
 
 class Property(NamedTuple):
-    """What is tried: a check on examples of some kind."""
+    """A check, and the kind of examples on which it runs."""
 
     check: Check
-    # "usual", "more" that are like those, "empty", "large", "any values", "bad" or "declared"
+    # "usual", "more" of the same kind, "empty", "large", "any values", "bad" or "declared"
     kind: str = "usual"
 
 
@@ -88,10 +88,10 @@ CUDA = {
     "CUDA: rounding mode": Property(host.keeps_rounding, "more"),
 }
 BOTH = {
-    "CUDA against host": Property(cuda.sides_agree),
-    "CUDA against host, large": Property(cuda.sides_agree, "large"),
+    "CUDA against host": Property(cuda.device_types_agree),
+    "CUDA against host, large": Property(cuda.device_types_agree, "large"),
 }
-# Of rows that `promised` has them of.
+# For overloads with these properties in `promised`.
 DECLARED = {
     "gradient": Property(gradient_agrees, "declared"),
     "linear": Property(linear_agrees, "declared"),
@@ -103,7 +103,7 @@ PROPERTIES = HOST | CUDA | BOTH | DECLARED
 
 
 class Trial:
-    """One signature of one operator under trial."""
+    """One signature of one operator under test."""
 
     def __init__(self, options: dict[str, Any], out: TextIO) -> None:
         self.operator = find_operator(options["what"], options["operator"])
@@ -123,7 +123,7 @@ class Trial:
         print(json.dumps(fields), file=self.out, flush=True)
 
     def load(self) -> bool:
-        """Do what comes before the first call, on which all properties depend."""
+        """Do everything that precedes the first call, on which all properties depend."""
         text = ""
         try:
             if self.functions:
@@ -135,7 +135,7 @@ class Trial:
         return not text
 
     def run(self, name: str) -> bool:
-        """Try one property and tell what came of it; return False if it failed."""
+        """Test one property and report the result; return False if it failed."""
         search = Search(self, name)
         untried = ""
         try:
@@ -161,12 +161,12 @@ class Trial:
 
 
 class Search:
-    """The search for an example that fails a property, and for the smallest that does."""
+    """The search for an example that fails a property, and for the smallest such example."""
 
     def __init__(self, trial: Trial, name: str) -> None:
         self.trial, self.name, self.options = trial, name, trial.options
         check, self.kind = PROPERTIES[name]
-        self.declared = ""  # what of the row was checked
+        self.declared = ""  # the checked property of the overload
         if self.kind == "declared":
             check = partial(check, signature=trial.signature.text)
             found = promised(trial.operator, trial.signature, trial.functions)
@@ -177,15 +177,15 @@ class Search:
         self.until = self.options["until"]
         self.check = in_a_fork(check) if self.options["isolate"] else check
         self.answers = Answers()
-        self.code = ""  # of the last example
+        self.code = ""  # the last example
         self.failures: dict[str, Exception] = {}  # by their examples
-        self.rejected: dict[str, str] = {}  # layouts, and the sentences by which they were
-        self.misfit = ""  # why the last arguments were drawn in vain
-        self.shadow = ""  # which overload took the last arguments instead
-        self.n_late = 0  # examples that did not run, since there was no time for them
+        self.rejected: dict[str, str] = {}  # layouts, and the messages that rejected them
+        self.misfit = ""  # why the last arguments do not fit
+        self.shadow = ""  # the overload that accepted the last arguments instead
+        self.n_late = 0  # examples that did not run for lack of time
 
     def run(self) -> None:
-        """Try examples until one fails or there were enough."""
+        """Run examples until one fails or their number is reached."""
         if self.kind == "large":
             self.once(self.large())
             return
@@ -200,7 +200,7 @@ class Search:
         seed(self.options["seed"])(quiet(given(self.examples())(self.once)))()
 
     def once(self, example: dict[str, Any]) -> None:
-        """Try one example; without time left, raise again what it raised before."""
+        """Run one example. If no time is left, raise its earlier exception again."""
         device = self.options["device"]
         tried = Tried(self.trial.operator, device)
         code = host.paste(self.trial.signature, tried.path, example)
@@ -214,24 +214,24 @@ class Search:
         try:
             self.check(tried, example, device=device)
             if device == "cuda":
-                synchronize()  # the fault of a kernel is that of this example
+                synchronize()  # so that a kernel's fault is raised in this example
         except Exception as error:
             self.failures[code] = error
             if device == "cuda" and is_lost():
-                self.until = 0.0  # all that follows would fail
+                self.until = 0.0  # all further calls would fail
             raise
         self.rejected |= tried.rejected
         if tried.answer is not None:
             self.answers.add(tried.answer)
 
     def seen(self) -> str:
-        """Return what a passed property found."""
+        """Return the findings of a passed property."""
         layouts = ", ".join(self.rejected)
         sentence = next(iter(self.rejected.values()), "")
         return f"rejects {layouts}: {sentence}" if layouts else self.declared
 
     def examples(self) -> st.SearchStrategy[dict[str, Any]]:
-        """Return the arguments to draw: those that the signature allows."""
+        """Return a strategy for arguments that the signature allows."""
         pinned = {
             name: strategy_of(x) if isinstance(x, Range) else x
             for name, x in self.trial.pins.items()
@@ -252,7 +252,7 @@ class Search:
         return st.tuples(fitting, asked).map(lambda parts: parts[0] | parts[1])
 
     def fits(self, example: dict[str, Any]) -> bool:
-        """Return True if arguments come as far as the entry of this overload."""
+        """Return True if arguments reach the entry of this overload."""
         operator, self.shadow = self.trial.operator, ""
         with ExitStack() as keep:
             given = made_for(example, self.options["device"], keep)
@@ -263,7 +263,7 @@ class Search:
         return not self.misfit and not self.shadow
 
     def large(self) -> dict[str, Any]:
-        """Return arguments of a large size; optional ones if it takes these to be reached."""
+        """Return large arguments, with optional ones if the overload is not reached otherwise."""
         pinned = {k: x.high if isinstance(x, Range) else x for k, x in self.trial.pins.items()}
         made = {name: f for name, f in self.trial.made.items() if name not in pinned}
         for optional in (False, True):
@@ -280,7 +280,7 @@ class Search:
         raise ValueError(self.shadow)
 
     def text_of(self, error: Exception) -> str:
-        """Say what failed; what Hypothesis says of its own work is put in words of ours."""
+        """Describe a failure, with own wording for Hypothesis's exceptions."""
         if isinstance(error, errors.Unsatisfiable):
             return f"no arguments were found that fit the signature: {self.misfit}"
         if isinstance(error, Unsolved):
@@ -294,7 +294,7 @@ class Search:
 
 
 def strategy_of(x: Range) -> st.SearchStrategy[Any]:
-    """Return the numbers of a range."""
+    """Return a strategy for the numbers of a range."""
     if isinstance(x.low, int) and isinstance(x.high, int):
         return st.integers(x.low, x.high)
     return st.floats(float(x.low), float(x.high))
@@ -308,7 +308,7 @@ def find_operator(what: str, name: str) -> Operator:
 
 
 def in_a_fork(check: Check) -> Check:
-    """Run a check so that a crash is an error like others."""
+    """Run a check so that a crash is reported as an error."""
 
     def run(tried: Tried, *given: Any, **keywords: Any) -> None:
         reader, writer = os.pipe()
@@ -343,9 +343,9 @@ def in_a_fork(check: Check) -> Check:
 
 
 def main() -> None:
-    """Try the properties that the argument names."""
+    """Test the properties in the command-line argument."""
     options = json.loads(sys.argv[1])
-    # What a plugin prints must not get between the lines.
+    # A plugin's output must not mix with the lines.
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     trial = Trial(options, out)
@@ -354,11 +354,11 @@ def main() -> None:
             if not trial.load():
                 return
         elif not trial.run(name) and options["device"] == "cuda" and is_lost():
-            return  # the others run in processes of their own
+            return  # others run in separate processes
 
 
 def is_lost() -> bool:
-    """Return True if the GPU reports an error from now on, whatever is called."""
+    """Return True if every further call on the GPU would report an error."""
     try:
         asarray(np.zeros(1, np.uint8), device="cuda").numpy()
     except Error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cuplug info`, `path`, `check`, `bind`, `stubs`, `cache` and `help` show."""
+"""The output of `cuplug info`, `path`, `check`, `bind`, `stubs`, `cache` and `help`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def show_search_path(as_json: bool) -> None:
 
 
 def show_operator(name: str, as_json: bool) -> None:
-    """Write all about one operator."""
+    """Write all properties of one operator."""
     operator = cuplug.find(name)
     table = read_table(operator.path)
     rows = [row for row in table.rows if row.operator == operator.name] or _adopted_rows(operator)
@@ -70,7 +70,7 @@ def show_operator(name: str, as_json: bool) -> None:
 
 
 def _show_kernels(kernels: list[dict[str, Any]]) -> None:
-    """Write what each kernel takes; threads of a block, and of a multiprocessor at once."""
+    """Write the resources of each kernel, its block size, and the threads of a multiprocessor."""
     keys = ("kernel", "registers", "shared_bytes", "local_bytes", "block", "active_threads")
     if kernels:
         print_lines(["", "kernels of the plugin on cuda:0:"])
@@ -79,15 +79,13 @@ def _show_kernels(kernels: list[dict[str, Any]]) -> None:
 
 
 def _adopted_rows(operator: cuplug.Operator) -> list[Row]:
-    """Return what a table would say of an operator whose library has none.
+    """Return the table row of an operator whose library has no table.
 
-    A function of a tvm-ffi module without a description has no signature to show.
+    A function of a tvm-ffi module without a description has no signature.
     """
     if not isinstance(operator, cuplug.Operator):
         return []
-    cuda, host = (
-        operator.name if side in operator.device_types else "" for side in ("cuda", "cpu")
-    )
+    cuda, host = (operator.name if x in operator.device_types else "" for x in ("cuda", "cpu"))
     (signature,) = operator.signatures
     return [Row(cuda, host, signature, operator.doc, 0, {})]
 
@@ -148,7 +146,7 @@ def _type(signature: Signature, x: Parameter) -> str:
 
 
 def show_checked(file: str, as_json: bool) -> bool:
-    """Show what is to be said of a plugin, or of those in a folder; say whether they are fine."""
+    """Report the findings about a plugin, or the plugins in a folder; return whether all passed."""
     files = libraries_at(file) or [file]
     told = []
     for path in files:
@@ -167,7 +165,7 @@ def show_checked(file: str, as_json: bool) -> bool:
 def show_bound(
     file: str, directory: str, name: str | None, only: Sequence[str], as_json: bool
 ) -> None:
-    """Write typed functions of a plugin, or of those in a folder, and say which."""
+    """Write typed functions for a plugin, or for those in a folder, and report the files."""
     files = libraries_at(file) or [file]
     if name and len(files) > 1:
         raise PluginError(f"bind: --name: got {name} for {len(files)} plugins, expected one")
@@ -180,7 +178,7 @@ def show_bound(
 
 
 def show_stubs(files: Sequence[str], directory: str, name: str | None, as_json: bool) -> None:
-    """Write the type stubs of a module, and say of which operators."""
+    """Write the type stubs of a module, and report their operators."""
     libraries = [library for file in files for library in libraries_at(file) or [file]]
     written = bind.write_stubs(libraries, directory, name)
     if as_json:
@@ -216,7 +214,7 @@ def show_cache(what: str, as_json: bool) -> None:
 
 
 def show_warm(folder: str, program: Sequence[str]) -> int:
-    """Run a program that copies the code that it uses to a folder; return its exit status."""
+    """Run a program that copies its compiled code to a folder; return its exit status."""
     os.makedirs(folder, exist_ok=True)
     environment = os.environ | {shipped.TARGET: os.path.abspath(folder)}
     status = subprocess.run(program, env=environment).returncode
@@ -237,12 +235,12 @@ def show_topics() -> None:
 
 
 def show_topic(topic: str, commands: Sequence[str]) -> None:
-    """Show a page or a part of one, laid out on a screen.
+    """Show a page or a section, laid out for a screen.
 
     Raises
     ------
     NotFoundError
-        There is nothing of that name.
+        No page or section has that name.
     """
     known = doc_pages.read_pages()
     text = doc_pages.find_text(known, topic)

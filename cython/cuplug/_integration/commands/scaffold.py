@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new plugin, ready to build and to edit, alone or in a Python package: `cuplug new`."""
+"""A new plugin, ready to build and edit, on its own or in a Python package: `cuplug new`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ PACKAGE = {
     "package-ci.yml.in": ".github/workflows/build.yml",
     "package-gitignore.in": ".gitignore",
 }
-# For the CPU and GPUs, in C++ and CUDA; for the CPU alone, in C.
+# For the CPU and GPUs, in C++ and CUDA; only for the CPU, in C.
 LANGUAGES = {"cuda": "cu", "c": "c"}
-# What builds the package: its files, and below the variable that names architectures of GPUs, and
-# what a machine without the toolkit installs.
+# The build systems of a package: their files, the variable that sets GPU architectures, and the
+# packages for a machine without the toolkit.
 BACK_ENDS = {
     "setuptools": {"package-setuptools.toml.in": "pyproject.toml"},
     "scikit-build-core": {
@@ -34,17 +34,17 @@ BACK_ENDS = {
         "package-CMakeLists.txt.in": "CMakeLists.txt",
     },
 }
-# CMake looks for nvcc on PATH alone, not in the wheels of the toolkit.
+# CMake searches nvcc only on PATH, not in the wheels of the toolkit.
 WORDS = {
     "setuptools": {"arch": "CUPLUG_ARCH", "nvcc": f" '{WHEELS}'"},
     "scikit-build-core": {"arch": "CUDAARCHS", "nvcc": ""},
 }
-# Symbols are up to 95 bytes, and a table has room for 63 bytes of a name.
+# Symbols have up to 95 bytes, and a table holds 63 bytes of a name.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 
 
 def check_name(name: str) -> None:
-    """Raise ValueError for what cannot be the name of a plugin and of a Python function."""
+    """Raise ValueError for a name that is invalid for a plugin or a Python function."""
     if not NAME.fullmatch(name):
         raise ValueError(
             f"new: name: got {name!r}, expected a letter, then letters, digits and underscores, 63 "
@@ -60,14 +60,14 @@ def write_plugin(name: str, directory: str = ".", language: str = "cuda") -> lis
     Returns
     -------
     list of str
-        The files.
+        The paths of the files.
 
     Raises
     ------
     ValueError
-        The name cannot be one.
+        The name is invalid.
     FileExistsError
-        There is something of that name; nothing is written.
+        A file or folder with that name exists. Nothing is written.
     """
     check_name(name)
     words = {"name": name, "suffix": LANGUAGES[language]}
@@ -83,7 +83,7 @@ def write_package(
 ) -> list[str]:
     """Write the folder `package`: a Python package with a plugin `name` of one operator.
 
-    What is returned and raised is as for `write_plugin`.
+    Returns and raises as `write_plugin` does.
     """
     check_name(package)
     check_name(name)

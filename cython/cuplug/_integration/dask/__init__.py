@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators on dask arrays: tasks for blocks, reductions as trees, and plugins for workers.
 
-Nothing here knows an operator; `import cuplug` does not import Dask.
+No module here depends on a particular operator. `import cuplug` does not import Dask.
 """

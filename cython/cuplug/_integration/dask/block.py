@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of dask arrays: the call of a task, and how dask joins, counts and weighs those of cuplug.
+"""Blocks of dask arrays: the call of a task, and cuplug arrays in dask's operations on blocks.
 
-Imported with `cuplug.dask`, and by `Array.__array_priority__`, which dask reads before it joins
-blocks or divides sums.
+Imported with `cuplug.dask`, and by `Array.__array_priority__`, which dask reads before it
+concatenates blocks or divides sums.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from dask.sizeof import sizeof
 
 __all__ = ["Block", "Item", "Place", "gpu_of", "only_block", "sent"]
 
-_CUDA = 2  # as DLPack numbers kinds of devices
-Place = tuple[int | str, int | None]  # a position or a name; and where it is in a list
+_CUDA = 2  # DLPack's device types
+Place = tuple[int | str, int | None]  # a position or a name; and the index in a list
 
 
 @dataclass(frozen=True)
 class Block:
-    """A call in which blocks take the places of arrays.
+    """A call with blocks as arrays.
 
-    The operator is kept pickled, as its name and what tells its code: a scheduler, which passes
-    tasks on, needs no plugin. The process that runs a task finds the operator there, or refuses.
-    Arrays that were no dask arrays, the places in `whole`, go to the GPU where the blocks are.
+    The operator is pickled by its name and the identity of its code. A scheduler, which only
+    forwards tasks, therefore needs no plugin. The process that runs a task finds the operator, or
+    raises an error. Arrays that were not dask arrays, at the positions in `whole`, are copied to
+    the GPU of the blocks.
     """
 
     operator: bytes
@@ -55,16 +56,16 @@ class Block:
 
 @dataclass(frozen=True)
 class Item:
-    """One output of several."""
+    """One of several outputs."""
 
     number: int
 
     def __call__(self, outputs: tuple[Any, ...]) -> Any:
-        """Take it."""
+        """Select the output."""
         return outputs[self.number]
 
 
-for _public in (Block, Item):  # what pickles name, whichever module they are in
+for _public in (Block, Item):  # the name in pickles, whichever module has it
     _public.__module__ = "cuplug.dask"
 
 
@@ -73,20 +74,20 @@ def _copied(x: Any) -> Any:
 
 
 def only_block(block: Any) -> Any:
-    """Return the one block along dimensions that are not cut: dask has lists of them."""
+    """Return the only block along dimensions that are not split, which dask passes as lists."""
     while isinstance(block, list):
         (block,) = block
-    return np.asarray(block) if isinstance(block, np.generic) else block  # as of x.max()
+    return np.asarray(block) if isinstance(block, np.generic) else block  # as for x.max()
 
 
 def gpu_of(array: Any) -> str | None:
-    """Return the GPU that an array is on, if it is on one."""
+    """Return the GPU of an array; None for host arrays."""
     place = array.__dlpack_device__() if hasattr(array, "__dlpack_device__") else (0, 0)
     return f"cuda:{place[1]}" if place[0] == _CUDA else None
 
 
 def sent(array: Any, gpu: str) -> Any:
-    """Return an array of NumPy on a GPU, and others as they are."""
+    """Return NumPy arrays on a GPU, and other arrays unchanged."""
     if not isinstance(array, np.ndarray):
         return array
     from cuplug.array_api.conversion import asarray
@@ -102,17 +103,17 @@ def sent(array: Any, gpu: str) -> Any:
 @numel_lookup.register_lazy("cuplug")
 @sizeof.register_lazy("cuplug")
 def _register() -> None:
-    """Asked for when the first array of cuplug is there."""
+    """Called when the first cuplug array exists."""
     from cuplug._engine.array.array import Array
 
     concatenate_lookup.register(Array, _joined)
     divide_lookup.register(Array, _divided)
     numel_lookup.register(Array, _numbers)
-    sizeof.register(Array, lambda x: x.nbytes)  # by which a scheduler weighs where a task runs
+    sizeof.register(Array, lambda x: x.nbytes)  # the scheduler uses this size to choose a worker
 
 
 def _joined(arrays: Any, axis: int = 0) -> Any:
-    """Return blocks as one array; some may be of NumPy, as zeros that dask puts before others."""
+    """Return blocks as one array. Some may be NumPy arrays, such as zeros that dask adds."""
     from cuplug.array_api.concatenation import concat
 
     device = _device_of(arrays)
@@ -126,7 +127,7 @@ def _divided(a: Any, b: Any, dtype: Any = None) -> Any:
 
 
 def _numbers(x: Any, **keywords: Any) -> Any:
-    """Return how many elements a mean is of: as NumPy counts them, where the array is."""
+    """Return the number of elements in a mean, as NumPy counts them, on the device of the array."""
     like = np.broadcast_to(np.empty((), x.dtype), x.shape)
     return _own(numel_lookup.dispatch(np.ndarray)(like, **keywords), x.device)
 

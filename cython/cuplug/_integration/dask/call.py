@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call on dask arrays as `dask.array.blockwise`, from the signature alone.
+"""A call on dask arrays as `dask.array.blockwise`, derived only from the signature.
 
-Arrays are cut along loop dimensions, and along those that the operator calls independent. Along all
-others an array must be one block: nothing is joined that its owner has cut.
+Arrays may be split along loop dimensions, and along dimensions that the operator declares
+independent. Along all others, an array must be one block. Arrays that users have split are not
+rechunked.
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ class _Input:
     parameter: Parameter
     place: Place
     array: da.Array
-    is_whole: bool  # it was no dask array
+    is_whole: bool  # it was not a dask array
     labels: tuple[Label, ...] = ()
 
 
 def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return the outputs of a call as dask arrays; nothing is computed.
+    """Return the outputs of a call as lazy dask arrays.
 
     Raises
     ------
     TypeError, ValueError
-        The operator does not take the arguments, or an array is cut where it must not be.
+        The operator rejects the arguments, or an array is split where it must not be.
     """
     refuse_handles(operator, "a call with dask arrays", "call it on x.compute()")
     device = keywords.get("device")
@@ -80,10 +81,10 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
 
 
 class _Symbols(Symbols):
-    """Sizes of dask arrays, which are unknown before the blocks are computed."""
+    """Sizes of dask arrays, which may be unknown until the blocks are computed."""
 
     def is_open(self, x: Any) -> bool:
-        """Check for what the core does not know: an array without dimensions may be a number."""
+        """Add a check that the core lacks: an array without dimensions may be a number."""
         return super().is_open(x) or (isinstance(x, ArraySpec) and not x.shape)
 
     def unknown(self) -> Any:
@@ -91,7 +92,7 @@ class _Symbols(Symbols):
 
 
 def _match(operator: Operator, given: _Given) -> Call:
-    """Find the overload that takes the arguments."""
+    """Find the overload that accepts the arguments."""
     specs = {key: _spec(operator, key, x) for key, x in given.items()}
     args = [specs[k] for k in sorted(key for key in specs if isinstance(key, int))]
     keywords = {key: x for key, x in specs.items() if isinstance(key, str)}
@@ -99,12 +100,12 @@ def _match(operator: Operator, given: _Given) -> Call:
 
 
 def _spec(operator: Operator, key: int | str, x: Any) -> Any:
-    """Return an array without its elements, and what is none as it is."""
+    """Return an array as its ArraySpec, and other objects unchanged."""
     if isinstance(x, (list, tuple)):
         return [_spec(operator, key, item) for item in x]
     if isinstance(x, np.generic):
         return x.item()
-    if isinstance(x, type):  # a dtype, whose class has attributes of arrays
+    if isinstance(x, type):  # a dtype, whose class has the attributes of arrays
         return x
     if isinstance(x, Delayed):
         raise TypeError(
@@ -123,7 +124,7 @@ def _spec(operator: Operator, key: int | str, x: Any) -> Any:
 
 
 def _name(operator: Operator, key: int | str) -> str:
-    """Return the name of an argument, as the first row that has it says."""
+    """Return the name of an argument in the first overload that has it."""
     if isinstance(key, str):
         return key
     rows = [row.parameters for row in signatures_of(operator)]
@@ -131,7 +132,7 @@ def _name(operator: Operator, key: int | str) -> str:
 
 
 def _to_size(size: float) -> Any:
-    """Return a size of a dask array, which is not a number where it is unknown."""
+    """Return a size of a dask array; unknown sizes are NaN."""
     return Unknown() if math.isnan(size) else int(size)
 
 
@@ -172,9 +173,9 @@ def _refuse_changes(signature: Signature, inputs: list[_Input]) -> None:
 
 
 def _label(call: Call, inputs: list[_Input]) -> None:
-    """Label each dimension of each array: those of one label are one index of `blockwise`.
+    """Label each dimension of each array. Equal labels are one index of `blockwise`.
 
-    Those that are not split are an index of their own, without a name: there is nothing to align.
+    Each dimension that is not split has its own index without a name, since it is not aligned.
     """
     alone = count()
     for x in inputs:
@@ -249,7 +250,7 @@ def _outputs(call: Call, inputs: list[_Input], block: Block, left_out: set[int])
         return None if left_out else _output(call, 0, pairs, block)
     loop = tuple(dict.fromkeys(label for x in inputs for label in x.labels if label[0]))
     meta = np.empty((0,) * len(loop), dtype=object)
-    # One task for all outputs, whose blocks are tuples.
+    # One task computes all outputs. Its blocks are tuples.
     together = da.blockwise(block, loop, *pairs, token=signature.name, dtype=object, meta=meta)
     first = [inputs[0].array, ()] if inputs else []
     outputs = tuple(
@@ -260,7 +261,7 @@ def _outputs(call: Call, inputs: list[_Input], block: Block, left_out: set[int])
 
 
 def _returned(signature: Signature, outputs: tuple[Any, ...]) -> Any:
-    """Return outputs as a call does: one alone, several as a tuple, with names if they have any."""
+    """Return outputs as a call does: one, or a tuple, which is named if they have names."""
     names = tuple(x.name for x in signature.outputs)
     if len(names) == 1:
         return outputs[0]

@@ -34,14 +34,14 @@ Arrays = tuple[Any, ...]
 
 
 class Values(NamedTuple):
-    """What a reduction or a scan has accumulated: arrays, and the number of elements."""
+    """The accumulated state of a reduction or scan: arrays, and the number of elements."""
 
     arrays: Arrays
     n_elements: int
 
 
 class Nothing(NamedTuple):
-    """Blocks without elements, of a reduction that has no identity."""
+    """Blocks without elements, for a reduction without an identity."""
 
     blocks: Arrays
 
@@ -54,15 +54,15 @@ def call_in_chunks(
     Parameters
     ----------
     call : Call
-        Its whole loop dimensions are the axes.
+        The call. Its unsplittable loop dimensions are the axes.
     arrays : mapping of str to dask.array.Array
-        The arrays by parameter.
+        The arrays, by parameter.
     given : mapping of str to object
-        The other arguments by parameter, and `device`.
+        The other arguments, by parameter, and `device`.
     """
     parameters = {x.name: x for x in call.signature.parameters}
     if not all(parameters[name].kind in ARRAYS for name in arrays):
-        return None  # a number that is not known yet
+        return None  # a number that is not yet known
     specs = [*(call.given[name] for name in arrays), *call.outputs]
     found = chunked(call.operator, [numpy_dtype(x.dtype).name for x in specs])
     if found is None:
@@ -89,11 +89,11 @@ class _Scheme:
     labels: tuple[int, ...]
 
     def reduced(self) -> tuple[da.Array, ...] | None:
-        """Return the outputs of a reduction, as a tree of tasks."""
+        """Return the outputs of a reduction, computed by a tree of tasks."""
         axes, starts = tuple(sorted(self.call.whole or ())), []
         lengths = tuple(sum(self.chunks[k]) for k in axes) if self.found.is_chosen else ()
         if any(map(math.isnan, lengths)):
-            return None  # numbers of elements are not known
+            return None  # the numbers of elements are unknown
         if lengths:
             starts = [part for k in axes for part in (_starts(self.chunks[k]), (k,))]
         block = self._block(self.found.chunk, axis=axes, keepdims=True)
@@ -127,7 +127,7 @@ class _Scheme:
         return self._outputs(together)
 
     def scanned(self) -> tuple[da.Array, ...] | None:
-        """Return the outputs of a scan: the last value of a block is carried to the next one."""
+        """Return the outputs of a scan. The last value of a block is passed to the next one."""
         axis = next(iter(self.call.whole or ()))
         if self.found.counts and any(map(math.isnan, self.chunks[axis])):
             return None
@@ -146,7 +146,7 @@ class _Scheme:
         )
 
     def _carried(self, last: da.Array, joined: _Join, axis: int) -> da.Array:
-        """Return what stands before each block: a chain of tasks along the axis."""
+        """Return the values of all elements before each block: a chain of tasks along the axis."""
         name = f"{self.call.operator.name}-carried-{da.core.tokenize(last.name, joined)}"
         tasks: dict[Any, Any] = {}
         for at in itertools.product(*map(range, last.numblocks)):
@@ -162,7 +162,7 @@ class _Scheme:
         return da.Array(graph, name, last.chunks, meta=last._meta)
 
     def _objects(self, function: Any, pairs: list[Any], chunks: Any = None) -> da.Array:
-        """Return an array whose blocks are what a function returns."""
+        """Return an array whose blocks are a function's results."""
         return da.blockwise(
             function,
             self.labels,
@@ -200,7 +200,7 @@ def _meta(ndim: int) -> Any:
 
 
 def _starts(chunks: Sequence[float]) -> da.Array:
-    """Return the number of the first element of each chunk, in one block for each."""
+    """Return the number of the first element of each chunk, as one block for each."""
     return da.from_array(np.cumsum([0, *chunks[:-1]], dtype=np.int64), chunks=1)
 
 
@@ -224,7 +224,7 @@ def _flat(blocks: Any) -> Iterator[Any]:
 
 
 def _joined(blocks: Any, axis: int) -> Values | Nothing:
-    """Return the values of several blocks, one after the other along an axis."""
+    """Return the values of several blocks, concatenated along an axis."""
     found = list(_flat(blocks))
     some = [x for x in found if isinstance(x, Values)]
     if not some:
@@ -259,7 +259,7 @@ class _Chunk:
         return Values(found, math.prod(sizes))
 
     def _number(self, number: Any, sizes: list[int], starts: list[int]) -> Any:
-        """Return the number of an element in the array for its number in the block."""
+        """Return the number of an element in the array from its number in the block."""
         found, step = 0, 1
         for size, start, length in zip(sizes[::-1], starts[::-1], self.lengths[::-1], strict=True):
             found = found + (number % size + start) * step
@@ -269,7 +269,7 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _Combine:
-    """One value of several blocks."""
+    """The single value of several blocks."""
 
     operator: bytes
     scalars: dict[str, Any]
@@ -287,14 +287,14 @@ class _Combine:
 
 @dataclass(frozen=True)
 class _Aggregate(_Combine):
-    """The outputs for a last group of blocks."""
+    """The outputs for the last group of blocks."""
 
     keepdims: bool
     counts: bool
     whole: Block
 
     def __call__(self, blocks: Any, axis: Any = None, keepdims: Any = None) -> Any:
-        """Reduce the values to outputs; blocks without elements are rejected as in any call."""
+        """Reduce the values to outputs. Blocks without elements are rejected as in any call."""
         found = _joined(blocks, self.axes[0])
         if isinstance(found, Nothing):
             return _tuple(self.whole(*found.blocks))
@@ -305,7 +305,7 @@ class _Aggregate(_Combine):
 
 @dataclass(frozen=True)
 class _Join:
-    """Values of elements before others, and of these; of no elements, they are an empty tuple."""
+    """Values of preceding elements and of these. The values of no elements are an empty tuple."""
 
     operator: bytes
     scalars: dict[str, Any]
@@ -319,7 +319,7 @@ class _Join:
 
 @dataclass(frozen=True)
 class _Scan:
-    """The values of a block, as if it were the first one."""
+    """The values of a block, scanned as if it were the first."""
 
     block: Block
 
@@ -330,7 +330,7 @@ class _Scan:
 
 @dataclass(frozen=True)
 class _Last:
-    """The value of all elements of a block."""
+    """The value of all elements in a block."""
 
     inclusive: Block | None
     joined: _Join
@@ -354,13 +354,13 @@ class _Last:
 
 @dataclass(frozen=True)
 class _Finish:
-    """The outputs of a block, given the values of the elements before it."""
+    """The outputs of a block, from the values of the preceding elements."""
 
     joined: _Join
     operator: bytes
     scalars: dict[str, Any]
     axis: int
-    offset: int | None  # of the number of elements; None: it is not used
+    offset: int | None  # for the number of elements; None: unused
 
     def __call__(self, local: Arrays, before: Arrays, *start: Any) -> Arrays:
         """Combine both, element by element."""

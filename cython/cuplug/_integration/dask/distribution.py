@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin files on a scheduler, and which of its workers has them for the others.
+"""Plugin files on a scheduler, and the workers from which other workers can fetch them.
 
-A worker borrows a source and gives it back. Each source serves a few workers at a time, and each
-worker that has a file becomes a source: the time grows with the logarithm of their number.
+A worker acquires a source and releases it. Each source serves a few workers at a time, and each
+worker with a file becomes a source, so the time grows with the logarithm of the number of workers.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from distributed import SchedulerPlugin
 
 __all__ = ["PART_BYTES", "Distribution"]
 
-PART_BYTES = 4 << 20  # of one message
+PART_BYTES = 4 << 20  # per message
 _SERVED = 2  # workers at a time
 
 
 class Distribution(SchedulerPlugin):
-    """The files of all registrations; a scheduler has one."""
+    """The files of all registrations. A scheduler has one instance."""
 
     name = "cuplug-distribution"
 
@@ -34,7 +34,7 @@ class Distribution(SchedulerPlugin):
 
     @classmethod
     def of(cls, scheduler: Any) -> Distribution:
-        """Return the scheduler's."""
+        """Return the scheduler's instance."""
         if cls.name not in scheduler.plugins:
             own = cls(scheduler)
             scheduler.add_plugin(own)
@@ -43,7 +43,7 @@ class Distribution(SchedulerPlugin):
         return scheduler.plugins[cls.name]  # type: ignore[no-any-return]
 
     def add(self, data: bytes) -> str:
-        """Keep a file, and return its digest."""
+        """Store a file, and return its digest."""
         digest = hashlib.sha256(data).hexdigest()
         if digest not in self.data:
             self.data[digest] = data
@@ -51,11 +51,11 @@ class Distribution(SchedulerPlugin):
         return digest
 
     def read(self, digest: str, offset: int) -> bytes:
-        """Return the part of a file that begins at an offset."""
+        """Return the part of a file that starts at an offset."""
         return self.data[digest][offset : offset + PART_BYTES]
 
     async def borrow(self, digest: str, worker: str) -> str:
-        """Return the address of a source, as soon as one can serve the worker."""
+        """Return the address of a source, when one can serve the worker."""
         free = self.free[digest]
         while not free:
             self.changed.clear()
@@ -63,17 +63,17 @@ class Distribution(SchedulerPlugin):
         if self._is_here(worker):
             self.lent[worker].append((digest, free[0]))
             return free.pop(0)
-        return free[0]  # to a worker that has gone
+        return free[0]  # the worker has left
 
     def take_back(self, digest: str, source: str, worker: str, failed: bool) -> None:
-        """Serve others by a source, unless it has failed, and by the worker that has read."""
+        """Add a source again, unless it has failed, and also the worker that has read from it."""
         if (digest, source) in self.lent[worker]:
             self.lent[worker].remove((digest, source))
             self._add_sources(digest, [] if failed else [source])
         self._add_sources(digest, [worker] * _SERVED)
 
     def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:
-        """Take back what a worker has borrowed, and serve nobody by it."""
+        """Release the source that a worker has acquired, and remove the worker as a source."""
         for free in self.free.values():
             free[:] = [source for source in free if source != worker]
         for digest, source in self.lent.pop(worker, ()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin files brought to the workers of a cluster: the client's list, and what workers load."""
+"""Distribution of plugin files to the workers of a cluster: the client's list, and the loading."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from cuplug.errors import PluginError
 __all__ = ["PluginFiles", "Plugins"]
 
 _TOPIC = "cuplug-plugins"
-_KIND = "plugin"  # of entries of the cache
+_KIND = "plugin"  # of entries in the cache
 _REPORTED_S = 1.0
 
 
 def _error_of(wrapped: Any) -> Exception:
-    """Return the error of a worker, as a scheduler receives it: pickled, in one of two wrappers."""
+    """Return a worker's error as the scheduler receives it: pickled, in one of two wrappers."""
     if isinstance(wrapped, Serialized):
         wrapped = Serialize(deserialize(wrapped.header, wrapped.frames))
     return pickle.loads(wrapped.data)  # type: ignore[no-any-return]
@@ -44,7 +44,7 @@ class _File(NamedTuple):
 
 
 class Plugins(SchedulerPlugin):
-    """Bring plugins to all workers of a cluster, those that come later included.
+    """Distribute plugins to all workers of a cluster, including workers that start later.
 
     `client.register_plugin(cuplug.dask.Plugins(["libmine.so"]))`. The scheduler receives each file
     once. Of the workers that share a cache directory, one fetches it, from the scheduler or from a
@@ -52,18 +52,18 @@ class Plugins(SchedulerPlugin):
     SHA-256, and takes it as `cuplug.load` does: ahead of its search path, by the same rules of who
     may write it and of what an allow-list has.
 
-    Each registration counts, in their order: the files of the last one are found first, also if
-    they were registered before, and workers that come later do the same.
+    Registrations apply in their order. Files of the last one are found first, even if they were
+    registered before. Workers that start later use the same order.
 
     Parameters
     ----------
     files : iterable of str, os.PathLike, Operator or Plugin
-        The files; of an operator or a plugin, its file.
+        The files. For an operator or a plugin, this is its file.
 
     Raises
     ------
     PluginError
-        When it is registered: a worker refuses a file.
+        On registration, if a worker rejects a file.
     """
 
     def __init__(self, files: Iterable[Any]) -> None:
@@ -71,7 +71,7 @@ class Plugins(SchedulerPlugin):
         self.files = tuple((path.name, path.read_bytes()) for path in paths)
 
     async def start(self, scheduler: Any) -> None:
-        """Keep the files where the scheduler runs, and have all workers load them."""
+        """Store the files in the scheduler's process, and have all workers load them."""
         distribution = Distribution.of(scheduler)
         listed = tuple(_File(name, distribution.add(data), len(data)) for name, data in self.files)
         self.files = ()
@@ -84,7 +84,7 @@ class Plugins(SchedulerPlugin):
 
 
 class PluginFiles(WorkerPlugin):
-    """What a worker does with `Plugins`: it fetches the files that its host lacks, and loads all.
+    """The part of `Plugins` on a worker: fetches the files that its host lacks, and loads all.
 
     Parameters
     ----------
@@ -93,10 +93,10 @@ class PluginFiles(WorkerPlugin):
     """
 
     def __init__(self, files: tuple[_File, ...]) -> None:
-        self.files: tuple[Any, ...] = tuple(map(tuple, files))  # pickles have no private names
+        self.files: tuple[Any, ...] = tuple(map(tuple, files))  # pickles contain no private names
 
     async def setup(self, worker: Any) -> None:
-        """Write the files where a worker runs, and load them in the order of registrations."""
+        """Write the files on the worker's host, and load them in the order of registrations."""
         shelf = _Shelf.of(worker)
         async with shelf.lock:
             paths = [await shelf.path_of(_File(*file)) for file in self.files]
@@ -104,40 +104,43 @@ class PluginFiles(WorkerPlugin):
                 load(path)
 
 
-for _public in (Plugins, PluginFiles):  # what pickles name, whichever module they are in
+for _public in (Plugins, PluginFiles):  # the name in pickles, whichever module has it
     _public.__module__ = "cuplug.dask"
 
 
 class _Shelf:
-    """The files that a worker has written, which others may read."""
+    """The files that a worker has written, which other workers may read."""
 
     def __init__(self, worker: Any) -> None:
         self.worker = weakref.proxy(worker)
-        self.lock = asyncio.Lock()  # setups of a worker that starts late run at the same time
+        self.lock = asyncio.Lock()  # setups of a worker that starts late run concurrently
         self.paths: dict[str, Path] = {}
         worker.handlers["cuplug_read"] = self.read
 
     @classmethod
     def of(cls, worker: Any) -> _Shelf:
-        """Return the worker's."""
+        """Return the worker's instance."""
         if worker not in _shelves:
             _shelves[worker] = cls(worker)
         return _shelves[worker]
 
     def read(self, digest: str, offset: int) -> bytes:
-        """Return the part of a file that begins at an offset."""
+        """Return the part of a file that starts at an offset."""
         with open(self.paths[digest], "rb") as file:
             return os.pread(file.fileno(), PART_BYTES, offset)
 
     async def path_of(self, file: _File) -> Path:
-        """Return the path of a file that was written by this worker."""
+        """Return the path of a file that this worker has written."""
         path = Path(self.worker.local_directory) / "cuplug" / file.digest / file.name
-        if not path.exists():  # the folder is named by what it holds
+        if not path.exists():  # the folder's name is the digest of its contents
             await self._fill(path, file)
         return path
 
     async def _fill(self, path: Path, file: _File) -> None:
-        """Write what is in the cache, or fetch it: one worker of those that share the cache."""
+        """Write a file from the cache, or fetch it.
+
+        Of the workers that share the cache, one fetches it.
+        """
         key = cache.key(_KIND, file.digest)
         with contextlib.ExitStack() as stack:
             if (data := cache.get(key, _KIND)) is None:
@@ -150,12 +153,12 @@ class _Shelf:
                 _write(path, data)
 
     async def _fetch(self, path: Path, file: _File) -> None:
-        """Write what the scheduler or another worker has, and serve others by it."""
+        """Write a file from the scheduler or another worker, and serve it to others."""
         scheduler, me = self.worker.scheduler, self.worker.address
         source = await scheduler.cuplug_borrow(digest=file.digest, worker=me)
         try:
             data, failed = await self._read_from(source, file), False
-        except (OSError, LookupError, PluginError):  # of a worker; the scheduler always has it
+        except (OSError, LookupError, PluginError):  # a worker's; the scheduler always has the file
             data, failed = await self._read_from(scheduler.address, file), True
         _write(path, data)
         self.paths[file.digest] = path
@@ -179,7 +182,7 @@ class _Shelf:
         return bytes(data)
 
     def _report(self, file: _File, source: str, n_bytes: int, seconds: float) -> None:
-        """Tell the scheduler and all who subscribe how far it is, and how fast."""
+        """Report progress and rate to the scheduler and all subscribers."""
         of = {"file": file.name, "worker": self.worker.address, "source": source}
         rate = {"bytes_per_s": n_bytes / max(seconds, 1e-6)}
         self.worker.log_event(_TOPIC, {**of, "bytes": n_bytes, "of_bytes": file.n_bytes, **rate})
@@ -189,7 +192,7 @@ _shelves: weakref.WeakKeyDictionary[Any, _Shelf] = weakref.WeakKeyDictionary()
 
 
 def _write(final: Path, data: bytes) -> None:
-    """Write a file aside and rename it: nobody sees half of it."""
+    """Write a temporary file and rename it, so nobody sees an incomplete file."""
     folder, temporary = final.parent, final.with_name(f".{final.name}-{os.getpid()}")
     for made in (folder.parent, folder):
         made.mkdir(mode=0o700, exist_ok=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators inside other libraries share: calls without elements, and batches of calls.
+"""Shared parts of operators in other libraries: calls without elements, and batches of calls.
 
-Modules for one library that need no room of their own are here, too. Nothing here knows an
+Modules for libraries that need no room of their own are also here. None depends on a particular
 operator.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch of calls as one call: `jax.vmap` and `torch.vmap` add a dimension to a group of them."""
+"""A batch of calls as one call: `jax.vmap` and `torch.vmap` add a dimension to a group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from cuplug._integration.frameworks.call import Call
 
 __all__ = ["LOOP", "join_batch", "operand_places"]
 
-LOOP = ("loop", 0)  # as a parameter's dimensions have it; others are ("variadic", number of a name)
+# in the form of a parameter's dimensions; others are ("variadic", number of a name)
+LOOP = ("loop", 0)
 
 
 def join_batch(
@@ -23,18 +24,18 @@ def join_batch(
     arrays: Sequence[Any],
     batched: Collection[int],
 ) -> tuple[list[Any], list[int]] | None:
-    """Return the arrays of one call for a batch, and where its results have the new dimension.
+    """Return the arrays of one call for a batch, and its results' batch dimensions.
 
-    Returns None where no group of dimensions takes it.
+    Returns None if no group of dimensions can have it.
 
     Parameters
     ----------
     xp : module
         `torch` or `jax.numpy`.
     call : Call
-        The call of one element of the batch.
+        The call for one element of the batch.
     parameters, arrays : sequence
-        Its arrays, each with its parameter; those in `batched` begin with the batch's dimension.
+        Its parameters and their arrays. Arrays in `batched` begin with the batch's dimension.
     """
     ndims = [x.ndim - (k in batched) for k, x in enumerate(arrays)]
     for group in _groups(call):
@@ -48,7 +49,7 @@ def join_batch(
 
 
 def _groups(call: Call) -> list[tuple[str, int]]:
-    """Return the groups along which elements have nothing to do with each other."""
+    """Return the groups along which elements do not depend on each other."""
     if is_kept_whole(call.properties):
         return []
     signature = call.signature
@@ -62,7 +63,7 @@ def _groups(call: Call) -> list[tuple[str, int]]:
 def operand_places(
     parameters: Sequence[Parameter], ndims: Sequence[int], group: tuple[str, int] = LOOP
 ) -> list[slice | None]:
-    """Return where a group's dimensions are in each operand; None where it has none."""
+    """Return the position of a group's dimensions in each operand; None for operands without it."""
     return [_of_operand(x, n, group) for x, n in zip(parameters, ndims, strict=True)]
 
 
@@ -74,7 +75,7 @@ def _of_operand(x: Parameter, ndim: int, group: tuple[str, int]) -> slice | None
 
 
 def _of_result(x: Parameter, ndim: int, n_dims: int, group: tuple[str, int]) -> slice | None:
-    """Next to groups of other lengths it is found from the other end; None between such groups."""
+    """After groups whose lengths differ, it is counted from the end; None between such groups."""
     if group not in x.dims:
         return None
     at, kinds = x.dims.index(group), [kind for kind, _ in x.dims]
@@ -96,8 +97,9 @@ def _joined(
     n_dims: int,
     group: tuple[str, int],
 ) -> list[Any]:
-    """Return arrays with the new dimension before the group's. Loop dimensions are broadcast by
-    the call itself, except in arrays that it changes.
+    """Return arrays with the new dimension before the group's.
+
+    The call broadcasts loop dimensions, except in arrays that it changes.
     """
     joined = [*arrays]
     n = next(arrays[k].shape[0] for k in batched)

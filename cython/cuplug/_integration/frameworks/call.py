@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call without elements, for libraries that trace, compile or compute later.
+"""A call without elements, for libraries that trace, compile or defer computations.
 
-PyTorch, JAX and Dask ask the same of a call: which overload takes it, what it gives, along which
-dimensions it may be split, and how its gradient is computed. They differ by what they have for a
-size that is not known yet, which a class of `Symbols` compares.
+PyTorch, JAX and Dask need the same facts about a call: its overload and outputs, the dimensions
+along which it may be split, and the operator for its gradient. They differ in how they represent
+unknown sizes, which a subclass of `Symbols` compares.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from cuplug._engine.signature.symbolic import NoMatch, Sizes, walk
 
 __all__ = ["Call", "Label", "Symbols", "Unknown", "gradient_of", "match"]
 
-Label = tuple[str, int]  # of a dimension that may be split: its name, and which of a group
+# a dimension along which arrays may be split: its name, and its number in a group
+Label = tuple[str, int]
 
 
-# ---- Sizes and numbers that are not known yet ----------------------------------------------------
+# ---- Unknown sizes and numbers -------------------------------------------------------------------
 
 
 class Unknown:
-    """A size or a number: results of arithmetic on it are unknown, and any comparison holds.
+    """An unknown size or number: results of arithmetic on it are unknown, and any comparison holds.
 
-    The run compares again.
+    The run repeats the comparisons.
     """
 
     def _same(self, *_: Any) -> Unknown:
@@ -57,12 +58,12 @@ class Unknown:
 
 
 class Symbols(Sizes):
-    """Sizes that are numbers or unknown: a framework's class adds its own symbols."""
+    """Sizes that are numbers or unknown. Subclasses add a framework's own symbols."""
 
-    types: tuple[type, ...] = (Unknown,)  # of numbers that the core does not take
+    types: tuple[type, ...] = (Unknown,)  # numbers that the core does not accept
 
     def is_open(self, x: Any) -> bool:
-        """Check if an argument has sizes or a value that only symbols express."""
+        """Check if only symbols express some sizes, or a value, in an argument."""
         if isinstance(x, (list, tuple)):
             return any(map(self.is_open, x))
         if isinstance(x, ArraySpec):
@@ -70,7 +71,7 @@ class Symbols(Sizes):
         return isinstance(x, self.types)
 
     def broadcast(self, a: Any, b: Any) -> Any:
-        """Return the size that is not 1, or that is known; others are compared."""
+        """Return the size that is not 1, or is known. Other sizes are compared."""
         for size, other in ((a, b), (b, a)):
             if (isinstance(size, int) and size == 1) or isinstance(size, Unknown):
                 return size if isinstance(other, int) and other == 1 else other
@@ -112,12 +113,15 @@ class Call:
             self.outputs = tuple(_resolved(x, symbols) for x in outputs)
 
     def _walk(self) -> Any:
-        """Match the overload; the core gave the outputs, if all sizes were known, but no names."""
+        """Match the overload.
+
+        If all sizes were known, the core returned the outputs, but no names.
+        """
         values = [self._value(x) for x in self.signature.parameters]
         return walk([self.signature], values, self._symbols)
 
     def _value(self, x: Parameter) -> Any:
-        """Return an argument, or its default; an array without dimensions may be a number."""
+        """Return an argument or its default. An array without dimensions may be a number."""
         if x.name not in self.given and not x.has_default:
             raise NoMatch(f"{self.operator.name}: {x.name}: it is missing")
         value = self.given.get(x.name, x.default)
@@ -127,7 +131,7 @@ class Call:
 
     @cached_property
     def names(self) -> Mapping[str, Any]:
-        """Sizes, sizes of groups and of `...`, and values of parameters, by their names."""
+        """Values by name: sizes, sizes of groups and of `...`, and parameters."""
         return self._walk().names
 
     @property
@@ -137,7 +141,7 @@ class Call:
 
     @property
     def results(self) -> list[tuple[Parameter, ArraySpec]]:
-        """The in-out arrays that were given, then the outputs."""
+        """The in-out arrays that were passed, then the outputs."""
         inouts = [
             x for x in self.signature.parameters if x.kind == "inout" and x.name in self.given
         ]
@@ -148,23 +152,23 @@ class Call:
 
     @cached_property
     def whole(self) -> set[int] | None:
-        """The axes of a reduction or a scan, as loop dimensions; None for other operators."""
+        """The axes of a reduction or scan, as loop dimensions; None for other operators."""
         return loop_axes(self.signature, self.names)
 
     @cached_property
     def split(self) -> set[str]:
-        """The names of the dimensions along which arrays may be split: `...` for the loop's."""
-        if any(x.is_each for x in self.signature.parameters):  # names have a value for each item
+        """The names of dimensions along which arrays may be split. `...` represents the loop's."""
+        if any(x.is_each for x in self.signature.parameters):  # names with a value for each item
             return set()
         if self.whole is not None:
             return {LOOP}
         return independent(self.signature, self.properties)
 
     def labels(self, x: Parameter, ndim: int) -> list[Label | None]:
-        """Return a label for each dimension of an array: None where it must not be split.
+        """Return a label for each dimension of an array: None if it must not be split.
 
-        Dimensions of one label are split in the same places. Those of a group are counted from
-        its end, as -1, where all arrays that are broadcast have them.
+        Dimensions with equal labels are split at the same positions. If all arrays broadcast, the
+        dimensions of a group are counted from its end, as -1.
         """
         if name := along(self.properties):
             axis, known = self.names[name], range(-ndim, ndim)
@@ -176,9 +180,9 @@ class Call:
         ]
 
     def shape(self, x: Parameter, spec: ArraySpec) -> tuple[Any, ...]:
-        """Return the shape of an output: unknown also where a formula reads what is unknown.
+        """Return the shape of an output. Formulas of unknown sizes are unknown.
 
-        min(n, 4) of an unknown n may be 4, or less.
+        min(n, 4) of an unknown n may be 4 or smaller.
         """
         pairs = zip(self._dims(x, spec.ndim), spec.shape, strict=True)
         return tuple(
@@ -192,7 +196,7 @@ class Call:
         return any(isinstance(size, Unknown) for group in groups for size in group)
 
     def _dims(self, x: Parameter, ndim: int) -> list[tuple[str, Extent, int]]:
-        """Return for each dimension of an array the one of its signature, and which of a group."""
+        """Return the signature's dimension, and the number in its group, for each dimension."""
         if x.kind == "output" and self.signature.reduces:
             return [("loop", 0, k) for k in self._kept_loop()]
         pairs = [(dim, self._length(x, *dim, ndim)) for dim in x.dims]
@@ -203,13 +207,13 @@ class Call:
         return None if name not in self.split or is_whole else (name, at)
 
     def _kept_loop(self) -> list[int]:
-        """Return which loop dimensions the outputs of a reduction have."""
+        """Return the loop dimensions that a reduction's outputs have."""
         n = len(self.names[LOOP])
         kept = [k for k in range(n) if self.names["keepdims"] or k not in (self.whole or ())]
         return [k - n for k in kept]
 
     def _length(self, x: Parameter, kind: str, value: Extent, ndim: int) -> int:
-        """Return how many dimensions of an array one of its signature is."""
+        """Return the number of an array's dimensions for one of the signature."""
         if isinstance(value, Slice):
             return len(value.value(self.names))
         if kind not in GROUP_KINDS:
@@ -233,7 +237,7 @@ def match(
     symbols: Symbols,
     row: int = -1,
 ) -> Call:
-    """Return the call that the first overload that takes the arguments makes of them.
+    """Return the call for the first overload that accepts the arguments.
 
     Parameters
     ----------
@@ -243,14 +247,14 @@ def match(
     args, keywords : sequence, mapping
         The arguments, arrays as `ArraySpec`.
     symbols : Symbols
-        How sizes are compared. The core matches the arguments if all sizes are known.
+        Compares sizes. If all sizes are known, the core matches the arguments.
     row : int, optional
-        The only overload that may take them.
+        The only allowed overload.
 
     Raises
     ------
     TypeError, ValueError
-        As a call that rejects its arguments.
+        As in a call that rejects its arguments.
     """
     if not symbols.is_open([*args, *keywords.values()]):
         number, outputs = operator.infer(*args, **keywords)
@@ -271,12 +275,12 @@ def match(
 
 
 def gradient_of(operator: Operator, row: int, remedy: str = "") -> tuple[Operator, Gradient]:
-    """Return the operator that computes the gradient of an overload, and how it is called.
+    """Return the operator that computes the gradient of an overload, and its arguments.
 
     Raises
     ------
     NotImplementedError
-        The plugin names none; `remedy` ends the message.
+        The plugin names none. `remedy` ends the message.
     """
     found = find_gradient(operator, row)
     if found is None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise operators on arrays of xarray: `xarray.apply_ufunc`, from the signature alone.
+"""Element-wise operators on xarray's arrays: `xarray.apply_ufunc`, derived from the signature.
 
-Where all arrays of a signature have loop dimensions alone, it says all that `apply_ufunc` asks:
-arrays are broadcast by the names of their dimensions, and keep their coordinates. Of others only
-the user knows which dimension is which.
+If all arrays of a signature have only loop dimensions, arrays are broadcast by the names of their
+dimensions and keep their coordinates. For other signatures, only the user knows the meaning of the
+dimensions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LABELLED = (xarray.DataArray, xarray.Dataset, xarray.Variable)
 
 
 def call_on_labelled(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return what an element-wise operator gives; NotImplemented for others."""
+    """Return the results of an element-wise operator; NotImplemented for others."""
     signatures = signatures_of(operator)
     n_outputs = {len(signature.outputs) for signature in signatures}
     if (
@@ -36,7 +36,7 @@ def call_on_labelled(operator: Operator, args: tuple[Any, ...], keywords: dict[s
     given.update(keywords)
     arrays = {key: x for key, x in given.items() if _has_dimensions(x)}
     if not any(isinstance(x, _LABELLED) for x in arrays.values()):
-        return NotImplemented  # it only looks like one of xarray
+        return NotImplemented  # it only resembles xarray's arrays
 
     def call(*plain: Any) -> Any:
         now = given | dict(zip(arrays, plain, strict=True))
@@ -56,11 +56,10 @@ def call_on_labelled(operator: Operator, args: tuple[Any, ...], keywords: dict[s
 
 
 def _in_terms_of_xarray(message: str, array: str, dim: int, arrays: list[Any]) -> ValueError:
-    """Return the error of a call on dask arrays with the method of xarray's arrays as remedy."""
-    chunks = "-1"  # in a dataset each variable has dimensions of its own
+    """Return the error of a call on dask arrays, with the method of xarray's arrays as remedy."""
+    chunks = "-1"  # the variables of a dataset may have different dimensions
     if not any(isinstance(x, xarray.Dataset) for x in arrays):
-        # `apply_ufunc` gives arrays with the last ones of all dimensions, in the order of their
-        # first use.
+        # `apply_ufunc` returns arrays whose last dimensions are all dimensions, by their first use.
         dims = list(dict.fromkeys(name for x in arrays for name in getattr(x, "dims", ())))
         chunks = f"{{{dims[dim]!r}: -1}}"
     problem = message.partition(": pass ")[0]
@@ -75,5 +74,5 @@ def _is_elementwise(signature: Signature) -> bool:
 
 
 def _has_dimensions(x: Any) -> bool:
-    is_dtype = isinstance(x, type)  # whose class has attributes of arrays
+    is_dtype = isinstance(x, type)  # its class has the attributes of arrays
     return isinstance(x, _LABELLED) or (not is_dtype and bool(getattr(x, "shape", ())))

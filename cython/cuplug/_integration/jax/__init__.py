@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators as functions of JAX: their calls in XLA, gradients and batches, from signatures.
 
-Nothing here knows an operator; `import cuplug` does not import JAX.
+No module here depends on a particular operator. `import cuplug` does not import JAX.
 """

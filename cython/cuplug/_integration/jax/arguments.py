@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of a call: what is an operand of the program, and what stands in it.
+"""The arguments of a call: operands of the program, and constants in it.
 
 Arrays are operands. Scalars of Python and NumPy, strings and lists of numbers are constants of the
-program; a scalar that is a JAX array, or is traced, is an operand that the call reads.
+program. A scalar that is a JAX array, or is traced, is an operand that the call reads.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from cuplug._integration.jax.handler import address_of
 
 __all__ = ["ABSENT", "TracedCall", "keyword_at", "read_call", "read_values", "rows_of", "texts_of"]
 
-ABSENT: Any = object()  # in place of an argument that has its default
-_OWN = ("out", "device", "stream")  # keywords of calls outside of JAX
+ABSENT: Any = object()  # represents an omitted argument
+_OWN = ("out", "device", "stream")  # keyword arguments of calls outside of JAX
 _MAX_OPERANDS = 64  # of the core's handler
 _ARRAYS = ("array", "inout")
 
@@ -35,40 +35,40 @@ _ARRAYS = ("array", "inout")
 class Leaf:
     """One argument without its arrays."""
 
-    letters: str  # as the attribute `arguments` has it: include/runtime/xla.h
-    key: str = ""  # tells constants apart that compare equal: True, 1 and 1.0, 0.0 and -0.0
+    letters: str  # as in the attribute `arguments`: include/runtime/xla.h
+    key: str = ""  # distinguishes constants that compare equal: True, 1 and 1.0, 0.0 and -0.0
     value: Any = field(default=None, compare=False)
 
     @property
     def n_operands(self) -> int:
-        """How many operands of the program it takes."""
+        """The number of its operands in the program."""
         return self.letters.count("a") + self.letters.count("t")
 
 
 @dataclass(frozen=True)
 class TracedCall:
-    """A call of an operator without its operands: equal calls are compiled once."""
+    """A call of an operator without its operands. Equal calls are compiled once."""
 
     operator: Operator
     leaves: tuple[Leaf, ...]
-    address: int  # another one when the operator was reloaded
-    row: int = -1  # the only one whose names the arguments were given by; -1: any
+    address: int  # differs after the operator was reloaded
+    row: int = -1  # the only overload whose parameter names were used; -1: any
 
     def __repr__(self) -> str:
         return f"{self.operator.plugin}.{self.operator.name}({self.letters})"
 
     @property
     def letters(self) -> str:
-        """All of its leaves' letters."""
+        """The letters of all its leaves."""
         return "".join(leaf.letters for leaf in self.leaves)
 
     @property
     def are_read(self) -> list[bool]:
-        """Whether each operand is a scalar that the call reads."""
+        """For each operand, whether it is a scalar that the call reads."""
         return [letter == "t" for letter in self.letters if letter in "at"]
 
     def arguments(self, operands: Sequence[Any]) -> list[Any]:
-        """Return the arguments in the order of the parameters; ABSENT for those left out."""
+        """Return the arguments in the order of the parameters; ABSENT for omitted ones."""
         left = iter(operands)
         return [_argument(leaf, left) for leaf in self.leaves]
 
@@ -79,20 +79,20 @@ class TracedCall:
         return [x for x, leaf in pairs for _ in range(leaf.n_operands)]
 
     def inouts(self, row: int) -> list[int]:
-        """Return the numbers of the operands that are changed in place."""
+        """Return the numbers of the operands that are modified in place."""
         return [k for k, x in enumerate(self.parameters(row)) if x.kind == "inout"]
 
     def results(self, row: int) -> dict[int, Parameter]:
-        """Return what the call gives, by its number among all results of the row.
+        """Return the returned results, by their numbers among all results of the overload.
 
-        In-out arrays that were left out are missing.
+        Omitted in-out arrays are missing.
         """
         given = {x.name for x in self.parameters(row)}
         pairs = enumerate(results_of(rows_of(self.operator)[row]))
         return {k: x for k, x in pairs if x.kind == "output" or x.name in given}
 
     def constants(self) -> dict[str, Any]:
-        """Return the values that stand in the program, as attributes."""
+        """Return the constants in the program, as attributes."""
         values = [leaf.value for leaf in self.leaves if leaf.letters in ("v", "c")]
         return {f"value{k:02}": _attribute(value) for k, value in enumerate(values)}
 
@@ -106,7 +106,7 @@ def _argument(leaf: Leaf, operands: Iterator[Any]) -> Any:
 
 
 def _attribute(value: Any) -> Any:
-    """Return a constant in the type by which XLA knows it."""
+    """Return a constant in the type that XLA uses for it."""
     if isinstance(value, bool):
         return numpy.bool_(value)
     if isinstance(value, int):
@@ -125,12 +125,12 @@ def _attribute(value: Any) -> Any:
 # ---- Signatures ----------------------------------------------------------------------------------
 
 
-_texts: dict[int, tuple[str, ...]] = {}  # by the addresses of operators, which stay
+_texts: dict[int, tuple[str, ...]] = {}  # by the addresses of operators, which do not change
 _rows: dict[int, tuple[Signature, ...]] = {}
 
 
 def texts_of(operator: Operator) -> tuple[str, ...]:
-    """Return the signatures of an operator, the same objects every time."""
+    """Return the signatures of an operator, always the same objects."""
     address = address_of(operator)
     found = _texts.get(address)
     if found is None:
@@ -139,7 +139,7 @@ def texts_of(operator: Operator) -> tuple[str, ...]:
 
 
 def rows_of(operator: Operator) -> tuple[Signature, ...]:
-    """Return the parsed signatures of an operator, the same objects every time."""
+    """Return the parsed signatures of an operator, always the same objects."""
     address = address_of(operator)
     found = _rows.get(address)
     if found is None:
@@ -154,7 +154,7 @@ def _parsed(texts: tuple[str, ...]) -> tuple[Signature, ...]:
 
 @cache
 def _positions(texts: tuple[str, ...]) -> dict[str, int]:
-    """Return where a keyword belongs; the first row that has a name decides."""
+    """Return the position of a keyword in the first overload that has it."""
     found: dict[str, int] = {}
     for row in _parsed(texts):
         for k, x in enumerate(row.parameters):
@@ -174,14 +174,14 @@ def _kinds(texts: tuple[str, ...], position: int) -> frozenset[str]:
 def read_call(
     operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[TracedCall, list[Any]]:
-    """Return what a call is, and its operands."""
+    """Return a call without its operands, and the operands."""
     return _read_all(operator, -1, _in_order(operator, args, keywords))
 
 
 def read_values(
     operator: Operator, row: int, given: dict[str, Any]
 ) -> tuple[TracedCall, list[Any]]:
-    """Return the same of arguments by the names of one row."""
+    """Return the same for arguments by the names of one overload."""
     names = [x.name for x in rows_of(operator)[row].parameters]
     last = max((k for k, name in enumerate(names) if name in given), default=-1)
     return _read_all(operator, row, [given.get(name, ABSENT) for name in names[: last + 1]])
@@ -323,7 +323,7 @@ def _name(operator: Operator, position: int) -> str:
 
 @cache
 def _decides_sizes(texts: tuple[str, ...], position: int) -> bool:
-    """Say whether a size of an array is worked out of a parameter."""
+    """Return whether a size of an array depends on a parameter."""
     return any(
         position < len(row.parameters) and row.parameters[position].name in names_in_sizes(row)
         for row in _parsed(texts)
@@ -331,14 +331,15 @@ def _decides_sizes(texts: tuple[str, ...], position: int) -> bool:
 
 
 # ---- Python numbers in traced programs -----------------------------------------------------------
-# Outside a program they are constants of the call. A transform has turned them into operands
-# without dimensions, whose dtype JAX marks as weak; it does not mark bools.
+# Outside a program they are constants of the call. Transforms turn them into operands without
+# dimensions, whose dtype JAX marks as weak, except for bools.
 
-_ORDER = ("bool", "int", "uint", "float", "complex")  # a number fits its own kind and later ones
+# a number fits its own kind and the following ones
+_ORDER = ("bool", "int", "uint", "float", "complex")
 
 
 def _strengthen(rows: Sequence[Signature], operands: Sequence[Any], places: Sequence[int]) -> Any:
-    """Return the operands, those that are weak converted as the first row that fits requires.
+    """Return the operands. Weak ones are converted as the first overload that fits requires.
 
     Parameters
     ----------
@@ -352,7 +353,7 @@ def _strengthen(rows: Sequence[Signature], operands: Sequence[Any], places: Sequ
         return operands
     given = [None if k in weak else str(x.dtype) for k, x in enumerate(operands)]
     wanted = next(filter(None, (_dtypes(row, given, places, operands) for row in rows)), None)
-    if wanted is None:  # the call is refused with the dtypes that the operands have
+    if wanted is None:  # the core rejects the call and reports the operands' dtypes
         return operands
     pairs = zip(operands, wanted, strict=True)
     return [x if dtype is None else jax.lax.convert_element_type(x, dtype) for x, dtype in pairs]
@@ -367,7 +368,7 @@ def _is_weak(x: Any) -> bool:
 def _dtypes(
     row: Signature, given: list[str | None], places: Sequence[int], operands: Sequence[Any]
 ) -> list[str | None] | None:
-    """Return what a row requires of the weak operands; None if the others do not fit it."""
+    """Return an overload's dtypes for the weak operands; None if the others do not fit it."""
     if max(places) >= len(row.parameters):
         return None
     parameters = [row.parameters[at] for at in places]
@@ -386,7 +387,7 @@ def _dtypes(
 
 
 def _dtype(row: Signature, x: Parameter, known: dict[int, str], weak: str) -> str | None:
-    """Return the dtype that a weak operand takes; None if its kind does not fit."""
+    """Return the dtype for a weak operand; None if its kind does not fit."""
     dtypes = row.dtypes(x)
     dtype = known.get(x.type_variable, dtypes[0] if len(dtypes) == 1 else weak)
     fits = dtype in dtypes and _rank(dtype) >= _rank(weak)

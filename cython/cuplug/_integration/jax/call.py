@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls as a primitive of JAX: traced, compiled, batched; gradient.py has their derivatives.
+"""Calls as a JAX primitive: traced, compiled, batched. gradient.py has their derivatives.
 
-`call_p` is what programs have. It is compiled as `run_p`, the custom call itself, which is cut
-along independent dimensions where arrays are spread over several devices.
+Programs contain `call_p`. It is compiled to `run_p`, the custom call, which is split along
+independent dimensions if arrays are sharded.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ __all__ = ["bind", "call_p", "like", "match", "read"]
 
 call_p = Primitive("cuplug")
 run_p = Primitive("cuplug_run")
-_Labels = list[Label | None]  # of the dimensions of an array; None: not cut
-TARGET, WAITING = "cuplug", "cuplug_waiting"  # as XLA knows the handlers
+_Labels = list[Label | None]  # for each dimension of an array; None: not split
+TARGET, WAITING = "cuplug", "cuplug_waiting"  # the handlers' names in XLA
 
 for name, handlers in ((TARGET, handler.CUDA), (WAITING, handler.CUDA_WAITING)):
     jax.ffi.register_ffi_target(name, handler.CPU, platform="cpu")
@@ -52,7 +52,7 @@ for name, handlers in ((TARGET, handler.CUDA), (WAITING, handler.CUDA_WAITING)):
 
 
 def bind(call: TracedCall, operands: Sequence[Any]) -> list[Any]:
-    """Return the results of a call: its in-out arrays as they are after it, then its outputs."""
+    """Return the results of a call: modified in-out arrays, then outputs."""
     rows = rows_of(call.operator)
     if any(row.outputs or any(x.kind == "inout" for x in row.parameters) for row in rows):
         return call_p.bind(*_varying_alike(operands), call=call)
@@ -61,7 +61,7 @@ def bind(call: TracedCall, operands: Sequence[Any]) -> list[Any]:
 
 
 def _varying_alike(operands: Sequence[Any]) -> list[Any]:
-    """Under jax.shard_map: what is the same on all devices, beside what is not, varies as that."""
+    """Under jax.shard_map: mark replicated operands as varying over the same axes as the others."""
     axes = [_varying(jax.typeof(x)) for x in operands]
     missing = [frozenset().union(*axes) - own for own in axes]
     pairs = zip(operands, missing, strict=True)
@@ -73,7 +73,7 @@ def _varying(aval: Any) -> frozenset[Any]:
 
 
 class _Sizes(Symbols):
-    """Sizes of jax.export.symbolic_shape: a comparison without an answer is left to the run."""
+    """Sizes of jax.export.symbolic_shape. The run decides undecidable comparisons."""
 
     def is_possible(self, size: Any) -> bool:
         try:
@@ -83,7 +83,7 @@ class _Sizes(Symbols):
 
 
 def match(call: TracedCall, avals: Sequence[Any]) -> Call:
-    """Return what a call on such operands is; of one row alone it is by its names."""
+    """Return the call on such operands. With a single overload, it is by the overload's names."""
     rows = rows_of(call.operator)
     pairs = zip(avals, call.are_read, strict=True)
     values = call.arguments([_operand(call, x, is_read) for x, is_read in pairs])
@@ -104,18 +104,18 @@ def _operand(call: TracedCall, aval: Any, is_read: bool) -> Any:
         raise TypeError(f"{call.operator.name}: {error}") from None
 
 
-# ---- The overload of a call by name, where overloads give names to other places ---------------
+# ---- Keyword arguments of overloads whose parameters have different positions -------------------
 
 
 def read(
     operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[TracedCall, list[Any]]:
-    """Return what a call is, and its operands.
+    """Return a call without its operands, and the operands.
 
     Raises
     ------
     TypeError, ValueError
-        No overload takes the arguments under these names.
+        No overload accepts arguments with these names.
     """
     if not keywords or are_alike(texts_of(operator)):
         return read_call(operator, args, keywords)
@@ -133,7 +133,7 @@ def read(
             return call, operands
     if error is not None:
         raise error
-    return read_call(operator, args, keywords)  # it says what is wrong, or that nothing takes them
+    return read_call(operator, args, keywords)  # its error names the cause
 
 
 # ---- Tracing -------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def _results(call: TracedCall, matched: Call, avals: Sequence[Any]) -> list[Any]
 
 
 def like(avals: Sequence[Any], dtype: str, shape: tuple[Any, ...], spread: Any = ()) -> Any:
-    """Return an abstract array on the mesh of others, whose parts vary as theirs."""
+    """Return an abstract array on the mesh of others, which varies over the same axes."""
     dtype = jax.numpy.dtype(dtype)
     if not avals:
         return jax.core.ShapedArray(shape, dtype)
@@ -166,9 +166,9 @@ def like(avals: Sequence[Any], dtype: str, shape: tuple[Any, ...], spread: Any =
 
 
 def _spread(call: TracedCall, matched: Call, avals: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return the axes of the mesh over which results are spread: as operands, where they are cut.
+    """Return the mesh axes over which results are sharded: those of operands, if they may be split.
 
-    Each axis stands once.
+    Each axis occurs once.
     """
     given, made = _cut_labels(call, matched, [x.shape for x in avals])
     found: dict[Label | None, Any] = {}
@@ -205,14 +205,14 @@ def _labels(matched: Call, x: Any, shape: Any) -> _Labels:
 def _lower(context: Any, *operands: Any, call: TracedCall) -> Any:
     module = context.module_context
     devices = getattr(module.axis_context, "device_assignment", None) or ()
-    # What is stored for other processes has no place for the function that cuts it.
+    # Programs that are stored for other processes cannot contain the partitioning function.
     is_spread = len(devices) > 1 and not module.lowering_parameters.for_export
     compiled = partial(_compiled, call=call, is_spread=is_spread)
     return mlir.lower_fun(compiled, multiple_results=True)(context, *operands)
 
 
 def _compiled(*operands: Any, call: TracedCall, is_spread: bool) -> list[Any]:
-    """What a call is in a program: its operands broadcast, and the run itself, cut if need be."""
+    """The code of a call in a program: broadcast operands, and the run, which may be split."""
     avals = [jax.typeof(x) for x in operands]
     matched = match(call, avals)
     if not handler.takes_strides(call.operator, matched.row):
@@ -225,7 +225,7 @@ def _compiled(*operands: Any, call: TracedCall, is_spread: bool) -> list[Any]:
 
 
 def _broadcast_loop(call: TracedCall, row: int, operands: Sequence[Any]) -> list[Any]:
-    """Return operands with the whole shape of the loop dimensions."""
+    """Return operands broadcast along the loop dimensions."""
     places = operand_places(call.parameters(row), [x.ndim for x in operands])
     pairs = [*zip(operands, places, strict=True)]
     loop = jax.numpy.broadcast_shapes(*(x.shape[at] for x, at in pairs if at is not None))
@@ -269,7 +269,7 @@ def _attributes(call: TracedCall) -> dict[str, Any]:
 
 
 def _known_as(call: TracedCall) -> dict[str, Any]:
-    """Say how the handler finds an operator: by name, or, made in this process, by its address."""
+    """Return the handler's key of an operator: its name or, if created in memory, its address."""
     name = f"{call.operator.plugin}.{call.operator.name}"
     with contextlib.suppress(NotFoundError):
         if handler.address_of(find(name)) == call.address:
@@ -277,20 +277,21 @@ def _known_as(call: TracedCall) -> dict[str, Any]:
     return {"address": numpy.int64(call.address), "process": numpy.int64(handler.PROCESS)}
 
 
-# ---- Arrays on several devices: each works on what it has ----------------------------------------
+# ---- Arrays on several devices: each device computes its shard -----------------------------------
 
 
 def _partitioned(
     run: Callable[..., Any], operands: list[_Labels], results: list[_Labels]
 ) -> Callable[..., Any]:
-    """Return a function that XLA's partitioner may cut.
+    """Return a function that XLA's partitioner may split.
 
     Parameters
     ----------
     run : callable
-        What each device does.
+        The work of each device.
     operands, results : list of list of Label or None
-        A label for each dimension of each array: those of one are cut alike, None is not cut.
+        A label for each dimension of each array. Dimensions with equal labels are split at the same
+        positions, and None is not split.
     """
 
     def partition(mesh: Any, arg_shapes: Any, result_shape: Any) -> Any:
@@ -315,12 +316,12 @@ def _partitioned(
 
 
 def _spec(labels: _Labels, axes: dict[Label | None, Any]) -> PartitionSpec:
-    """Return over which axes of the mesh an array is spread."""
+    """Return the mesh axes over which an array is sharded."""
     return PartitionSpec(*(axes[x] if x and x in axes else None for x in labels))
 
 
 def _factors(labels: _Labels) -> dict[Label, str]:
-    """Return what Shardy calls each label: a letter and a number."""
+    """Return Shardy's names of labels: a letter and a number."""
     return {label: f"i{k}" for k, label in enumerate(labels) if label}
 
 
@@ -332,7 +333,7 @@ def _named(labels: _Labels, factors: dict[Label, str], others: Iterator[str]) ->
 
 
 def _batch(operands: Sequence[Any], dims: Sequence[int | None], *, call: TracedCall) -> Any:
-    """One call with one dimension more in a group, or a call for each element."""
+    """One call with an additional dimension in a group, or a call for each element."""
     pairs = [*zip(operands, dims, strict=True)]
     moved = [x if d is None else jax.numpy.moveaxis(x, d, 0) for x, d in pairs]
     avals = [_of_element(x, d is not None) for x, (_, d) in zip(moved, pairs, strict=True)]
@@ -369,7 +370,7 @@ def _register() -> None:
         primitive.def_impl(partial(xla.apply_primitive, primitive))
         primitive.def_abstract_eval(_result_avals)
     mlir.register_lowering(call_p, _lower)
-    # The function that cuts calls is told of devices, as that of custom_partitioning itself is.
+    # The partitioning function receives devices, as custom_partitioning's own does.
     dispatch.prim_requires_devices_during_lowering.add(call_p)
     mlir.register_lowering(run_p, _lower_run)
     batching.primitive_batchers[call_p] = _batch

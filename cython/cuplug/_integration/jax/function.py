@@ -21,12 +21,12 @@ __all__ = ["Function", "function_of"]
 
 
 class Function(OperatorFunction):
-    """An operator as a function of JAX, to be compiled, batched and differentiated.
+    """An operator as a function of JAX, which can be compiled, batched and differentiated.
 
     Parameters
     ----------
     operator : cuplug.Operator
-        What `cuplug.find` gives, or what was made from source.
+        From `cuplug.find`, or created from source.
     """
 
     def _take(self, operator: Operator) -> None:
@@ -48,7 +48,7 @@ class Function(OperatorFunction):
 
 @cache
 def _finds_sizes(texts: tuple[str, ...]) -> bool:
-    """Say whether sizes of outputs are known only after the run."""
+    """Return whether sizes of outputs are known only after the run."""
     return any(("unknown", 0) in x.dims for text in texts for x in parse(text).outputs)
 
 
@@ -62,12 +62,12 @@ def _apply(*operands: Any, call: TracedCall) -> Any:
 
 
 def _narrowed(x: Any) -> Any:
-    """Return an output as JAX has it, which knows no dtypes of 64 bits unless told to."""
+    """Return an output as JAX represents it, with 64-bit dtypes only if these are enabled."""
     return jax.lax.convert_element_type(x, jax.dtypes.canonicalize_dtype(x.dtype))
 
 
 def _returned(call: TracedCall, results: list[Any]) -> Any:
-    """None, one array, or a tuple: a named one where the outputs have names."""
+    """None, one array, or a tuple, which is named if the outputs have names."""
     if len(results) < 2:
         return results[0] if results else None
     numbers = range(len(rows_of(call.operator)))
@@ -79,5 +79,5 @@ def _returned(call: TracedCall, results: list[Any]) -> Any:
 
 @cache
 def function_of(operator: Operator) -> Function:
-    """Return the function of an operator, the same one every time."""
+    """Return the function of an operator, always the same object."""
     return Function(operator)

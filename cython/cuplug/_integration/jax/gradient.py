@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of calls: forward along arrays in which an operator is linear, backward by the
-operator that its plugin names.
+"""Derivatives of calls: forward if an operator is linear, backward by the plugin's operator.
 
-Where an operator is not linear, its derivative forward is a primitive, `tangent_p`, which jax.grad
-and jax.vjp transpose. What else is done with it is done with what it stands for, the transpose of
-the gradient.
+If an operator is not linear, its forward derivative is a primitive, `tangent_p`, which jax.grad and
+jax.vjp transpose. Other transformations apply to the transposed gradient that it represents.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from cuplug._integration.frameworks.call import gradient_of
 from cuplug._integration.jax.arguments import ABSENT, TracedCall, rows_of
 from cuplug._integration.jax.call import bind, call_p, like, match, read
 
-__all__: list[str] = []  # importing it lets JAX know the rules
+__all__: list[str] = []  # the import registers the rules with JAX
 
 tangent_p = Primitive("cuplug_tangent")
 _REMEDY = "; jax.lax.stop_gradient takes arguments as constants"
@@ -48,7 +46,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: TracedCall) -
 
 
 def _floating(results: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-    """Return the tangents of results; those of integers are none."""
+    """Return the tangents of results. Integers have none."""
     avals = [jax.typeof(x).to_tangent_aval() for x in results]
     pairs = zip(avals, tangents, strict=True)
     return [ad.Zero(aval) if aval.dtype == jax.dtypes.float0 else x for aval, x in pairs]
@@ -71,7 +69,7 @@ def _tangents(
     results: Sequence[Any],
     moving: Sequence[tuple[int, Any]],
 ) -> list[Any]:
-    """Return what stands for the results' tangents until it is transposed."""
+    """Return a primitive that represents the results' tangents until it is transposed."""
     _, gradient = gradient_of(call.operator, row, _REMEDY)
     kept = _kept(call, row, gradient)
     values = [(primals if kind == "operand" else results)[k] for kind, k in kept]
@@ -89,7 +87,7 @@ def _tangents(
 
 
 def _kept(call: TracedCall, row: int, gradient: Gradient) -> tuple[tuple[str, int], ...]:
-    """Return which operands and results the gradient needs."""
+    """Return the operands and results that the gradient needs."""
     origins = [*gradient.arguments.values()]
     of_parameters = {x.number for x in origins if x.kind == "argument"}
     numbers = [k for k, leaf in enumerate(call.leaves) for _ in range(leaf.n_operands)]
@@ -118,7 +116,7 @@ def _transpose_tangents(
 
 
 def _transpose(cotangents: Sequence[Any], *operands: Any, call: TracedCall) -> list[Any]:
-    """Of a call that is linear in what is not known: of that, the gradient needs shapes alone."""
+    """For a call that is linear in unknown operands. The gradient needs only their shapes."""
     avals = [x.aval if ad.is_undefined_primal(x) else jax.typeof(x) for x in operands]
     row = match(call, avals).row
     known = {
@@ -147,7 +145,7 @@ def _pull_back(
     operands: Sequence[tuple[str, Any]],
     results: Sequence[tuple[str, Any]],
 ) -> dict[int, Any]:
-    """Return the cotangents of operands, by their numbers."""
+    """Return the cotangents of operands, by number."""
     operator, gradient = gradient_of(call.operator, row, _REMEDY)
     given = call.arguments([known.get(("operand", k)) for k in range(len(operands))])
     defaults = [x.default for x in rows_of(call.operator)[row].parameters]
@@ -155,7 +153,7 @@ def _pull_back(
     arguments = {}
     for name, origin in gradient.arguments.items():
         k = origin.number if origin.kind == "argument" else places.get(origin.number, -1)
-        if k < 0:  # of an in-out array that was left out
+        if k < 0:  # for an omitted in-out array
             continue
         if origin.kind == "gradient":
             arguments[name] = _conjugate(_instantiated(cotangents[k], results[k]))
@@ -177,7 +175,7 @@ def _pull_back(
 
 
 def _operands_of(call: TracedCall) -> dict[int, int]:
-    """Return the number of the operand of each parameter that is one array."""
+    """Return the number of the operand of each parameter that is a single array."""
     found, n = {}, 0
     for k, leaf in enumerate(call.leaves):
         if leaf.letters == "a":
@@ -193,7 +191,7 @@ def _instantiated(cotangent: Any, result: tuple[str, Any]) -> Any:
 
 
 def _conjugate(x: Any) -> Any:
-    """To and from what plugins know: they have the conjugates of JAX's gradients, as PyTorch."""
+    """Convert to or from plugins' gradients, which are the conjugates of JAX's, as in PyTorch."""
     return jax.numpy.conj(x) if jax.numpy.issubdtype(x.dtype, jax.numpy.complexfloating) else x
 
 
@@ -222,7 +220,7 @@ def _along(
     results: Sequence[tuple[str, Any]],
     operands: Any,
 ) -> list[Any]:
-    """Return the results' tangents: the gradient is linear in theirs, and transposed for it."""
+    """Return the results' tangents: the gradient is linear in cotangents, and is transposed."""
     known = dict(zip(kept, args[len(moving) :], strict=True))
     cotangents = [ad.Zero(jax.core.ShapedArray(shape, dtype)) for dtype, shape in results]
     floating = [k for k, x in enumerate(cotangents) if _is_floating(x.aval)]

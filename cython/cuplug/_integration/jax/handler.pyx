@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that XLA calls for operators, and what it is told of one made in memory."""
+"""The functions that XLA calls for operators, and their attributes for operators in memory."""
 
 from cpython.pycapsule cimport PyCapsule_New
 from libc.stdint cimport uint32_t, uint64_t
@@ -26,12 +26,13 @@ cdef extern from "runtime/xla.h":
     cuplug_xla_error *cuplug_xla_execute_cuda_waiting(cuplug_xla_call *call) noexcept nogil
     void cuplug_xla_begin(uint64_t process)
 
-PROCESS: int = secrets.randbits(63)  # of this one and its forked children, which have its operators
+# for this process and its forked children, which have the same operators
+PROCESS: int = secrets.randbits(63)
 cuplug_xla_begin(PROCESS)
 
 
-# XLA reports the text of an error. The exception behind it, such as of an operator that cannot be
-# compiled, has no Python caller here, and may not stay for the next call on this thread.
+# XLA reports the text of an error. The exception, for example of an operator that does not compile,
+# has no Python caller here, and must not remain set for the next call on this thread.
 
 
 cdef inline cuplug_xla_error *settle(cuplug_xla_error *error) noexcept nogil:
@@ -75,11 +76,11 @@ CUDA_WAITING: dict[str, Any] = {
 
 
 def address_of(Operator operator not None) -> int:
-    """Return where an operator lies, for ever."""
+    """Return the address of an operator, which is never freed."""
     return <size_t>operator.op
 
 
 def takes_strides(Operator operator not None, uint32_t row) -> bool:
-    """Say whether a row broadcasts its arrays itself."""
+    """Return whether an overload broadcasts its arrays itself."""
     flags = cuplug_overload_flags(cuplug_operator_overload(operator.op, row))
     return bool(flags & CUPLUG_OVERLOAD_TAKES_STRIDES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators in `torch.vmap`: one call where dimensions take the batch, or one for each part."""
+"""Operators in `torch.vmap`: one call if dimensions can include the batch, else one per element."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["batched_rule"]
 
 
 def batched_rule(entry: Entry) -> Callable[..., Any]:
-    """Return what PyTorch's `register_vmap` takes, for an overload."""
+    """Return a rule for PyTorch's `register_vmap`, for an overload."""
 
     def rule(info: Any, in_dims: Sequence[Any], *args: Any) -> Any:
         _check_written(entry, args, in_dims)
@@ -41,14 +41,14 @@ def _is_batched(d: Any) -> bool:
 
 
 def _first(x: Any, d: Any) -> Any:
-    """Return arguments with the dimension of the batch as the first."""
+    """Return arguments with the batch as the first dimension."""
     if isinstance(d, (list, tuple)):
         return [_first(*pair) for pair in zip(x, d, strict=True)]
     return x if d is None else x.movedim(d, 0).contiguous()
 
 
 def _one(x: Any, d: Any) -> Any:
-    """Return an argument of one part of the batch, without its elements."""
+    """Return an argument for one element of the batch, without its elements."""
     if isinstance(d, (list, tuple)):
         return [_one(*pair) for pair in zip(x, d, strict=True)]
     return x if d is None else ArraySpec(x.dtype, x.shape[1:])
@@ -61,7 +61,7 @@ def _part(x: Any, d: Any, number: int) -> Any:
 
 
 def _check_written(entry: Entry, args: Sequence[Any], in_dims: Sequence[Any]) -> None:
-    """Refuse to write all parts of a batch to one tensor."""
+    """Reject calls that would write all elements of a batch to one tensor."""
     for name in entry.overload.mutated_lists:
         raise TypeError(
             f"{entry.whole.operator.name}: {name}: got a list whose tensors are changed in place "
@@ -98,7 +98,7 @@ def _as_list(outputs: Any) -> list[Any]:
 def _call_once(
     entry: Entry, call: Call, in_dims: Sequence[Any], args: Sequence[Any]
 ) -> tuple[list[Any], list[int]] | None:
-    """Return the results of one call, and where each has the batch; None: there is none."""
+    """Return the results of one call, and the position of the batch in each; None if impossible."""
     parameters = call.signature.parameters[: len(args)]
     if any(x.kind == "arrays" for x in parameters):
         return None
@@ -113,7 +113,7 @@ def _call_once(
     return results, found[1][len(found[1]) - len(results) :]
 
 
-# ---- A call for each part ------------------------------------------------------------------------
+# ---- A call for each element of the batch --------------------------------------------------------
 
 
 def _call_each(

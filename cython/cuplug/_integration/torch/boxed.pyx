@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels for PyTorch's dispatcher that run an operator without Python, from PyTorch 2.10 on.
 
-They are made of libtorch's stable C functions, which are found in the process. What is not plain,
-as a tensor that is traced, recorded or to be copied first, goes to a function in Python; so does
-what will be refused. Without one of the functions there are no such kernels.
+They consist of libtorch's stable C functions, which are found in the process. A Python function
+handles other cases, such as tensors that are traced, recorded or must be copied, and arguments that
+will be rejected. If a function is missing, no such kernels exist.
 """
 
 from cpython.object cimport PyObject
@@ -47,7 +47,7 @@ import torch as library_torch
 
 cdef extern from *:
     """
-    /* The dispatcher hands its functions no context: there is one for each number. */
+    /* The dispatcher passes no context to its functions, so each slot has its own function. */
     typedef void cuplug_boxed(uint64_t *stack, uint64_t n_arguments, uint64_t n_outputs);
     static void (*cuplug_run_slot)(int slot, uint64_t *stack);
     #define EACH16(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) \\
@@ -74,22 +74,22 @@ cdef enum:
 cdef enum answer:
     DONE
     DECLINED
-    RAISED  # an exception waits in base.status
+    RAISED  # base.status has a pending exception
 
 # An overload under one key of the dispatcher.
 ctypedef struct slot:
-    cuplug_operator **op  # the operator's own, which a reload changes
-    PyObject *plain  # called in Python where it declines
+    cuplug_operator **op  # the operator's slot, which a reload changes
+    PyObject *plain  # the Python function for declined calls
     uint32_t n
     uint32_t n_outputs
-    bint is_front  # it stands where gradients are recorded, and takes what needs none
+    bint is_front  # 1 if gradients are recorded at this key; accepts tensors that need none
     char kinds[64]
     bint optional[64]
 
 cdef slot slots[N_SLOTS]
 cdef int n_slots = 0
-cdef list kept = []  # what slots point to
-cdef dict libraries = {}  # key of the dispatcher -> handle
+cdef list kept = []  # objects to which slots point
+cdef dict libraries = {}  # dispatch key -> handle
 cdef object Tensor = library_torch.Tensor
 cuplug_run_slot = run_slot
 
@@ -112,7 +112,7 @@ cdef void run_slot(int number, uint64_t *stack) noexcept nogil:
 
 
 cdef inline void *tensor_of(slot *s, uint64_t *stack, uint32_t k) noexcept nogil:
-    """NULL for what is no tensor, or was left out."""
+    """Returns NULL for an omitted argument or one that is not a tensor."""
     if s.kinds[k] != c"T":
         return NULL
     if s.optional[k]:
@@ -121,7 +121,7 @@ cdef inline void *tensor_of(slot *s, uint64_t *stack, uint32_t k) noexcept nogil
 
 
 cdef bint is_plain(slot *s, uint64_t *stack) noexcept nogil:
-    """Whether nothing traces, records or wraps the tensors."""
+    """Returns whether no tensor is traced, recorded or wrapped."""
     cdef uint32_t k
     cdef bint records = torch.grad_is_enabled()
     cdef void *tensor
@@ -204,7 +204,7 @@ cdef bint read(
 cdef bint allocate(
     cuplug_frame *frame, int32_t device_type, int32_t device_index, uint64_t *outputs
 ) noexcept nogil:
-    """All outputs, or none: the sizes of some are known in the run alone."""
+    """Allocates all outputs or none: the sizes of some are known only after the run."""
     cdef uint32_t k, n = frame.n_tensors - frame.n_inputs
     cdef cuplug_tensor *x = &frame.tensors[frame.n_inputs]
     for k in range(n):
@@ -222,7 +222,7 @@ cdef void drop_all(uint64_t *tensors, uint32_t n) noexcept nogil:
 
 
 cdef void release(slot *s, uint64_t *stack) noexcept nogil:
-    """Give up the arguments, which are the callee's."""
+    """Releases the arguments, which the callee owns."""
     cdef uint32_t k
     cdef uint64_t word
     for k in range(s.n):
@@ -279,7 +279,7 @@ cdef object to_object(slot *s, uint64_t *stack, uint32_t k):
 
 
 cdef object owned(PyObject *made):
-    """An object that comes with a reference."""
+    """Returns a reference that the caller owns."""
     if made == NULL:
         raise MemoryError("a tensor could not be made an object")
     result = <object>made
@@ -316,7 +316,7 @@ def implement(
     str name, str key, Operator operator, str kinds, list optional: list[bool], uint32_t n_outputs,
     plain: Callable[..., Any],
 ) -> bool:
-    """Register a kernel for an overload under a key of the dispatcher.
+    """Register a kernel for an overload under a dispatch key.
 
     Parameters
     ----------
@@ -327,15 +327,15 @@ def implement(
     kinds : str
         A letter for each argument: tensor, int, bool, float, string.
     optional : list of bool
-        Whether it may be None.
+        For each argument, whether it may be None.
     n_outputs : int
     plain : callable
-        Called with all arguments where the kernel declines.
+        Called with all arguments if the kernel declines.
 
     Returns
     -------
     bool
-        False where there is no room for another one.
+        False if no slot is free.
     """
     global n_slots
     cdef slot *s

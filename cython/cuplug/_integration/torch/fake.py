@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors without elements: what an operator gives where PyTorch traces it, sizes as symbols."""
+"""Tensors without elements: an operator's results when PyTorch traces it, with symbolic sizes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Order = Sequence[int]
 def matched(
     whole: Registered, given: dict[str, Any], unknown: Callable[[], Any] | None = None
 ) -> Call:
-    """Return the call that an overload makes of arguments by name.
+    """Return the call of an overload with arguments by name.
 
-    `unknown` makes a size known after the run; without it these are -1.
+    `unknown` creates a size known after the run. Without it, such sizes are -1.
 
     Raises
     ------
     TypeError, ValueError
-        As a call that rejects its arguments.
+        As in a call that rejects its arguments.
     """
     specs = {name: _spec(x) for name, x in given.items()}
     return match(whole.operator, whole.rows, (), specs, _Symbols(unknown))
@@ -45,8 +45,9 @@ def _spec(x: Any) -> Any:
 
 
 class _Symbols(Symbols):
-    """Sizes of PyTorch: a comparison guards the graph. One of sizes known after the run is checked
-    there.
+    """PyTorch's sizes.
+
+    A comparison becomes a guard of the graph, or a check at run time if a size is then known.
     """
 
     types = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -101,7 +102,7 @@ def _unknown() -> Any:
 
 
 def _device(operator: str, given: dict[str, Any], on_host: set[str]) -> torch.device:
-    """Return where all tensors of a call but those of the host are; the host without any."""
+    """Return the device of all tensors in a call, without host tensors; the host if none remain."""
     items = [(name, y) for name, x in given.items() for y in (x if isinstance(x, list) else [x])]
     places = [(name, x.device) for name, x in items if isinstance(x, torch.Tensor)]
     for name, place in places:
@@ -123,11 +124,11 @@ def _device(operator: str, given: dict[str, Any], on_host: set[str]) -> torch.de
     return device
 
 
-# ---- Strides, as the core sets them --------------------------------------------------------------
+# ---- Strides, as set by the core -----------------------------------------------------------------
 
 
 def _output_strides(call: Call, given: dict[str, Any]) -> list[Strides | None]:
-    """Return the strides of each output of a call that got tensors, and others, by name.
+    """Return the strides of each output of a call, from its arguments by name.
 
     None: C order.
     """
@@ -137,7 +138,7 @@ def _output_strides(call: Call, given: dict[str, Any]) -> list[Strides | None]:
 
 
 def _like(call: Call, output: Parameter, given: dict[str, Any], shape: Shape) -> Strides | None:
-    """Return the strides of an output that is like a tensor; None if they are those of C order."""
+    """Return the strides of an output that follows a tensor; None if they are in C order."""
     x = given[output.like] if output.like else None
     if x is None or x.is_contiguous():
         return None
@@ -146,7 +147,7 @@ def _like(call: Call, output: Parameter, given: dict[str, Any], shape: Shape) ->
 
 
 def _kept(call: Call, given: dict[str, Any]) -> Strides | None:
-    """Return the strides that all tensors have, if the overload treats all their elements alike."""
+    """Return the strides of all tensors, if the overload treats all elements equally."""
     arrays = call.signature.arrays
     is_alike = all(x.dims == (LOOP,) for x in arrays) and "no_split" not in call.properties
     tensors = [x for x in given.values() if isinstance(x, torch.Tensor) and not _is_repeated(x)]
@@ -161,7 +162,7 @@ def _kept(call: Call, given: dict[str, Any]) -> Strides | None:
 
 
 def _is_same(shape: Shape, first: Strides, other: Strides) -> bool:
-    """Return whether two layouts are the same, where there are elements to tell."""
+    """Return whether two layouts are the same, except in dimensions of size 1."""
     whole = zip(shape, first, other, strict=True)
     return any(size == 0 for size in shape) or all(n == 1 or a == b for n, a, b in whole)
 
@@ -186,7 +187,7 @@ def _order_like(call: Call, output: Parameter, x: torch.Tensor, shape: Shape) ->
 def _order(sizes: Shape, strides: Strides) -> Order:
     """Return dimensions from the outermost to the innermost.
 
-    Those of C order where nothing says otherwise: comparisons that decide nothing are passed over.
+    Comparisons that decide nothing are skipped, and the order is then C order.
     """
     order = list(range(len(sizes)))
     for last in order.copy():
@@ -202,8 +203,9 @@ def _order(sizes: Shape, strides: Strides) -> Order:
 
 
 def _inside(first: tuple[Any, Any], other: tuple[Any, Any]) -> int:
-    """Return 1 if a dimension, (stride, whether its size is 1), is inside another, -1 if it is
-    outside, 0 if either order will do.
+    """Return 1 if a dimension is inside another, -1 if outside, 0 if either order is possible.
+
+    A dimension is (stride, whether its size is 1).
     """
     if not first[0] or not other[0]:
         return 0
@@ -213,7 +215,7 @@ def _inside(first: tuple[Any, Any], other: tuple[Any, Any]) -> int:
 
 
 def _dense(shape: Shape, order: Order) -> list[Any]:
-    """Return the strides of an array without gaps whose dimensions have an order in memory."""
+    """Return the strides of an array without gaps, from the order of its dimensions in memory."""
     strides, stride = [1] * len(shape), 1
     for d in reversed(order):
         strides[d] = stride

@@ -9,8 +9,8 @@ cdef enum:
 
 ctypedef void (*boxed)(uint64_t *stack, uint64_t n_arguments, uint64_t n_outputs) noexcept
 
-# They return 0, or an error. A handle is the address of an at::Tensor, which holds the address of
-# its c10::TensorImpl.
+# Functions return 0, or an error. A handle is the address of an at::Tensor, which contains the
+# address of its c10::TensorImpl.
 ctypedef struct functions:
     int (*init_of_library)(
         const char *name, const char *key, const char *file, uint32_t line, void **library
@@ -36,7 +36,7 @@ ctypedef struct functions:
     int (*string_text)(void *string, const char **text) noexcept nogil
     int (*drop_string)(void *string) noexcept nogil
     bint (*grad_is_enabled)() noexcept nogil
-    # Of C++: the names are no promise, and what they do is tried.
+    # C++ functions, whose names may change. Their results are tested.
     void *(*alias)(void *to, void *tensor) noexcept nogil
     unsigned char (*requires_grad)(const void *impl) noexcept nogil
     void **(*forward_gradient)(const void *impl, uint64_t level, void *tensor) noexcept nogil
@@ -47,19 +47,19 @@ ctypedef struct functions:
 
 
 cdef functions torch
-cdef int (*cuda_stream)(int32_t device, void **stream) noexcept nogil  # NULL: there is none
-cdef int32_t cpu, cuda  # PyTorch's numbers
-cdef cuplug_dtype dtypes[N_NUMBERS]  # by PyTorch's numbers; 0 bits: none
-cdef size_t place_in_object  # of the at::Tensor in a Python tensor
-# Whether nothing traces now.
+cdef int (*cuda_stream)(int32_t device, void **stream) noexcept nogil  # NULL if missing
+cdef int32_t cpu, cuda  # PyTorch's device types
+cdef cuplug_dtype dtypes[N_NUMBERS]  # by PyTorch's dtype numbers; 0 bits: none
+cdef size_t place_in_object  # offset of the at::Tensor in a Python tensor
+# Returns whether nothing is traced now.
 cdef bint is_untraced() noexcept nogil
-# Whether nothing wraps or records a tensor: `records`, where gradients are.
+# Returns whether a tensor is neither wrapped nor recorded. `records`: gradients are enabled.
 cdef bint is_plain_tensor(void *tensor, bint records) noexcept nogil
-# Read a tensor as an argument; set PyTorch's numbers of its device.
+# Reads a tensor as an argument, and sets PyTorch's numbers of its device.
 cdef bint read_tensor(
     void *tensor, cuplug_argument *a, int32_t *device_type, int32_t *device_index
 ) noexcept nogil
-# A new C-contiguous tensor, to which x.data is set; NULL where there is none.
+# Returns a new C-contiguous tensor and sets x.data, or returns NULL on failure.
 cdef void *new_tensor(cuplug_tensor *x, int32_t device_type, int32_t device_index) noexcept nogil
-# Throw what waits in base.status, as PyTorch's own C++ exception for one of Python.
+# Throws the pending exception in base.status, as PyTorch's C++ exception for a Python exception.
 cdef void throw_pending() noexcept nogil

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of libtorch kernels are made of: functions, found in the process, and numbers, learnt.
+"""The libtorch functions that kernels use, found in the process, and PyTorch's numbers.
 
-Most are of PyTorch's stable C interface; the others have names of C++ that are no promise, so all
-that they answer is compared with what Python says of tensors of each kind.
+Most belong to PyTorch's stable C interface. The others are C++ functions whose names may change, so
+all their results are compared with Python's for tensors of each kind.
 """
 
 import sys
@@ -29,7 +29,7 @@ ctypedef int32_t (*get_number)() noexcept nogil
 
 cdef enum:
     N_KEYS = 8
-    MOST_TENSOR_BYTES = 256  # of what at::Tensor points to, in which the set of keys is looked for
+    MOST_TENSOR_BYTES = 256  # size of an at::Tensor's target in which the set of keys is searched
 
 cdef tuple NAMES = (  # in the order of the structure
     b"aoti_torch_library_init_impl",
@@ -53,21 +53,21 @@ cdef tuple NAMES = (  # in the order of the structure
     b"TensorImpl::requires_grad",
     b"TensorImpl::_fw_grad",
     b"tls_is_dispatch_key_included",
-    b"operator delete",  # of what is optional
+    b"operator delete",  # for optional arguments
     b"std::__throw_runtime_error",
     b"THPVariable_Wrap",
 )
 LIBRARIES = (b"libtorch_cpu.so", b"libtorch_python.so", b"libc10.so", b"libstdc++.so.6")
 CUDA_LIBRARIES = (b"libtorch_cuda.so",)
 
-cdef size_t place_of_keys  # of the set of keys in a c10::TensorImpl
-cdef uint64_t plain_keys[2]  # of tensors on the CPU, on a GPU
-cdef void *undefined  # what a tensor without one has as forward gradient
+cdef size_t place_of_keys  # offset of the set of keys in a c10::TensorImpl
+cdef uint64_t plain_keys[2]  # for tensors on the CPU, on a GPU
+cdef void *undefined  # the forward gradient of a tensor that has none
 cdef uint32_t tracing_keys[N_KEYS]
 cdef int n_tracing_keys = 0
-cdef object raiser  # a tensor whose operations raise what waits
+cdef object raiser  # a tensor whose operations raise the pending exception
 cdef void *raising_tensor
-cdef object is_ready = None  # not asked yet
+cdef object is_ready = None  # not yet determined
 
 
 cdef bint is_untraced() noexcept nogil:
@@ -115,13 +115,13 @@ cdef bint read_tensor(
     x.dtype = dtypes[number]
     x.byte_offset = 0
     x.device.type = <int32_t>(CUPLUG_CUDA if kind == cuda else CUPLUG_CPU)
-    x.device.id = index if index > 0 else 0  # that of the host is -1
+    x.device.id = index if index > 0 else 0  # the host's is -1
     drop_strides(x)
     return True
 
 
 cdef bint may_be_freed(void *tensor, void *data, int64_t item_bytes) noexcept nogil:
-    """Whether there is no storage behind the address, or there are no elements."""
+    """Returns whether the address has no storage, or the tensor has no elements."""
     cdef int64_t offset = 0
     return torch.storage_offset(tensor, &offset) != 0 or <int64_t>data == offset * item_bytes
 
@@ -156,10 +156,10 @@ cdef void *new_tensor(
 
 
 cdef void throw_pending() noexcept nogil:
-    """Have PyTorch throw it.
+    """Has PyTorch throw the exception.
 
-    It passes through functions in C: their tables for debuggers tell the unwinder enough, and
-    nothing is left to be done in them.
+    It is unwound through C functions. Their debug tables suffice for the unwinder, and they have no
+    cleanup to do.
     """
     cdef void *made = NULL
     torch.alias(&made, raising_tensor)
@@ -167,7 +167,7 @@ cdef void throw_pending() noexcept nogil:
 
 
 def raise_waiting(*_args, **_keywords):
-    """Raise the exception that waits in this thread."""
+    """Raise the pending exception of this thread."""
     raise_pending()
 
 
@@ -175,7 +175,7 @@ def raise_waiting(*_args, **_keywords):
 
 
 def is_available() -> bool:
-    """Say whether PyTorch has what these kernels need; asked once."""
+    """Return whether PyTorch has everything that these kernels need; determined once."""
     global is_ready
     if is_ready is None:
         is_ready = find_all(sys.modules["torch"])
@@ -197,7 +197,10 @@ cdef bint find_functions():
 
 
 cdef bint learn(object module):
-    """Numbers and places, none of which is promised: they are tried on tensors of each kind."""
+    """Determine numbers and offsets.
+
+    They may change, so they are tested on tensors of each kind.
+    """
     global place_in_object, undefined, raiser, raising_tensor
     plain = module.empty(0, device="cpu")
     place_in_object = find_tensor(plain, module.Tensor)
@@ -226,7 +229,7 @@ cdef bint learn_numbers():
     found = {}
     for name in ("device_type_cpu", "device_type_cuda", *[f"dtype_{name}" for name in DTYPES]):
         symbol = f"aoti_torch_{name}".encode()
-        if find_symbols(LIBRARIES, (symbol,), <void **>&number):  # of this version
+        if find_symbols(LIBRARIES, (symbol,), <void **>&number):  # if this version has it
             found[name] = number()
     if "device_type_cpu" not in found or "device_type_cuda" not in found:
         return False
@@ -241,7 +244,7 @@ cdef bint learn_numbers():
 
 
 cdef bint learn_keys(object module, object plain):
-    """Where a tensor's set of keys is; the sets of plain tensors; which keys trace."""
+    """Find a tensor's set of keys, the sets of plain tensors, and the keys that trace."""
     global place_of_keys, n_tracing_keys
     z = module.zeros(2, dtype=module.complex64, device="cpu")
     samples = [plain, z.conj(), z.conj().imag, module.eye(2).to_sparse()]
@@ -266,7 +269,7 @@ cdef bint learn_keys(object module, object plain):
 
 
 cdef bint are_methods(object module, object plain):
-    """Whether the methods of C++ answer right."""
+    """Return whether the C++ methods return correct results."""
     with module.enable_grad():
         leaf = module.empty(2, device="cpu", requires_grad=True)
         if not torch.requires_grad(impl_of(leaf)) or torch.requires_grad(impl_of(plain)):
@@ -281,7 +284,7 @@ cdef bint are_methods(object module, object plain):
 
 
 cdef object new_raiser(object Tensor):
-    """A tensor on which each operation raises what waits."""
+    """Return a tensor on which each operation raises the pending exception."""
     members = {"__torch_dispatch__": classmethod(lambda cls, *args: raise_waiting())}
     cls = type("Raiser", (Tensor,), members)
     return torch_private.wrapper(cls)

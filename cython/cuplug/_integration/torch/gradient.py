@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's autograd is told of an operator: its gradient, and along which it is linear."""
+"""An operator in PyTorch's autograd: its gradient, and its forward derivative if it is linear."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ from cuplug._integration.torch.sharding import add_strategy
 
 __all__ = ["autograd_kernel", "count_writes"]
 
-_GRADIENT = "gradient"  # the kind of what comes from one
+_GRADIENT = "gradient"  # the kind of a gradient argument
 _is_enabled = torch.is_grad_enabled
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """How the gradient of one row is computed."""
+    """How the gradient of one overload of the plugin is computed."""
 
-    whole: Registered  # what computes it
+    whole: Registered  # the operator that computes it
     gradient: Gradient
-    written: tuple[str, ...]  # the names of the arguments that it changes in place
-    saved: tuple[tuple[str, bool, int], ...]  # what is kept: name, whether a result, number
+    written: tuple[str, ...]  # the names of the arguments that it modifies in place
+    saved: tuple[tuple[str, bool, int], ...]  # saved values: name, is a result, number
     broadcast: tuple[int, ...]  # the targets that may be broadcast
-    detached: tuple[int, ...]  # the results that have no gradient by the signature
+    detached: tuple[int, ...]  # results that the signature marks as detached
 
 
 class _NoPlan(NamedTuple):
-    """Why there is no gradient of one row."""
+    """Why an overload of the plugin has no gradient."""
 
     error: Exception
     detached: tuple[int, ...]
 
 
 class _Plans:
-    """The gradients of an overload's rows, each found at the first use."""
+    """The gradients of the signatures in one PyTorch overload, each found at the first use."""
 
     def __init__(self, entry: Entry, register: Callable[..., Registered]) -> None:
         self._entry, self._register = entry, register
         self._known: dict[int, _Plan | _NoPlan] = {}
-        self.only: _Plan | _NoPlan | None = None  # of an operator of one row, once it is known
+        self.only: _Plan | _NoPlan | None = None  # for a single signature, after it is found
 
     def of(self, args: Sequence[Any]) -> _Plan | _NoPlan:
-        """Return how the gradient of a call is computed, or why there is none."""
+        """Return how the gradient of a call is computed, or why it has none."""
         row = self.row_of(args)
         plan = self._known.get(row)
         if plan is None:
@@ -96,9 +96,9 @@ class _Plans:
 
 
 def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callable[..., Any]:
-    """Return the kernel that records the gradient of a call where one is wanted.
+    """Return the kernel that records the gradient of a call if it is needed.
 
-    `register` makes the operators that compute gradients known.
+    `register` registers the operators that compute gradients.
     """
     function = _function(entry, _Plans(entry, register))
     has_lists, mutated = entry.overload.has_lists, entry.overload.mutated
@@ -121,7 +121,7 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
 
 
 def count_writes(entry: Entry) -> Callable[..., Any]:
-    """Return the kernel that tells autograd which tensors a call has changed."""
+    """Return the kernel that reports to autograd the tensors that a call modifies."""
 
     def kernel(keyset: Any, *args: Any) -> Any:
         for _, x in entry.written(args):
@@ -132,12 +132,12 @@ def count_writes(entry: Entry) -> Callable[..., Any]:
 
 
 def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
-    """Refuse to write to leaves before anything is written: torch.autograd.Function does it after.
+    """Reject writes to leaves before the call, since torch.autograd.Function rejects them after it.
 
     Raises
     ------
     RuntimeError
-        As PyTorch's in-place functions.
+        As in PyTorch's in-place functions.
     """
     for k, x in entry.written(args) if _is_enabled() else ():
         if not x.requires_grad:
@@ -152,7 +152,7 @@ def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
 
 
 def _refuse_lists(entry: Entry) -> None:
-    """Refuse to record changes of tensors in lists, which autograd does not follow."""
+    """Reject recorded changes of tensors in lists, which autograd does not track."""
     for name in entry.overload.mutated_lists:
         raise NotImplementedError(
             f"{entry.whole.operator.name}: {name}: got tensors that require grad in a call that "
@@ -161,7 +161,7 @@ def _refuse_lists(entry: Entry) -> None:
 
 
 def _at(args: Sequence[Any], k: int) -> Any:
-    """Return an argument; None for one that was left out."""
+    """Return an argument; None if it was omitted."""
     return args[k] if k < len(args) else None
 
 
@@ -180,7 +180,7 @@ def _requires_grad(args: Sequence[Any]) -> bool:
 
 
 def _apply(function: Any, *args: Any) -> Any:
-    """Record a call. Of nested transforms, as grad(grad(f)), the dispatcher calls once for each."""
+    """Record a call. For nested transforms, such as grad(grad(f)), this is called for each."""
     if not is_transformed():
         return function.apply(*args)
     with single_level():
@@ -193,7 +193,7 @@ def _below(entry: Entry, args: Sequence[Any]) -> Any:
 
 
 def _flatten(args: Sequence[Any]) -> tuple[tuple[int, ...], list[Any]]:
-    """Return the lengths of lists, -1 for what is none, and all items, which autograd follows."""
+    """Return the lengths of lists, -1 for other arguments, and all items, which autograd tracks."""
     lengths = tuple(len(x) if isinstance(x, (list, tuple)) else -1 for x in args)
     return lengths, [y for x, n in zip(args, lengths, strict=True) for y in ([x] if n < 0 else x)]
 
@@ -209,7 +209,7 @@ def _unflatten(lengths: tuple[int, ...] | None, flat: Sequence[Any]) -> list[Any
 
 
 def _function(entry: Entry, plans: _Plans) -> Any:
-    """Return the function of autograd for an overload.
+    """Return the autograd function of an overload.
 
     It takes the lengths of lists and the arguments, and returns the results.
     """
@@ -219,10 +219,10 @@ def _function(entry: Entry, plans: _Plans) -> Any:
         args = flat if lengths is None else _unflatten(lengths, flat)
         plan = plans.only or plans.of(args)
         before = _before(plan, args, mutated) if mutated else args
-        # Gradients are off here: what is called is not recorded again.
+        # Gradients are disabled here: the call is not recorded again.
         results = _run(entry, args) if mutated or is_transformed() else call(*args)
         if mutated:
-            written = [_at(args, k) for k in mutated]  # None where one was left out
+            written = [_at(args, k) for k in mutated]  # None if it was omitted
             ctx.mark_dirty(*(x for x in written if x is not None))
             results = (*written, *_as_list(results))
         whole = results if isinstance(results, tuple) else (results,)
@@ -231,7 +231,7 @@ def _function(entry: Entry, plans: _Plans) -> Any:
             ctx.mark_non_differentiable(*(whole[k] for k in plan.detached))
         if not mutated:
             return results
-        # PyTorch allows one result alone where that is a view: what was left out is none.
+        # If a result is a view, PyTorch allows only one result. Omitted arrays are not results.
         ctx.present = [x is not None for x in whole]
         return tuple(itertools.compress(whole, ctx.present))
 
@@ -262,7 +262,7 @@ def _function(entry: Entry, plans: _Plans) -> Any:
 
 
 def _run(entry: Entry, args: Sequence[Any]) -> Any:
-    """Run a call with gradients on, for other transforms and for changes under torch.compile."""
+    """Run a call with gradients enabled, for other transforms and changes under torch.compile."""
     with torch.enable_grad(), set_forward(is_transformed()):
         return _below(entry, args)
 
@@ -274,7 +274,7 @@ def _as_list(outputs: Any) -> list[Any]:
 
 
 def _before(plan: Any, args: Sequence[Any], mutated: list[int]) -> list[Any]:
-    """Return the arguments, those that are changed and wanted as they were copied."""
+    """Return the arguments, with copies of modified ones that the gradient needs."""
     origins = plan.gradient.arguments.values() if isinstance(plan, _Plan) else ()
     wanted = {origin.number for origin in origins if origin.kind == "argument"}
     given = {k for k in mutated if _at(args, k) is not None}
@@ -283,7 +283,7 @@ def _before(plan: Any, args: Sequence[Any], mutated: list[int]) -> list[Any]:
 
 
 def _save(ctx: Any, plan: Any, lengths: Any, args: Sequence[Any], results: tuple[Any, ...]) -> None:
-    """Keep what the gradient is computed of, but the gradients of the results."""
+    """Save the inputs of the gradient, except for the gradients of the results."""
     names, tensors, others = [], [], {}
     if type(plan) is _Plan:
         for name, x in _given(plan, args, results):
@@ -303,7 +303,7 @@ def _given(plan: _Plan, args: Sequence[Any], results: Sequence[Any]) -> list[tup
     return [
         (name, places[is_result][number])
         for name, is_result, number in plan.saved
-        if number < len(places[is_result])  # else it was left out
+        if number < len(places[is_result])  # otherwise it was omitted
     ]
 
 
@@ -319,7 +319,7 @@ def _shapes(plan: Any, args: Sequence[Any]) -> dict[int, Any]:
 def _gradients(
     plan: _Plan, shapes: dict[int, Any], given: dict[str, Any], grads: Sequence[Any]
 ) -> dict[int, Any]:
-    """Call the operator that computes them. What it changes in place is a copy."""
+    """Call the operator that computes the gradients. It modifies copies in place."""
     given = dict(given)
     for name, origin in plan.gradient.arguments.items():
         if origin.kind == _GRADIENT and grads[origin.number] is not None:
@@ -362,7 +362,7 @@ def _along(
 
 
 def _along_linear(entry: Entry, linear: Sequence[str], args: list[Any], tangents: list[Any]) -> Any:
-    """Of what is linear: its own results for the tangents."""
+    """For linear operators: the operator's results for the tangents."""
     given = list(args)
     for k, name in enumerate(entry.names[: len(args)]):
         if name in linear and _has_tensor(args[k]):
@@ -384,7 +384,7 @@ def _tangent(x: Any, tangent: Any) -> Any:
 def _along_transposed(
     plan: _Plan, args: list[Any], results: Sequence[Any], moving: dict[int, Any]
 ) -> Any:
-    """The gradient is linear in the results' gradients: return its gradient by them."""
+    """Return the gradient of the gradient with respect to the results' gradients: it is linear."""
     with torch.enable_grad():
         grads = [torch.zeros_like(x, requires_grad=x.is_floating_point()) for x in results]
         given = {name: x for name, x in _given(plan, args, results) if x is not None}

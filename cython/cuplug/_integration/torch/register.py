@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`torch.ops.cuplug`: operators as those of PyTorch, made when they are first asked for."""
+"""`torch.ops.cuplug`: operators as PyTorch operators, created at the first use of their names."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ _names: set[str] = set()
 
 
 def register(operator: Operator) -> Registered:
-    """Return what an operator is in PyTorch; the first time, make it."""
+    """Return an operator's PyTorch operator, created at the first use."""
     known = _registered.get(operator)
     if known is None:
         with _lock:
-            with untraced():  # what making it computes is no part of a program
+            with untraced():  # this computation is not part of a program
                 known = _registered.get(operator) or _define(operator)
             _registered[operator] = known
     return known
 
 
 class _Namespace(OpNamespace):  # type: ignore[misc]
-    """`torch.ops.cuplug`, which makes an operator when its name is first used."""
+    """`torch.ops.cuplug`, which creates an operator at the first use of its name."""
 
-    __module__ = OpNamespace.__module__  # part of the names that exported programs have
+    __module__ = OpNamespace.__module__  # part of names in exported programs
 
     def __getattr__(self, name: str) -> Any:
-        with _lock:  # what another thread makes is whole then
+        with _lock:  # another thread's operator is then complete
             if name in self.__dict__:
                 return self.__dict__[name]
             with contextlib.suppress(AttributeError):
@@ -107,8 +107,8 @@ def _define(operator: Operator) -> Registered:
 def _choose(
     whole: Registered, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]] | None:
-    """Return the overload of the first row that takes arguments, and them by its names."""
-    if torch.compiler.is_compiling():  # PyTorch chooses by the names
+    """Return the first overload that accepts the arguments, and the arguments by its names."""
+    if torch.compiler.is_compiling():  # PyTorch selects by names
         return None
     for number, row in enumerate(whole.rows):
         given = by_name(row, args, keywords)
@@ -123,11 +123,11 @@ def _choose(
 
 
 def _free_name(operator: Operator) -> str:
-    """Return the operator's name where it is the one found by it; else its plugin's, too."""
+    """Return the operator's name if it finds this operator; otherwise with the plugin's name."""
     name = operator.name if _is_found(operator) else f"{operator.plugin}__{operator.name}"
     number = 1
     free = name
-    while free in _names:  # that of another one, as operators from source may have
+    while free in _names:  # names another operator, such as one from source
         number += 1
         free = f"{name}__{number}"
     return free
@@ -142,31 +142,31 @@ def _is_found(operator: Operator) -> bool:
 
 def _implement(name: str, entry: Entry) -> None:
     kernel, recording = _kernel(entry), autograd_kernel(entry, register)
-    add_strategy(entry)  # which `recording` does for those that were made before DTensor's import
+    add_strategy(entry)  # `recording` does this for operators created before DTensor's import
     keys = ("CPU", "CUDA") if entry.overload.has_tensor else ("CompositeExplicitAutograd",)
     for key in keys:
         if not _implement_boxed(name, key, entry, kernel):
             _library.impl(name, kernel, key)
     _library.impl(name, recording, "Autograd")
-    if not entry.overload.mutated:  # their writes have to be counted
+    if not entry.overload.mutated:  # their writes must be counted
         for key in (f"Autograd{key}" for key in keys):
-            # Where sizes are symbols: handed to a boxed kernel, integers would become numbers.
+            # If sizes are symbols, a boxed kernel would receive integers as numbers.
             if _implement_boxed(name, key, entry, recording):
                 add_kernel(entry.call, key, recording)
     if entry.overload.mutated:
         _library.impl(name, count_writes(entry), "ADInplaceOrView", with_keyset=True)
     qualified = f"{NAMESPACE}::{name}"
     library.register_fake(qualified, fake_kernel(entry), lib=_library)
-    if hasattr(library, "register_vmap"):  # PyTorch 2.5
+    if hasattr(library, "register_vmap"):  # PyTorch 2.5 and newer
         library.register_vmap(qualified, batched_rule(entry), lib=_library)
 
 
 def _implement_boxed(name: str, key: str, entry: Entry, kernel: Callable[..., Any]) -> bool:
-    """Register a kernel without Python where it can be; say whether it is."""
+    """Register a kernel without Python if possible; return whether it was."""
     types = [_LETTERS.get(x.type) for x in entry.overload.arguments]
     if None in types or not entry.overload.has_tensor or not is_available():
         return False
-    if not are_alike(entry.whole.operator.signatures):  # arguments must be given by name
+    if not are_alike(entry.whole.operator.signatures):  # arguments must be passed by name
         return False
     from cuplug._integration.torch.boxed import implement
 
@@ -181,7 +181,7 @@ def _kernel(entry: Entry) -> Callable[..., Any]:
     mutated = {*entry.overload.mutated}
 
     def kernel(*args: Any) -> Any:
-        """Gradients are recorded by now: tensors that require them are as any other."""
+        """Gradients are already recorded: tensors that require them need no special treatment."""
         plain = [_uncounted(x) if k in mutated else _without_grad(x) for k, x in enumerate(args)]
         if differ or any(x is None for x in plain):
             return _as_tensors(operator(**entry.named(plain), **all_outputs(operator)))
@@ -191,7 +191,7 @@ def _kernel(entry: Entry) -> Callable[..., Any]:
 
 
 def _uncounted(x: Any) -> Any:
-    """Return tensors of the same memory whose version counters are others: the write is counted."""
+    """Return tensors of the same memory with other version counters: the write is counted."""
     if isinstance(x, torch.Tensor):
         return x.data
     return [_uncounted(item) for item in x] if isinstance(x, (list, tuple)) else x
@@ -204,7 +204,7 @@ def _without_grad(x: Any) -> Any:
 
 
 def _as_tensors(result: Any) -> Any:
-    """Outputs of a call without tensors are arrays of NumPy."""
+    """Convert outputs. A call without tensors returns NumPy arrays."""
     if isinstance(result, tuple):
         return tuple(map(_as_tensors, result))
     return torch.from_numpy(result) if isinstance(result, numpy.ndarray) else result
@@ -213,12 +213,12 @@ def _as_tensors(result: Any) -> Any:
 def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Call an operator on tensors that PyTorch records or traces.
 
-    NotImplemented for what only looks like them.
+    Returns NotImplemented for objects that only resemble them.
 
     Raises
     ------
     TypeError
-        One of `out`, `device` and `stream` is given, which PyTorch's operators do not have.
+        `out`, `device` or `stream` is passed, which PyTorch's operators do not have.
     """
     given = {name: x for name, x in keywords.items() if x is not None}
     if not _has_tensor([*args, *given.values()]):
@@ -242,7 +242,7 @@ def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any])
 
 
 def _is_unrecorded(x: Any) -> bool:
-    """Say whether tensors that require grad are as any other now: inside torch.no_grad()."""
+    """Return whether tensors that require grad need no special treatment, as in torch.no_grad()."""
     if isinstance(x, (list, tuple)):
         return all(map(_is_unrecorded, x))
     if torch.is_grad_enabled() or has_dual_level() or is_transformed() or is_tracing():
@@ -251,7 +251,7 @@ def _is_unrecorded(x: Any) -> bool:
 
 
 def _call_detached(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Call an operator outside of autograd; return the tensors of `out` themselves."""
+    """Call an operator outside of autograd; return the tensors in `out` themselves."""
     plain = {name: _detached(x) for name, x in keywords.items()}
     result = operator(*map(_detached, args), **plain)
     out = keywords.get("out")
@@ -262,16 +262,16 @@ def _call_detached(operator: Operator, args: tuple[Any, ...], keywords: dict[str
 
 
 def _detached(x: Any) -> Any:
-    """Return tensors without their history, which share memory and version with them."""
+    """Return tensors without their history, which share memory and version with the originals."""
     if isinstance(x, (list, tuple)):
         return tuple(map(_detached, x)) if isinstance(x, tuple) else [*map(_detached, x)]
     return x.detach() if isinstance(x, torch.Tensor) else x
 
 
 def _as_tensor(x: Any, keeps: bool) -> Any:
-    """Return NumPy arrays, which may stand beside tensors, as tensors.
+    """Return NumPy arrays, which may be mixed with tensors, as tensors.
 
-    `keeps` says that none is changed: then one that is read-only may be copied.
+    If `keeps` is true, no array is modified, and a read-only one may be copied.
     """
     if isinstance(x, (list, tuple)):
         return [_as_tensor(item, keeps) for item in x]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures in PyTorch's schema language, and what is registered of them.
+"""Signatures in PyTorch's schema language, and the overloads that they form there.
 
-Rows that differ by what may be left out at the end are one overload of PyTorch; others, as
-`index: I[*n]` and `index: int`, are one each. In all of them None says that an argument is left
-out: where a signature allows None, that is its default.
+Signatures that differ only in arguments that may be omitted at the end are one PyTorch overload.
+Others, such as `index: I[*n]` and `index: int`, are one each. None always represents an omitted
+argument. If a signature allows None, it is the default.
 """
 
 from __future__ import annotations
@@ -26,28 +26,29 @@ __all__ = ["Argument", "Entry", "Overload", "Registered", "overloads_of"]
 
 _TYPES = {"array": "Tensor", "inout": "Tensor", "arrays": "Tensor[]"}
 _NUMBERS = {"bool": "bool", "int": "SymInt", "uint": "SymInt", "float": "float"}
-_RESERVED = {"inf", "nan", "global", "self"}  # by the parser of schemas, besides Python's keywords
-_OF_CHANGES = {"mode"}  # by torch.compile, which calls operators that change tensors by name
+# for the schema parser, in addition to Python's keywords
+_RESERVED = {"inf", "nan", "global", "self"}
+_OF_CHANGES = {"mode"}  # for torch.compile, which calls operators that modify tensors by name
 
 
 @dataclass(frozen=True)
 class Argument:
     """One argument of a schema."""
 
-    name: str  # of the parameter
-    spelled: str  # as PyTorch has it
-    type: str  # "Tensor", "SymInt[]" ...: without its "?"
+    name: str  # the parameter's name
+    spelled: str  # PyTorch's name
+    type: str  # "Tensor", "SymInt[]" ...: without "?"
     is_mutated: bool
     has_default: bool
-    default: Any  # of all rows that have the parameter; None: what stands for "left out"
+    default: Any  # the default in all signatures; None represents an omitted argument
 
     @property
     def is_optional(self) -> bool:
-        """Whether None may be given."""
+        """True if None may be passed."""
         return self.has_default and self.default is None
 
     def text(self, number: int) -> str:
-        """Return it as it stands in a schema."""
+        """Return the argument in a schema."""
         letter = chr(97 + number) if number < 26 else f"a{number}"
         alias = f"({letter}!)" if self.is_mutated else ""
         default = f"={_literal(self.default)}" if self.has_default else ""
@@ -57,11 +58,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class Overload:
-    """Rows of an operator that are one schema."""
+    """Signatures of an operator that form one schema."""
 
-    name: str  # "" for the first one, "row2" for one that begins at that row
+    name: str  # "" for the first one, "row2" for one that begins at signature 2
     rows: tuple[int, ...]
-    arguments: tuple[Argument, ...]  # of the row that has most
+    arguments: tuple[Argument, ...]  # of the signature with the most arguments
     n_outputs: int
 
     @property
@@ -73,34 +74,35 @@ class Overload:
 
     @property
     def mutated(self) -> list[int]:
-        """The numbers of the arguments that are changed in place."""
+        """The numbers of the arguments that are modified in place."""
         return [k for k, x in enumerate(self.arguments) if x.is_mutated]
 
     @property
     def mutated_lists(self) -> list[str]:
-        """The names of the lists whose tensors are changed in place."""
+        """The names of the lists whose tensors are modified in place."""
         return [x.name for x in self.arguments if x.is_mutated and x.type == "Tensor[]"]
 
     @property
     def has_tensor(self) -> bool:
-        """Whether each call has a tensor, which tells PyTorch where it runs."""
+        """True if each call has a tensor, which determines its device."""
         return any(x.type.startswith("Tensor") and not x.is_optional for x in self.arguments)
 
     @property
     def has_lists(self) -> bool:
-        """Whether there are lists of tensors."""
+        """True if lists of tensors exist."""
         return any(x.type == "Tensor[]" for x in self.arguments)
 
 
 @dataclass(frozen=True)
 class Registered:
-    """An operator, and what it is in PyTorch."""
+    """An operator in PyTorch."""
 
     operator: Operator
     rows: tuple[Signature, ...]
     packet: Any  # torch.ops.cuplug.<name>
-    spelled: dict[str, str]  # the names of arguments that are others in PyTorch
-    # Where rows give names to other places: the overload that takes arguments, and these by name.
+    spelled: dict[str, str]  # names of arguments -> PyTorch's names, if they differ
+    # If signatures have names at different positions: returns the overload that accepts arguments,
+    # and these by name.
     choose: Callable[..., tuple[Any, dict[str, Any]] | None] | None = None
 
     @cached_property
@@ -110,7 +112,7 @@ class Registered:
         return {key for k, x in pairs if x.kind == "dtype" for key in (k, x.name)}
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Call it as PyTorch's operator, with the names of the signature."""
+        """Call PyTorch's operator, with the names of the signature."""
         packet, chosen = self.packet, self.choose and self.choose(self, args, keywords)
         if chosen:
             (packet, keywords), args = chosen, ()
@@ -125,7 +127,7 @@ class Registered:
 
 
 def _as_dtype(x: Any) -> Any:
-    """Return PyTorch's dtype for the name of one, or for that of another library."""
+    """Return PyTorch's dtype for a name, or for another library's dtype."""
     if x is None or isinstance(x, torch.dtype):
         return x
     found = getattr(torch, x if isinstance(x, str) else dtype_name(x), x)
@@ -146,18 +148,18 @@ class Entry:
         return tuple(x.name for x in self.overload.arguments)
 
     def written(self, args: Sequence[Any]) -> list[tuple[int, Any]]:
-        """Return the tensors that a call changes, each with the number of its argument."""
+        """Return the tensors that a call modifies, each with the number of its argument."""
         given = [(k, args[k]) for k in self.overload.mutated if k < len(args)]
         items = [(k, x if isinstance(x, (list, tuple)) else [x]) for k, x in given]
         return [(k, x) for k, some in items for x in some if x is not None]
 
     def named(self, args: Sequence[Any]) -> dict[str, Any]:
-        """Return what is given, by name: None stands for what is left out."""
+        """Return the passed arguments by name. None represents an omitted one."""
         return {name: x for name, x in zip(self.names, args, strict=False) if x is not None}
 
 
 def overloads_of(rows: Sequence[Signature]) -> list[Overload]:
-    """Return the overloads that an operator has in PyTorch."""
+    """Return an operator's overloads in PyTorch."""
     groups: list[list[int]] = []
     for number, row in enumerate(rows):
         group = next((x for x in groups if all(_are_alike(rows[k], row) for k in x)), None)
@@ -171,7 +173,7 @@ def overloads_of(rows: Sequence[Signature]) -> list[Overload]:
 
 
 def _are_alike(a: Signature, b: Signature) -> bool:
-    """Say whether one row has all parameters of the other, and perhaps more behind them."""
+    """Return whether a signature has all parameters of another, and possibly more after them."""
     return len(a.outputs) == len(b.outputs) and all(
         (x.name, x.is_inout, _type(a, x)) == (y.name, y.is_inout, _type(b, y))
         for x, y in zip(a.parameters, b.parameters, strict=False)
@@ -191,7 +193,7 @@ def _overload(rows: Sequence[Signature], group: list[int], reserved: set[str]) -
 def _argument(
     having: list[tuple[Signature, Parameter]], is_everywhere: bool, reserved: set[str]
 ) -> Argument:
-    """Return the argument that a parameter of several rows is."""
+    """Return the argument for a parameter of several signatures."""
     row, x = having[0]
     same = {(y.has_default, type(y.default), y.default) for _, y in having}
     has_default = not is_everywhere or any(y.has_default for _, y in having)
@@ -211,12 +213,16 @@ def _type(row: Signature, x: Parameter) -> str:
     kinds = {_NUMBERS.get(DTYPES[name].kind, "Scalar") for name in row.dtypes(x)}
     number = kinds.pop() if len(kinds) == 1 else "Scalar"
     if x.kind == "list":
-        return "SymInt[1]" if number == "SymInt" else f"{number}[]"  # 1: takes a number alone, too
+        # 1: also accepts a single number
+        return "SymInt[1]" if number == "SymInt" else f"{number}[]"
     return number
 
 
 def _is_literal(value: Any) -> bool:
-    """Say whether the schema language can spell a default; else it is None, and the core's own."""
+    """Return whether the schema language can express a default.
+
+    Otherwise it is None, and the core's default applies.
+    """
     if isinstance(value, str):
         return value.isprintable() and value.isascii() and not {*"\"'\\"} & {*value}
     return isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value))

@@ -16,14 +16,15 @@ from cuplug._integration.torch.schema import Entry
 
 __all__ = ["add_strategy"]
 
-_Dims = dict[Label, tuple[int, Any]]  # along which an array may be split: their numbers and sizes
-_known: set[Any] = set()  # overloads that were registered, or have no strategy
+# numbers and sizes of the dimensions along which an array may be split
+_Dims = dict[Label, tuple[int, Any]]
+_known: set[Any] = set()  # overloads that are registered, or have no strategy
 
 
 def add_strategy(entry: Entry) -> None:
     """Register the strategy of an overload once, in processes that use DTensor.
 
-    Overloads that change tensors or have lists of tensors have none.
+    Overloads that modify tensors or have lists of tensors have none.
     """
     if "torch.distributed.tensor" not in sys.modules or entry.call in _known:
         return
@@ -53,19 +54,19 @@ def _placements(entry: Entry, *args: Any) -> list[tuple[list[Any], list[Any]]]:
 
 
 def _spec(x: Any) -> Any:
-    """Return DTensor's description of a tensor as cuplug's, and other arguments as they are."""
+    """Return cuplug's description of DTensor's tensor, and other arguments unchanged."""
     return ArraySpec(x.tensor_meta.dtype, x.shape) if hasattr(x, "tensor_meta") else x
 
 
 def _dims(call: Call, x: Parameter, spec: ArraySpec) -> _Dims:
-    """Return them without those of size 1, which are broadcast."""
+    """Return dimensions without those of size 1, which are broadcast."""
     labels = call.labels(x, spec.ndim) if x.kind in (*ARRAYS, "output") else []
     pairs = zip(labels, enumerate(spec.shape), strict=False)
     return {x: dim for x, dim in pairs if x and labels.count(x) == 1 and dim[1] != 1}
 
 
 def _is_common(label: Label, outputs: list[_Dims], inputs: list[_Dims | None]) -> bool:
-    """Return whether all outputs and some inputs have a dimension, of the same size."""
+    """Return whether all outputs and some inputs have a dimension, with the same size."""
     sizes = [x[label][1] for x in (*outputs, *inputs) if x and label in x]
     n_made = sum(label in x for x in outputs)
     return n_made == len(outputs) < len(sizes) and all(size == sizes[0] for size in sizes)

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source text -> machine code, by NVRTC and the C compiler, kept on disk. Knows no operator."""
+"""Compilation of source text to machine code, by NVRTC and the C compiler, cached on disk.
+
+Knows no operator.
+"""

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled code, cached on disk between processes.
 
-An entry is one file, `<key>.<kind>`: what was stored, then a trailer with its length and SHA-256.
-ELF files ignore what follows them, so that a stored shared library can be loaded as it is. Writing
-goes to a temporary folder in the same directory, then a rename: readers see a whole entry or none,
-and a file that is torn or damaged fails its checksum. No lock is needed for this; those of
-key_lock.py only save work. The least recently used entries go first when the directory outgrows its
-bound, at which one put in many looks. Files that are not entries are never removed.
+An entry is one file, `<key>.<kind>`: the data, then a trailer with its length and SHA-256. ELF
+readers ignore bytes after the end of the file's contents, so a cached shared library can be loaded
+directly. An entry is written to a temporary folder in the same directory and renamed. Readers see a
+complete entry or none, and a damaged file fails its checksum. This needs no lock. The locks of
+key_lock.py only save work. When the directory exceeds its limit, the least recently used entries
+are removed. On average, one `put` in many checks the size. Files that are not entries are never
+removed.
 """
 
 from __future__ import annotations
@@ -28,16 +29,19 @@ try:  # as in Python's `random`: hashlib loads OpenSSL, which takes 3 ms
 except ImportError:  # Python 3.11
     from hashlib import sha256
 
-FORMAT = "cuplug cache 1"  # another one when entries change their form or meaning
+FORMAT = "cuplug cache 1"  # changes when the form or meaning of entries changes
 MAGIC = b"cuplug01"
 TRAILER_BYTES = 8 + 32 + len(MAGIC)  # length, little-endian; SHA-256; magic
 DEFAULT_BYTES = 1 << 30
 _NAME = re.compile(r"[0-9a-f]{64}\.[a-z]+")
-TOUCH_S = 60.0  # an entry used again so soon keeps its time
+TOUCH_S = 60.0  # an entry used again within this time keeps its time stamp
 
 
 def key(*parts: str | bytes) -> str:
-    """Return the key of a result of `parts`, in that order: a SHA-256 as 64 digits."""
+    """Return the key of a result of `parts`: a SHA-256 as 64 digits.
+
+    The order of `parts` counts.
+    """
     encoded = [
         part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
         for part in (FORMAT, *parts)
@@ -50,7 +54,7 @@ def directory() -> str:
     """Return the directory: $CUPLUG_CACHE_DIR, else `cuplug` in $XDG_CACHE_HOME or ~/.cache."""
     chosen = environment.variable("CUPLUG_CACHE_DIR")
     if chosen:
-        with contextlib.suppress(OSError):  # of a working directory that was removed
+        with contextlib.suppress(OSError):  # the working directory was removed
             return os.path.abspath(chosen)
         return chosen
     base = environment.variable("XDG_CACHE_HOME")
@@ -59,12 +63,12 @@ def directory() -> str:
 
 
 def limit() -> int:
-    """Return the bound of the directory in bytes: $CUPLUG_CACHE_BYTES, 1 GiB without; 0: no cache.
+    """Return the limit of the directory in bytes, $CUPLUG_CACHE_BYTES or 1 GiB; 0: no cache.
 
     Raises
     ------
     ValueError
-        The variable is no number of bytes.
+        The variable is not a number of bytes.
     """
     text = environment.variable("CUPLUG_CACHE_BYTES")
     if not text:
@@ -89,9 +93,9 @@ def get_path(key: str, kind: str) -> str | None:
 
 
 def put(key: str, kind: str, data: bytes) -> str | None:
-    """Store data; return its path, or None where there is no cache to write to.
+    """Store data. Return its path, or None if no cache can be written.
 
-    Older entries give way when the directory is seen to outgrow its bound.
+    Older entries are removed if the directory exceeds its limit, which not every call checks.
     """
     if len(data) + TRAILER_BYTES > limit() or not make_directory():
         return None
@@ -116,7 +120,7 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """Return the entries, the least recently used first."""
+    """Return the entries, least recently used first."""
     found = [
         Entry(path, os.path.basename(path).partition(".")[2], status.st_size, status.st_mtime)
         for path, status in _files()
@@ -125,16 +129,16 @@ def entries() -> list[Entry]:
 
 
 def clear() -> int:
-    """Remove every entry, and what killed processes left; return the number of entries removed."""
+    """Remove all entries and leftovers of killed processes; return the number of entries."""
     temporary.sweep(directory())
     return sum(_remove(path) for path, _ in _files())
 
 
 def without_spaces(option: str) -> str:
-    """Return a flag of `cuplug --cflags`, which a shell splits at each space.
+    """Return a path for `cuplug --cflags`, whose output a shell splits at each space.
 
-    A path with a space becomes a link in the cache. If the cache cannot be written, or has a space
-    in its own path, the flag stays as it is.
+    A path with a space is replaced by a link in the cache. If the cache cannot be written, or its
+    own path has a space, the path is unchanged.
     """
     if not _has_space(option):
         return option
@@ -182,12 +186,12 @@ def _read(key: str, kind: str) -> tuple[str, bytes] | None:
 
 
 def read_entry(path: str) -> tuple[os.stat_result, bytes | None]:
-    """Return the status of a file, and what it stores; None if that is damaged.
+    """Return the status of a file and its data; None if the file is damaged.
 
     Raises
     ------
     OSError
-        There is no such regular file that can be read.
+        The file does not exist, is not a regular file, or cannot be read.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:
@@ -200,7 +204,7 @@ def read_entry(path: str) -> tuple[os.stat_result, bytes | None]:
 
 
 def write_entry(path: str, folder: str, data: bytes, mode: int = 0o600) -> None:
-    """Write an entry by way of a temporary folder in the same directory."""
+    """Write an entry to a temporary folder in the same directory, and rename it."""
     with temporary.folder(folder) as aside:
         fresh = os.path.join(aside, "entry")
         _write(fresh, [data, _trailer(data)], mode)
@@ -208,12 +212,12 @@ def write_entry(path: str, folder: str, data: bytes, mode: int = 0o600) -> None:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Of this user, and nobody else may write it."""
+    """Return whether the file belongs to this user and nobody else may write it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def _is_own_directory() -> bool:
-    """Whether only this user may write it, and only root and this user what leads to it."""
+    """Return whether only this user may write the directory, and only it and root its parents."""
     try:
         about = os.stat(directory())
         if not (os.path.isabs(directory()) and stat.S_ISDIR(about.st_mode) and _is_own(about)):
@@ -225,9 +229,9 @@ def _is_own_directory() -> bool:
 
 
 def make_directory() -> bool:
-    """Create the directory where it is missing; return whether it can be used."""
-    if os.path.isabs(directory()):  # not for a user without a home: "~/.cache" stays as it is
-        with contextlib.suppress(OSError, RecursionError):  # of a path of a thousand folders
+    """Create the directory if it is missing; return whether it can be used."""
+    if os.path.isabs(directory()):  # a user without a home: "~/.cache" is not expanded
+        with contextlib.suppress(OSError, RecursionError):  # a path with a thousand folders
             os.makedirs(directory(), mode=0o700, exist_ok=True)
     return _is_own_directory()
 
@@ -239,7 +243,7 @@ def _write(path: str, parts: Iterable[bytes], mode: int) -> None:
 
 
 def _files() -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the entries, which have the name and the end of one: other files are left alone."""
+    """Yield the entries. Files whose name or end differs are skipped."""
     try:
         listed = list(os.scandir(directory()))
     except OSError:
@@ -266,12 +270,12 @@ def _remove(path: str) -> bool:
 
 
 def _is_turn(n_bytes: int) -> bool:
-    """One put in many looks at the whole directory: on average after 1/64 of the bound."""
+    """One `put` in many scans the directory: on average after 1/64 of the limit was written."""
     return int.from_bytes(os.urandom(4), "little") * limit() < 64 * n_bytes << 32
 
 
 def _evict(keep: str) -> None:
-    """Remove the least recently used entries beyond the bound, and what killed processes left."""
+    """Remove the least recently used entries above the limit, and leftovers of killed processes."""
     temporary.sweep(directory())
     files = sorted(_files(), key=lambda file: file[1].st_mtime)
     total = sum(status.st_size for _, status in files)

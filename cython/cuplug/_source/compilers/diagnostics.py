@@ -14,19 +14,20 @@ if TYPE_CHECKING:
     from cuplug._source.compilers.nvcc import Compiler as NvccCompiler
     from cuplug.errors import CompileError
 
-N_AROUND = 2  # lines before and behind
-N_ERRORS = 3  # shown in full
+N_AROUND = 2  # context lines before and after
+N_ERRORS = 3  # errors shown in full
 _PLACE = re.compile(
     r"^(?P<file>[^\n]*?)\((?P<line>\d+)\): (?P<level>error|catastrophic error)(?: #\S+)?: "
     r"(?P<text>[^\n]*)\n(?:(?P<code>[^\n]*)\n(?P<caret>[ ]*\^))?",
     re.M,
 )
-# A name among name expressions, or one whose parameters are asked for; to nvcc in an initialiser.
+# A name in `names`, or one whose parameter types are requested. nvcc reports it in an initializer.
 _NAMED = re.compile(
     r"(?:#pragma nv_mangled_name |= \(void \*\)\()&?"
     r"(?:cuplug_jit::.*\bcodes_\((.*)\)\)>|(.*?))(?:\);)?$"
 )
-_CAUSE = re.compile(r'identifier "[^"]*" is undefined')  # other errors of its line follow from it
+# consequences of other errors in the same line
+_CAUSE = re.compile(r'identifier "[^"]*" is undefined')
 _MISSING = re.compile(r'cannot open source file "([^"]+)"|could not open source file "([^"]+)"')
 _STANDARD = re.compile(r"[a-z_]+|(?:ctype|errno|inttypes|signal|stdarg|time|unistd)\.h")
 _CUDA = ("cooperative_groups", "cu", "mma", "nv/", "thrust")
@@ -40,7 +41,7 @@ def explain(
     headers: Mapping[str, str],
     compiler: Compiler | NvccCompiler,
 ) -> str:
-    """Return the message for a refused source: each error with its lines, numbered."""
+    """Return the message for a rejected source: each error with its numbered lines."""
     every = list(_PLACE.finditer(error.log))
     found = _causes_first([m for m in every if m["file"] != NAMES])
     wrong = _of_names([m for m in every if m["file"] == NAMES], names, source)
@@ -56,7 +57,7 @@ def explain(
 
 
 def _causes_first(found: list[re.Match[str]]) -> list[re.Match[str]]:
-    """Return the errors by lines, as the compiler has them, in each the causes before the rest."""
+    """Return the errors by lines, in the compiler's order, causes first."""
     lines = list(dict.fromkeys((m["file"], m["line"]) for m in found))
     places = {line: k for k, line in enumerate(lines)}
     return sorted(found, key=lambda m: (places[m["file"], m["line"]], not _CAUSE.match(m["text"])))
@@ -74,7 +75,7 @@ def _of_names(found: list[re.Match[str]], names: Sequence[str], source: str) -> 
 
 
 def _near(name: str, source: str) -> str:
-    """Return the end of a message: the source's words near those of a name that it has not."""
+    """Return the end of a message: words of the source that resemble an unknown name."""
     import difflib
 
     known = set(re.findall(r"[A-Za-z_]\w*", source))
@@ -99,7 +100,7 @@ def _show(found: re.Match[str], texts: Mapping[str, str]) -> str:
 
 
 def _column(line: str, found: re.Match[str]) -> int:
-    """Return where the caret goes: the compiler shows the line behind two blanks."""
+    """Return the column of the caret: the compiler shows the line after two blanks."""
     at = len(found["caret"]) - 1
     shown = found["code"]
     offset = shown.find(line.strip()[:40])

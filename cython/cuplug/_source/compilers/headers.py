@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a source includes, so that a change of one is a change of the source."""
+"""The files that a source includes. They are a part of its key."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def included_texts(
 ) -> dict[str, str] | None:
     """Return the files that a source includes, directly or not, from the user's directories.
 
-    What the preprocessor would leave out is taken too. The compiler's own headers are not.
+    Files in branches that the preprocessor omits are included. The compiler's own headers are not.
 
     Returns
     -------
     dict or None
-        Path -> text; None where an include is computed, so that nobody can say.
+        Path -> text; None if a macro computes an include.
     """
     directories, forced = _directories(options)
     texts: dict[str, str] = {}
@@ -32,7 +32,7 @@ def included_texts(
     waiting += [(".", text) for text in given.values()]
     while waiting:
         here, text = waiting.pop()
-        if "include" not in text:  # the pattern costs more than the rest of a start
+        if "include" not in text:  # compiling the pattern takes most of the start time
             continue
         for quote, target in re.findall(_INCLUDE, text, re.M):
             if not quote:
@@ -47,7 +47,7 @@ def included_texts(
 
 
 def is_self_contained(source: str, given: Mapping[str, str]) -> bool:
-    """Return whether a source and the given headers include only these, and light ones."""
+    """Return whether a source and its `headers` include only small headers from this list."""
     texts = [text for text in (source, *given.values()) if "include" in text]
     known = {*given, *nvrtc.LIGHT}
     return all(target in known for text in texts for _, target in re.findall(_INCLUDE, text, re.M))
@@ -61,7 +61,7 @@ def _places(target: str, directories: Sequence[str]) -> Iterator[str]:
 
 
 def _directories(options: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the directories of include options, and the files included by options."""
+    """Return the directories of include options, and the files that options include."""
     directories, forced = [], []
     following = iter(options)
     for option in following:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C source text -> the address of a function in this process, by the system's C compiler."""
+"""Compilation of C to a function in this process, by the system's C compiler."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from cuplug._source.compilers.libraries import load_code
 from cuplug._source.compilers.processes import run, working_directory
 from cuplug.errors import CompileError, PluginError
 
-# No flag that changes results: NaN, infinities and signed zeros count, and each operation rounds.
+# No flag changes results: NaN, infinities and signed zeros count, and each operation rounds.
 FLAGS = (
     *("-std=gnu11", "-O3", "-march=native", "-fPIC"),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"),
 )
 CPLUSPLUS = ("-x", "c++", "-std=gnu++17")
-# What newer compilers refuse by themselves: else it shows when the code is linked.
+# Newer compilers report these by default. Otherwise they appear when the code is linked.
 _REFUSED = ("-Werror=implicit-function-declaration",)
-# For expressions: integers wrap, as on GPUs, and templates/host/code.h is asked before a
-# division of integers that would end the process, and before a shift that has no result.
+# For expressions. Integers wrap, as on GPUs. templates/host/code.h handles divisions of integers
+# that would end the process, and undefined shifts.
 EXPRESSION = (
     *(("-mprefer-vector-width=512",) if platform.machine() == "x86_64" else ()),
     "-fwrapv",
     "-fsanitize=integer-divide-by-zero,signed-integer-overflow,shift-exponent",
 )
-# What not every compiler takes, best first: complex arithmetic without calls; conditions that stay
-# as they are, since loops with jumps between them become no vector instructions; loops that copy,
-# which as calls or through memory keep what is copied out of registers. Inlining of long functions
-# makes reductions no faster, but compiling them takes half as long again.
+# Flags that not every compiler supports, best first: complex arithmetic without calls; no jumps for
+# conditions, since loops with jumps are not vectorized; copies as loops, since calls to memcpy
+# would keep the data out of registers. Inlining long functions does not speed up reductions, and
+# compiling takes 1.5 times as long.
 _GCC = ("-fno-thread-jumps", "-fno-tree-loop-distribute-patterns", "-finline-limit=150")
 TRIED = (
     ("-fcx-fortran-rules", *_GCC),
     ("-fcx-fortran-rules",),
     (),
 )
-# For clang and expressions, before those: glibc's functions of vectors, which gcc is told of in
-# templates/host/code.h.
+# For expressions with clang, before the other flags: glibc's vector functions.
+# templates/host/code.h declares them for gcc.
 _CLANG = tuple(("-fveclib=libmvec", *complex) for complex in (("-fcx-fortran-rules",), ()))
 
-# Variables that change the result of a compiler, in addition to its command.
+# Variables, in addition to the command, that change a compiler's result.
 _VARIABLES = (
     *("CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH"),
     *("CCC_OVERRIDE_OPTIONS", "NIX_CFLAGS_COMPILE", "NIX_LDFLAGS"),
 )
-# Executables that are compilers themselves, and no wrappers.
+# Executables that are compilers and not wrappers.
 _PLAIN = re.compile(r"(?:[\w.]+-)*(?:gcc|clang)(?:-[\d.]+)?")
 
-# Words of headers of the system that a parser of standard C does not know.
+# Words in system headers that a parser of standard C does not recognize.
 STANDARD = (
     *("-U__GNUC__", "-D__attribute__(x)=", "-D__asm__(x)=", "-D__extension__=", "-D_Noreturn="),
     *("-D__restrict=", "-D__restrict__=", "-D__inline=", "-D__inline__=", "-D__const=const"),
@@ -67,7 +67,7 @@ LIBRARY_OPTIONS = (
     "-l",
     "-L",
     "-Wl,",
-)  # options of the linker, behind the code that wants a library
+)  # linker options, after the code that needs the libraries
 
 _loaded: dict[str, ctypes.CDLL] = {}  # never unloaded: operators hold addresses
 
@@ -86,12 +86,12 @@ class Job(NamedTuple):
 
 
 def job_of(kind: str, source: str, flags: tuple[str, ...], options: tuple[str, ...]) -> Job:
-    """Return a compilation that keeps `kind` of thing.
+    """Return a compilation whose cache entry has the type `kind`.
 
     Raises
     ------
     CompileError
-        There is no C compiler.
+        No C compiler exists.
     """
     compiler = tuple(find_compiler())
     asked = (*flags, *_REFUSED, *options)
@@ -108,17 +108,17 @@ def compile_host(
     Parameters
     ----------
     source : str
-        Its `#line` directives name the texts of `names`.
+        C. Its `#line` directives refer to the texts in `names`.
     symbol : str
     names : dict
-        The user's texts by the names that error messages give them.
+        The user's texts, by the names that error messages use.
     options : tuple of str
-        More options for the compiler.
+        Additional compiler options.
 
     Raises
     ------
     CompileError
-        The text is wrong: the message shows the user's lines. Or there is no C compiler.
+        The text has an error: the message shows the user's lines. Or no C compiler exists.
     """
     library = _library_of(("host code", source, FLAGS, options), names)
     address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
@@ -132,15 +132,15 @@ def compile_library(source: str, library: str, options: tuple[str, ...]) -> int:
     Parameters
     ----------
     source : str
-        C++ if it declares functions `extern "C"`.
+        C++ if it declares `extern "C"` functions.
     library : str
-        The path of the library, or an option of the linker, before the `options`.
+        The library's path, or a linker option. It precedes `options`.
     options : tuple of str
 
     Raises
     ------
     CompileError
-        The text is wrong: the message shows its lines. Or there is no C compiler.
+        The text has an error: the message shows its lines. Or no C compiler exists.
     """
     language, run_time = (CPLUSPLUS, ("-lstdc++",)) if 'extern "C"' in source else ((), ())
     if os.sep in library:
@@ -151,14 +151,14 @@ def compile_library(source: str, library: str, options: tuple[str, ...]) -> int:
 
 
 def preprocess(header: str, options: tuple[str, ...]) -> str:
-    """Return the includes and declarations of a header, in C without extensions.
+    """Return the includes and declarations of a header, in standard C.
 
     Raises
     ------
     CompileError
-        There is no C compiler.
+        No C compiler exists.
     PluginError
-        It does not find the header.
+        The compiler does not find the header.
     """
     with working_directory() as directory:
         place = os.path.join(directory, "header")
@@ -183,7 +183,7 @@ def _library_of(asked: Asked, names: dict[str, str]) -> ctypes.CDLL:
     if request in _loaded:
         return _loaded[request]
     if path := shipped.path_of(request, "so"):
-        with contextlib.suppress(OSError):  # code for another C library is compiled here
+        with contextlib.suppress(OSError):  # code shipped for another C library is compiled here
             return _loaded.setdefault(request, load_code(path))
     job = job_of(*asked)
     key = host_includes.key_of(job.key)
@@ -201,7 +201,7 @@ def find_compiler() -> list[str]:
     Raises
     ------
     CompileError
-        There is none.
+        No compiler exists.
     """
     try:
         chosen = command_of("CC")
@@ -217,14 +217,14 @@ def find_compiler() -> list[str]:
 
 
 def _path_of(command: str) -> str | None:
-    """Return the file that a command runs, as shutil.which, which takes longer to import."""
+    """Return the path of a command, as shutil.which does, which takes longer to import."""
     folders = [""] if os.path.dirname(command) else environment.path().split(os.pathsep)
     paths = (os.path.join(folder, command) for folder in folders)
     return next((x for x in paths if os.path.isfile(x) and os.access(x, os.X_OK)), None)
 
 
 def _identity(compiler: tuple[str, ...]) -> str:
-    """Say which compiler it is: the one behind wrappers such as ccache and env, too."""
+    """Return a description of the compiler, also if it is called by a wrapper (ccache, env)."""
     path = os.path.realpath(_path_of(compiler[0]) or compiler[0])
     variables = tuple(environment.variable(name) for name in _VARIABLES)
     seen = [path, *variables, *shipped.processor()]
@@ -252,7 +252,7 @@ def _told(compiler: tuple[str, ...], variables: tuple[str, ...], about: str) -> 
 
 
 def _load(job: Job, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
-    """Return a library and its key, newly compiled here or by another process."""
+    """Return a library and its key, compiled here or by another process."""
     with key_lock.held(job.key):
         return _stored(host_includes.key_of(job.key)) or _compile(job, names)
 
@@ -280,12 +280,12 @@ def _compile(job: Job, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
 def compile_object(
     job: Job, directory: str, names: dict[str, str], more: tuple[str, ...] = ()
 ) -> str:
-    """Compile to an object file of a directory, with more options; return its path.
+    """Compile to an object file in a directory, with additional options; return its path.
 
     Raises
     ------
     CompileError
-        The text is wrong; or _NotTakenError where no text is to blame.
+        The text has an error. Raises _NotTakenError for errors outside the text.
     """
     with open(os.path.join(directory, "source.c"), "w", encoding="utf-8") as file:
         file.write(job.source)
@@ -298,7 +298,8 @@ def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
     """Compile to a shared library in a directory, with supported options; return its path."""
     libraries = [option for option in job.options if option.startswith(LIBRARY_OPTIONS)]
     for tried in (*_CLANG, *TRIED) if _is_clang_expression(job) else TRIED:
-        # Apart, since a linker that is told of -fsanitize adds its library.
+        # Compiling and linking are separate, since a linker called with -fsanitize adds its
+        # library.
         link = [*job.compiler, "-shared", "-Wl,-z,defs", "code.o", "-o", "code.so"]
         link += [*libraries, "-lm"]
         try:
@@ -310,12 +311,12 @@ def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
 
 
 def _is_clang_expression(job: Job) -> bool:
-    """Say whether clang is to be told which functions it has."""
+    """Return whether this is an expression that clang compiles."""
     return EXPRESSION[-1] in job.options and "clang" in job.identity
 
 
 class _NotTakenError(CompileError):
-    """The compiler does not work, or does not take its options: no text is to blame."""
+    """The compiler does not work, or rejects its options. The text is not the cause."""
 
 
 def _make(command: list[str], directory: str, made: str, names: dict[str, str]) -> str:
@@ -334,15 +335,15 @@ def _make(command: list[str], directory: str, made: str, names: dict[str, str]) 
 _ERROR = r"(?m)^(.+?):(\d+):(?:(\d+):)? (?:fatal )?error: (.*?)(?: \[-W\S+\])?$"
 _UNDEFINED = r"undefined (?:reference to|symbol:?) [`']?(\w+)"
 SHOWN = 90  # characters of a line
-SEEN = 2000  # characters of compiler output that no source text explains
+SEEN = 2000  # characters of compiler output that refers to no source text
 
 
 def explain(output: str, names: dict[str, str]) -> str:
-    """Return the errors of a compiler with the user's lines that they speak of.
+    """Return the compiler's errors with the user's lines that they refer to.
 
-    Where they speak of none, the first error and where the texts begin.
+    If they refer to none, return the first error and the start of the texts.
     """
-    plain = output.translate({0x2018: "'", 0x2019: "'"})  # of messages in UTF-8
+    plain = output.translate({0x2018: "'", 0x2019: "'"})  # messages in UTF-8
     undefined = dict.fromkeys(re.findall(_UNDEFINED, plain))
     shown = [line for symbol in undefined for line in _show_use(symbol, names)]
     first = ""
@@ -357,7 +358,7 @@ def explain(output: str, names: dict[str, str]) -> str:
 
 
 def _show_use(symbol: str, names: dict[str, str]) -> list[str]:
-    """Show where a function stands that the linker does not find."""
+    """Show the location of a function that the linker does not find."""
     message = f"undefined reference to '{symbol}'"
     for name, text in names.items():
         if found := re.search(rf"\b{re.escape(symbol)}\b", text):
@@ -367,11 +368,11 @@ def _show_use(symbol: str, names: dict[str, str]) -> list[str]:
 
 def _show(name: str, text: str, number: int, column: int, message: str) -> str:
     lines = text.expandtabs(1).split("\n")
-    if number > len(lines):  # what closes the text
+    if number > len(lines):  # the end of the text
         number, column = len(lines), len(lines[-1].encode()) + 1
     line, quoted = lines[number - 1], re.search(r"'([^']+)'", message)
     at = len(line.encode()[: max(0, column - 1)].decode(errors="ignore"))
-    if not column and quoted:  # compilers have no columns past some thousand
+    if not column and quoted:  # compilers report no columns above a few thousand
         at = max(0, line.find(quoted[1]))
     start = max(0, at - SHOWN // 2) if len(line) > SHOWN else 0
     head = f"{name}: line {number}: {message}\n> {number} | {line[start : start + SHOWN]}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that host code includes, so that a change of one is a change of the code.
+"""The files that host code includes. They are a part of the code's key.
 
-Which files they are the compiler says when it runs; the list is kept, with what they hold. Code is
-kept under a key of its text and of what those files hold now: they are read again where they look
-otherwise than when they were read.
+The compiler lists these files when it runs. The list is cached with their hashes. The key of the
+code is computed from its text and the current contents of the files. A file is read again if its
+status has changed.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from typing import NamedTuple
 from cuplug._engine.base import flags
 from cuplug._source.compilers import cache as disk
 
-LIST = "code.d"  # where the compiler writes the list, as a rule of make
+LIST = "code.d"  # the compiler writes the list here, as a make rule
 _KIND = "included"
 _SYSTEM = ("/usr/", "/lib/", "/opt/", f"{sys.base_prefix}/")
-_RECENT_NS = 1_000_000_000  # a file that has just changed may change again and look the same
+_RECENT_NS = 1_000_000_000  # a recently changed file may change again with the same status
 
 
 class _File(NamedTuple):
     path: str
-    looks: str  # the file's status when it was read; "": it must be read again
+    looks: str  # the file's status when it was read; "" if it must be read again
     digest: str
 
 
-_known: dict[str, list[_File]] = {}  # by the key of the text
+_known: dict[str, list[_File]] = {}  # by the text's key
 
 
 def key_of(key: str) -> str:
-    """Return the key of the code: without a list, that of a text which includes nothing."""
+    """Return the key of the code. Without a list, the text counts as including nothing."""
     if key not in _known and (stored := disk.get(key, _KIND)) is not None:
         fields = os.fsdecode(stored).split("\0")
         _known[key] = [_File(*fields[at : at + 3]) for at in range(0, len(fields) - 2, 3)]
@@ -42,7 +42,7 @@ def key_of(key: str) -> str:
 
 
 def keep(key: str, directory: str) -> str:
-    """Keep the list that a compiler has written to a directory; return the key of the code."""
+    """Store the list that a compiler wrote to a directory; return the key of the code."""
     with open(os.path.join(directory, LIST), encoding="utf-8", errors="surrogateescape") as file:
         rule = file.read().replace("\\\n", " ").partition(":")[2]
     found = {re.sub(r"\\(.)", r"\1", path) for path in re.findall(r"(?:\\.|\S)+", rule)}
@@ -53,7 +53,7 @@ def keep(key: str, directory: str) -> str:
 
 
 def are_of_system(key: str) -> bool:
-    """Return whether a text includes nothing but headers of the system and of cuplug."""
+    """Return whether a text includes only headers of the system and of cuplug."""
     own = os.path.realpath(os.path.join(flags.get_include(), "cuplug", "plugin.h"))
     places = (*_SYSTEM, os.path.dirname(own) + os.sep)
     return all(file.path.startswith(places) for file in _known.get(key, []))

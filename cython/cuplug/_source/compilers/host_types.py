@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C types of a host function's parameters, found by the compiler, as in kernel_types.py.
+"""The C types of a host function's parameters, determined by the compiler, as in kernel_types.py.
 
-The type of a variable that points to the function is read from the debugging information of an
-object file: it has no names to be mistaken for others, and typedefs and macros are resolved.
+The debugging information of an object file describes the type of a variable that points to the
+function. It resolves typedefs and macros, and does not depend on names.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ def types_of(
     Parameters
     ----------
     source : str
-        C, with the function; its `#line` directives name the texts of `names`.
+        C with the function. Its `#line` directives refer to the texts in `names`.
     function : str
     names : dict
-        The user's texts by the names that error messages give them.
+        The user's texts, by the names that error messages use.
     options : tuple of str
-        More options for the compiler.
+        Additional compiler options.
 
     Raises
     ------
     CompileError
-        The text is wrong, or has no such function; or there is no C compiler.
+        The text has an error, or does not define the function. Or no C compiler exists.
     """
     source = f"{source}\n__typeof__(&{function}) {_VARIABLE};\n"
     asked = "host types", source, FLAGS, options
@@ -110,12 +110,12 @@ def _text(entry: Any, name: str) -> str:
 
 
 def _target(entry: Any) -> Any:
-    """Return the type that an entry is of; None for void."""
+    """Return the entry's type; None for void."""
     return entry.get_DIE_from_attribute("DW_AT_type") if "DW_AT_type" in entry.attributes else None
 
 
 def _plain(entry: Any) -> tuple[Any, bool]:
-    """Return a type without its names and qualifiers, and whether it is const."""
+    """Return a type without typedefs and qualifiers, and whether it is const."""
     is_const = False
     while entry is not None and entry.tag in (*_SAME, "DW_TAG_const_type"):
         is_const = is_const or entry.tag == "DW_TAG_const_type"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA source -> machine code, kept in memory and on disk."""
+"""Compilation of CUDA source to machine code, cached in memory and on disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuplug._source.compilers.headers import included_texts, is_self_contained
 from cuplug._source.compilers.program import compile_program
 from cuplug.errors import CompileError
 
-ANNOUNCE_S = 1.0  # a compilation that takes longer is announced
+ANNOUNCE_S = 1.0  # longer compilations are announced
 
 
 class Binary:
@@ -23,9 +23,9 @@ class Binary:
     Attributes
     ----------
     key : str
-        Of the cache.
+        The key in the cache.
     image : bytes
-        Machine code, or PTX where the GPU is newer than NVRTC.
+        Machine code, or PTX for a GPU newer than NVRTC.
     lowered : dict of str to str
         Name expression -> symbol.
     types : dict of str to tuple of int
@@ -63,21 +63,21 @@ class Program(NamedTuple):
     name: str
     headers: dict[str, str]
     compiler: str
-    is_part: bool = False  # of what will be linked
+    is_part: bool = False  # True for code that will be linked
 
     @property
     def found(self) -> Any:
-        """The compiler, of nvrtc or of nvcc."""
+        """Return the compiler, from nvrtc.py or nvcc.py."""
         if self.compiler == "nvrtc":
             return nvrtc.find()
         from cuplug._source.compilers import (
-            nvcc,  # which takes longer to import than to find a binary
+            nvcc,  # imported here, since finding a binary takes less time than importing it
         )
 
         return nvcc.find()
 
     def compile(self, text: str, names: Sequence[str]) -> tuple[bytes, list[str], str]:
-        """Compile the source, or a text that goes on; return the image, lowered names, the log."""
+        """Compile the source and return the image, lowered names and log."""
         if self.compiler != "nvrtc":
             return self.found.compile(
                 text,
@@ -129,23 +129,23 @@ def compile_to_binary(
     ----------
     source : str
     names : sequence of str
-        Kernels and variables that are wanted: "scale<4>". Kernels that are no templates and lie in
-        no namespace are found without.
+        Names of kernels and variables, such as "scale<4>". Kernels that are not templates and are
+        not in a namespace are found without it.
     options : sequence of str
-        The compiler's.
+        Compiler options.
     architecture : str
-        Of the GPU: "90" for 9.0, "90a"; "compute_90" for PTX.
+        The GPU's: "90" for 9.0, "90a"; "compute_90" for PTX.
     name : str
-        Of the source, for messages and profilers.
+        The source's name in messages and profilers.
     headers : mapping of str to str
-        Texts by the names under which the source includes them.
+        Texts, by the names under which the source includes them.
     compiler : str
         "nvrtc" or "nvcc".
 
     Raises
     ------
     CompileError
-        The source is refused, with its lines; or there is no compiler.
+        The source has an error: the message shows its lines. Or no compiler exists.
     """
     program = check(source, names, options, architecture, name, headers, compiler)
 
@@ -180,7 +180,7 @@ def kept(key: str, is_whole: bool, make: Callable[[], Binary]) -> Binary:
             if binary is None:
                 binary = make()
                 cache.put(key, "cubin", _pack(binary))
-    # Two threads may both have compiled it: the first is kept.
+    # If two threads have compiled it, the first result is used.
     return _memory.setdefault(key, binary)
 
 
@@ -193,14 +193,14 @@ def compile_to_ptx(
     headers: Mapping[str, str] | None,
     compiler: str,
 ) -> str:
-    """Return the PTX of what `compile_to_binary` has compiled, without its questions for types."""
+    """Return the PTX of the code of `compile_to_binary`, without the probes for types."""
     virtual = f"compute_{number_of(architecture)}"
     program = check(source, names, options, virtual, name, headers, compiler)
     return program.compile(source, program.names)[0].decode().rstrip("\0")
 
 
 def number_of(architecture: str) -> str:
-    """Return the number of an architecture, "90a" of "sm_90a" and "compute_90a"."""
+    """Return the digits of an architecture: "90a" for "sm_90a" and "compute_90a"."""
     return architecture.removeprefix("sm_").removeprefix("compute_")
 
 
@@ -233,19 +233,19 @@ def check(
 
 
 def key_of(program: Program) -> tuple[str, bool]:
-    """Return the key of the compiled program, and whether it covers all that the code is made of.
+    """Return the key of the program, and whether it covers everything that the code depends on.
 
     Raises
     ------
     CompileError
-        There is no compiler.
+        No compiler exists.
     """
     parts, is_whole = _parts_of(program)
     return cache.key("cubin", program.found.identity, *parts), is_whole
 
 
 def request_of(program: Program) -> str:
-    """Return the key of a program for shipped.py; "" if nothing can be shipped."""
+    """Return the key of a program for shipped.py; "" if it cannot be shipped."""
     if not shipped.request():
         return ""
     parts, is_whole = _parts_of(program)
@@ -262,14 +262,14 @@ def _parts_of(program: Program) -> tuple[list[str], bool]:
 
 
 def compile_source(key: str, program: Program, perhaps: Sequence[str] = ()) -> Binary:
-    """Compile with the kernels found in the source, but for those that cannot be asked about.
+    """Compile, with the types of the kernels that occur in the source, if they can be determined.
 
     Parameters
     ----------
     key : str
     program : Program
     perhaps : sequence of str
-        Names that the source may have.
+        Names that the source may define.
     """
     source, names = program.source, program.names
     found = [*perhaps, *kernel_types.kernels_of(source)]
@@ -296,7 +296,7 @@ def compile_source(key: str, program: Program, perhaps: Sequence[str] = ()) -> B
             failure = error
         with contextlib.suppress(CompileError):
             if found:
-                attempt(names)  # the source itself is fine
+                attempt(names)  # the source itself has no error
                 return attempt([*names, *(each for each in found if is_good([*names, each]))])
     from cuplug._source.compilers import diagnostics
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C types of kernels' parameters, found by the compiler.
+"""The C types of kernels' parameters, determined by the compiler.
 
-Mangled names tell the types of C++ kernels, but not those of `extern "C"` ones. So text is put
-behind a source that turns the type of each parameter into a number, and all numbers of a kernel
-into the type of a variable: the compiler then answers in that variable's lowered name. The
-numbers: bits 0-3 the kind; 16-39 the size in bytes; for pointers 4-7 the kind that is pointed to,
-bit 8 whether it is const, 9-12 the logarithm of its alignment, 40-63 its size.
+The mangled names of C++ kernels contain their types, but the names of `extern "C"` kernels do not.
+Text appended to the source therefore turns each parameter's type into a number, and all numbers of
+a kernel into the type of a variable. The lowered name of this variable contains the numbers. In
+each number: bits 0-3 are the kind, and 16-39 the size in bytes. For pointers, bits 4-7 are the kind
+of the target, bit 8 whether it is const, 9-12 the logarithm of its alignment, and 40-63 its size.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from cuplug._engine.base.dtypes import DTYPES
 
 OPAQUE, BOOL, INT, UINT, FLOAT, BFLOAT, POINTER, VOID, FLOAT8_E4M3, FLOAT8_E5M2 = range(10)
-COMPLEX = 10  # of C; that of CUDA is a struct
+COMPLEX = 10  # in C; in CUDA it is a struct
 # DLPack's codes of dtypes -> kinds.
 KINDS = {0: INT, 1: UINT, 2: FLOAT, 4: BFLOAT, 6: BOOL, 10: FLOAT8_E4M3, 12: FLOAT8_E5M2}
 _DTYPES = {
@@ -24,7 +24,7 @@ _DTYPES = {
     if x.kind not in ("complex", "storage")
 }
 
-# By the names that C and CUDA know them by: (kind, size in bytes).
+# By their names in C and CUDA: (kind, size in bytes).
 SCALARS = {
     "bool": (BOOL, 1),
     "char": (INT, 1),
@@ -45,7 +45,7 @@ SCALARS = {
 }
 CLASSES = [name for name in SCALARS if name.startswith("__")]
 
-# Each name ends with a line: a macro of the user's may have the name without, T or size.
+# Each name ends with an underscore, since the user may have defined macros such as T or size.
 PROBE = (
     "\n"
     + "".join(f"struct {name};\n" for name in CLASSES)
@@ -87,12 +87,12 @@ template <class List_> __device__ char layout_;
 
 
 def probe_of(name: str) -> str:
-    """Return the name expression whose lowered name tells the parameters of kernel `name`."""
+    """Return the name expression whose lowered name contains the parameters of kernel `name`."""
     return f"&cuplug_jit::layout_<decltype(cuplug_jit::codes_({name}))>"
 
 
 def read_probe(lowered: str) -> tuple[int, ...] | None:
-    """Return the numbers in a probe's lowered name; None where it is no kernel."""
+    """Return the numbers in a probe's lowered name; None if the name is not a kernel."""
     if "5list_" not in lowered:
         return None
     return tuple(int(number) for number in re.findall(r"Ly(\d+)E", lowered))
@@ -106,7 +106,7 @@ _KERNEL = (
 
 
 def kernels_of(source: str) -> list[str]:
-    """Return the names of what looks like kernels in a source, templates not among them."""
+    """Return the names in a source that look like kernels, except templates."""
     text = re.sub(_COMMENT, lambda m: '""' if m[0].startswith('"') else " ", source, flags=re.S)
     text = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.)*", "", text, flags=re.M | re.S)
     text = text.replace('extern "" {', ";")
@@ -126,12 +126,12 @@ _SIZED |= {**_DTYPES, "size_t": (UINT, 8)}
 def parse_signature(text: str) -> tuple[int, ...]:
     """Return the numbers of a declared signature, "const float *, int64, float".
 
-    Types are C's, those of <stdint.h>, or dtypes' names; parameter names may follow.
+    Types are written as in C, as in <stdint.h>, or as dtypes. Parameter names may follow.
 
     Raises
     ------
     ValueError
-        What is no type.
+        An item is not a type.
     """
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     return tuple(_parse_type(part, text) for part in parts)
@@ -167,7 +167,7 @@ def _scalar(name: str) -> tuple[int, int] | None:
 
 
 def describe(number: int) -> str:
-    """Return how C writes a type, where it is known, else its size."""
+    """Return a type as written in C if known, else its size."""
     kind, size = number & 15, number >> 16 & 0xFFFFFF
     if kind == POINTER:
         const = "const " if number >> 8 & 1 else ""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Locks that keep processes from compiling the same code at the same time.
 
-They save work and nothing else depends on them: a process that cannot lock, or has waited too long,
-compiles for itself. A lock covers one byte of one file in the cache, at an offset computed from the
-key, so that no lock files are left over. It belongs to an open file: the system releases it when
-its process ends, and threads of one process exclude each other, too.
+They only save work: a process that cannot lock, or has waited too long, compiles for itself. A lock
+covers one byte of one file in the cache, at an offset computed from the key, so no lock files are
+left over. It belongs to an open file. The system releases it when its process ends, and it also
+excludes other threads of the same process.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _KEY_DIGITS = 15  # hexadecimal: offsets of files have 63 bits
 
 @contextlib.contextmanager
 def held(key: str) -> Iterator[None]:
-    """Hold the lock of a key while something is made that the cache will keep.
+    """Hold the lock of a key while creating data that the cache will store.
 
-    If another holder comes first, wait until it is done and do not hold the lock afterwards: if the
-    result is not in the cache then, the cache keeps nothing, and the others need not take turns.
+    If another holder comes first, wait until it has finished and do not hold the lock afterwards:
+    if the result is not in the cache then, it cannot be cached, and the waiting processes need not
+    take turns.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
@@ -38,7 +39,7 @@ def held(key: str) -> Iterator[None]:
 
 
 def _wait(stack: contextlib.ExitStack, key: str) -> None:
-    """Take the lock if it is free, else wait for its release, at most for LIMIT_S."""
+    """Acquire the lock if it is free. Otherwise wait for its release, at most for LIMIT_S."""
     if not cache.limit() or not cache.make_directory():
         return
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -46,7 +47,7 @@ def _wait(stack: contextlib.ExitStack, key: str) -> None:
     stack.callback(os.close, file)
     offset = int(key[:_KEY_DIGITS], 16)
     if _lock(file, offset):
-        stack.callback(_set, file, fcntl.F_UNLCK, offset)  # a fork may have the file open, too
+        stack.callback(_set, file, fcntl.F_UNLCK, offset)  # a forked process may have the file open
         return
     pause, end = _FIRST_POLL_S, time.monotonic() + LIMIT_S
     while time.monotonic() < end:

@@ -41,22 +41,22 @@ def load_code(path: str) -> ctypes.CDLL:
 
 @cache
 def load_cuda_library(name: str, majors: tuple[str, ...]) -> str | None:
-    """Load a library of CUDA, unless the process has it, so that a plugin finds it by its name.
+    """Load a CUDA library, unless the process has it, so that a plugin finds it by its name.
 
-    It is searched where the dynamic linker looks, in the toolkits of $CUDA_HOME and $CUDA_PATH, in
-    the wheels of Python's packages, and in /usr/local/cuda.
+    Searches the dynamic linker's directories, the toolkits in $CUDA_HOME and $CUDA_PATH, the wheels
+    of Python packages, and /usr/local/cuda.
 
     Parameters
     ----------
     name : str
         "cublasLt".
     majors : tuple of str
-        The versions of its binary interface that will do, the preferred one first.
+        The accepted versions of its binary interface, preferred first.
 
     Returns
     -------
     str or None
-        The file's name or path; None if there is none, which the plugin reports.
+        The file's name or path; None if it is not found, which the plugin reports.
     """
     files = [f"lib{name}.so.{major}" for major in majors]
     for mode in (ctypes.RTLD_LOCAL | os.RTLD_NOLOAD, ctypes.RTLD_LOCAL):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several sources, and code that was compiled elsewhere -> one image, optimised as a whole."""
+"""Linking of several sources and compiled code to one image, which is optimized as a whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cuplug._source.compilers.program import link_program
 from cuplug.errors import CompileError
 
 _FAST = ("-ftz=1", "-prec-div=0", "-prec-sqrt=0", "-fma=1")
-# Options of compilers that decide how the linker makes code -> the linker's own.
+# Compiler options that also apply to linking -> the linker's options.
 _OPTIONS = {"ftz": "ftz", "prec-div": "prec-div", "prec-sqrt": "prec-sqrt", "fmad": "fma"}
 _VALUES = {"true": "1", "false": "0"}
 
@@ -30,7 +30,7 @@ def compile_to_binary(
     headers: Mapping[str, str] | None,
     compiler: str,
 ) -> jit.Binary:
-    """Compile sources, each for itself, and link them, unless that was done before.
+    """Compile sources separately, and link them, unless that was done before.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ def compile_to_binary(
     parts : mapping of str to bytes
         LTO IR, PTX, cubins, fatbins, objects and libraries by their names.
     names, options, architecture, name, headers, compiler
-        As for `jit.compile_to_binary`; a name may be in any of the sources.
+        As for `jit.compile_to_binary`. A name may be in any of the sources.
 
     Raises
     ------
     CompileError
-        A source is refused, a name is in none of them, or they do not fit together.
+        A source has an error, no source defines a name, or linking fails.
     """
     programs = [
         jit.check(text, names, options, architecture, title, headers, compiler)._replace(
@@ -97,7 +97,7 @@ def compile_to_ptx(
 
 @once
 def find() -> str:
-    """Return the path of the nvJitLink that belongs to the NVRTC of this process, or its name."""
+    """Return the path or name of the nvJitLink that belongs to this process's NVRTC."""
     compiler = nvrtc.find().path
     version = re.search(r"\.so\.(\d+)", os.path.basename(compiler))
     file = f"libnvJitLink.so.{version[1] if version else nvrtc.MAJORS[-1]}"
@@ -117,7 +117,7 @@ def _identity(path: str) -> str:
 
 
 def _mentioned(names: Sequence[str], source: str) -> list[str]:
-    """Return the names whose last word stands in a source: it may have them."""
+    """Return the names whose last word occurs in a source, which may therefore define them."""
     words = set(re.findall(r"[A-Za-z_]\w*", source))
     last = [re.findall(r"[A-Za-z_]\w*", each.partition("<")[0])[-1:] for each in names]
     return [each for each, word in zip(names, last, strict=True) if words.issuperset(word)]
@@ -146,7 +146,7 @@ def _link(
 
 
 def _linker_options(options: Sequence[str], architecture: str) -> list[str]:
-    """Return the linker's options for those of a compiler."""
+    """Return the linker options for compiler options."""
     own = [f"-arch=sm_{jit.number_of(architecture)}", "-lto", "-lineinfo"]
     if architecture.startswith("compute_"):
         own.append("-ptx")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA source -> machine code by nvcc, for sources that NVRTC does not take: with headers of the
-C++ standard library, or beside functions of the host."""
+"""Compilation of CUDA source by nvcc, for sources that NVRTC rejects.
+
+Such sources include headers of the C++ standard library, or contain host functions.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ SOURCE = "source.cu"
 
 
 class Compiler:
-    """One nvcc, and the directory of cuplug's own headers; it knows CUDA's."""
+    """An nvcc, and the directory of cuplug's own headers. nvcc finds CUDA's headers."""
 
     def __init__(self, path: str, include: tuple[str, ...]) -> None:
         self.path = path
@@ -29,7 +31,7 @@ class Compiler:
 
     @cached_property
     def identity(self) -> str:
-        """What changes when the compiler does."""
+        """Return a text that changes with the compiler."""
         path = os.path.realpath(self.path)
         status = os.stat(path)
         return f"{path} {status.st_size} {status.st_mtime_ns}"
@@ -46,8 +48,7 @@ class Compiler:
     ) -> tuple[bytes, list[str], str]:
         """Return the image, the lowered names, and the log.
 
-        What tells the lowered names is a variable for each name, whose value is the symbol: PTX
-        shows it.
+        For each name, a variable whose value is the symbol is appended. PTX shows the value.
         """
         number = architecture.removeprefix("compute_")
         marker = f"cuplug_name_{cache.key(text)[:12]}_"
@@ -71,7 +72,7 @@ class Compiler:
 
 
 class _Run:
-    """Calls of nvcc on files in a directory; `log` is the output of the first one."""
+    """Runs of nvcc on files in a directory; `log` is the output of the first."""
 
     def __init__(
         self, compiler: Compiler, name: str, options: Sequence[str], directory: str
@@ -86,7 +87,7 @@ class _Run:
     def __call__(self, kind: str, file: str, *options: str) -> bytes:
         output = os.path.join(self.directory, f"image{kind}")
         files = [os.path.join(self.directory, file), "-o", output]
-        # It starts here, where relative paths of the user's options mean what they did.
+        # It runs here, so that relative paths in the user's options stay valid.
         command = [*self.command, *options, kind, *files]
         done = processes.run(command, self.directory, os.getcwd(), output)
         said = done.output.strip()
@@ -103,7 +104,7 @@ def find() -> Compiler:
     Raises
     ------
     CompileError
-        There is none.
+        It does not exist.
     """
     path = toolkit.find_nvcc()
     if path is None:
@@ -115,7 +116,7 @@ def find() -> Compiler:
 
 
 def _with_names(text: str, name: str, names: Sequence[str], marker: str) -> str:
-    """Return the source under its own name for messages, with a variable for each name."""
+    """Return the source, under its own name in messages, with a variable for each name."""
     line = f"#line 1 {json.dumps(name, ensure_ascii=False)}"
     addresses = [each if each.startswith("&") else f"&{each}" for each in names]
     variables = [
@@ -134,7 +135,7 @@ def _write(directory: str, name: str, text: str) -> None:
 
 
 def _take_names(ptx: str, marker: str, n: int) -> tuple[list[str], str]:
-    """Return the symbols that variables of the marker hold, and PTX without these."""
+    """Return the symbols that the marked variables contain, and PTX without these variables."""
     pattern = rf"^.*\b{marker}(\d+) = (?:generic\()?([\w$]+)\)?;\n"
     found = {int(k): symbol for k, symbol in re.findall(pattern, ptx, re.M)}
     if len(found) != n:

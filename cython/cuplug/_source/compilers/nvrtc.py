@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where NVRTC and the headers of CUDA are."""
+"""The locations of NVRTC and CUDA's headers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from functools import cache, cached_property
 from cuplug._engine.base import environment, flags
 from cuplug._source.compilers.program import find_compiler
 
-# In nvidia/ of the packages' directory: of CUDA 13, 14 and so on; of CUDA 12.
+# In nvidia/ of the packages' directory: CUDA 13 and newer; CUDA 12.
 LIBRARIES = ("cu{major}/lib", "cuda_nvrtc/lib")
 HEADERS = ("cuda_runtime/include", "cuda_cccl/include")
 MAJORS = range(19, 12, -1)
-# Headers that stand for the C and C++ standard library, and for <cub/cub.cuh>.
+# Headers that replace the C and C++ standard library, and <cub/cub.cuh>.
 _STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
 STANDARD_C, STANDARD_CPP = (os.path.join(_STANDARD, name) for name in ("c", "cpp"))
-# Of these, those that include none of CUDA's, and declare nothing that --minimal leaves out.
+# Those of them that include no CUDA header, and declare nothing that --minimal omits.
 _LIGHT = """assert.h cassert cfloat climits cstdint cstdio float.h limits.h math.h stdbool.h
     stddef.h stdint.h stdio.h stdlib.h string.h sys/types.h"""
 LIGHT = frozenset(_LIGHT.split())
@@ -34,7 +34,7 @@ NAMES = "__nv_name_map"  # the file of name expressions, in messages
 
 
 class Compiler:
-    """One NVRTC, and the directories of headers: cuplug's own, CUDA's beside it, and others."""
+    """An NVRTC, and the directories of headers: cuplug's, CUDA's next to the NVRTC, and others."""
 
     def __init__(self, path: str, include: tuple[str, ...]) -> None:
         self.path = path
@@ -42,7 +42,7 @@ class Compiler:
 
     @cached_property
     def identity(self) -> str:
-        """What changes when the compiler or its headers do; opens neither."""
+        """Return a text that changes with the compiler or its headers. Opens neither."""
         seen = [os.path.realpath(self.path), *self.include]
         statuses = [os.stat(path) for path in seen]
         return "\n".join(
@@ -52,12 +52,12 @@ class Compiler:
 
 @cache
 def find() -> Compiler:
-    """Return the NVRTC of this process; see `cuplug_find_compiler` in <cuplug/host.h>.
+    """Return this process's NVRTC; see `cuplug_find_compiler` in <cuplug/host.h>.
 
     Raises
     ------
     CompileError
-        There is none.
+        It does not exist.
     """
     packages = [os.path.join(entry, "nvidia") for entry in sys.path if entry]
     packages = [directory for directory in packages if os.path.isdir(directory)]
@@ -97,10 +97,10 @@ def _ask_pathfinder(name: str) -> str | None:
 
 
 def _other_headers(packages: list[str]) -> list[str]:
-    """Return the other directories of CUDA's headers, in one order whatever else was imported.
+    """Return the other directories of CUDA's headers, in an order that does not depend on imports.
 
-    PyTorch's wheels lack the headers of some libraries, as <curand_kernel.h>, and its NVRTC is the
-    one of the process once PyTorch is imported.
+    PyTorch's wheels lack some headers, such as <curand_kernel.h>. The process uses PyTorch's NVRTC
+    once PyTorch is imported.
     """
     homes = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
     toolkits = [os.path.join(home, "include") for home in (*homes, "/usr/local/cuda") if home]

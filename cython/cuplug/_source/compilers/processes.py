@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilers as processes: for a bounded time, with a bounded output, in a folder of their own."""
+"""Compilers as processes, with limits for time and output, each in its own folder."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cuplug._engine.base import environment
 from cuplug._source.compilers import cache, temporary
 from cuplug.errors import CompileError
 
-LIMIT_S = 120.0  # of one run
-MOST_BYTES = 1 << 20  # of its output, that are kept
+LIMIT_S = 120.0  # per run
+MOST_BYTES = 1 << 20  # output that is kept
 
 
 class Run(NamedTuple):
-    """What came of a run: its status, and the beginning of its output and errors together."""
+    """The status of a run, and the beginning of its combined output and errors."""
 
     returncode: int
     output: str
@@ -31,16 +31,16 @@ def run(
 ) -> Run:
     """Run a command, with messages in English and its temporary files in a directory.
 
-    What it started is ended with it when it takes too long. It starts in `start`, or in the
-    directory. A command that does not write the file `made` has failed, whatever its status is:
-    where SIGCHLD is ignored, the status is lost.
+    If it takes too long, it and the processes that it started are ended. It starts in `start`, or
+    in the directory. A command that does not write the file `made` has failed, whatever its status
+    is: if SIGCHLD is ignored, the status is lost.
 
     Raises
     ------
     CompileError
-        It cannot be started.
+        The command cannot be started.
     """
-    import signal  # these two only if the cache lacks the code
+    import signal  # imported here, since most code comes from the cache
     import subprocess
 
     if made is not None:
@@ -68,7 +68,8 @@ def run(
             output = _read(process.stdout.fileno(), end)
             process.wait(max(0, end - time.monotonic()))
         except BaseException as error:
-            os.killpg(process.pid, signal.SIGKILL)  # not waited for, so the number is its own
+            # not yet waited for, so its number is not reused
+            os.killpg(process.pid, signal.SIGKILL)
             if not isinstance(error, (TimeoutError, subprocess.TimeoutExpired)):
                 raise
             return Run(-1, f"{command[0]}: got no end after {LIMIT_S:g} s", timed_out=True)
@@ -77,7 +78,7 @@ def run(
 
 
 def _read(pipe: int, end: float) -> bytes:
-    """Return the beginning of what comes through a pipe, when it is closed."""
+    """Read a pipe until it is closed; return the beginning of the data."""
     import select
 
     kept = bytearray()
@@ -91,12 +92,12 @@ def _read(pipe: int, end: float) -> bytes:
 
 @contextlib.contextmanager
 def working_directory() -> Iterator[str]:
-    """Create a temporary folder that only this user can reach; remove it at the end.
+    """Create a temporary folder that only this user can access; remove it at the end.
 
     Raises
     ------
     CompileError
-        There is no place for one, or no room.
+        No folder is usable, or the disk is full.
     """
     with temporary.private_folder(temporary_places()) as directory:
         temporary.sweep(os.path.dirname(directory))
@@ -108,7 +109,7 @@ def working_directory() -> Iterator[str]:
 
 
 def temporary_places() -> Iterator[str]:
-    """Yield the folders that may hold temporary files, the preferred one first."""
+    """Yield the folders that may hold temporary files, preferred first."""
     named = [environment.variable(name) for name in ("TMPDIR", "TEMP", "TMP")]
     session = environment.variable("XDG_RUNTIME_DIR")
     listed = (*named, *temporary.SYSTEM_PLACES, session)

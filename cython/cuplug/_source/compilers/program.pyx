@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core's compiler for Python: NVRTC found and called, and its linker."""
+"""The runtime's compiler and linker for Python: finds and calls NVRTC."""
 
 import os
 
@@ -28,7 +28,7 @@ from cuplug.errors import CompileError
 
 
 def find_compiler(directories: Sequence[str]) -> str:
-    """Return the path of NVRTC: looked for in these directories after CUDA_HOME and CUDA_PATH."""
+    """Return the path of NVRTC. Searches these directories after CUDA_HOME and CUDA_PATH."""
     cdef char[4096] path
     cdef cuplug_error error
     encoded = os.fsencode(":".join(directories))
@@ -38,7 +38,7 @@ def find_compiler(directories: Sequence[str]) -> str:
 
 
 def architecture_of(int32_t device) -> str:
-    """Return the architecture of a GPU as NVRTC takes it: "90" for 9.0."""
+    """Return the architecture of a GPU in NVRTC's form: "90" for 9.0."""
     cdef cuplug_device_info info
     info.struct_bytes = sizeof(info)
     cdef cuplug_error error
@@ -48,7 +48,7 @@ def architecture_of(int32_t device) -> str:
 
 
 cdef const char **strings(list texts) except NULL:
-    """Borrowed from the bytes in the list; to be freed."""
+    """The strings are borrowed from the list. The caller frees the array."""
     cdef const char **array = <const char **>PyMem_Malloc((len(texts) + 1) * sizeof(char *))
     cdef Py_ssize_t k
     if array == NULL:
@@ -73,7 +73,7 @@ def compile_program(
     headers : mapping of str to str
     try_minimal : bool
     is_part : bool
-        The image is to be a part for `link_program`.
+        True if the image is a part for `link_program`.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def compile_program(
 def link_program(
     path: str, name: str, parts: Mapping[str, bytes], options: Sequence[str], is_ptx: bool
 ) -> bytes:
-    """Link without the GIL what was compiled in parts.
+    """Link compiled parts without the GIL.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def link_program(
     parts : mapping of str to bytes
     options : sequence of str
     is_ptx : bool
-        Whether the image is to be PTX.
+        True if the image is PTX.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def link_program(
 
 
 cdef int raise_failure(const cuplug_binary *binary, cuplug_error *error) except -1:
-    """With the log of a compiler that refused what it was given."""
+    """Includes the log of the compiler."""
     if error.status == CUPLUG_ERROR_COMPILE and binary != NULL and binary.log != NULL:
         message = (<const char *>error.message).decode("utf-8", "replace")
         raise CompileError(message, binary.log.decode("utf-8", "replace"))

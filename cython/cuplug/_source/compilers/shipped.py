@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled code that an application ships, for machines without compilers.
 
-A request consists of source texts, options, and a processor or an architecture, without a
-compiler. `cuplug warm` sets CUPLUG_WARM_TO, and all code that the program uses is copied to this
-folder, under the keys of its requests. The folders in CUPLUG_WARM_PATH are searched by these keys
-before a compiler is looked for. They have the form of cache.py, and are only read.
+A request consists of source texts, options, and a processor or an architecture, without a compiler.
+`cuplug warm` sets CUPLUG_WARM_TO, and all code that the program uses is copied to this folder,
+under the keys of its requests. The folders in CUPLUG_WARM_PATH are searched by these keys before a
+compiler is searched. They have the form of cache.py, and are only read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cuplug.errors import NotFoundError, PluginError
 
 PATH = "CUPLUG_WARM_PATH"
 TARGET = "CUPLUG_WARM_TO"
-_FACTS = ("model name", "flags|Features")  # of /proc/cpuinfo
+_FACTS = ("model name", "flags|Features")  # from /proc/cpuinfo
 
 
 @once

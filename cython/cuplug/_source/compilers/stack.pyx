@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilers called on a stack that is large enough for them."""
+"""Calls of compilers on a stack that is large enough."""
 
 import contextvars
 from _thread import allocate_lock
@@ -17,15 +17,15 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_attr_destroy(pthread_attr_t *attributes)
 
 
-# NVRTC and Python's own frames take more than 100 KB for a small source.
+# NVRTC and Python's frames take more than 100 KB for a small source.
 cdef enum:
     ENOUGH_BYTES = 512 << 10
-STACK_BYTES = 8 << 20  # of a thread that only compiles
-_lock = allocate_lock()  # `threading.stack_size` is one for all threads
+STACK_BYTES = 8 << 20  # for threads that only compile
+_lock = allocate_lock()  # `threading.stack_size` applies to all threads
 
 
 cdef bint has_enough() except -1:
-    """1 if enough is left of the stack, or if it cannot be known how much is left."""
+    """Returns 1 if enough of the stack is left, or if the amount is unknown."""
     cdef pthread_attr_t attributes
     cdef void *start = NULL
     cdef size_t n_bytes = 0
@@ -33,13 +33,14 @@ cdef bint has_enough() except -1:
         return True
     failed = pthread_attr_getstack(&attributes, &start, &n_bytes)
     pthread_attr_destroy(&attributes)
-    # A coroutine has a stack of its own, elsewhere: the difference is then large or wraps around.
+    # A coroutine has its own stack at another address: the difference is then large or wraps
+    # around.
     cdef size_t left = <size_t>&start - <size_t>start
     return failed or ENOUGH_BYTES <= left <= n_bytes
 
 
 def on_large_stack(function: Callable[..., _T], *args) -> _T:
-    """Call a function, on a thread of its own if little is left of the stack of this one."""
+    """Call a function, on a new thread if little of this thread's stack is left."""
     if has_enough():
         return function(*args)
     import threading  # nearly all calls end above

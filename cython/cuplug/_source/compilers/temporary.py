@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Temporary folders: their places, their creation, and their removal after a crash.
 
-cuplug recognizes a folder of its own by the name and by a marker file inside, which repeats the
-name and gives the inode of the folder and the host. While the folder is in use, its process holds a
-lock on the marker. The system releases the lock when the process ends, so that neither clocks nor
-process numbers matter. Without a marker (on a file system that has no locks) nothing but the
-process itself removes the folder, and nothing on other hosts does, because a network file system
-may not show them the lock. Folders are checked and emptied through descriptors, and links are not
-followed.
+cuplug recognizes its own folders by the name and by a marker file inside, which repeats the name
+and gives the inode of the folder and the host. While the folder is in use, its process holds a lock
+on the marker. The system releases the lock when the process ends, so clocks and process numbers do
+not matter. If no marker exists (on a file system without locks), only the process itself removes
+the folder. Other hosts never do, because a network file system may not show them the lock. Folders
+are checked and emptied through descriptors, and links are not followed.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MARKER = "cuplug-temporary-folder"
 _NAME = re.compile(re.escape(PREFIX) + r"[0-9a-f]{32}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _MARKER = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK  # NFS locks only files open for writing
-_MARKER_BYTES = 200  # more than any marker has
+_MARKER_BYTES = 200  # larger than any marker
 
 
 @contextlib.contextmanager
@@ -56,13 +55,12 @@ def folder(parent: str) -> Iterator[str]:
 def private_folder(parents: Iterable[str]) -> Iterator[str]:
     """Create a folder as `folder` does, in the first of `parents` where nobody can replace it.
 
-    Only root and this user may write what leads to the folder, except where the sticky bit protects
-    it.
+    Only root and this user may write the parents of the folder, unless the sticky bit protects it.
 
     Raises
     ------
     CompileError
-        No parent is usable; the message names each with the reason.
+        No parent is usable. The message names each with the reason.
     """
     reasons = []
     for parent in parents:
@@ -100,12 +98,12 @@ def _enter(stack: contextlib.ExitStack, parent: str) -> tuple[str, str]:
 
 
 def _is_of_system(parent: str) -> bool:
-    """Return whether this is a folder of the system's root that seems to be another user's.
+    """Return whether root's folder appears as another user's.
 
-    In a user namespace, as of rootless containers, what belongs to a user without a number there is
-    shown as the overflow user's.
+    In a user namespace, such as in rootless containers, files of users without a number there
+    appear as files of the overflow user.
     """
-    from pathlib import Path  # takes longer to import than all of this module
+    from pathlib import Path  # takes longer to import than this whole module
 
     try:
         numbers = Path("/proc/self/uid_map").read_text().split()
@@ -132,7 +130,7 @@ def _opened(path: str, flags: int, above: int | None = None) -> Iterator[int]:
 
 
 def _check_new(own: int) -> None:
-    """Raise OSError if the folder is not the one just created, but one put in its place."""
+    """Raise OSError if the folder is not the one just created."""
     about = os.fstat(own)
     if about.st_uid != os.geteuid() or about.st_mode & 0o077 or os.listdir(own):
         raise PermissionError(1, "another process replaced the new folder")
@@ -169,7 +167,7 @@ def _mark(name: str, own: int, stack: contextlib.ExitStack) -> None:
 
 
 def _remove_left(name: str, above: int) -> None:
-    """Remove a folder if cuplug created it for this user and no process uses it any more."""
+    """Remove a folder if cuplug created it for this user and no process uses it."""
     with _opened(name, _FOLDER, above) as own, _opened(MARKER, _MARKER, own) as marker:
         fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not _is_own(name, own, marker):
@@ -190,7 +188,7 @@ def _is_own(name: str, own: int, marker: int) -> bool:
 
 
 def _empty(own: int) -> None:
-    """Remove the contents of a folder, the marker last, so that another process can continue."""
+    """Remove the contents of a folder, the marker last, so that another process can resume."""
     _remove_all(own, but=MARKER)
     with contextlib.suppress(OSError):
         if os.listdir(own) == [MARKER]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CUDA toolkit on this machine, if there is one."""
+"""The CUDA toolkit of this machine, if it exists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cuplug._engine.base import environment
 
-WHEELS = "cuda-toolkit[nvcc,cudart,cccl]"  # what pip installs nvcc and its headers by
+WHEELS = "cuda-toolkit[nvcc,cudart,cccl]"  # pip packages of nvcc and its headers
 DIRECTORIES = ("/usr/local/cuda/bin", "/opt/cuda/bin")
 
 
@@ -21,12 +21,12 @@ DIRECTORIES = ("/usr/local/cuda/bin", "/opt/cuda/bin")
 class Toolkit:
     """One nvcc."""
 
-    nvcc: str  # path
-    version: tuple[int, int] | None  # (13, 0); None where it does not say
+    nvcc: str  # the path
+    version: tuple[int, int] | None  # such as (13, 0); None if unknown
 
 
 def find_toolkit() -> Toolkit | None:
-    """Return the toolkit of the first nvcc that `find_nvcc` sees."""
+    """Return the toolkit of the nvcc that `find_nvcc` returns."""
     nvcc = find_nvcc()
     return Toolkit(nvcc, _version(nvcc)) if nvcc else None
 
@@ -34,8 +34,8 @@ def find_toolkit() -> Toolkit | None:
 def find_nvcc() -> str | None:
     """Return the path of nvcc.
 
-    It is searched in $CUDACXX, $NVCC, PATH, $CUDA_HOME, the usual places, the wheels, and where
-    cuda-pathfinder finds it.
+    Searches $CUDACXX, $NVCC, PATH, $CUDA_HOME, the usual directories, the wheels, and
+    cuda-pathfinder's directories.
     """
     homes = [environment.variable(name) for name in ("CUDA_HOME", "CUDA_PATH")]
     directories = [os.path.join(home, "bin") for home in homes if home]
@@ -50,10 +50,11 @@ def find_nvcc() -> str | None:
 
 
 def ask_pathfinder(function: str, name: str) -> str | None:
-    """Return the result of a function of cuda-pathfinder, such as in Conda environments.
+    """Return the result of a function of cuda-pathfinder, which also searches Conda environments.
 
-    It is None without the package, and with raised privileges, as the package reads the
-    environment. The package's search for libraries loads them, and is not used.
+    The result is None without the package. It is also None with raised privileges, since the
+    package reads the environment. The package's search for libraries is not used, since it loads
+    them.
     """
     if environment.privileged:
         return None
@@ -67,7 +68,7 @@ def ask_pathfinder(function: str, name: str) -> str | None:
 
 
 def _wheel_directories() -> list[str]:
-    """Return where the wheels of the toolkit put nvcc, the newest first."""
+    """Return the wheel directories with nvcc, newest first."""
     packages = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
     found = [path for root in packages for path in glob.glob(f"{root}/nvidia/cu*/bin")]
     return sorted(found, reverse=True)

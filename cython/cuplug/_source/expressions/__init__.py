@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators from expressions, reductions and kernels as text; templates/ has the C and CUDA that
-stands around them.
+"""Operators from expressions, reductions and kernels as text.
+
+templates/ has the surrounding C and CUDA code.
 """

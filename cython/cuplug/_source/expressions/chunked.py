@@ -2,8 +2,8 @@
 """Reductions and scans of arrays in chunks: the operators for each chunk, and for their results.
 
 A reduction is `aggregate` of the values that `chunk` returns for each chunk. `combine` reduces some
-of these values to one, in a tree. A scan is `chunk` of each chunk, then `combine` of the last value
-of the chunks before it and each of its values, and `aggregate` of each value.
+of these values to one, in a tree. A scan applies `chunk` to each chunk, `combine` to the last value
+of the chunks before it and each of its values, and `aggregate` to each value.
 
 A value has the dtypes in which the operator accumulates, so nothing is rounded between chunks.
 """
@@ -28,8 +28,8 @@ from cuplug._source.expressions.scans import code_of_scan, scan
 __all__ = ["Chunked", "chunked"]
 
 N_ELEMENTS = "n_elements"  # the parameter of `aggregate` for the `n` of `post`
-_GIVEN = "given_{}"  # the parameters of `combine` and `aggregate` for what `chunk` returns
-_FIRST, _SECOND = "first_{}", "second_{}"  # of `combine` of a scan
+_GIVEN = "given_{}"  # the parameters of `combine` and `aggregate` for the values of `chunk`
+_FIRST, _SECOND = "first_{}", "second_{}"  # the parameters of a scan's `combine`
 _BETTER = "(({0}) || (!({1}) && b.index < a.index)) ? b : a"
 
 
@@ -41,19 +41,19 @@ class Chunked(NamedTuple):
     chunk : Operator
         Takes the arguments of the operator, of one chunk. Returns values.
     inclusive : Operator or None
-        Of an exclusive scan: the inclusive one, whose last value is that of a chunk.
+        For an exclusive scan: the inclusive one, whose last value is the value of a chunk.
     combine : Operator
-        Of a reduction: takes values along an axis. Of a scan: takes two values. Returns values.
+        For a reduction: takes values along an axis. For a scan: takes two values. Returns values.
     aggregate : Operator
         Takes values, along an axis for a reduction, and `n_elements` if `counts` is true.
     scalars : tuple of str
-        The names of the scalars that all of them take.
+        The names of the scalars that each of these operators takes.
     counts : bool
-        Whether `aggregate` takes the number of elements that were reduced.
+        True if `aggregate` takes the number of elements that were reduced.
     is_chosen : bool
-        Whether the values are an element and its number in the chunk.
+        True if a value is an element and its number in the chunk.
     has_identity : bool
-        Whether a chunk without elements has a value.
+        True if a chunk without elements has a value.
     """
 
     chunk: Operator
@@ -95,8 +95,9 @@ def _chunked(
         code = code_of_scan(signature, texts, given["exclusive"])[1]
     is_numbered = code.counts and not code.choose
     if is_numbered or (code.choose and code.identity is not None):
-        return None  # the number of an element in a chunk is not its number in the array
-    if any(x.kind != "scalar" for x in code.names.scalars):  # a size is that of a chunk
+        return None  # an element's number in a chunk is not its number in the array
+    # the size of a chunk is not the size of the array
+    if any(x.kind != "scalar" for x in code.names.scalars):
         return None
     maker = _Maker(code, Variant(-1, dtypes), given["preamble"], given["options"])
     return maker.of_reduction(given["stop"]) if function is reduction else maker.of_scan()
@@ -124,7 +125,7 @@ class _Maker:
             self.accumulate = self.fields["value"]
 
     def _keeps_dtype(self) -> bool:
-        """Return whether values have the output's dtype: then its code needs no other one."""
+        """Return whether values have the output's dtype. The code then needs no other dtype."""
         return self.fields["value"] == self.known[self.code.outputs[0].variable]
 
     # ---- Signatures ----
@@ -143,7 +144,10 @@ class _Maker:
         return [f"{pattern.format(x)}: {dtype}[...]" for x, dtype in self.fields.items()]
 
     def _results(self, pattern: str = "{}") -> list[str]:
-        """Return the values as outputs: one has no name, which an input could have, too."""
+        """Return the values as outputs.
+
+        A single value is unnamed, since an input may have its name.
+        """
         values = self._values(pattern)
         return values if values[1:] else [values[0].partition(": ")[2]]
 
@@ -166,7 +170,8 @@ class _Maker:
         given, mapped = self._values(_GIVEN), "; ".join(f"{x} = {names[x]}" for x in names)
         same |= {"accumulate": self.accumulate, "reduce": self._reduce()}
         same["map"] = mapped if len(names) > 1 else names["value"]
-        if self._has_elements_as_values():  # of the same names, the code is compiled once
+        # since the names are the same, the code is compiled once
+        if self._has_elements_as_values():
             given, same["map"] = self._arrays(code.inputs), code.map
         combine = reduction(self._row(given, self._results()), **same)
         post, counts = code.post, uses(code.post, "n")
@@ -178,13 +183,13 @@ class _Maker:
         return self._made(chunk, None, combine, aggregate, counts)
 
     def _has_elements_as_values(self) -> bool:
-        """Return whether the values that are reduced are the elements themselves."""
+        """Return whether the reduced values are the elements themselves."""
         x = self.code.inputs[0]
         is_same = self.fields == {"value": self.known[x.variable]}
         return is_same and len(self.code.inputs) == 1 and self.code.map.strip() == x.name
 
     def _reduce(self) -> str:
-        """Return the text that reduces two values, also of chosen elements."""
+        """Return the text that reduces two values, which may be chosen elements."""
         if not self.code.choose:
             return self.code.reduce
         a, b = "a.value", "b.value"
@@ -254,6 +259,6 @@ class _Maker:
 
 
 def _renamed(text: str, names: dict[str, str]) -> str:
-    """Return C text with other names; members of structures keep theirs."""
+    """Return C text with other names, except for members of structures."""
     pattern = rf"(?<![\w.])(?:{'|'.join(map(re.escape, names))})\b"
     return re.sub(pattern, lambda found: names[found[0]], text)

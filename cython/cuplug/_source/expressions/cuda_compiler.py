@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated CUDA C++ -> functions on a GPU, by NVRTC."""
+"""Compilation of generated CUDA C++ to functions on a GPU, by NVRTC."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cuplug._source.compilers.program import architecture_of
 from cuplug._source.expressions.definitions import load_functions
 
-# Each operation rounds, as on the host; options that users give come later and win.
+# Each operation rounds, as on the host. Users' options follow and override these.
 OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
 
 
@@ -25,23 +25,24 @@ def compile_cuda(
     Parameters
     ----------
     source : str
-        Its `#line` directives name the texts of `texts`.
+        Its `#line` directives refer to the texts in `texts`.
     symbols : list of str
         Kernels with C linkage.
     device : int
     name : str
-        Of the operator, for messages.
+        The operator's name, for messages.
     texts : dict
-        The user's texts by the names that error messages give them.
+        The user's texts, by the names that error messages use.
     options : sequence of str
-        The user's, for NVRTC.
+        The user's options for NVRTC.
 
     Raises
     ------
     CompileError
-        The text is wrong: the message shows the user's lines. Or there is no NVRTC.
+        The text has an error: the message shows the user's lines. Or NVRTC is missing.
     """
-    from cuplug._source.compilers.jit import compile_to_binary  # which nothing on the host needs
+    # imported here, since the host needs none of it
+    from cuplug._source.compilers.jit import compile_to_binary
 
     binary = compile_to_binary(
         source,

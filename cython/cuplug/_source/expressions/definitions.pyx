@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators made of source text: their definition in the core, and its calls for compiled code."""
+"""Operators from source text: their definitions in the core, and its calls to compiled code."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -87,7 +87,7 @@ cdef int compile_variant(
 
 
 def load_functions(bytes image, str name, list symbols: list[str], int32_t device) -> list[int]:
-    """Load machine code for ever; return the address of the CUfunction of each symbol."""
+    """Load machine code until the process exits; return the CUfunction of each symbol."""
     cdef cuplug_image *loaded = NULL
     cdef cuplug_kernel *kernel = NULL
     cdef void *function = NULL
@@ -107,7 +107,7 @@ def load_functions(bytes image, str name, list symbols: list[str], int32_t devic
 
 
 cdef cuplug_source *new_source(object compile, bint in_order) except NULL:
-    """For ever, like the operator that uses it."""
+    """Allocated until the process exits, as the operator is."""
     cdef cuplug_source *source = <cuplug_source *>allocate(1, sizeof(cuplug_source))
     Py_INCREF(compile)
     source.compile = compile_variant
@@ -158,19 +158,19 @@ def define_elementwise(
     Parameters
     ----------
     overloads : list of tuple
-        The signature; what compiles, Variant -> (address of the function,
-        CUPLUG_CODE_...), kept for ever; a bit for each array that the code reads wherever it likes;
-        the numbers that the code is given behind the scalars, as `formula.Term`; how many packs
-        each thread of a GPU takes.
+        For each overload: the signature; a compiling function, Variant -> (address of the function,
+        CUPLUG_CODE_...), which is never released; a bit for each array that the code indexes
+        itself; numbers that the code receives after the scalars, as `formula.Term`; the number of
+        packs per thread of a GPU.
     doc : str
     in_order : bool
-        The code counts elements.
+        True if the code counts elements.
     is_whole : bool
-        It does, or it uses sizes of loop dimensions: calls are not cut.
+        True if the code counts elements, or uses sizes of loop dimensions: calls are not split.
     nonblocking : bool
-        Small calls on the host keep Python's lock.
+        True if small calls on the host keep the GIL.
     made : PublicCall
-        What makes it again.
+        The call that recreates the operator when it is unpickled.
     """
     cdef bytearray memory = bytearray(len(overloads) * sizeof(cuplug_definition_overload))
     cdef cuplug_definition_overload *rows = <cuplug_definition_overload *><char *>memory
@@ -214,7 +214,7 @@ def define_rows(
     list signatures: list[str], str doc, compile: Compile, int n_outputs, bint has_identity,
     made: PublicCall,
 ) -> Operator:
-    """Define a function of rows, of several overloads: arguments as for `define_elementwise`."""
+    """Define functions of rows, with several overloads: arguments as for `define_elementwise`."""
     cdef bytearray memory = bytearray(len(signatures) * sizeof(cuplug_definition_overload))
     cdef cuplug_definition_overload *rows = <cuplug_definition_overload *><char *>memory
     cdef cuplug_source *source = new_source(compile, False)
@@ -253,7 +253,7 @@ def define_function(
     str signature, str doc, compile_host: Compile | None, compile_cuda: Compile | None,
     made: PublicCall,
 ) -> Operator:
-    """Define an operator of a function and a kernel; the compiler of a side without one is None."""
+    """Define an operator of a function and a kernel. A missing one has None as its compiler."""
     cdef cuplug_definition_overload row
     cdef bytes text = signature.encode()
     compilers = (compile_host, compile_cuda)
@@ -273,7 +273,7 @@ def make_plan(
     list grid: list[Term], list block: list[Term], shared: Term | None, list passes: list[Pass],
     bint per_thread,
 ) -> int:
-    """Return the address of a `cuplug_launch_plan` that lives for ever.
+    """Return the address of a `cuplug_launch_plan`, which is never freed.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def make_plan(
     passes : list of passes.Pass
         At most CUPLUG_MAX_PASSES.
     per_thread : bool
-        The grid counts threads.
+        True if the grid counts threads.
     """
     cdef cuplug_launch_plan *plan = <cuplug_launch_plan *>allocate(1, sizeof(cuplug_launch_plan))
     cdef size_t bytes = sizeof(cuplug_kernel_argument)

@@ -23,7 +23,7 @@ from cuplug._source.expressions.element_wise_code import OF_BITS, OF_GROUPS, SIZ
 from cuplug._source.expressions.element_wise_loops import cuda_code, host_code
 from cuplug._source.expressions.expression import Names, nonblocking, read_names, uses
 
-UNNAMED = "cuplug_value"  # an output without a name, in generated code
+UNNAMED = "cuplug_value"  # the name of an unnamed output in generated code
 
 
 @public
@@ -135,7 +135,7 @@ def _sizes(scope: Scope, names: Names, expression: str) -> dict[str, Term]:
 
 
 def _uses_loop_sizes(op: Elementwise, signature: signatures.Signature) -> bool:
-    """Return whether the expression depends on sizes along loop dimensions, which may be split."""
+    """Return whether the expression uses sizes of loop dimensions, which may be split."""
     steps = [step for size in op.sizes.values() for step in size.steps]
     numbers = {at for kind, at, _ in steps if kind in (SIZE_STEP, COUNT)}
     return any(("loop", 0) in x.dims for k, x in enumerate(signature.arrays) if k in numbers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What element-wise operators compute, as code for one element of a variant."""
+"""The code of element-wise operators for one element of a variant."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ from cuplug._source.expressions.expression import (
     vector_functions,
 )
 
-# Of functions that were seen to take longer than exp on a GPU.
+# Functions that were measured to take longer than exp on a GPU: their times relative to exp.
 WORK = {"pow": 3} | dict.fromkeys(("acosh", "asinh", "atanh", "erf", "erfc", "log"), 2)
 OF_GROUPS, OF_BITS = 1, 2  # CUPLUG_CODE_...
-# On a host, texts of halves as texts of their bits, which are not converted, and of which vectors
-# hold twice as many: those that give halves, and bools. `{0}` is infinity.
+# On a host, expressions of 16-bit floats as expressions of their bits. Nothing is converted, and
+# vectors hold twice as many elements. These return 16-bit floats, and the others bools. `{0}` is
+# infinity.
 _HALVES_OF_BITS = {
     "x": "x",
     "-x": "x ^ 0x8000",
@@ -49,21 +50,21 @@ _BOOLS_OF_BITS = {
     "x != y": "((x != y) | ((x & 0x7fff) > {0})) & (((x | y) & 0x7fff) != 0)",
 }
 _INFINITY = {"float16": "0x7c00", "bfloat16": "0x7f80"}
-SIZE = re.compile(r"\bsize\(\s*(\w+)\s*(?:,\s*-?\s*\d+\s*)?\)")  # of an array, or of a dimension
+SIZE = re.compile(r"\bsize\(\s*(\w+)\s*(?:,\s*-?\s*\d+\s*)?\)")  # of an array, or along a dimension
 
 
 class Elementwise(NamedTuple):
     """The computation of an element-wise operator."""
 
-    given: Names  # of the signature
-    text: str  # statements that assign the outputs; with `is_value` an expression
+    given: Names  # the signature's names
+    text: str  # statements that assign the outputs; if `is_value`, an expression
     is_value: bool
     preamble: str
-    sizes: dict[str, Term]  # by their text
+    sizes: dict[str, Term]  # by their spelling
 
     @property
     def names(self) -> Names:
-        """The signature's names and, behind its scalars, the sizes."""
+        """The signature's names and, after its scalars, the sizes."""
         sizes = [Name(self._size_name(text), "int64", "size") for text in self.sizes]
         given = self.given
         return Names(given.operator, given.arrays, (*given.scalars, *sizes))
@@ -73,45 +74,46 @@ class Elementwise(NamedTuple):
 
     @property
     def raw(self) -> int:
-        """A bit for each array that is read as a whole."""
+        """A bit for each array that the code indexes itself."""
         return sum(1 << k for k, x in enumerate(self.given.arrays) if x.kind == "raw")
 
     @property
     def counters(self) -> list[str]:
-        """The text's own counters: `i`, the element's number, and `n`, how many there are."""
+        """The counters in the text: `i`, the element's number, and `n`, the number of elements."""
         return [x for x in ("i", "n") if uses(self.text, x) and x not in self.names.words]
 
     @property
     def may_divide(self) -> bool:
-        """Whether there may be operations on integers that have no result."""
+        """True if integer operations may have no defined result."""
         return may_divide(self.text + self.preamble)
 
     @property
     def has_usual(self) -> bool:
-        """Whether the text depends on `usual`, beside CUPLUG_USUAL in the preamble.
+        """True if the text depends on `usual`, with CUPLUG_USUAL in the preamble.
 
-        If it is 2, the result says whether an element is usual; where all of a group are, vectors
-        compute it, with 1. Other groups are computed one by one, with 0.
+        With 2, the result reports whether an element is usual. If all elements of a group are,
+        vectors compute it, with 1. Otherwise the elements are computed one by one, with 0.
         """
         return "CUPLUG_USUAL" in self.preamble and uses(self.text, "usual")
 
     def wants_groups(self, variant: Variant) -> bool:
-        """Whether the code for the host takes whole groups of elements.
+        """True if the code for the host processes only complete groups of elements.
 
-        Its vector instructions then give other bits than those for single elements: functions do,
-        and complex products, which compilers fuse. Or there are halves, which it converts by many.
+        Vector instructions round some functions, and complex products that compilers fuse,
+        differently from scalar instructions. Groups also apply to 16-bit floats, which are
+        converted many at a time.
         """
         is_complex = any(x.kind == "complex" for x in self.names.dtypes(variant).values())
         return is_complex or bool(self._functions) or self.converts(variant)
 
     def converts(self, variant: Variant) -> bool:
-        """Whether the code for the host takes halves as they are stored."""
+        """True if the code for the host receives 16-bit floats as they are stored."""
         dtypes = self.names.dtypes(variant)
         is_half = any(dtypes[x.variable].is_half for _, x in self.names.looped)
         return variant.on_host and is_half and not self.has_usual
 
     def of_bits(self, variant: Variant) -> tuple[Elementwise, Variant] | None:
-        """Return the operator on the bits of halves, and its variant; None: it computes numbers."""
+        """Return the operator on the bits of 16-bit floats, and its variant, or None."""
         half, made = variant.types[0], variant.types[-1]
         known = {half: _HALVES_OF_BITS, "bool": _BOOLS_OF_BITS}.get(made, {})
         is_alike = half in _INFINITY and {*variant.types[:-1]} <= {half}
@@ -128,11 +130,11 @@ class Elementwise(NamedTuple):
 
     @property
     def work(self) -> int:
-        """How long an element takes on a GPU, in functions such as exp."""
+        """The time of an element on a GPU, in units of functions such as exp."""
         return sum(WORK.get(name, 1) for name in self._functions)
 
     def tile_side(self, variant: Variant) -> int:
-        """Return the side of tiles, as CUPLUG__TILE_SIDE of <cuplug/walk.h>."""
+        """Return the side of tiles, CUPLUG__TILE_SIDE of <cuplug/walk.h>."""
         dtypes = self.names.dtypes(variant)
         inputs = [x for x in self.names.arrays if x.kind != "output"]
         n_bytes = sum(dtypes[x.variable].n_bytes for x in inputs)
@@ -140,12 +142,12 @@ class Elementwise(NamedTuple):
 
     @staticmethod
     def held(dtype: Dtype, variant: Variant) -> str:
-        """Return the C type of the elements that the code is given: the host's has no halves."""
+        """Return the C type of elements in the code. On the host, 16-bit floats are float."""
         return "float" if variant.on_host and dtype.is_half else dtype.stored
 
     @property
     def counts(self) -> bool:
-        """Whether the text asks how many elements there are, or which one it is at."""
+        """True if the text uses the number of elements or an element's number."""
         whole = {x.name for x in self.given.arrays if x.kind != "raw"}
         of_whole = any(whole & {*re.findall(r"\w+", text)} for text in self.sizes)
         return of_whole or bool(self.counters)
@@ -176,7 +178,7 @@ class Elementwise(NamedTuple):
         return text
 
     def element(self, variant: Variant) -> str:
-        """Return the function for one element, whose scope has the user's names alone."""
+        """Return the function for one element, whose scope contains only the user's names."""
         dtypes = self.names.dtypes(variant)
         parameters, before, after = ["const cuplug_numbers cuplug_given"], [], []
         for x in self.names.arrays:
@@ -202,15 +204,17 @@ class Elementwise(NamedTuple):
         return "\n".join([f"__device__ inline void cuplug_element({listed}) {{", *lines, "}"])
 
     def _rounds_late(self, dtype: Dtype, variant: Variant) -> bool:
-        """Return whether what statements assign is rounded when it is stored, and not to float."""
+        """Return whether assigned values are not rounded to float, only when they are stored."""
         known = self.names.dtypes(variant).values()
         return dtype.is_narrow and not self.is_value and is_wide(self.text + self.preamble, known)
 
     def call(
         self, named: Sequence[object], place: str, number: str, count: str, usual: int = 0
     ) -> str:
-        """Return the call for the element whose stored values are `place` of each array, which
-        `named` has."""
+        """Return the call for an element.
+
+        Its stored values are `place`, formatted with each of `named`.
+        """
         counted = [{"i": number, "n": count}[x] for x in self.counters]
         arrays = [
             f"data_{x.name}" if x.kind == "raw" else f"&{place.format(name)}"
@@ -220,7 +224,7 @@ class Elementwise(NamedTuple):
         return f"cuplug_element({', '.join(['given', *arrays, *counted])});"
 
     def head(self, variant: Variant) -> str:
-        """Return what stands before the loops."""
+        """Return the code before the loops."""
         dtypes = self.names.dtypes(variant)
         narrow = [x for x in self.names.arrays if dtypes[x.variable].is_narrow]
         converts = self.converts(variant)
@@ -235,7 +239,7 @@ class Elementwise(NamedTuple):
 
 
 def _loaded(text: str, name: str, dtype: Dtype) -> str:
-    """Return a text with each element of an array, x[...], as a computed value."""
+    """Return a text in which each element of an array, x[...], is a computed value."""
     found = re.search(rf"\b{name}\s*\[", text)
     if not found:
         return text

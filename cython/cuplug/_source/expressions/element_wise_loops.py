@@ -6,14 +6,14 @@ from __future__ import annotations
 from cuplug._engine.signature.variant import Variant
 from cuplug._source.expressions.element_wise_code import Elementwise
 
-PACKS, TILES = 0, 2  # of cuplug_walk_kind
+PACKS, TILES = 0, 2  # values of cuplug_walk_kind
 
 
 def host_code(op: Elementwise, variant: Variant) -> str:
-    """Return C: a cuplug_loop_part of the name cuplug_function.
+    """Return C: a cuplug_loop_part called cuplug_function.
 
-    The compiler knows how many elements a group has: vector instructions compute all of them.
-    Arrays that stand still have one element.
+    The compiler knows the number of elements of a group, and vector instructions compute all of
+    them. Broadcast arrays have one element.
     """
     pointers, places = [], []
     for k, x in enumerate(op.names.arrays):
@@ -29,7 +29,7 @@ def host_code(op: Elementwise, variant: Variant) -> str:
         place = f"still_{x.name}" if is_still else f"at_{x.name}[at]"
         places.append(f"held_{x.name}[lane]" if is_converted else place)
     number = "from + at"
-    if op.wants_groups(variant):  # the last one has copies of the last element
+    if op.wants_groups(variant):  # the last group ends with copies of the last element
         number = f"cuplug_min_i64({number}, call->loop->n - 1)"
     element = op.call(places, "{}", number, "call->loop->n")
     loop = f"CUPLUG_SIMD for (int64_t at = 0; at < m; at++) {element}"
@@ -67,9 +67,9 @@ def _of_lanes(n: str, simd: str, element: str, before: str = "", after: str = ""
 
 
 def _of_halves(op: Elementwise, variant: Variant, element: str) -> str:
-    """Return the loop over groups whose halves become floats, and floats halves.
+    """Return a loop over groups whose 16-bit floats are converted to float, and back.
 
-    Groups beside bytes are of as many as fill a vector.
+    If an array has one-byte elements, a group has as many elements as fill a vector.
     """
     dtypes = op.names.dtypes(variant)
     least = min(dtypes[x.variable].n_bytes for _, x in op.names.looped)
@@ -89,7 +89,7 @@ def _of_halves(op: Elementwise, variant: Variant, element: str) -> str:
 
 
 def _by_groups(op: Elementwise, variant: Variant, places: list[str], number: str) -> str:
-    """Return the loop of an operator for which elements are usual or not."""
+    """Return the loop of an operator with `usual` elements, group by group."""
     (k,) = (k for k, x in enumerate(op.names.arrays) if x.kind in ("output", "inout"))
     written = op.names.arrays[k]
     held = op.held(op.names.dtypes(variant)[written.variable], variant)
@@ -115,7 +115,7 @@ def _by_groups(op: Elementwise, variant: Variant, places: list[str], number: str
 
 
 def cuda_code(op: Elementwise, variant: Variant) -> str:
-    """Return CUDA C++: a kernel of the name cuplug_kernel."""
+    """Return CUDA C++: a kernel called cuplug_kernel."""
     dtypes = op.names.dtypes(variant)
     n_arrays, n_scalars = len(op.names.arrays), len(op.names.scalars)
     types = ", ".join(dtypes[x.variable].stored for x in op.names.arrays)
@@ -162,7 +162,7 @@ def _cuda_kernel(op: Elementwise, variant: Variant) -> str:
 
 
 def _cuda_walk(variant: Variant, tile_side: int) -> str:
-    """Return the call of what <cuplug/walk.cuh> has for the elements' layout."""
+    """Return the call of the function in <cuplug/walk.cuh> for the elements' layout."""
     index = "unsigned" if variant.ndim and not variant.wide else "int64_t"
     if variant.walk == PACKS:
         sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {variant.still}ull, {index}"

@@ -16,7 +16,8 @@ from cuplug._engine.signature import signature as signatures
 from cuplug._engine.signature.signature import Parameter, Signature
 from cuplug._engine.signature.variant import Variant
 
-_BLOCK_BYTES, _MOST = 32768, 8192  # of all blocks of a loop, and elements: CUPLUG_GRAIN
+# bytes of all blocks of a loop, and maximum of elements: CUPLUG_GRAIN
+_BLOCK_BYTES, _MOST = 32768, 8192
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 
 
@@ -34,33 +35,34 @@ _MAY_TAKE_LONG = re.compile(r"\b(for|while|goto)\b|#\s*include")
 
 
 def nonblocking(*texts: str | None) -> bool:
-    """Return True if a few elements take the code of these texts microseconds."""
+    """Return True if the code of these texts takes microseconds for a few elements."""
     return not any(_MAY_TAKE_LONG.search(text or "") for text in texts)
 
 
 class Name(NamedTuple):
-    """A name that an expression uses: of an array's element or of a scalar."""
+    """A name in an expression: an array's element, or a scalar."""
 
     name: str
     variable: str  # the type variable, or the dtype
-    kind: str  # "array", "inout", "output"; "raw": an array as a whole; "scalar", "size" or "list"
+    # "array", "inout", "output"; "raw": an array that the code indexes; "scalar", "size" or "list"
+    kind: str
 
 
 class Names(NamedTuple):
-    """What stands in a signature: arrays in the order of a call, outputs last; scalars."""
+    """The names in a signature: arrays in the order of a call, outputs last, and scalars."""
 
     operator: str
     arrays: tuple[Name, ...]
-    scalars: tuple[Name, ...]  # lists included; behind them sizes that the expression uses
+    scalars: tuple[Name, ...]  # including lists, followed by the sizes that the expression uses
 
     @property
     def outputs(self) -> list[Name]:
-        """The arrays that are written."""
+        """The written arrays."""
         return [x for x in self.arrays if x.kind in ("inout", "output")]
 
     @property
     def looped(self) -> list[tuple[int, Name]]:
-        """The arrays that are met element after element, with their numbers."""
+        """The arrays that a loop iterates over, with their numbers."""
         return [(k, x) for k, x in enumerate(self.arrays) if x.kind != "raw"]
 
     @property
@@ -84,7 +86,7 @@ class Names(NamedTuple):
 def read_names(
     text: str, unnamed: str, ignored: tuple[str, ...] = (), takes_raw: bool = False
 ) -> Names:
-    """Read a signature without some names; its arrays are T[...], or with `takes_raw` raw ones."""
+    """Read a signature except for some names. Its arrays are T[...] or, with `takes_raw`, raw."""
     parsed = signatures.parse(text)
     arrays: list[Name] = []
     scalars: list[Name] = []
@@ -114,8 +116,11 @@ def read_names(
 
 
 def _kind_of(parsed: Signature, x: Parameter, name: str, takes_raw: bool) -> str:
-    """Return the kind of a name. Elements are those of arrays T[...]; where there is none of these,
-    those of outputs of one shape. Other inputs are raw."""
+    """Return the kind of a name.
+
+    If the signature has no T[...], outputs of one shape have elements. Inputs with other dimensions
+    are raw.
+    """
     if not x.is_array or (_is_looped(x) and not x.has_default):
         return x.kind
     kinds = [kind for kind, _ in x.dims]
@@ -138,22 +143,22 @@ def _is_looped(x: Parameter) -> bool:
 
 @cache
 def template(name: str) -> str:
-    """Return the text of a template, or of one of the public headers, "cuplug/half.h"."""
+    """Return the text of a template, or of a public header such as "cuplug/half.h"."""
     folder = flags.get_include() if name.startswith("cuplug/") else _TEMPLATES
     with open(os.path.join(folder, name), encoding="utf-8") as file:
         return file.read()
 
 
-OWN_FUNCTIONS = {  # of code for the host
+OWN_FUNCTIONS = {  # in code for the host
     "host/functions.h": r"\b(?:erf|exp|tanh)\b",
     "host/circular.h": r"\b(?:cos|sin|tan)\b",
 }
 CUDA = ("cuda/code.cuh", "cuplug/packs.cuh", "cuplug/walk.cuh")
-FUNCTIONS = {  # of CUDA code, by what uses them: each takes the compiler some milliseconds
+FUNCTIONS = {  # in CUDA code, by their uses: each takes milliseconds to compile
     ("cuda/functions.cuh",): r"\b(?:erf|hypot|sin)\b",
     ("integers.h", "cuda/integers.cuh"): r"\b(?:max|min|pow|cuplug_u?int\d+_of)\b",
 }
-COMPLEX = ("cuda/complex.cuh", "cuda/complex_functions.cuh")  # of that with complex numbers
+COMPLEX = ("cuda/complex.cuh", "cuda/complex_functions.cuh")  # in CUDA code with complex numbers
 HOST = (
     *("cuplug/half.h", "host/code.h", "host/halves.h"),
     *("host/divisions.h", "host/strided_blocks.h", "integers.h"),
@@ -161,7 +166,7 @@ HOST = (
 
 
 def prelude(variant: Variant, code: str, host: Sequence[str] = HOST) -> str:
-    """Return what stands before all code for a side; that for GPUs is in a namespace."""
+    """Return the code that precedes all code for a device type. For GPUs it opens a namespace."""
     texts = [template("cuplug/loop.h")]
     own = [name for name, used in OWN_FUNCTIONS.items() if re.search(used, code)]
     texts += [template(name) for name in (*_powers(code), *host, *own) if variant.on_host]
@@ -172,15 +177,15 @@ def prelude(variant: Variant, code: str, host: Sequence[str] = HOST) -> str:
 
 @cache
 def _cuda(name: str) -> str:
-    """Return a template of CUDA code without our own includes, to be used after those files.
+    """Return a template of CUDA code without includes of our own files, which must precede it.
 
-    The text is compiled sooner: see `is_self_contained`.
+    This compiles faster: see `is_self_contained`.
     """
     return re.sub(r"^#include <cuplug/.*\n", "", template(name), flags=re.M)
 
 
 def _powers(code: str) -> list[str]:
-    """Return what powers of the numbers that C text computes with need."""
+    """Return the templates for powers of the dtypes in C text."""
     if not re.search(r"\bpow\b", code):
         return []
     own = [
@@ -190,7 +195,7 @@ def _powers(code: str) -> list[str]:
 
 
 def may_divide(text: str) -> bool:
-    """Say whether C text may divide integers, shift them or raise them to a power."""
+    """Return whether C text may divide integers, shift them or raise them to a power."""
     return re.search(r"[/%#]|<<|>>|\bpow\b", text) is not None
 
 
@@ -201,18 +206,18 @@ def _vector_functions() -> re.Pattern[str]:
 
 
 def vector_functions(text: str) -> list[str]:
-    """Return the names of functions in C text that the C library may have for vectors too.
+    """Return the functions in C text for which the C library may have vector versions.
 
-    Each is named as often as the text does, `expf` as "exp".
+    Each occurs as often as in the text, `expf` as "exp".
     """
     return _vector_functions().findall(text)
 
 
 def types(names: Names, variant: Variant, code: str) -> str:
-    """Return the definitions of dtypes, the type variables as types, and then the code."""
+    """Return definitions of dtypes, type variables as types, and then the code."""
     dtypes = names.dtypes(variant)
     has_float8 = any(x.is_narrow and x.n_bytes == 1 for x in dtypes.values())
-    own = [f"#undef {word}" for word in names.words]  # of system headers, and compilers
+    own = [f"#undef {word}" for word in names.words]  # defined by system headers and compilers
     own += [f"typedef {t.computed} {v};" for v, t in dtypes.items() if v not in DTYPES]
     code = "\n".join([*own, code])
     lines = [template("float8.h")] if has_float8 else []
@@ -251,7 +256,7 @@ __device__ inline cuplug_numbers cuplug_read(const cuplug_scalar *from) {{
 
 
 def unpacked(names: Names, variant: Variant) -> str:
-    """Return the scalars of `cuplug_given`, a parameter, under their own names."""
+    """Return declarations of the scalars in `cuplug_given`, a parameter, under their own names."""
     dtypes = names.dtypes(variant)
     given = [
         f"const {dtypes[x.variable].computed} {x.name} = cuplug_given.{x.name};"
@@ -262,14 +267,14 @@ def unpacked(names: Names, variant: Variant) -> str:
 
 
 def load(dtype: Dtype, text: str) -> str:
-    """Return the expression that makes a computed value of a stored one."""
+    """Return an expression that converts a stored value to a computed one."""
     if dtype.name == "bool":
         return f"({text} != 0)"
     return f"cuplug_{dtype.name}_load({text})" if dtype.is_narrow else text
 
 
 def store(dtype: Dtype, text: str) -> str:
-    """Return the expression that makes a stored value of a computed one."""
+    """Return an expression that converts a computed value to a stored one."""
     if dtype.is_narrow:
         return f"cuplug_{dtype.name}_store({text})"
     as_bool = "(bool)" if dtype.name == "bool" else ""
@@ -277,22 +282,22 @@ def store(dtype: Dtype, text: str) -> str:
 
 
 def block_elements(n_blocks: int, widest: int) -> int:
-    """Return how many elements, of `widest` bytes, are in each of the blocks of a loop on the host.
+    """Return the number of elements, of `widest` bytes, in each block of a loop on the host.
 
-    They are in the nearest caches.
+    The blocks fit the closest caches.
     """
     return min(1 << (_BLOCK_BYTES // n_blocks // widest).bit_length() - 1, _MOST)
 
 
 def quoted(text: str, name: str, close: str = "") -> str:
-    """Return user's text with the name and the line numbers that error messages give."""
+    """Return a user's text with the name and line numbers for error messages."""
     return f'\n#line 1 "{name}"\n{text}\n{close}\n#line 1 "generated code"\n'
 
 
 def returned(dtype: Dtype, text: str, name: str, to: str, on_host: bool) -> str:
-    """Return the statements that take the value of a user's text as a computed value.
+    """Return statements that convert the value of a user's text to a computed value.
 
-    `name` is that of the text in error messages, `to` what takes the value: "return", "y =".
+    `name` is the name of the text in error messages. `to` receives the value: "return", "y =".
     """
     if dtype.kind not in ("int", "uint") and not dtype.is_narrow:
         return f"{to} (" + quoted(text, name, ");")
@@ -307,7 +312,7 @@ def returned(dtype: Dtype, text: str, name: str, to: str, on_host: bool) -> str:
 
 
 def narrowed(text: str) -> str:
-    """Return the expression that makes a float of a number that is then rounded to fewer bits."""
+    """Return an expression that converts a number to float, before it is rounded to fewer bits."""
     return f"cuplug_narrowed({text})"
 
 
@@ -317,7 +322,7 @@ _DOUBLE = re.compile(
 
 
 def is_wide(text: str, dtypes: Iterable[Dtype]) -> bool:
-    """Return whether values of C text may have more bits than float, by its numbers' dtypes."""
+    """Return whether values in C text may have more bits than float, given their dtypes."""
     is_long = any(x.n_bytes >= 4 and x.name not in ("float32", "complex64") for x in dtypes)
     return is_long or _DOUBLE.search(text) is not None
 
@@ -331,13 +336,13 @@ def preamble(text: str, names: Names, variant: Variant) -> str:
     return quoted("\n".join(lines), name)
 
 
-# Not names of values: members, calls and casts, quoted text, comments, numbers.
+# Words that are not names of values: members, calls and casts, strings, comments, numbers.
 _NO_VALUE = re.compile(
     r"""(?:\.|->)\s*[A-Za-z_]\w*|[A-Za-z_]\w*\s*\(|\(\s*[A-Za-z_]\w*[\s*]*\)|"(?:\\.|[^"])*"|"""
     r"""'(?:\\.|[^'])*'|//[^\n]*|/\*.*?\*/|(?<!\w)\d(?:[eEpP][+-]|[\w.])*""",
     re.S,
 )
-# Constants, types and what begins with an underscore may be known to compilers.
+# Constants, types and names that begin with an underscore may be known to compilers.
 _OF_COMPILERS = re.compile(
     r"[A-Z][A-Z0-9_]*|_\w*|\w+_t|cuplug_\w*|u?int\d*|"
     r"half2?|(?:float|double)\d|(?:grid|block)Dim|\w+Idx|warpSize"
@@ -345,9 +350,9 @@ _OF_COMPILERS = re.compile(
 
 
 def unknown_name(text: str, known: Collection[str]) -> str | None:
-    """Return the first word of a value's C text that nothing stands for.
+    """Return the first undefined word in the C text of a value.
 
-    Texts that declare variables, and those with directives, are left to compilers.
+    Texts that declare variables or contain directives are left to compilers.
     """
     if re.search(r"[{#]|::|\w\s+\**\w+\s*=[^=]", text):
         return None
@@ -363,5 +368,5 @@ def unknown_name(text: str, known: Collection[str]) -> str | None:
 
 
 def uses(text: str, name: str) -> bool:
-    """Say whether a word stands in C text."""
+    """Return whether a word occurs in C text."""
     return re.search(rf"\b{name}\b", text) is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions of arrays are: expressions for each kind of numbers, reductions; their names."""
+"""The functions of arrays: expressions for each kind of number, reductions, and names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ INTEGERS, REALS, FLOATS = ("int", "uint"), ("int", "uint", "float"), ("float", "
 NUMERIC = (*REALS, "complex")
 ALL = ("bool", *NUMERIC)
 
-# Python's division, as CPython has it; by 0 and of infinities as NumPy, which the standard allows.
-# What is left of usual numbers is found in one step, by vectors: the quotient has few digits and,
-# rounded, is 1 too large at most; the product is subtracted before it is rounded. fmod takes a step
-# for each digit.
+# Division as in CPython. By 0 and of infinities it is as in NumPy, which the standard allows.
+# Vectors find the remainder of usual numbers in one step: the quotient has few digits and, rounded,
+# exceeds the true one by at most 1; the product is subtracted before it is rounded. fmod takes a
+# step for each digit.
 _FLOORED = """
 #ifdef __FMA__
 #define CUPLUG_USUAL(x, y) \\
@@ -46,8 +46,8 @@ __device__ inline T floored(T x, T y, int usual) {
   return whole == 0 ? copysign((T)0, x / y) : nearest;
 }
 """
-# The next number towards y. On the host by bits, which vectors take: numbers of one sign are in the
-# order of their bits.
+# The next number towards y. On the host, integer operations on the bits, which are vectorized: the
+# order of numbers of one sign is the order of their bits.
 _NEIGHBOUR = """
 #ifdef __CUDACC__
 #define neighbour(x, y) nextafter(x, y)
@@ -65,10 +65,11 @@ __device__ inline T neighbour(T x, T y) {
 }
 #endif
 """
-# Of integers, rounded down; 0 by 0, and by -1 what wraps. On the host, where a division takes
-# some 15 steps and no vectors, by the inverse of the divisor, where that is exact enough or found
-# once, of a number that is small: what is left, twice, is below the divisor or, as the inverse is
-# rounded, the divisor itself. On GPUs, those of up to 16 bits as floats: with one half more, the
+# Division of integers, rounded down. Division by 0 is 0, and division by -1 wraps. On the host, a
+# division takes about 15 steps and is not vectorized. It is replaced by a product with the
+# divisor's inverse if that is exact enough, or is computed once because the divisor is a small
+# number. The remainder, after two steps, is below the divisor or, because the inverse is rounded,
+# equal to it. On GPUs, integers of up to 16 bits are divided as floats. With 0.5 added, the
 # quotient is further from an integer than its error.
 _DIVIDED = """
 #ifdef __CUDACC__
@@ -110,8 +111,8 @@ __device__ inline T divided(T x, T y, int wants_rest, int is_number) {
   return x / y - (T)is_other;
 }
 """
-# Of complex numbers: what C has not, in double; and what the standard, or NumPy, wants otherwise at
-# infinity.
+# Complex functions that C lacks, in double, and functions that the standard or NumPy defines
+# differently at infinity.
 _COMPLEX = {
     "expm1": """
 __device__ inline T complex_expm1(T z) {
@@ -147,7 +148,7 @@ __device__ inline T complex_sign(T z) {
 }
 """,
 }
-# C's has no infinities: what is divided by 0 would be NaN.
+# C returns NaN for a division by 0, and no infinity.
 _QUOTIENT = "y == 0 ? (T)complex(real(x) / abs(real(y)), imag(x) / abs(real(y))) : x / y"
 _BITS = "8 * (int)sizeof(T)"
 
@@ -159,15 +160,15 @@ class Function:
     name: str
     expressions: Mapping[str, str]  # by kind
     n: int = 1  # arguments
-    result: str = "T"  # the dtype; "real": that of a complex number's parts
+    result: str = "T"  # a dtype, or "real": the dtype of a complex number's parts
 
     def check(self, dtype: str) -> None:
-        """Refuse a dtype that is computed with as another one, where neighbours are asked for."""
+        """Reject `nextafter` for dtypes that are computed in another dtype."""
         if self.name == "nextafter" and DTYPES[dtype].is_narrow:
             raise TypeError(f"{self.name}: got {dtype}, expected float32 or float64")
 
     def preamble(self, kind: str) -> str:
-        """Return the functions that the expression of a kind calls."""
+        """Return the preamble: functions that the expression of a kind calls."""
         text = self.expressions[kind]
         if kind == "float":
             if "neighbour(" in text:
@@ -183,7 +184,7 @@ def _of(kinds: tuple[str, ...], expression: str, **others: str) -> dict[str, str
 
 
 def _plain() -> list[Function]:
-    """Return those that C has, under these names."""
+    """Return the functions that C has under these names."""
     both = ["exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh"]
     both += ["acos", "acosh", "asin", "asinh", "atan", "atanh"]
     apart = {name: f"complex_{name}(x)" for name in ("tanh", "expm1", "log1p")}
@@ -206,7 +207,7 @@ def _wrapping(sign: str) -> str:
 
 
 def _products(expression: str) -> dict[str, str]:
-    """Return an expression of products, which wrap where x is an integer."""
+    """Return an expression of products. They wrap if x is an integer."""
     wrapping = expression.replace("x", "(uint64_t)x")
     return _of(NUMERIC, expression, int=f"(T)({wrapping})")
 
@@ -247,7 +248,7 @@ def _unary() -> list[Function]:
 
 
 def _of_parts() -> list[Function]:
-    """Return those that look at the parts of complex numbers."""
+    """Return functions of the parts of complex numbers."""
 
     def of_both(name: str, join: str) -> str:
         return f"({name}(real(x)) != 0) {join} ({name}(imag(x)) != 0)"
@@ -269,7 +270,7 @@ def _of_parts() -> list[Function]:
 
 
 def _dividing(is_number: int) -> list[Function]:
-    """Return divisions that are rounded down, by an array or by a number."""
+    """Return divisions that round down, by an array or by a number."""
     whole, rest = f"divided(x, y, 0, {is_number})", f"divided(x, y, 1, {is_number})"
     return [
         Function("floor_divide", _of(INTEGERS, whole, float="floored(x, y, usual)"), 2),
@@ -318,14 +319,14 @@ def _compared() -> list[Function]:
     ]
 
 
-# Powers by known exponents: these functions take a hundredth of the time of most.
+# Powers by known exponents. These functions take a hundredth of the time of most powers.
 POWERS = {-2: "inverse_square", -1: "reciprocal", -0.5: "inverse_root", 0.5: "root"}
 POWERS |= {1.5: "root_of_cube", 2: "square", 3: "cube", 4: "fourth", 5: "fifth"}
 NOT_PUBLIC = {"complex_abs", *POWERS.values()} - {"reciprocal", "square"}
 FUNCTIONS = {x.name: x for x in (*_plain(), *_unary(), *_of_parts(), *_arithmetic(), *_compared())}
-BY_NUMBER = {x.name: x for x in _dividing(1)}  # in their place, where the second one is a number
+BY_NUMBER = {x.name: x for x in _dividing(1)}  # used instead if the second argument is a number
 
-REDUCED = {  # reduce, what nothing gives, map
+REDUCED = {  # reduce, identity, map
     "sum": ("a + b", "0", None),
     "prod": ("a * b", "1", None),
     "max": ("max(a, b)", None, None),
@@ -335,7 +336,7 @@ REDUCED = {  # reduce, what nothing gives, map
     "count_nonzero": ("a + b", "0", "x != 0"),
 }
 
-# What NumPy and PyTorch call functions of the standard.
+# NumPy's and PyTorch's names of the standard's functions.
 _ALIASES = """
     absolute:abs arccos:acos arccosh:acosh arcsin:asin arcsinh:asinh arctan:atan arctan2:atan2
     arctanh:atanh conjugate:conj invert:bitwise_invert left_shift:bitwise_left_shift
@@ -352,7 +353,7 @@ def named(name: str) -> str:
 
 
 def known_power(dtype: Any, exponent: Any) -> str | None:
-    """Return the function that a power of a number is; None: there is no other than `pow`."""
+    """Return the function that replaces a power by a number; None if only `pow` computes it."""
     return _known_power(dtype, exponent) if type(exponent) in (int, float) else None
 
 
@@ -367,9 +368,9 @@ def _known_power(dtype: Any, exponent: Any) -> str | None:
 
 
 def kept_in(name: str, result: str) -> str | None:
-    """Return the dtype that elements are put together in; None: the usual one.
+    """Return the dtype in which elements are combined; None for the default.
 
-    Products leave the range of float32 in the middle, where sums of such numbers do not.
+    Intermediate products may exceed the range of float32 when the result does not, unlike sums.
     """
     is_short = DTYPES[result].kind == "float" and result != "float64"
     return "float64" if name == "prod" and is_short else None

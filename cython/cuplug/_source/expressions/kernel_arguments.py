@@ -23,7 +23,7 @@ from cuplug._source.compilers.kernel_types import (
 
 # `cuplug_kernel_argument_kind` in <runtime/expressions.h>
 ARRAY, SCALAR, NUMBER, FAULT, CALL = range(5)
-# Parameters outside of the signature: kind, type, size of the type.
+# Parameters that are not in the signature: kind, type, size of the type.
 RECORDS = {
     "fault": (FAULT, "cuplug_fault *", 64),
     "call": (CALL, "const cuplug_call *", 120),
@@ -31,34 +31,34 @@ RECORDS = {
 
 
 class Pass(NamedTuple):
-    """The argument of one parameter, with the fields of `cuplug_kernel_argument`."""
+    """The argument for one parameter, with the fields of `cuplug_kernel_argument`."""
 
     kind: int
     operand: int
-    type: int  # of the parameter, an id; 0: of an array
+    type: int  # the parameter's type, an id; 0: an array's
     term: Term
     unit_bytes: int = 0
     unit_alignment: int = 1
 
 
 class Target(NamedTuple):
-    """A kernel or a function, whose parameters are given arguments."""
+    """A kernel or function that receives arguments."""
 
     operator: str
     name: str
     on_host: bool
     scope: Scope
-    dtypes: Mapping[str, Dtype]  # of arrays and scalars, by name
+    dtypes: Mapping[str, Dtype]  # types of arrays and scalars, by name
 
     def match(self, terms: Sequence[Term], codes: Sequence[int]) -> list[Pass]:
-        """Match arguments with the types of parameters, in the numbers of kernel_types.py.
+        """Match arguments with parameter types, in the numbers of kernel_types.py.
 
-        The call is for functions alone.
+        `call` is only for functions.
 
         Raises
         ------
         TypeError
-            One does not fit.
+            An argument does not fit its parameter.
         """
         if not self.on_host:
             terms = [x for x in terms if not (x.text == "call" and self._is_record(x))]
@@ -117,7 +117,7 @@ class Target(NamedTuple):
         return Pass(kind, 0, 0, term)
 
     def _elements(self, dtype: Dtype) -> list[tuple[int, int]]:
-        """Return the kinds and sizes of elements that a pointer may point to."""
+        """Return the kinds and sizes of elements to which a pointer may point."""
         if dtype.kind == "complex":
             return [(COMPLEX if self.on_host else OPAQUE, dtype.n_bytes)]
         if dtype.kind == "storage":
@@ -148,7 +148,8 @@ class Target(NamedTuple):
             return Pass(SCALAR, at, dtype.id, own)
         if dtype.name == "uint64" and (kind, size) == (UINT, 8):
             return Pass(SCALAR, at, dtype.id, own)
-        made = Term(((SCALAR_STEP, at, dtype.kind == "uint"),), name)  # also of a type variable
+        # also types given by a type variable
+        made = Term(((SCALAR_STEP, at, dtype.kind == "uint"),), name)
         if kind == BOOL and dtype.kind == "bool":
             return Pass(NUMBER, 0, dtype.id, made)
         return self._integer(made, code)
@@ -167,19 +168,19 @@ class Target(NamedTuple):
 
 
 def element_type(dtype: Dtype, on_host: bool) -> str:
-    """Return the type of an array's elements in a kernel's source, or in a function's."""
+    """Return the type of an array's elements in the source of a kernel or function."""
     if not on_host:
         return dtype.cuda
     return "bool" if dtype.name == "bool" else dtype.stored
 
 
 def check_arguments(terms: Sequence[Term], scope: Scope, operator: str, most: int) -> None:
-    """See that arguments are not too many, and have every output.
+    """Check that the arguments are not too many and include every output.
 
     Raises
     ------
     ValueError
-        They are not.
+        They are too many, or an output is missing.
     """
     named = {term.text for term in terms}
     if len(terms) > most:

@@ -30,7 +30,7 @@ from cuplug._source.expressions.kernel_arguments import Target, check_arguments
 from cuplug._source.expressions.plan import Plan, check_returned, cuda_text, host_call, host_text
 
 BLOCK = 256
-SHARED = ("-D", "-I", "-U")  # accepted by every compiler
+SHARED = ("-D", "-I", "-U")  # every compiler accepts these
 Sizes = str | int | tuple[str | int, ...] | None
 
 
@@ -52,7 +52,7 @@ def operator(
 ) -> Operator:
     """Make an operator from a kernel in CUDA C++, a function in C, or both.
 
-    They are compiled at the first call with each combination of dtypes, and cached on disk. Type
+    Both are compiled at the first call with each combination of dtypes, and cached on disk. Type
     variables of the signature are types in the source.
 
     Parameters
@@ -177,7 +177,7 @@ def _check(plan: Plan) -> None:
 
 
 def _check_loops(plan: Plan, told: Sequence[formula.Term]) -> None:
-    """Check that a function knows the number of its rows: it is called once for all."""
+    """Check that a function knows the number of its rows, since one call processes all of them."""
     looped = [x for x in plan.scope.signature.arrays if formula.n_behind_loops(x) is not None]
     is_written = any(x.kind in ("inout", "output") for x in looped)
     if is_written and not formula.counts_loops(told, plan.scope):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of one kernel and one function: their parts, and the surrounding code."""
+"""Operators of a kernel and a function: their parts, and the surrounding code."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ def host_text(plan: Plan, variables: dict[str, Dtype], name: str) -> str:
 
 
 def check_returned(plan: Plan, code: int) -> None:
-    """See that a function returns nothing, or a status.
+    """Check that a function returns nothing, or a status.
 
     Raises
     ------
     TypeError
-        It returns something else.
+        The function has another return type.
     """
     is_integer = code & 15 in (kernel_types.INT, kernel_types.UINT) and code >> 16 <= 4
     if not is_integer and code & 15 != kernel_types.VOID:
@@ -125,7 +125,7 @@ def check_returned(plan: Plan, code: int) -> None:
 def host_call(
     plan: Plan, passes: Sequence[Pass], dtypes: Mapping[str, Dtype], returned: int
 ) -> str:
-    """Return the cuplug_host_function, cuplug_function, that calls the user's."""
+    """Return the cuplug_host_function, cuplug_function, that calls the user's function."""
     values = ", ".join(_value(k, each, dtypes) for k, each in enumerate(passes))
     is_void = returned & 15 == kernel_types.VOID
     call = f"{plan.function}({values})"
@@ -152,7 +152,7 @@ int cuplug_function(const cuplug_call *cuplug_given, const int64_t *cuplug_numbe
 
 
 def _value(k: int, given: Pass, dtypes: Mapping[str, Dtype]) -> str:
-    """Return an argument of a host function as C; each converts to the type that was asked for."""
+    """Return an argument of a host function as C. It is converted to the parameter's type."""
     if given.kind == FAULT:
         return "&cuplug_record"
     if given.kind == CALL:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reductions and scans compute, for one variant each: types, names and the user's texts as
-functions."""
+"""The code of reductions and scans for a variant: types, names, the user's texts as functions."""
 
 from __future__ import annotations
 
@@ -30,14 +29,14 @@ from cuplug._source.expressions.expression import (
 WIDE = {"bool": "int64", "int": "int64", "uint": "uint64"}  # kind -> accumulator
 FIELD = re.compile(r"\s*(\w+)\s*:\s*(\w+)\s*")
 _ASSIGNMENT = re.compile(r";|(?<![=!<>])=(?!=)")
-# reduce -> the same of values that are 0 or 1, without a jump; what a value is that stays
+# reduce -> the same for values that are 0 or 1, without a jump; condition for a final value
 _LOGICAL = {"a||b": ("a | b", "a"), "a&&b": ("a & b", "!a")}
 _CHOICE = re.compile(r"\?|&&|\|\||\bif\b|\bf?(?:min|max)\b")
 _EXTREMES = ("max(a,b)", "max(b,a)", "min(a,b)", "min(b,a)")
 
 
 def is_statements(text: str) -> bool:
-    """Say whether a text assigns names, and is no value."""
+    """Return whether a text assigns names and is not an expression."""
     return _ASSIGNMENT.search(text) is not None
 
 
@@ -58,10 +57,10 @@ class Reduction(NamedTuple):
     post: str
     identity: str | None
     preamble: str
-    accumulate: str | None  # a dtype or fields; None: by the outputs'
-    stop: str | None  # of `a`: no value put to it changes it
-    choose: str | None = None  # instead of `reduce`: whether b is to be taken, and not a
-    exclusive: bool | None = None  # of a scan: whether an output is of what came before alone
+    accumulate: str | None  # a dtype or fields; None: the outputs' dtypes
+    stop: str | None  # a condition on `a`: further values do not change it
+    choose: str | None = None  # instead of `reduce`: whether b replaces a
+    exclusive: bool | None = None  # in a scan: whether an output excludes its own element
 
     @property
     def inputs(self) -> tuple[Name, ...]:
@@ -75,19 +74,19 @@ class Reduction(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether elements are told by their number, `i`."""
+        """True if the code uses the numbers of elements, `i`."""
         return bool(self.choose) or (uses(self.map, "i") and "i" not in self.names.words)
 
     @property
     def logic(self) -> tuple[str, str] | None:
-        """What puts values of 0 and 1 together, and which stays; None: they are others."""
+        """The combination of values that are 0 or 1, and the condition to stop; else None."""
         outputs = [x.variable for x in self.outputs]
         is_plain = outputs == ["bool"] and self.accumulate is None
         return _LOGICAL.get(self.reduce.replace(" ", "")) if is_plain else None
 
     @property
     def is_extreme(self) -> bool:
-        """Whether one of the elements comes out as it is, and nothing else is made of them."""
+        """True if the result is one of the elements, unchanged."""
         texts = (self.map, self.post, self.identity, self.accumulate, self.stop, self.preamble)
         variables = {x.variable for x in (self.inputs[0], *self.outputs)}
         is_plain = texts == (self.inputs[0].name, "a", None, None, None, "")
@@ -96,18 +95,18 @@ class Reduction(NamedTuple):
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether elements may be taken several times."""
+        """True if elements may be combined several times."""
         return self.logic is not None or self.is_extreme
 
     @property
     def has_choices(self) -> bool:
-        """Whether conditions choose between elements."""
+        """True if conditions choose between elements."""
         text = f"{self.map};{self.reduce};{self.preamble}"
         return bool(self.choose) or _CHOICE.search(text) is not None
 
     @property
     def stops(self) -> str | None:
-        """When the rest does not matter."""
+        """The condition under which the remaining elements do not matter."""
         return self.stop or (self.logic[1] if self.logic else None)
 
     @property
@@ -120,7 +119,7 @@ class Reduction(NamedTuple):
         return {x.name: "" for x in self.outputs} if len(self.outputs) > 1 else {}
 
     def accumulators(self, variant: Variant) -> dict[str, Dtype]:
-        """Return the dtypes in which values are put together: as in NumPy, narrow ones wider."""
+        """Return the dtypes in which values are combined. As in NumPy, narrow ones are widened."""
         dtypes = self.names.dtypes(variant)
         wide = {x.name: self._wider(dtypes[x.variable]) for x in self.outputs}
         if not self.fields:
@@ -131,12 +130,12 @@ class Reduction(NamedTuple):
         return {name: DTYPES["float32"] if x.is_narrow else x for name, x in found.items()}
 
     def _flag(self, dtypes: dict[str, Dtype]) -> str | None:
-        """Return an integer as wide as the first array: comparisons need no other width."""
+        """Return an integer dtype as wide as the first array: comparisons need no conversion."""
         n_bytes = min(dtypes[self.inputs[0].variable].n_bytes, 8)
         return f"uint{8 * n_bytes}" if self.logic else None
 
     def _extreme(self, variant: Variant) -> str | None:
-        """Return the elements' own integers: on the host, vectors take more of narrow ones."""
+        """Return the elements' own integer dtype on the host: vectors hold more narrow elements."""
         dtype = self.names.dtypes(variant)[self.outputs[0].variable]
         is_kept = variant.on_host and dtype.kind in WIDE and self.is_extreme
         return ("uint8" if dtype.kind == "bool" else dtype.name) if is_kept else None
@@ -146,7 +145,7 @@ class Reduction(NamedTuple):
         return DTYPES["float32" if output.is_narrow else WIDE.get(output.kind, output.name)]
 
     def texts(self) -> dict[str, str]:
-        """Return the user's texts by the names that error messages give them."""
+        """Return the user's texts, by the names that error messages use."""
         name = self.names.operator
         texts = {f"{name} map": self.map, f"{name} reduce": self.reduce, f"{name} post": self.post}
         texts |= {f"{name} identity": self.identity or "", f"{name} stop": self.stop or ""}
@@ -154,7 +153,7 @@ class Reduction(NamedTuple):
         return texts | {f"{name} preamble": self.preamble}
 
     def value_type(self, variant: Variant) -> str:
-        """Return the type `cuplug_value`, and how many of them lie in arrays on the host."""
+        """Return the definition of the type `cuplug_value`."""
         accumulators = self.accumulators(variant)
         if not self.fields:
             return f"typedef {accumulators['of'].computed} cuplug_value;"
@@ -178,15 +177,15 @@ class Reduction(NamedTuple):
         return "\n".join(functions)
 
     def held(self, dtype: Dtype, variant: Variant) -> str:
-        """Return the C type of the elements that the code is given.
+        """Return the C type of elements in the code.
 
-        On the host float16 is float, but for scans, which take elements where they lie.
+        On the host, float16 is float, except in scans, which read elements in place.
         """
         is_float = variant.on_host and dtype.name == "float16" and self.exclusive is None
         return "float" if is_float else dtype.stored
 
     def element(self, variant: Variant, place: str) -> str:
-        """Return the function that maps held values, which are `place` of each array."""
+        """Return the function that maps stored values, which are `place` for each array."""
         dtypes, values = self.names.dtypes(variant), []
         for x in self.inputs:
             dtype, at = dtypes[x.variable], place.format(x.name)
@@ -212,7 +211,7 @@ class Reduction(NamedTuple):
 typedef struct cuplug_results {{ {results} }} cuplug_results;"""
 
     def head(self, variant: Variant) -> str:
-        """Return what stands before the loops, up to the places of elements."""
+        """Return the code before the loops, up to the positions of elements."""
         code = f"""{self.value_type(variant)}
 {preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
@@ -234,7 +233,7 @@ class _Functions(NamedTuple):
     variant: Variant
 
     def of_value(self, part: str, parameters: list[str], text: str | None) -> str:
-        """Return a function that gives a `cuplug_value`."""
+        """Return a function that returns a `cuplug_value`."""
         if text is None:
             zero = "{0}" if self.variant.on_host else "{}"
             return self._function(
@@ -258,13 +257,13 @@ class _Functions(NamedTuple):
         return self._function("cuplug_value", part, parameters, body)
 
     def reducing(self, text: str) -> list[str]:
-        """Return the function that puts together, under both of its names."""
+        """Return the function that combines two values, under both of its names."""
         pair = ["const cuplug_value a", "const cuplug_value b"]
         reduce = self.of_value("reduce", pair, text)
         return [reduce, "#define cuplug_follow cuplug_reduce"]
 
     def choosing(self) -> list[str]:
-        """Return whether one value is better than another, and what puts two together."""
+        """Return the function that compares two values, and the functions that combine them."""
         kind = self.op.accumulators(self.variant)["value"].computed
         pair = [f"const {kind} a", f"const {kind} b"]
         given = "cuplug_given, {0}.value, {1}.value"
@@ -278,7 +277,7 @@ class _Functions(NamedTuple):
         ]
 
     def of_outputs(self, parameters: list[str], text: str) -> str:
-        """Return the function that gives `cuplug_results`."""
+        """Return the function that returns `cuplug_results`."""
         known = self.op.names.dtypes(self.variant)
         dtypes = {x.name: known[x.variable] for x in self.op.outputs}
         late = {x for x, dtype in dtypes.items() if dtype.is_narrow and is_statements(text)}
@@ -291,7 +290,7 @@ class _Functions(NamedTuple):
         return self._function("cuplug_results", "results_of", parameters, body)
 
     def of_truth(self, part: str, parameters: list[str], text: str | None, of: str = "stop") -> str:
-        """Return a function that gives an int."""
+        """Return a function that returns an int."""
         body = f"return ({quoted(text or '0', self._name(of), ') != 0;')}"
         return self._function("int", part, parameters, body)
 
@@ -306,7 +305,7 @@ class _Functions(NamedTuple):
         values: Mapping[str, str],
         text: str,
     ) -> str:
-        """Return statements that give a struct whose members were assigned under their names."""
+        """Return statements that return a struct, whose members were assigned under their names."""
         made = {name: x.computed for name, x in dtypes.items()}
         if is_statements(text):  # narrow outputs are rounded when they are stored
             made |= {name: "double" for name, x in dtypes.items() if x.is_narrow}

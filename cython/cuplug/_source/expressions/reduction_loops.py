@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code of reductions and scans: the computation, and then the loops of templates/."""
+"""The code of reductions and scans: the computation, followed by the loops of templates/."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from cuplug._engine.signature.variant import Variant
 from cuplug._source.expressions.expression import block_elements, template
 from cuplug._source.expressions.reduction_code import WIDE, Reduction
 
-LANE_BYTES, FEW_BYTES = 512, 128  # of the lanes of a row, and of those that pairs are made of
+LANE_BYTES, FEW_BYTES = 512, 128  # lanes of a row, and lanes that form pairs
 
 
 def _lanes(op: Reduction, variant: Variant) -> str:
-    """Return the type of many values, and what reads and writes one of them."""
+    """Return the type of many values, and the functions that read and write one of them."""
     dtypes = op.accumulators(variant)
     members = " ".join(f"{x.computed} {name}[n_];" for name, x in dtypes.items())
     get = ", ".join(f"(values_).{name}[at_]" for name in dtypes)
@@ -29,7 +29,7 @@ def _lanes(op: Reduction, variant: Variant) -> str:
 
 
 def host_code(op: Reduction, variant: Variant) -> str:
-    """Return C: a cuplug_loop_function of the name cuplug_function."""
+    """Return C: a cuplug_loop_function called cuplug_function."""
     dtypes, accumulators = op.names.dtypes(variant), list(op.accumulators(variant).values())
     widest = max(x.n_bytes for x in accumulators)
     n_blocks = len(op.inputs) + len(accumulators)
@@ -65,9 +65,9 @@ def _templates(op: Reduction, accumulator: Dtype) -> str:
 
 
 def put_again(op: Reduction, accumulator: Dtype) -> int:
-    """Return whether values that may have come of the order are put together once more.
+    """Return the kind of reduction whose doubtful results are computed again, in double.
 
-    0: they are not; 1: sums are, of real and complex numbers; 2: products of real numbers.
+    0: none is; 1: sums of real or complex numbers; 2: products of real numbers.
     """
     text = "" if op.fields or op.exclusive is not None else op.reduce.replace(" ", "")
     kind = {"a+b": 1, "b+a": 1, "a*b": 2, "b*a": 2}.get(text, 0)
@@ -75,7 +75,7 @@ def put_again(op: Reduction, accumulator: Dtype) -> int:
 
 
 def _again(op: Reduction, accumulator: Dtype) -> str:
-    """Return what reduction_again.h finds before it."""
+    """Return the definitions that reduction_again.h requires."""
     kind = put_again(op, accumulator)
     is_complex = accumulator.kind == "complex"
     part = "((k_) ? imag(value_) : real(value_))" if is_complex else "(value_)"
@@ -128,14 +128,14 @@ def _kernels(op: Reduction) -> str:
 
 
 def _pack(dtype: Dtype, variant: Variant, is_sum: bool) -> str:
-    """Return the type of a pack; sums read bytes as words."""
+    """Return the type of a pack. Sums read bytes as words."""
     if is_sum and dtype.n_bytes == 1 and variant.width % 4 == 0:
         return f"pack<unsigned, {variant.width // 4}>"
     return f"pack<{dtype.stored}, WIDTH>"
 
 
 def _is_small_sum(op: Reduction, dtypes: Mapping[str, Dtype]) -> bool:
-    """Say whether it is a sum of integers of one or two bytes, and nothing else is done to them."""
+    """Return whether this is only a sum of integers of one or two bytes."""
     first = op.inputs[0]
     is_small = dtypes[first.variable].n_bytes <= 2 and dtypes[first.variable].kind in WIDE
     return is_small and op.map.strip() == first.name and _is_whole_sum(op)
@@ -147,7 +147,7 @@ def _is_whole_sum(op: Reduction) -> bool:
 
 
 def _is_narrow(op: Reduction, dtypes: Mapping[str, Dtype]) -> bool:
-    """Say whether the sum of a block of elements needs no more than 32 bits."""
+    """Return whether the sum of a block of elements fits in 32 bits."""
     outputs = [dtypes[x.variable].kind in WIDE for x in op.outputs]
     is_count = op.map.replace(" ", "") == f"{op.inputs[0].name}!=0"
     return _is_small_sum(op, dtypes) or (is_count and all(outputs) and _is_whole_sum(op))

@@ -23,7 +23,7 @@ from cuplug._source.expressions.reduction_code import Reduction as Code
 from cuplug._source.expressions.reduction_loops import cuda_code, host_code
 
 OWN = ("a", "b", "n")  # names in expressions: the combined values, and their number
-FIELD_BYTES = 16  # room for any
+FIELD_BYTES = 16  # limits for any reduction
 SHORT = 32  # elements of rows that the host processes together
 
 
@@ -153,7 +153,7 @@ def code_of_reduction(signature: str, texts: Sequence[Any]) -> tuple[str, Code]:
 
 
 def with_defaults(op: Code, map: str | None, post: str | None) -> Code:
-    """Return it with the default texts: the first array, and the combined values."""
+    """Return the reduction with the default texts: the first array, and the combined values."""
     first, fields = op.names.arrays[0].name, () if op.choose else op.fields
     mapped = "; ".join([f"{field} = {first}" for field in fields]) or first
     made_of = "; ".join([f"{x.name} = a.{x.name}" for x in op.outputs]) if fields else "a"
@@ -161,7 +161,7 @@ def with_defaults(op: Code, map: str | None, post: str | None) -> Code:
 
 
 def check_names(op: Code, signature: str) -> None:
-    """Check that each name has one meaning, and that there is something to reduce."""
+    """Check that each name has one meaning, and that there are elements to reduce."""
     names, operator = op.names, op.names.operator
     if any(x.kind == "inout" for x in names.outputs) or not op.inputs or not op.outputs:
         raise ValueError(f"{operator}: got {signature!r}, expected arrays and outputs")
@@ -196,7 +196,7 @@ def _check_texts(op: Code) -> None:
 
 
 def compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
-    """Return what compiles the code of a variant."""
+    """Return the function that compiles the code of a variant."""
 
     def compile_variant(variant: Variant) -> tuple[int, int]:
         if variant.on_host:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python functions of arrays as operators: traced, written as C, compiled by `expressions`."""
+"""Python functions of arrays as operators: traced, translated to C, compiled by `expressions`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symbols as C: statements that compute them, and the functions that these call."""
+"""Translation of symbols to C: statements that compute them, and the functions that these call."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from cuplug._source.expressions.functions import FUNCTIONS
 from cuplug._source.fusion.promotion import dtype_of, expression_kind
 from cuplug._source.fusion.symbol import Symbol
 
-_OWN = re.compile(r"__device__ inline T (\w+)\(")  # functions of a preamble
+_OWN = re.compile(r"__device__ inline T (\w+)\(")  # functions in a preamble
 
 
 class Text:
-    """C that computes symbols, of arrays `x0`, `x1` ... and numbers `s0`, `s1` ...
+    """C that computes symbols from arrays `x0`, `x1` ... and numbers `s0`, `s1` ...
 
     Attributes
     ----------
     arrays, numbers : list of Symbol
-        What it reads: arguments and what was reduced; numbers, constants that C cannot write too.
+        The inputs: arguments, reduced values, numbers, and constants that have no C literal.
     lines : list of str
         Statements.
     results : list of str
-        What they name the symbols' values.
+        The names of the symbols' values.
     functions : dict
-        What they call, by name.
+        The functions that they call, by name.
     bounded : list of tuple
-        Symbols of Python integers, dtypes that must hold them, and where they may be beyond.
+        Symbols of Python integers, the dtypes that must hold them, and how they may exceed these.
     """
 
     def __init__(self, symbols: Sequence[Symbol]) -> None:
@@ -55,7 +55,7 @@ class Text:
         return ", ".join([*arrays, *numbers])
 
     def function(self, name: str) -> str:
-        """Return a function of arrays' elements and numbers that returns the one symbol."""
+        """Return a function of elements and numbers that returns the only symbol."""
         own = [*(("x", k, x) for k, x in enumerate(self.arrays))]
         own += [("s", k, x) for k, x in enumerate(self.numbers)]
         given = ", ".join(f"const {computed(x)} {letter}{k}" for letter, k, x in own)
@@ -82,12 +82,12 @@ class Text:
         return name
 
     def value(self, x: Symbol, parts: list[str]) -> str:
-        """Return a symbol as C code, by the names of its parts."""
+        """Return a symbol as C code, from the names of its parts."""
         if x.kind == "constant":
             return _written(x.given)
         if x.kind == "where":
             condition, yes, no = parts
-            if x.dtype == bool:  # compilers jump for these
+            if x.dtype == bool:  # compilers emit jumps for these
                 return f"({condition} & {yes}) | (!{condition} & {no})"
             return f"{condition} ? {yes} : {no}"
         if x.kind == "cast":
@@ -99,7 +99,7 @@ class Text:
         return f"{self._function(x.given, x)}({', '.join(parts)})"
 
     def _function(self, name: str, x: Symbol) -> str:
-        """Return the name of the C function of a function of the standard, for a dtype."""
+        """Return the name of the C function for a function of the standard and a dtype."""
         dtype = x.parts[0].type
         own = f"fused_{name}_{dtype.name}"
         if own not in self.functions:
@@ -126,7 +126,7 @@ def computed(x: Symbol) -> str:
 
 
 def is_number(x: Symbol) -> bool:
-    """Say whether code is given a symbol as a number: an argument, or what C has no literal for."""
+    """Return whether code gets a symbol as a number: an argument, or one without a C literal."""
     if x.kind != "constant" or isinstance(x.given, (bool, int)):
         return x.kind == "number"
     z = complex(x.given)
@@ -153,7 +153,7 @@ def _rounded(text: str, dtype: Any) -> str:
 
 
 def _cast(text: str, given: str, wanted: str) -> str:
-    """Return a conversion; floats that become integers end at the greatest and the least one."""
+    """Return a conversion. Floats are clipped to the range of integers."""
     source, target = DTYPES[given], DTYPES[wanted]
     if source.computed == target.computed:
         return text

@@ -57,7 +57,7 @@ class Fused(FusedCall):
         return name if name.isidentifier() and name not in KEYWORDS else "fused"
 
     def call_anew(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call it with other dtypes than in the known calls."""
+        """Compute a call with dtypes that no earlier call had."""
         given = args
         options = {x: keywords.pop(x) for x in self._options if x in keywords} if keywords else {}
         if keywords or len(args) != self._n or self._has_names:
@@ -67,7 +67,7 @@ class Fused(FusedCall):
                 raise TypeError(f"fuse: {self._name}: {error}") from None
             bound.apply_defaults()
             args = tuple(bound.arguments.values())
-        if Symbol in map(type, args):  # in a function that is traced, which includes it
+        if Symbol in map(type, args):  # a traced function that includes this one
             if options:
                 seen = ", ".join(options)
                 raise TypeError(
@@ -85,7 +85,7 @@ class Fused(FusedCall):
 
     def _key(self, x: Any) -> Any:
         """Return the dtype, type or constant that the code is compiled for."""
-        if type(x) is int and not -(1 << 63) <= x < 1 << 63:  # which no parameter holds
+        if type(x) is int and not -(1 << 63) <= x < 1 << 63:  # no parameter can hold its value
             return "constant", x
         if type(x) in _NUMBERS:
             return type(x)
@@ -134,7 +134,7 @@ class Fused(FusedCall):
         return dtype
 
     def __get__(self, instance: Any, owner: type | None = None) -> Fused:
-        """Return it as a method of an object, whose attributes are constants in the trace."""
+        """Return a method of an object, whose attributes are constants in the trace."""
         return self if instance is None else Fused(self.function.__get__(instance, owner))
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -150,7 +150,7 @@ class Fused(FusedCall):
         return fuse, (PublicCall(pickle.loads, cloudpickle.dumps(self.function)),)
 
     def __copy__(self) -> Fused:
-        return self  # like functions, so objects that hold one can be copied without cloudpickle
+        return self  # as functions are, so objects that hold one can be copied without cloudpickle
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Fused:
         return self

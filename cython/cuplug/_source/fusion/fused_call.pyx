@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of fused functions with arguments whose dtypes were seen before: one operator, at once."""
+"""Calls of fused functions with dtypes of earlier calls: one operator, without tracing."""
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.object cimport PyObject
@@ -32,16 +32,17 @@ cdef extern from "Python.h":
     )
 
 cdef enum:
-    MAX_KNOWN = 8  # sets of dtypes that a function remembers
+    MAX_KNOWN = 8  # sets of dtypes that a function caches
     MAX_GIVEN = 64
     MAX_KEYWORDS = 8
 
 cdef str out_name = sys.intern("out")
-OPTIONS: frozenset[str] = frozenset((out_name, "device", "stream"))  # of calls of operators
+# the keyword arguments of operators
+OPTIONS: frozenset[str] = frozenset((out_name, "device", "stream"))
 
 
 cdef class Direct:
-    """The operator that computes a function for arguments of some dtypes.
+    """The operator that computes a function for certain dtypes of its arguments.
 
     Parameters
     ----------
@@ -49,19 +50,19 @@ cdef class Direct:
         What `key_of` returns for each argument.
     operator : Operator
     order : tuple of int
-        The numbers of the function's arguments that the operator is called with.
+        The numbers of the function's arguments that the operator receives.
     fixed : dict
-        The keyword arguments that the operator is always called with.
+        Keyword arguments that each call of the operator receives.
     otherwise : callable
-        Called with an exception of the operator, the arguments and keywords: returns what the call
-        returns all the same, or raises.
+        Called with an exception of the operator, the arguments and keywords. Returns the result of
+        the call, or raises.
     """
 
     cdef tuple keys
     cdef object operator
     cdef uint8_t[MAX_GIVEN] order
     cdef Py_ssize_t n
-    cdef tuple names, values  # of `fixed`
+    cdef tuple names, values  # the items of `fixed`
     cdef object otherwise
 
     def __init__(self, tuple keys, operator, tuple order, dict fixed, otherwise):
@@ -73,7 +74,7 @@ cdef class Direct:
 
 
 cdef class FusedCall:
-    """The part of `Fused` that is called. `call_anew` traces, and plans."""
+    """The callable part of `Fused`. `call_anew` traces and plans."""
 
     cdef vectorcallfunc vectorcall
     cdef tuple known  # newest first
@@ -83,14 +84,17 @@ cdef class FusedCall:
         self.vectorcall = <vectorcallfunc>call_fused
 
     def __call__(self, *args, **keywords):
-        """Compute it. `out`, `device` and `stream` are those of operators."""
+        """Compute the function.
+
+        `out`, `device` and `stream` are the operators' keyword arguments.
+        """
         return PyVectorcall_Call(self, args, keywords)
 
     def remember(
         self, args: Sequence[Any], operator: Callable[..., Any], order: tuple[int, ...],
         fixed: dict[str, Any], otherwise: Callable[..., Any],
     ):
-        """Call an operator at once from now on for arguments of such dtypes."""
+        """Call an operator directly in later calls with such dtypes."""
         keys = tuple([key_of(<PyObject *>x) for x in args])
         if None not in keys and len(args) <= MAX_GIVEN - MAX_KEYWORDS >= len(order):
             direct = Direct(keys, operator, order, fixed, otherwise)
@@ -101,7 +105,7 @@ cdef FusedCall nothing = None  # its fields are not read
 
 
 def called_at_once(cls: type[_T]) -> type[_T]:
-    """Return a subclass of FusedCall whose calls make no tuple and no dict."""
+    """Return a subclass of FusedCall whose calls create no tuple and no dict."""
     enable_vectorcall(cls, <char *>&nothing.vectorcall - <char *><PyObject *>nothing)
     return cls
 
@@ -132,7 +136,7 @@ cdef bint are_options(tuple names) except -1:
 
 
 cdef object key_of(PyObject *x):
-    """Return what identifies what an argument is compiled for; None if that takes more."""
+    """Return the part of an argument that code is compiled for; None if this takes tracing."""
     cdef int overflow = 0
     if PyArray_CheckExact(x):
         return <object>PyArray_DESCR(<PyArrayObject *>x)
@@ -156,7 +160,7 @@ cdef bint fits(Direct direct, PyObject *const *args, Py_ssize_t n) except -1:
         return False
     for k in range(n):
         key = PyTuple_GET_ITEM(direct.keys, k)
-        if PyArray_CheckExact(args[k]):  # without a change of its dtype's reference count
+        if PyArray_CheckExact(args[k]):  # without changing the reference count of its dtype
             is_same = <PyObject *>PyArray_DESCR(<PyArrayObject *>args[k]) == key
         else:
             is_same = key_of(args[k]) is <object>key

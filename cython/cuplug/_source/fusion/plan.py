@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The computation of a traced function, in as few operators as possible."""
+"""The computation of a traced function, with as few operators as possible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cuplug._source.fusion.promotion import ufunc_of
 from cuplug._source.fusion.rowwise import RowStep, row_step
 from cuplug._source.fusion.symbol import Symbol, check_fits
 
-Values = dict[int, Any]  # of symbols that were reduced, by their ids
+Values = dict[int, Any]  # values of reduced symbols, by the symbols' ids
 
 
 class Step:
@@ -50,7 +50,7 @@ def _preamble(*functions: str, **known: str) -> str:
 
 
 def _elements(name: str, symbols: Sequence[Symbol], is_apart: bool = False) -> Step:
-    """Return the element-wise operator of some symbols, or a reduction that ends in the one.
+    """Return the element-wise operator of symbols, or the reduction that computes the only one.
 
     If `is_apart`, the result of the reduction is always an argument of the operator.
     """
@@ -70,7 +70,7 @@ def _elements(name: str, symbols: Sequence[Symbol], is_apart: bool = False) -> S
 
 
 def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
-    """Return the reduction of a symbol, and the computation from its result."""
+    """Return the reduction of a symbol. `after` is computed from its result."""
     reduced, axis, keepdims = symbol.given
     text = _text(symbol.parts)
     reduce, identity, mapped = REDUCED["sum" if reduced in ("mean", "var") else reduced]
@@ -81,7 +81,7 @@ def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
     kind = DTYPES[result]
     accumulate = kept_in(reduced, result) or WIDE.get(kind.kind, result)
     mapped = value if mapped is None else f"{value} != 0"
-    if reduced == "var":  # of distances from the mean: their sum tells how the mean was rounded
+    if reduced == "var":  # of distances from the mean: their sum corrects the rounding of the mean
         post = "max(a.square - a.sum * a.sum / n, 0) / n"
         kept = "double" if result == "float64" else "float"
         mapped = f"{kept} d = {value}; sum = d; square = d * d"
@@ -106,7 +106,7 @@ def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
 
 
 def number_in(x: Symbol, args: Any) -> Any:
-    """Return the value of a symbol of numbers alone, for the arguments of a call."""
+    """Return the value of a symbol computed only from numbers, for the arguments of a call."""
     if x.kind in ("number", "constant"):
         return args[x.given] if x.kind == "number" else x.given
     parts = [number_in(part, args) for part in x.parts]
@@ -118,7 +118,7 @@ def number_in(x: Symbol, args: Any) -> Any:
 
 
 def _stored(x: Symbol) -> Symbol:
-    """Return the computation from a result, which storing rounds."""
+    """Return the computation of a result without its final rounding, which storing does."""
     return x.parts[0] if x.kind == "rounded" else x
 
 
@@ -128,7 +128,7 @@ def _is_rounded(x: Symbol) -> bool:
 
 
 def _read_again(results: Sequence[Symbol]) -> set[int]:
-    """Return the ids of reduced symbols that results are computed from, besides rounding one."""
+    """Return the ids of reduced symbols that results depend on, other than by rounding one."""
     rest = [part for x in results for part in (x.parts[0].parts if _is_rounded(x) else (x,))]
     seen: dict[int, Symbol] = {}
     while rest:
@@ -166,13 +166,13 @@ class Plan:
         if self._rows is not None and self._rows.has_one_shape(args):
             try:
                 made = self._run(self._rows, args, {}, keywords)
-            except (TypeError, ValueError):  # rows that are long, or of other shapes
+            except (TypeError, ValueError):  # long rows, or rows of different shapes
                 return self.by_steps(args, keywords)
             return self._returned(list(made) if self._symbols[1:] else [made])
         return self.by_steps(args, keywords)
 
     def by_steps(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """Compute it by an operator for each reduction, and for what follows."""
+        """Compute with an operator for each reduction, and others for the remaining code."""
         if len(self._symbols) == 1:
             found = [self._run(self._apart[0], args, {}, keywords)]
         else:
@@ -180,14 +180,14 @@ class Plan:
         return self._returned(found)
 
     def _returned(self, found: Sequence[Any]) -> Any:
-        """Return results as the function does."""
+        """Return results in the structure that the function returns."""
         if not isinstance(self._result, (tuple, list)):
             return found[0]
         rest = iter(found)
         return type(self._result)(next(rest) if isinstance(x, Symbol) else x for x in self._parts)
 
     def _several(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-        """Compute all results at once, where they have one shape."""
+        """Compute all results in one call if they have one shape."""
         if self._may_join and (self._read_alike or self._have_one_shape(args)):
             step = self._step(tuple(self._symbols))
             return list(self._run(step, args, {}, keywords))
@@ -230,7 +230,7 @@ class Plan:
 
     @property
     def direct(self) -> tuple[Any, ...] | None:
-        """The operator that computes all of it from arguments as they are, for `remember`."""
+        """The only operator of the function, which takes its arguments, for `remember`."""
         step = self._rows or self._apart[0]
         leaves = [*step.arrays, *step.numbers]
         is_plain = all(x.kind in ("array", "number") for x in leaves) and not step.bounded
@@ -242,7 +242,7 @@ class Plan:
     def _otherwise(
         self, step: Step | RowStep, error: Exception, args: Sequence[Any], keywords: dict[str, Any]
     ) -> Any:
-        """Return what steps compute where rows are long; else raise the operator's error."""
+        """Compute by steps if rows are long; else raise the operator's error."""
         if step is self._rows:
             return self.by_steps(args, keywords)
         self._explain(step, error)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which dtypes a function computes with: NumPy's rules."""
+"""The dtypes in which functions compute, by NumPy's rules."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _UFUNCS = {ours: theirs for theirs, ours in ALIASES.items() if hasattr(np, their
 _UFUNCS |= {"complex_abs": "absolute", "inverse_square": "reciprocal"}
 _UFUNCS |= dict.fromkeys(("cube", "fourth", "fifth"), "square")
 _UFUNCS |= dict.fromkeys(("root", "inverse_root", "root_of_cube"), "sqrt")
-Type = Any  # of a value: a numpy.dtype, or a Python number's class, which adapts to dtypes
+Type = Any  # of a value: a numpy.dtype, or the class of a Python number, which adapts to dtypes
 
 
 def dtype_of(type_: Type) -> Any:
-    """Return the dtype of a value that stands alone."""
+    """Return the dtype of a single value."""
     return to_dtype(type_) if is_weak(type_) else type_
 
 
 def is_weak(type_: Type) -> bool:
-    """Say whether a type is one of Python's numbers; `in NUMBERS` also finds dtypes."""
+    """Return whether a type is one of Python's numbers; `in NUMBERS` also finds dtypes."""
     return isinstance(type_, type)
 
 
 def computed_with(name: str, types: list[Type]) -> tuple[list[Any], Type]:
-    """Return the dtypes that a function's arguments are converted to, and its result's type.
+    """Return the dtypes to which a function's arguments are converted, and its result's type.
 
     Raises
     ------
     TypeError
-        NumPy has no such function for these types, or there is no expression of it.
+        NumPy has no such function for these types, or no expression computes it.
     """
     if all(map(is_weak, types)):
         loop, result = computed_with(name, [dtype_of(each) for each in types])
@@ -53,12 +53,12 @@ def computed_with(name: str, types: list[Type]) -> tuple[list[Any], Type]:
 
 
 def ufunc_of(name: str) -> Any:
-    """Return NumPy's function of a name of `FUNCTIONS`."""
+    """Return the NumPy function for a name in `FUNCTIONS`."""
     return getattr(np, _UFUNCS.get(name, name))
 
 
 def put_together(types: list[Type]) -> Type:
-    """Return the dtype of a value that is one of several: Python's numbers alone have theirs."""
+    """Return the common dtype of values. If all are Python numbers, it is their default dtype."""
     strong = [each for each in types if not is_weak(each)]
     if not strong:
         return dtype_of(max(types, key=NUMBERS.index))
@@ -73,7 +73,7 @@ def put_together(types: list[Type]) -> Type:
 
 
 def _known(name: str, dtype: Any) -> Any:
-    """Return the dtype of an expression; functions of truth values take all numbers."""
+    """Return the dtype of an expression. Functions of truth values accept all numbers."""
     kinds = FUNCTIONS[name].expressions
     if expression_kind(name, dtype) in kinds:
         return dtype
@@ -83,7 +83,7 @@ def _known(name: str, dtype: Any) -> Any:
 
 
 def expression_kind(name: str, dtype: Any) -> str:
-    """Return the kind whose expression computes with a dtype: bool is a number where it must be."""
+    """Return the kind whose expression computes with a dtype. A bool is a number if necessary."""
     kind = kind_of(dtype)
     kinds = FUNCTIONS[name].expressions
     return "uint" if kind == "bool" and kind not in kinds else kind

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of rows: reductions along the last axis, and computations from them, as phases."""
+"""Functions of rows: reductions along the last axis and computations from them, in phases."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from cuplug._source.fusion.code import is_number
 from cuplug._source.fusion.promotion import dtype_of, expression_kind
 from cuplug._source.fusion.symbol import Symbol
 
-MOST = 65536  # elements of a row: longer ones are reduced by many threads
+MOST = 65536  # elements of a row; many threads reduce longer ones
 _MOST_OVERLOADS = 16
 _LAST = (-1, [-1], (-1,))
-_MAY_FAIL = ("floor_divide", "remainder", "pow")  # of integers
+_MAY_FAIL = ("floor_divide", "remainder", "pow")  # for integers
 
 
 @dataclass
 class Phase:
-    """One walk over the elements of a row."""
+    """One pass over the elements of a row."""
 
     reduced: list[Symbol] = field(default_factory=list)
-    results: list[int] = field(default_factory=list)  # of those with an element for each
+    # numbers of results with an element for each of the row
+    results: list[int] = field(default_factory=list)
 
     def roots(self, results: Sequence[Symbol]) -> list[Symbol]:
         """Return the computation of each element."""
@@ -41,15 +42,15 @@ class Rows:
     ----------
     results : sequence of Symbol
     kinds : list of str
-        Of each result: "row", an element for each of the row; "kept", one with the dimension of
+        For each result: "row", an element for each of the row; "kept", one with the dimension of
         size 1, or "dropped", without it.
     arrays, numbers : list of Symbol
-        What is read.
+        The inputs.
     phases : list of Phase
     elements : set of int
-        The ids of what has a value for each element of a row.
+        The ids of symbols with a value for each element of a row.
     kept : set of int
-        The ids of elements that take long to compute, and that several phases use.
+        The ids of elements that are expensive to compute and that several phases use.
     """
 
     results: Sequence[Symbol]
@@ -61,7 +62,7 @@ class Rows:
     kept: set[int]
 
     def is_element(self, x: Symbol) -> bool:
-        """Say whether each element of a row has a value of its own of a symbol."""
+        """Return whether a symbol has a value for each element of a row."""
         return id(x) in self.elements
 
     def read_by(self, result: Symbol) -> list[Symbol]:
@@ -99,7 +100,7 @@ class Rows:
 
 
 def rows_of(results: Sequence[Symbol]) -> Rows | None:
-    """Return how results are computed row by row; None: that is no such function."""
+    """Return how results are computed row by row; None if they cannot be."""
     symbols = list(_each(results))
     reduced = [x for x in symbols if x.kind == "reduced"]
     is_one = len(results) == 1 and _is_one_step(results[0], reduced)
@@ -132,7 +133,7 @@ def rows_of(results: Sequence[Symbol]) -> Rows | None:
 
 
 def _each(results: Sequence[Symbol]) -> Iterator[Symbol]:
-    """Give each symbol once, after its parts."""
+    """Yield each symbol once, after its parts."""
     seen: set[int] = set()
     rest = [(x, False) for x in reversed(results)]
     while rest:
@@ -148,7 +149,7 @@ def _each(results: Sequence[Symbol]) -> Iterator[Symbol]:
 
 
 def _leaves(root: Symbol) -> set[int]:
-    """Return the ids of the arrays whose elements a value is computed from, not of reduced ones."""
+    """Return the ids of the symbols that a value depends on, without the parts of reductions."""
     found: set[int] = set()
     rest = [root]
     while rest:
@@ -159,13 +160,13 @@ def _leaves(root: Symbol) -> set[int]:
 
 
 def _is_one_step(result: Symbol, reduced: Sequence[Symbol]) -> bool:
-    """Say whether a result is one reduction, or computed from one alone."""
+    """Return whether a result is one reduction, or computed only from one."""
     leaves = [x for x in _each([result]) if id(x) in _leaves(result) and not x.parts]
     return len(reduced) == 1 and all(x.kind != "array" for x in leaves)
 
 
 def _is_plain(x: Symbol) -> bool:
-    """Say whether rows compute a symbol: real numbers, nothing that may fail; the last axis."""
+    """Return whether rows can compute a symbol: real, cannot fail, reduced along the last axis."""
     kind = DTYPES[dtype_of(x.type).name].kind
     if x.kind == "reduced":
         name, axis, _ = x.given
@@ -204,7 +205,7 @@ def _used_again(rows: Rows) -> set[int]:
 
 
 def takes_long(x: Symbol) -> bool:
-    """Say whether a symbol is a function such as exp."""
+    """Return whether a symbol is a function such as exp."""
     return x.kind == "call" and _is_long(x.given, expression_kind(x.given, x.parts[0].type))
 
 

@@ -15,12 +15,12 @@ from cuplug._source.fusion.rows import Rows
 from cuplug._source.fusion.rows_program import Accumulator, Loop, Program
 from cuplug._source.fusion.symbol import Symbol
 
-_BLOCK, _LANES = 1024, 64  # of the host: elements that are walked together, and accumulators
-_LEAST_THREADS = 256  # of a block
+_BLOCK, _LANES = 1024, 64  # on the host: elements per block, and accumulators
+_LEAST_THREADS = 256  # per block
 
 
 class Rowwise(NamedTuple):
-    """A function of rows: the program that keeps values for later phases, and the one without."""
+    """A function of rows: a program that keeps values for later phases, and one that does not."""
 
     name: str
     rows: Rows
@@ -29,7 +29,7 @@ class Rowwise(NamedTuple):
 
     @property
     def names(self) -> Names:
-        """The names of arrays and numbers, as expressions have them."""
+        """The names of arrays and numbers, in the form of expressions."""
         arrays = [Name(f"x{k}", x.type.name, "array") for k, x in enumerate(self.rows.arrays)]
         arrays += [Name(f"r{k}_", x.dtype.name, "output") for k, x in enumerate(self.rows.results)]
         numbers = [
@@ -41,18 +41,18 @@ class Rowwise(NamedTuple):
         """Return C or CUDA C++."""
         names, keeps = self.names, variant.on_host or variant.unroll > 0
         program = self.keeping if keeps else self.reading
-        side = (_Host if variant.on_host else _Cuda)(self, program, variant)
+        writer = (_Host if variant.on_host else _Cuda)(self, program, variant)
         head = [
             expression.preamble("\n".join(program.functions.values()), names, variant),
             expression.numbers(names, variant),
             *map(_reducer, program.accumulators),
         ]
-        code = "\n".join([*head, side.text()])
+        code = "\n".join([*head, writer.text()])
         return f"{expression.prelude(variant, code)}\n{expression.types(names, variant, code)}"
 
 
 def _reducer(x: Accumulator) -> str:
-    """Return the function that puts two values together."""
+    """Return the function that combines two values."""
     return (
         f"__device__ inline {x.type} cuplug_put_{x.name}(const {x.type} a, const {x.type} b) "
         f"{{ return {x.reduce}; }}"
@@ -64,7 +64,7 @@ def _declared(x: Symbol, name: str, value: str) -> str:
 
 
 class _Side:
-    """The code of one side."""
+    """The code for one device type."""
 
     def __init__(self, op: Rowwise, program: Program, variant: Variant) -> None:
         self.op, self.program, self.variant = op, program, variant
@@ -74,7 +74,7 @@ class _Side:
         self.arrays = [x.name for x in self.names.arrays]
 
     def is_fixed(self, k: int) -> bool:
-        """Say whether an array has one element for each row."""
+        """Return whether an array has one element for each row."""
         return bool(self.variant.fixed >> k & 1)
 
     def input(self, k: int, value: str) -> str:
@@ -82,7 +82,7 @@ class _Side:
         return _declared(self.op.rows.arrays[k], self.arrays[k], value)
 
     def elements(self, loop: Loop, inputs: list[str], place: str) -> list[str]:
-        """Return the computation of an element; stored values have names like "kept_{}[i]"."""
+        """Return the computation of an element. Stored values have names such as "kept_{}[i]"."""
         used = [
             _declared(self.program.kept[j], f"k{j}", place.format(j))
             for j in sorted(set(loop.used))
@@ -91,11 +91,11 @@ class _Side:
         return [*inputs, *used, *loop.lines, *keeps]
 
     def kept(self, of: str) -> list[str]:
-        """Return a declaration of room for each value that is kept."""
+        """Return declarations of memory for the kept values."""
         return [of.format(type=computed(x), j=j) for j, x in enumerate(self.program.kept)]
 
     def stores(self, place: str) -> list[str]:
-        """Return what stores the results that rows have one of."""
+        """Return the stores of results that have one value for each row."""
         found = []
         for k, value in self.program.results.items():
             dtype, at = self.dtypes[self.n_inputs + k], self.n_inputs + k
@@ -105,10 +105,10 @@ class _Side:
 
 
 class _Host(_Side):
-    """C: `cuplug_row` between both templates."""
+    """C: `cuplug_row` between the two templates."""
 
     def text(self) -> str:
-        """Return all of it."""
+        """Return the complete code."""
         return "\n".join(
             [self._head(), template("host/rows.h"), self._row(), template("host/rows_loop.h")]
         )
@@ -186,10 +186,10 @@ static const int BYTES[] = {{ {", ".join(str(x.n_bytes) for x in self.dtypes)} }
 
 
 class _Cuda(_Side):
-    """CUDA C++: a kernel behind the template."""
+    """CUDA C++: a kernel after the template."""
 
     def text(self) -> str:
-        """Return all of it."""
+        """Return the complete code."""
         return "\n".join([self._head(), template("cuda/rows.cuh"), self._kernel()])
 
     def _head(self) -> str:
@@ -226,7 +226,7 @@ cuplug_kernel(const arrays a, const scalars s, const long long n_rows, const lon
 }} // namespace cuplug"""
 
     def _declarations(self) -> list[str]:
-        """Return where rows begin, room in shared memory, and registers of all phases."""
+        """Return the starts of rows, shared memory, and the registers of all phases."""
         found = []
         for k, (name, dtype) in enumerate(zip(self.arrays, self.dtypes, strict=True)):
             type_ = f"{'const ' if k < self.n_inputs else ''}{dtype.stored} *"
@@ -277,7 +277,7 @@ cuplug_kernel(const arrays a, const scalars s, const long long n_rows, const lon
   {" ".join(ends)}"""
 
     def _is_held(self, k: int) -> bool:
-        """Say whether registers hold a row's elements, which several phases use."""
+        """Return whether registers hold a row's elements, which several phases use."""
         uses = sum(k in loop.arrays for loop in self.program.loops)
         return self.variant.unroll > 0 and uses > 1 and not self.is_fixed(k)
 
@@ -285,7 +285,7 @@ cuplug_kernel(const arrays a, const scalars s, const long long n_rows, const lon
         return f"load_pack<{k}>(at_{self.arrays[k]}, along.of[{k}], first, n_here)"
 
     def _first_load(self, k: int) -> list[str]:
-        """Return what loads an input's elements of a row before the first phase that uses them."""
+        """Return the loads of a row's input elements before the first phase that uses them."""
         if k in self._known:
             return []
         self._known.add(k)

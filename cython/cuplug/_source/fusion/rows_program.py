@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of rows as text: what C computes once for a row, and of each element in each phase."""
+"""Functions of rows as text: the C code for a row, and for each element in each phase."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Accumulator(NamedTuple):
     name: str
     type: str
     identity: str
-    reduce: str  # of a and b
-    map: str  # of the element's value, {}
+    reduce: str  # an expression of a and b
+    map: str  # an expression of the element's value, {}
 
 
 class Loop(NamedTuple):
-    """A phase as text: the computation before it, once for the row, and of each element."""
+    """A phase as text: the code before it, run once for a row, and the code for each element."""
 
     before: list[str]
-    arrays: list[int]  # that it reads
-    used: list[int]  # stored values, by number
+    arrays: list[int]  # the arrays that it reads, by number
+    used: list[int]  # stored values that it uses, by number
     lines: list[str]
     puts: list[tuple[Accumulator, str]]  # values that accumulators combine
     stores: list[tuple[int, str]]  # results, by number
@@ -40,23 +40,23 @@ class Loop(NamedTuple):
 
 @dataclass
 class Program:
-    """All of a row's code but the loops around it."""
+    """The code of a row, without the loops around it."""
 
     loops: list[Loop]
     after: list[str]
-    results: dict[int, str]  # those with one value for each row
+    results: dict[int, str]  # results with one value for each row
     kept: list[Symbol]
     functions: dict[str, str]
     bounded: list[tuple[Symbol, Any, Any]]
 
     @property
     def accumulators(self) -> list[Accumulator]:
-        """Those of all phases."""
+        """The accumulators of all phases."""
         return [x for loop in self.loops for x, _ in loop.puts]
 
 
 class _Writer(Text):
-    """Names values: of elements in each phase anew, of the row once."""
+    """Names values: in each phase those of elements, and once those of the row."""
 
     def __init__(self, rows: Rows, keeps: bool) -> None:
         super().__init__(())
@@ -77,12 +77,12 @@ class _Writer(Text):
         self.keeps: list[tuple[int, str]] = []
 
     def before(self) -> list[str]:
-        """Return the lines for the row that came since the last time."""
+        """Return the lines for the row added since the last call."""
         found, self._row_lines = self._row_lines, []
         return found
 
     def reduced(self, x: Symbol, value: str) -> None:
-        """Give the result of a reduction a name."""
+        """Name the result of a reduction."""
         name = self._of_row[id(x)] = f"r{self._next()}"
         self._row_lines.append(f"const {computed(x)} {name} = {value};")
 
@@ -114,13 +114,13 @@ class _Writer(Text):
         return name
 
     def _function(self, name: str, x: Symbol) -> str:
-        """Return the name of a C function; rounded results need no exact exponential."""
+        """Return the name of a C function. For rounded results, exp need not be exact."""
         if name == "exp" and DTYPES[x.type.name].is_half:
             return "cuplug_row_exp"
         return super()._function(name, x)
 
     def _quotient(self, x: Symbol, parts: list[str]) -> str:
-        """Return a value; quotients of floats by a number of the row are products."""
+        """Return a value. Quotients of floats by a number of the row become products."""
         is_divided = x.kind == "call" and x.given == "divide" and computed(x) == "float"
         if not is_divided or self._rows.is_element(x.parts[1]):
             return self.value(x, parts)
@@ -151,7 +151,7 @@ def _accumulators(x: Symbol, number: int) -> tuple[list[Accumulator], str]:
     maps = ["{}"] if name in ("sum", "prod", "max", "min", "mean", "var") else ["({} != 0)"]
     if name in _EXTREMES:
         identity = _limit(name, DTYPES[kind])
-    if name == "var":  # of distances from the mean: their sum tells how the mean was rounded
+    if name == "var":  # of distances from the mean: their sum corrects the rounding of the mean
         maps = ["{}", "({0} * {0})"]
     own = [
         Accumulator(f"a{number}_{k}", type_, identity or "0", reduce, of)
@@ -177,7 +177,7 @@ def _limit(name: str, dtype: Dtype) -> str:
 
 
 def program_of(rows: Rows, keeps: bool) -> Program:
-    """Return the code of a row, with or without room for what later phases use again."""
+    """Return the code of a row, with or without memory for values that later phases use."""
     writer, loops, results, number = _Writer(rows, keeps), [], {}, 0
     for phase in rows.phases:
         writer.start()
@@ -188,7 +188,8 @@ def program_of(rows: Rows, keeps: bool) -> Program:
             key = tuple((each, each.map.format(value)) for each in _accumulators(x, 0)[0])
             own, made = _accumulators(x, known.setdefault(key, number))
             pending.append((x, made))
-            if known[key] == number:  # or it is there: a mean and a variance have one sum
+            # reuses an equal accumulator: a mean and a variance share their sum
+            if known[key] == number:
                 puts += [(each, each.map.format(value)) for each in own]
                 number += 1
         stores = [(k, writer.name(rows.results[k])) for k in phase.results]

@@ -19,7 +19,7 @@ from cuplug._source.fusion.rows_code import Rowwise
 from cuplug._source.fusion.rows_program import program_of
 from cuplug._source.fusion.symbol import Symbol
 
-_operators: dict[Any, Operator] = {}  # by their code: they live as long as the process
+_operators: dict[Any, Operator] = {}  # by their code; they live until the process exits
 
 
 class RowStep:
@@ -28,7 +28,7 @@ class RowStep:
     Attributes
     ----------
     arrays, numbers, bounded, fixed
-        As of `Step`.
+        As in `Step`.
     call : Operator
     """
 
@@ -41,7 +41,7 @@ class RowStep:
         self.call = _operator_of(code)
 
     def has_one_shape(self, args: Sequence[Any]) -> bool:
-        """Say whether all results have the same rows, which depend on different arguments."""
+        """Return whether all results have the same rows and depend on different arguments."""
         if len(self._read) == 1:
             return True
         shapes = {
@@ -51,13 +51,16 @@ class RowStep:
 
 
 def row_step(name: str, results: Sequence[Symbol]) -> RowStep | None:
-    """Return the operator of results that are computed row by row; None: they are not."""
+    """Return the operator that computes results row by row; None if they cannot be."""
     rows = rows_of(results)
     return None if rows is None else RowStep(name, rows)
 
 
 def row_operator(name: str, results: Sequence[Symbol]) -> Operator:
-    """Return the operator of results that are computed row by row: as which it is pickled."""
+    """Return the operator that computes results row by row.
+
+    Pickles refer to it by these results.
+    """
     step = row_step(name, results)
     assert step is not None
     return step.call

@@ -25,11 +25,11 @@ class Symbol:
     ----------
     kind : str
         "array" or "number": argument `given`; "constant": the number `given`; "call": of the
-        function `given`; "cast", of a number that may be beyond the dtype where `given` says,
-        "below" or "above"; "rounded" to its narrow dtype, where other values are float32 until
-        they are stored; "where"; "reduced": `given` is (name, axis, keepdims).
+        function `given`; "cast": a conversion, of a number that may exceed the dtype "below" or
+        "above" if `given` is one of these; "rounded": to its narrow dtype (other values are float32
+        until they are stored); "where"; "reduced": `given` is (name, axis, keepdims).
     type : numpy.dtype or type
-        Of an element; a Python type is that of a number, which adapts to arrays.
+        The type of an element. A Python type is the type of a number, which adapts to arrays.
     """
 
     __slots__ = ("given", "kind", "parts", "type")
@@ -58,13 +58,13 @@ class Symbol:
         return record("imag", self)
 
     def astype(self, dtype: Any, copy: bool = True) -> Symbol:
-        """Return it converted."""
+        """Return a symbol converted to a dtype."""
         return converted(self, to_dtype(dtype))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> object:
         return provider("array_api")
 
-    # ---- What calls functions with it ------------------------------------------------------------
+    # ---- Protocols of NumPy and of the array API standard ----------------------------------------
 
     def __cuplug_function__(self, name: str, args: Any, keywords: Any) -> Any:
         return record(name, *args, **keywords)
@@ -143,7 +143,7 @@ class Symbol:
 
 
 def refused(name: str) -> TypeError:
-    """Return the error for an operation that fused functions lack."""
+    """Return the error for an operation that fused functions do not support."""
     return TypeError(
         f"fuse: {name}: no function of single elements and no reduction, expected those of "
         "cuplug.array_api and NumPy: call it outside of the fused function"
@@ -164,7 +164,7 @@ def symbol_of(x: Any) -> Symbol:
 
 
 def cast(x: Symbol, dtype: Any) -> Symbol:
-    """Return a symbol converted to a dtype; itself, where it has it."""
+    """Return a symbol converted to a dtype; the symbol itself if it has the dtype."""
     if x.kind == "constant" and x.type is int:
         check_fits(x.given, dtype)
         if kind_of(dtype) in ("float", "complex"):
@@ -173,19 +173,19 @@ def cast(x: Symbol, dtype: Any) -> Symbol:
 
 
 def converted(x: Symbol, dtype: Any) -> Symbol:
-    """Return a symbol as `astype` converts it: to a narrow dtype it is rounded right there."""
+    """Return a symbol as `astype` converts it: to a narrow dtype, it is rounded immediately."""
     found = cast(x, dtype)
     is_new = found is not x and found.kind == "cast" and DTYPES[dtype.name].is_narrow
     return Symbol("rounded", dtype, None, found) if is_new else found
 
 
 def check_fits(number: int, dtype: Any, beyond: str | None = None) -> None:
-    """See that a Python integer is one of a dtype's, as NumPy does, or lies "below" or "above".
+    """Check that a dtype holds a Python integer, as NumPy does, or that it is "below" or "above".
 
     Raises
     ------
     OverflowError
-        It is not.
+        It does not hold it.
     """
     if kind_of(dtype) in ("int", "uint"):
         limits = np.iinfo(dtype)
@@ -195,7 +195,7 @@ def check_fits(number: int, dtype: Any, beyond: str | None = None) -> None:
 
 
 def call(name: str, *args: Any) -> Symbol:
-    """Return a function of single elements."""
+    """Return a function of elements."""
     parts = [symbol_of(x) for x in args]
     if name == "pow" and parts[1].kind == "constant" and not is_weak(parts[0].type):
         short = known_power(parts[0].type, parts[1].given)
@@ -217,9 +217,9 @@ _REFLECTED |= {"less_equal": "greater_equal", "greater_equal": "less_equal"}
 
 
 def _compared_integers(name: str, x: Symbol, y: Symbol) -> Symbol | None:
-    """Compare integers by their values, which a common dtype may not hold; None: not two of them.
+    """Compare integers by value, in no common dtype; None if the types are not two integers.
 
-    Python's integers are compared in the other one's dtype, where they fit.
+    Python integers are compared in the dtype of the other operand if they fit.
     """
     if is_weak(x.type) or (not is_weak(y.type) and kind_of(x.type) == "int"):
         name, x, y = _REFLECTED[name], y, x
@@ -232,7 +232,7 @@ def _compared_integers(name: str, x: Symbol, y: Symbol) -> Symbol | None:
 
 
 def _compared_number(name: str, x: Symbol, number: Symbol) -> Symbol:
-    """Compare with an integer of Python's, known now or when the function is called."""
+    """Compare with a Python integer, known now or in the call."""
     if number.kind != "constant":
         return _compared_within(name, x, cast(number, np.dtype("int64")))
     limits = np.iinfo(x.type)
@@ -243,7 +243,7 @@ def _compared_number(name: str, x: Symbol, number: Symbol) -> Symbol:
 
 
 def _compared_within(name: str, x: Symbol, y: Symbol) -> Symbol:
-    """Compare where y, signed integers, is in the range of x; outside, the result is known."""
+    """Compare where y, signed integers, is in the range of x. Outside, the result is constant."""
     limits, own, result = np.iinfo(x.type), np.iinfo(y.type), np.dtype(bool)
     found = Symbol("call", result, name, x, cast(y, x.type))
     for beyond, limit, is_above in (
@@ -258,12 +258,12 @@ def _compared_within(name: str, x: Symbol, y: Symbol) -> Symbol:
 
 
 def _beyond(name: str, is_above: bool) -> bool:
-    """Return how elements compare with a number above, or below, all of their dtype."""
+    """Return the result of comparing elements with a number outside their dtype's range."""
     return name == "not_equal" or (name != "equal" and ("less" in name) == is_above)
 
 
 def _typed(x: Symbol) -> Symbol:
-    """Return the result of a NumPy function, which has a dtype also for Python's numbers."""
+    """Return the result of a NumPy function, which also has a dtype for Python numbers."""
     return cast(x, x.dtype) if isinstance(x, Symbol) and is_weak(x.type) else x
 
 
@@ -283,7 +283,7 @@ def record(name: str, *args: Any, **keywords: Any) -> Any:
         raise error if text.startswith("fuse: ") else TypeError(f"fuse: {name}: {text}") from None
 
 
-# ---- Functions that are no single expression -----------------------------------------------------
+# ---- Functions of several expressions ------------------------------------------------------------
 
 
 def _where(condition: Any, x: Any, y: Any) -> Symbol:
@@ -302,7 +302,7 @@ def _clip(x: Any, min: Any = None, max: Any = None) -> Any:
 
 
 def _bounded(name: str, x: Symbol, bound: Symbol) -> Symbol:
-    """Return the greater or lesser one; an integer of Python's that no element passes is none."""
+    """Return the larger or smaller value. Bounds outside of the dtype's range have no effect."""
     if is_weak(x.type) or kind_of(x.type) not in ("int", "uint") or bound.type is not int:
         return call(name, x, bound)
     limits, side = np.iinfo(x.type), "below" if name == "maximum" else "above"
@@ -342,7 +342,7 @@ def _reduced(name: str) -> Callable[..., Symbol]:
             result = getattr(np, name)(np.empty(1, x.type)).dtype
         if name == "mean":
             x = cast(x, result)
-        is_narrow = DTYPES[result.name].is_narrow  # which is rounded to where it is stored alone
+        is_narrow = DTYPES[result.name].is_narrow  # the dtype to which it is rounded when stored
         kept = np.dtype("float32") if is_narrow else result
         return cast(Symbol("reduced", kept, (name, axis, keepdims), x), result)
 

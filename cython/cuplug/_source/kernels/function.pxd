@@ -28,16 +28,17 @@ cdef class Image:
 
 cdef class Function:
     cdef Image image
-    cdef cuplug_kernel *kernel  # NULL until it is found; codes and n_parameters are set before
+    cdef cuplug_kernel *kernel  # NULL until it is found; codes and n_parameters are set before it
     cdef uint64_t *codes
-    cdef Py_ssize_t n_parameters  # -1: not known
-    cdef bint is_declared  # by the user, not found by the compiler
+    cdef Py_ssize_t n_parameters  # -1: unknown
+    cdef bint is_declared  # declared by the user; the compiler did not report them
     cdef int32_t device
     cdef readonly str name
     cdef readonly str symbol
     cdef readonly object types
-    cdef public object module  # as which it is pickled; None without one
-    cdef bytes text  # the name's UTF-8
+    # arguments that recreate it when unpickled; None if it cannot be pickled
+    cdef public object module
+    cdef bytes text  # the name in UTF-8
     cdef cython.pymutex lock
     cdef object __weakref__
 
@@ -47,5 +48,5 @@ cdef class Function:
     cdef int32_t number(self, device) except -1
 
 
-# A number of 32 bits; `what` it is names it in errors.
+# Returns a number of 32 bits. Errors name it as `what`.
 cdef uint32_t size_of(str name, str what, object given) except? 0xFFFFFFFF

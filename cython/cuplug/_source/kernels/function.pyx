@@ -29,7 +29,7 @@ from collections import namedtuple
 from cuplug._engine.base.public import public
 
 cdef enum:
-    MOST_KERNELS = 4096  # in a list
+    MOST_KERNELS = 4096  # names in a list
 
 KernelAttributes: tuple[int, ...] = public(
     namedtuple(
@@ -46,7 +46,7 @@ shared memory that a block declares, and that a launch may add; bytes of constan
 
 @cython.final
 cdef class Image:
-    """Machine code, loaded into the driver at the first use, and kept until the process exits."""
+    """Machine code, which the driver loads at the first use. It stays until the process exits."""
 
     def __init__(self, code: bytes, name: str):
         self.code = code
@@ -68,7 +68,7 @@ cdef class Image:
         return sorted([(<const char *>names[k]).decode() for k in range(min(n, MOST_KERNELS))])
 
     def find_kernel(self, symbol: str, name: str):
-        """Raise unless the driver finds a kernel of that symbol."""
+        """Raise unless the driver finds a kernel with that symbol."""
         cdef cuplug_error error
         cdef cuplug_kernel *kernel = NULL
         cdef bytes symbol_bytes = symbol.encode(), name_bytes = name.encode()
@@ -76,7 +76,7 @@ cdef class Image:
             raise_error(&error)
 
     def find_global(self, symbol: str, name: str, int32_t device) -> tuple[int, int]:
-        """Return the address and the bytes of a variable on a GPU."""
+        """Return the address and the size in bytes of a variable on a GPU."""
         cdef cuplug_error error
         cdef void *pointer = NULL
         cdef uint64_t n_bytes = 0
@@ -145,7 +145,10 @@ cdef class Function:
         return self.kernel
 
     cdef cuplug_kernel *find(self, int32_t device) except NULL:
-        """Compare with the sizes that the driver reports; without types, use these sizes."""
+        """Check the types against the sizes that the driver reports.
+
+        Without types, use these sizes.
+        """
         cdef uint64_t[MAX_PARAMETERS] sizes
         cdef cuplug_error error
         cdef cuplug_kernel *kernel = NULL
@@ -174,7 +177,7 @@ cdef class Function:
 
     @property
     def signature(self) -> str | None:
-        """The kernel's declaration in C; None if its types are not known."""
+        """The kernel's declaration in C; None if its types are unknown."""
         from cuplug._source.compilers import kernel_types
 
         if self.types is None:

@@ -11,18 +11,18 @@ cdef class Staged:
     cdef bint copies_out
 
 
-# What one staged argument is for one launch.
+# A host argument in one launch.
 cdef class Block(DeviceMemory):
-    cdef object target  # the caller's array, when it is to be written back
+    cdef object target  # the caller's array, if it will be written
     cdef object host  # C-contiguous: the caller's array or a copy
-    cdef Py_ssize_t position  # of the argument, from 0
+    cdef Py_ssize_t position  # number of the argument, from 0
 
 
-# Makes device memory for a staged argument, with its elements where they go in.
+# Allocates device memory for a host argument, and copies In and InOut arrays there.
 cdef Block stage(
     Staged staged, launch_state *state, Py_ssize_t k, uint64_t code, int32_t device, void *stream
 )
-# Raises where two arrays that are to be written share memory.
+# Raises an error if two arrays that will be written share memory.
 cdef int check_targets(launch_state *state, list blocks) except -1
-# Waits for the stream's work and writes the caller's array, where elements come out.
+# Waits for the stream's work and writes the caller's array, if it is Out or InOut.
 cdef int unstage(Block block, const char *name) except -1

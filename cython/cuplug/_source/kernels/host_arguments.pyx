@@ -15,7 +15,8 @@ import numpy
 
 from cuplug._engine.base.public import public
 cdef enum:
-    MOST_WORK = 10_000  # for strided arrays; above it, they count as sharing memory
+    # for strided arrays; if the exact test takes more work, they count as sharing memory
+    MOST_WORK = 10_000
 
 
 cdef class Staged:
@@ -42,7 +43,7 @@ cdef class Staged:
 
 @public
 class In(Staged):
-    """An array of the host that a kernel reads: `kernel[grid, block](cuplug.In(x))`.
+    """A host array that a kernel reads: `kernel[grid, block](cuplug.In(x))`.
 
     Parameters
     ----------
@@ -52,27 +53,27 @@ class In(Staged):
 
 @public
 class Out(Staged):
-    """An array of the host that a kernel writes; elements that it does not write are undefined.
+    """A host array that a kernel writes. Elements that the kernel does not write are undefined.
 
-    The launch returns when the array has been written.
+    The launch returns after the array is written.
 
     Parameters
     ----------
     array : numpy.ndarray
-        Writeable; it may have strides.
+        Writable; it may have strides.
     """
 
 
 @public
 class InOut(Staged):
-    """An array of the host that a kernel reads and writes.
+    """A host array that a kernel reads and writes.
 
-    The launch returns when the array has been written.
+    The launch returns after the array is written.
 
     Parameters
     ----------
     array : numpy.ndarray
-        Writeable; it may have strides.
+        Writable; it may have strides.
     """
 
 
@@ -96,7 +97,7 @@ cdef int check_array(str where, array, bint is_written) except -1:
 
 
 cdef bint shares_elements(array):
-    """Return whether a dimension's stride does not exceed the extent of the narrower ones."""
+    """Return whether each dimension's stride exceeds the extent of the narrower ones."""
     steps = sorted([(abs(step), n) for step, n in zip(array.strides, array.shape) if n != 1])
     reach = array.itemsize
     for step, n in steps if array.size else ():
@@ -130,7 +131,8 @@ cdef Block stage(
 ):
     cdef Block block = Block.__new__(Block)
     cdef void *data
-    check_array(place(state, k), staged.array, staged.copies_out)  # it may have changed
+    # another thread may have changed it
+    check_array(place(state, k), staged.array, staged.copies_out)
     check_staged(state, k, code, staged.array)
     block.target = staged.array if staged.copies_out else None
     if staged.copies_in or staged.array.flags.c_contiguous:

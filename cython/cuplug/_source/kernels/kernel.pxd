@@ -7,4 +7,4 @@ from cuplug._source.kernels.function cimport Function
 @cython.final
 cdef class Kernel(Function):
     cdef dict launches  # by grid and block
-    cdef object declaration  # of `prepare`
+    cdef object declaration  # the types that `prepare` declared

@@ -51,8 +51,8 @@ cdef class Kernel(Function):
     def prepare(self, signature: str) -> Kernel:
         """Return the kernel with declared types, `kernel.prepare("float *, int64")`.
 
-        It is required only for kernels of which the compiler reported no types. Sizes are compared
-        with the compiled kernel's at the first launch.
+        Only kernels whose types the compiler did not report require it. The first launch compares
+        the sizes with the compiled kernel's.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ cdef class Kernel(Function):
         stream=None, *, cooperative=False, cluster: int | tuple[int, ...] | None = None,
         programmatic=False,
     ) -> Launch:
-        """Return the launch `kernel[grid, block, shared, stream]`, with more kinds of launches.
+        """Return the launch `kernel[grid, block, shared, stream]` with further options.
 
         Parameters
         ----------
@@ -100,9 +100,9 @@ cdef class Kernel(Function):
             The blocks of a cluster, which share their shared memory. Compute capability 9.0 or
             later.
         programmatic : bool
-            If True, it may start while the previous kernel on the stream still runs: it waits for
-            that kernel's memory with `cudaGridDependencySynchronize()` (a programmatic dependent
-            launch). Compute capability 9.0 or later.
+            If True, it may start while the previous kernel on the stream still runs (a programmatic
+            dependent launch). It waits for that kernel's memory with
+            `cudaGridDependencySynchronize()`. Compute capability 9.0 or later.
         """
         return Launch(self, (grid, block, shared, stream), cluster, cooperative, programmatic)
 
@@ -151,7 +151,7 @@ cdef class Kernel(Function):
             return Launch(self, configuration)
         try:
             launch = self.launches.get(configuration)
-        except TypeError:  # lists have no hash
+        except TypeError:  # lists are not hashable
             return Launch(self, configuration)
         if launch is None:
             launch = Launch(self, configuration)

@@ -89,7 +89,7 @@ cdef class Launch:
 
 
 cdef int parse_grid(str name, tuple configuration, cuplug_grid *grid) except -1:
-    """Take blocks, threads of one and bytes of shared memory from (grid, block[, shared])."""
+    """Read blocks, threads per block and bytes of shared memory from (grid, block[, shared])."""
     memset(grid, 0, sizeof(cuplug_grid))
     set_sizes(name, "grid", configuration[0], grid.blocks)
     set_sizes(name, "block", configuration[1], grid.threads)
@@ -187,9 +187,9 @@ cdef object run(Launch launch, launch_state *state, PyObject *const *args, Py_ss
 cdef uint64_t join_origins(
     PyObject *const *args, Py_ssize_t n, const cuplug_frame *frame
 ) except? 0:
-    """Return the origin of what the kernel writes; 0 if no argument has one.
+    """Return the origin of the kernel's outputs; 0 if no argument has one.
 
-    An array that it may write counts as read: the kernel need not write all of it.
+    Arrays that it may write also count as inputs: the kernel need not write all elements.
     """
     cdef uint64_t[MAX_PARAMETERS] origins
     cdef uint64_t origin = 0
@@ -245,7 +245,7 @@ cdef int choose_stream(Launch launch, launch_state *state, cuplug_frame *frame) 
 
 
 cdef int use_stream(Launch launch, launch_state *state, cuplug_frame *frame) except -1:
-    """Without arrays on a GPU, the stream says where."""
+    """Without GPU arrays, the stream determines the GPU."""
     cdef cuplug_error error
     cdef int32_t device = -1, is_captured = 0
     if cuplug_query_stream(launch.stream, &device, &is_captured, &error):

@@ -35,16 +35,15 @@ def compile(
 ) -> Module:
     """Compile CUDA C++ at run time.
 
-    Code that was compiled before is taken from memory or from the cache on disk. The same source
-    with the same options, names and headers gives the same module, and so the same variables.
+    Code that was compiled before comes from memory or from the cache on disk. The same source with
+    the same options, names and headers gives the same module, and therefore the same variables.
 
     Parameters
     ----------
     source : str, or mapping or sequence of str
-        The code. It may contain several sources, by name or without names: each is compiled on its
-        own, and they are linked, so one may declare `extern` what another defines, and optimized as
-        a whole (LTO). Kernels in it that are not templates and not in a namespace are found by
-        name.
+        The code. It may be several sources, by name or without names. Each is compiled separately,
+        and they are linked and optimized as a whole (LTO), so one may declare `extern` what another
+        defines. Kernels that are not templates and not in a namespace are found by name.
     options : sequence of str
         Options for the compiler: "-DN=4", "-I/usr/include/mine", "--use_fast_math". `-lineinfo` is
         always added.
@@ -57,11 +56,11 @@ def compile(
     device : str, int or Device, optional
         The GPU to compile for, and to run kernels without arrays on; the default is cuda:0.
     architecture : str or int, optional
-        90, "90", "90a" instead of the device's: then no GPU is required before a launch.
-        "compute_90" for PTX, which the driver compiles for the GPU.
+        Such as 90, "90" or "90a", instead of the device's. No GPU is then required before a launch.
+        "compute_90" returns PTX, which the driver compiles for the GPU.
     compiler : str
-        "nvrtc", or "nvcc" of the CUDA toolkit, which takes longer: for sources that include the C++
-        standard library or also contain functions of the host.
+        "nvrtc", or "nvcc" of the CUDA toolkit, which takes longer, for sources that include the C++
+        standard library or contain host functions.
     link : sequence of bytes, str or path
         Compiled code to link with: LTO IR, PTX, cubins and fatbins of relocatable code, objects of
         nvcc and libraries of these.
@@ -73,9 +72,9 @@ def compile(
     Raises
     ------
     CompileError
-        If the source is rejected, with its lines, or if there is no compiler.
+        If the source is rejected, with its lines, or if no compiler exists.
     CudaError
-        If there is no GPU and no architecture was named.
+        If no GPU exists and `architecture` is omitted.
 
     Examples
     --------
@@ -119,7 +118,7 @@ def compile(
 def _compile(
     sources: dict[str, str], parts: dict[str, bytes], *asked: Any
 ) -> tuple[jit.Binary, Callable[[], str]]:
-    """Return the code, and a function that makes PTX of it."""
+    """Return the code, and a function that creates its PTX."""
     if len(sources) == 1 and not parts:
         ((name, source),) = sources.items()
         asked = *asked[:3], name, *asked[4:]
@@ -173,8 +172,8 @@ def load_image(
 ) -> Module:
     """Load kernels that were compiled elsewhere: PTX, a cubin or a fatbin.
 
-    The same bytes give the same module, and so the same variables. The driver loads them at the
-    first use: it compiles PTX for the GPU.
+    The same bytes give the same module, and therefore the same variables. At the first use, the
+    driver loads them, and compiles PTX for the GPU.
 
     Parameters
     ----------
@@ -184,7 +183,7 @@ def load_image(
         Names to use -> symbols: {"scale": "_Z5scalePfi"}. Symbols are also names; those of a
         fatbin, which is compressed, are not listed.
     name : str, optional
-        A name for messages; the default is that of the file.
+        A name for messages; the default is the file's name.
     device : str, int or Device, optional
         The GPU for kernels without arrays; the default is cuda:0.
 

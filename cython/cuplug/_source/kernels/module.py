@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 class Module:
     """Compiled CUDA code: `module["scale<4>"]` is a kernel.
 
-    It is made by `cuplug.compile` and `cuplug.load_image`. Its pickled form is its source.
+    `cuplug.compile` and `cuplug.load_image` create it. It is pickled as its source.
 
     Attributes
     ----------
     name : str
         The name of the source.
     image : bytes
-        The machine code; or PTX, if requested or if the GPU is newer than NVRTC.
+        The machine code. PTX if requested, or if the GPU is newer than NVRTC.
     log : str
         The compiler's warnings, if it ran in this process.
 
@@ -69,7 +69,7 @@ class Module:
         self._loaded = Image(binary.image, name)
         self._kernels: dict[str, Kernel] = {}
 
-    if not TYPE_CHECKING:  # which must find such names
+    if not TYPE_CHECKING:  # the compiler finds only such names
 
         def __getattr__(self, name: str) -> NoReturn:
             elsewhere = 'a kernel is module["f"], a variable module.global_("x")'
@@ -85,14 +85,14 @@ class Module:
         Raises
         ------
         ValueError
-            If the module was loaded from machine code, which has none.
+            If the module was loaded from machine code, which contains no PTX.
         """
         return self._make_ptx()
 
     def __getitem__(self, name: str) -> Kernel:
         kernel = self._kernels.get(name)
         if kernel is None:
-            # Two threads may both make one: the first is kept.
+            # If two threads create one, the first is used.
             kernel = self._kernels.setdefault(name, self._make(name))
         return kernel
 
@@ -151,19 +151,19 @@ class Module:
         Parameters
         ----------
         name : str
-            As in the source, or `&` before an expression of `names=`.
+            As in the source, or `&` before an expression in `names`.
         dtype : str or numpy.dtype
             The dtype of its bytes.
         shape : int or tuple of int, optional
-            The default is all of it, in one dimension.
+            The default is the whole variable, in one dimension.
         device : str, int or Device, optional
 
         Raises
         ------
         NotFoundError
-            If there is none, or the compiler removed it because it is unused: name it in `names=`.
+            If no such variable exists, or the compiler removed it as unused: add it to `names`.
         TypeError
-            If the dtype is of Python objects, or byte-swapped.
+            If the dtype contains Python objects or is byte-swapped.
         ValueError
             If the dtype and shape have another number of bytes.
         """

@@ -8,9 +8,9 @@ import numpy
 
 
 class Global:
-    """A `__device__` or `__constant__` variable: set from NumPy, read back, given to kernels.
+    """A `__device__` or `__constant__` variable: set from NumPy, read back, passed to kernels.
 
-    It lives as long as the process.
+    It exists until the process exits.
 
     Attributes
     ----------
@@ -63,8 +63,8 @@ class Global:
     def set(self, values):
         """Copy values in, broadcast to the shape, after the work on the default stream.
 
-        NumPy arrays must have the variable's dtype; numbers and lists are converted, but for floats
-        to integers and the like.
+        NumPy arrays must have the variable's dtype. Numbers and lists are converted, except from
+        floats to integers and similar losses.
         """
         is_array = isinstance(values, numpy.ndarray)
         seen = values.dtype if is_array else self.dtype
@@ -84,7 +84,7 @@ class Global:
 
 
 cdef bint loses(seen, wanted):
-    """Bools, integers, real and complex numbers: each holds those before it."""
+    """Bools, integers, real and complex numbers: each kind holds the preceding ones."""
     order = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
     return order.get(seen.kind, 0) > order.get(wanted.kind, 3)
 

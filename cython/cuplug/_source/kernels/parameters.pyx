@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python objects -> the values of kernels' parameters."""
+"""Conversion of Python objects to the values of kernels' parameters."""
 
 from cpython.buffer cimport (
     PyBUF_SIMPLE,
@@ -51,7 +51,7 @@ from cuplug._source.compilers import kernel_types
 cdef extern from "Python.h":
     int PyFloat_Pack2(double x, char *p, int le) except -1
 
-cdef int kinds_of_codes[32]  # by DLPack's type codes; -1: of no kind
+cdef int kinds_of_codes[32]  # by DLPack's type codes; -1: no kind
 for code in range(32):
     kinds_of_codes[code] = kernel_types.KINDS.get(code, -1)
 for x in DTYPES.values():
@@ -90,7 +90,7 @@ cdef str describe_expected(uint64_t code):
 
 
 def describe(obj):
-    """Say in a message what an object is."""
+    """Describe an object in a message."""
     if isinstance(obj, numpy.void):
         return describe_struct(obj.dtype)
     if isinstance(obj, (bool, int, float, complex, numpy.generic)):
@@ -105,7 +105,7 @@ def describe(obj):
 
 
 def describe_struct(dtype):
-    """Say how NumPy lays out a structured dtype."""
+    """Describe NumPy's layout of a structured dtype."""
     if not dtype.fields:
         return f"{dtype.itemsize} bytes"
     fields = [f"{name} at {dtype.fields[name][1]}" for name in dtype.names]
@@ -136,9 +136,8 @@ cdef int convert(
 cdef int convert_int(
     launch_state *state, Py_ssize_t k, int64_t n_bytes, object obj, parameter_value *value
 ) except -1:
-    """An int where only the parameter's size is known: an address, or a number with or without
-    sign."""
-    bits = 8 * n_bytes  # of Python: they may pass 64 bits
+    """Read an int when only the parameter's size is known: an address, or a number of any sign."""
+    bits = 8 * n_bytes  # Python integers, which may exceed 64 bits
     if n_bytes not in (1, 2, 4, 8):
         return refuse(state, k, UNKNOWN | <uint64_t>n_bytes << 16, obj)
     if not -(1 << (bits - 1)) <= obj < 1 << bits:
@@ -162,7 +161,7 @@ cdef int convert_pointer(
     if a.kind == CUPLUG_ARGUMENT_INT and a.scalar.i >= 0 or a.kind == CUPLUG_ARGUMENT_UINT:
         value.u = a.scalar.u
         return 0
-    for name in ("gpudata", "ptr"):  # PyCUDA's arrays, CuPy's memory
+    for name in ("gpudata", "ptr"):  # arrays of PyCUDA, memory of CuPy
         address = getattr(<object>obj, name, None)
         if address is not None:
             value.p = address_of(state, k, address)
@@ -219,7 +218,7 @@ cdef int convert_array(
             f"{place(state, k)}: got a read-only array, expected a writeable one, or a kernel with "
             "a pointer to const"
         )
-    if not code >> 8 & 1:  # types that are unknown may be written, too
+    if not code >> 8 & 1:  # parameters of unknown types may also be written
         state.written[state.n_written] = <uint8_t>k
         state.n_written += 1
     if state.device < 0:
@@ -269,18 +268,19 @@ cdef int check_pointee(
 cdef int convert_bytes(
     launch_state *state, Py_ssize_t k, uint64_t code, PyObject *obj, void **at
 ) except -1:
-    """Take the bytes of whatever has as many: structured scalars, arrays, ctypes structures."""
+    """Copy the bytes of an object of the same size: structured scalars, arrays, ctypes structures.
+    """
     cdef Py_buffer buffer
     cdef object x = <object>obj
     if isinstance(x, (numpy.generic, numpy.ndarray, Array)):
-        x = numpy.ascontiguousarray(x)  # strided; scalars whose types have no buffers
+        x = numpy.ascontiguousarray(x)  # strided arrays, and scalars whose types have no buffers
     if not PyObject_CheckBuffer(x) or isinstance(x, numpy.ndarray) and not is_plain(x.dtype):
         return refuse(state, k, code, <object>obj)
     if isinstance(x, numpy.ndarray):
         x = x.reshape(-1).view(numpy.uint8)
     PyObject_GetBuffer(x, &buffer, PyBUF_SIMPLE)
     cdef bint fits = buffer.len == size_of_code(code) or not size_of_code(code)
-    # A copy, as another thread may resize what holds them.
+    # A copy, since another thread may resize the object.
     held = PyBytes_FromStringAndSize(<const char *>buffer.buf, buffer.len if fits else 0)
     PyBuffer_Release(&buffer)
     if not fits:
@@ -353,7 +353,7 @@ cdef int set_integer(
         fits = kind_of_code(code) == UINT and size == 8
     if not fits:
         return raise_range(state, k, code, x)
-    value.u = a.scalar.u  # little-endian: the low bytes are those of narrower types
+    value.u = a.scalar.u  # little-endian: the low bytes are the narrower type's value
     return 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels in compiled code, by their symbols, and the message where one is not there."""
+"""The kernels in compiled code, by their symbols, and the message if one is missing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 ELF = b"\x7fELF"
 FATBIN = b"\x50\xed\x55\xba"
-CUDA_MACHINE = 190  # EM_CUDA, the number of NVIDIA's GPUs in the heads of ELF files
+CUDA_MACHINE = 190  # EM_CUDA, the machine of NVIDIA's GPUs in ELF headers
 
-PARAMETERS = b"\0.nv.constant0."  # begins a section of each kernel in machine code
+PARAMETERS = b"\0.nv.constant0."  # prefix of a section name; each kernel in machine code has one
 
 
 def check_format(function: str, name: str, image: bytes) -> None:
@@ -26,7 +26,7 @@ def check_format(function: str, name: str, image: bytes) -> None:
 
 
 def is_ptx(image: bytes) -> bool:
-    """Return whether it is PTX, whose text begins with comments, its version and a target."""
+    """Return whether it is PTX: text that begins with comments, a version and a target."""
     return re.match(rb"(\s|//[^\n]*\n|/\*.*?\*/)*\.version\b", image, re.S) is not None
 
 
@@ -36,7 +36,7 @@ def ptx_in(name: str, image: bytes) -> str:
     Raises
     ------
     ValueError
-        It is machine code.
+        The image is machine code.
     """
     if is_ptx(image):
         return image.decode().rstrip("\0")
@@ -44,8 +44,8 @@ def ptx_in(name: str, image: bytes) -> str:
 
 
 def kernels_in(image: bytes) -> list[str]:
-    """Return the symbols of the kernels in machine code or PTX, in order; of a fatbin none."""
-    if image.startswith(ELF):  # without an expression: to compile one takes a millisecond
+    """Return the symbols of kernels in machine code or PTX, in order; none for a fatbin."""
+    if image.startswith(ELF):  # without a regular expression, whose compilation takes a millisecond
         found = {part.partition(b"\0")[0] for part in image.split(PARAMETERS)[1:]}
     else:
         found = set(re.findall(rb"\.entry\s+([\w$]+)", image)) if is_ptx(image) else set()
@@ -53,12 +53,12 @@ def kernels_in(image: bytes) -> list[str]:
 
 
 def tells_all(image: bytes) -> bool:
-    """Return whether `kernels_in` sees the kernels: parts of fatbins are compressed."""
+    """Return whether `kernels_in` finds the kernels. Parts of fatbins are compressed."""
     return image.startswith(ELF) or is_ptx(image)
 
 
 def describe(names: Iterable[str], asked: str) -> str:
-    """Return the end of a message: names near the one asked for, else the first ones."""
+    """Return the end of a message: names similar to the requested one, or the first ones."""
     import difflib
 
     known = list(names)

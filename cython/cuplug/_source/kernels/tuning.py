@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The block size of a kernel that is fastest, measured once and kept in the cache."""
+"""The fastest block size of a kernel, measured once and cached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cuplug._source.kernels.launch import Launch
 from cuplug.errors import CudaError
 
 N_ROUNDS = 5  # the fastest counts: others were disturbed
-N_LAUNCHES = 10  # of a round
+N_LAUNCHES = 10  # per round
 
 
 def tune(
@@ -27,7 +27,7 @@ def tune(
     blocks: Sequence[int],
     shared: int,
 ) -> Launch:
-    """Do what `Kernel.tune` says."""
+    """Implement `Kernel.tune`."""
     sizes = sorted({index(block) for block in blocks})
     if not sizes:
         raise ValueError(
@@ -54,7 +54,10 @@ def tune(
 def _measure(
     kernel: Function, launches: dict[int, Launch], arguments: Sequence[Any], device: int
 ) -> int:
-    """Return the fastest block; those that the kernel or the GPU does not allow are left out."""
+    """Return the fastest block size.
+
+    Sizes that the kernel or the GPU does not allow are skipped.
+    """
     times, refusal = {}, None
     for block, launch in launches.items():
         try:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of NumPy beyond the standard, composed of the standard's: as fast, and on GPUs."""
+"""NumPy functions that the standard lacks, composed of the standard's. They also run on GPUs."""

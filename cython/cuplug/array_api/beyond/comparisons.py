@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays compared: within a tolerance, as wholes and as sets; elements in partial order."""
+"""Comparisons of arrays, within a tolerance, as a whole and as sets; partial sorts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def isin(
         raise TypeError("isin: got complex numbers, expected numbers that have an order")
     own, ordered = astype(x, dtype, copy=False), sort(astype(others, dtype, copy=False))
     ends = (searchsorted(ordered, own, side=side) for side in ("left", "right"))
-    found = binary("not_equal", *ends) & binary("equal", own, own)  # NaN is in nothing
+    found = binary("not_equal", *ends) & binary("equal", own, own)  # no element equals NaN
     return unary("logical_not", found) if invert else found
 
 
@@ -140,8 +140,8 @@ def unique(
 ) -> Any:
     """Return the unique elements, sorted; optionally their positions, inverse indices and counts.
 
-    All NaN are one element, unless `equal_nan` is false; to find them waits for a GPU. With `axis`,
-    the parts along a dimension that differ, in the order of their elements.
+    All NaN are one element, unless `equal_nan` is false. The search for NaN waits for a GPU. With
+    `axis`, returns the distinct parts along a dimension, in the order of their elements.
 
     Examples
     --------
@@ -328,8 +328,8 @@ def select(condlist: Any, choicelist: Any, /, default: Any = 0) -> Array:
 def choose(a: Array, choices: Any, /, out: Array | None = None, mode: str = "raise") -> Array:
     """Return elements of several arrays; each element of `a` is the number of one of these.
 
-    Numbers out of range raise ValueError, which waits for a GPU; with `mode` "wrap" or "clip" they
-    stand for others.
+    Numbers out of range raise ValueError, which waits for a GPU. With `mode` "wrap" or "clip", they
+    are mapped into the range.
 
     Examples
     --------
@@ -355,7 +355,7 @@ def choose(a: Array, choices: Any, /, out: Array | None = None, mode: str = "rai
 def piecewise(x: Array, condlist: Any, funclist: Any, /) -> Array:
     """Return values of functions, or numbers, for the elements at which conditions hold.
 
-    One function more than conditions is for the other elements, else 0; waits for a GPU.
+    An additional function is for the other elements, which are 0 without it. Waits for a GPU.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weighted means, spans and covariances."""
+"""Weighted means, ranges and covariances."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def cov(
     ----------
     m : Array, shape (n,) or (n_variables, n)
     y : Array, optional
-        More variables.
+        Additional variables.
     rowvar : bool, default True
         If True, rows are variables; otherwise columns are.
     bias : bool, default False
@@ -122,7 +122,7 @@ def cov(
 
 
 def _weights(x: Array, fweights: Any, aweights: Any, less: Any) -> tuple[Array | None, Any]:
-    """Return the weights of observations, and what their weighted products are divided by."""
+    """Return the weights of observations, and the divisor of their weighted products."""
     n = x.shape[1]
     total: Any = None
     for name, each in (("fweights", fweights), ("aweights", aweights)):

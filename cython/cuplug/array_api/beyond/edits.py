@@ -25,7 +25,7 @@ from cuplug.array_api.views import axes_of, axis_of, broadcast_to, permute_dims,
 
 
 def _line(name: str, x: Any, axis: int | None) -> tuple[Array, int]:
-    """Return an array and a dimension of it: the only one of all elements without `axis`."""
+    """Return an array and a dimension. Without `axis`, it is flattened to one dimension."""
     found = checked(name, "x", x)
     return (reshape(found, (-1,)), 0) if axis is None else (found, axis_of(name, axis, x.ndim))
 
@@ -55,7 +55,7 @@ def delete(x: Array, /, obj: Any, axis: int | None = None) -> Array:
 
 
 def insert(x: Array, /, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """Return an array with more parts, each before a position along a dimension.
+    """Return an array with additional parts, each before a position along a dimension.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def insert(x: Array, /, obj: Any, values: Any, axis: int | None = None) -> Array
     given = reshape(given, (*(1,) * (x.ndim - given.ndim), *given.shape))
     if not at.ndim:
         given = moveaxis(given, 0, along)
-    # NumPy finds where each part comes from: one of x, or one that is inserted, from n on.
+    # NumPy determines the source of each part: a part of x or, from n on, an inserted one.
     if at.dtype.kind == "b":
         at = np.flatnonzero(at)
     count = given.shape[along] if at.size == 1 else at.size
@@ -80,7 +80,7 @@ def insert(x: Array, /, obj: Any, values: Any, axis: int | None = None) -> Array
 
 
 def resize(x: Array, /, new_shape: Any) -> Array:
-    """Return the elements in C order, from the first one again if they are too few, in a shape.
+    """Return the elements in C order in a new shape. If they are too few, they repeat.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def extract(condition: Any, x: Array, /) -> Array:
 
 
 def place(x: Array, /, mask: Any, vals: Any) -> None:
-    """Write values, from the first one again if they are too few, where a mask is true.
+    """Write values where a mask is true. If they are too few, they repeat.
 
     Examples
     --------
@@ -210,9 +210,9 @@ def place(x: Array, /, mask: Any, vals: Any) -> None:
 
 
 def putmask(x: Array, /, mask: Any, values: Any) -> None:
-    """Write the values that have the positions of those elements for which a mask is true.
+    """Write, where a mask is true, the values at the same positions.
 
-    Values are used from the first one again if they are fewer than elements.
+    If there are fewer values than elements, they repeat.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def put_along_axis(x: Array, /, indices: Array, values: Any, axis: int | None = 
 
 
 def fill_diagonal(x: Array, /, val: Any, wrap: bool = False) -> None:
-    """Write values to the main diagonal, with `wrap` again below the end of a tall matrix.
+    """Write values to the main diagonal; with `wrap`, again below the end of a tall matrix.
 
     Examples
     --------
@@ -302,14 +302,14 @@ def diagflat(x: Array, /, k: int = 0) -> Array:
 class vectorize:
     """A function of single numbers as one of arrays, which is called for each element.
 
-    It is NumPy's, for arrays in host memory. `cuplug.fuse` compiles functions of arrays, for a GPU,
-    too.
+    It is NumPy's, for arrays in host memory. `cuplug.fuse` compiles functions of arrays, also for
+    GPUs.
 
     Parameters
     ----------
     pyfunc : callable
     otypes, doc, excluded, cache, signature
-        As of `numpy.vectorize`.
+        As for `numpy.vectorize`.
 
     Examples
     --------

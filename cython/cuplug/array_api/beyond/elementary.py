@@ -181,7 +181,7 @@ def unwrap(
 
 
 def packbits(x: Array, /, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Return bytes, each of whose bits says whether one of eight elements is not 0.
+    """Return bytes whose bits are 1 where elements are not 0, eight elements in each.
 
     The first element is the highest bit, or the lowest one with `bitorder` "little".
 
@@ -206,9 +206,10 @@ def packbits(x: Array, /, axis: int | None = None, bitorder: str = "big") -> Arr
 def unpackbits(
     x: Array, /, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:
-    """Return the bits of bytes, of each the highest first, or the lowest with "little".
+    """Return the bits of bytes, the highest first or, with `bitorder` "little", the lowest.
 
-    `count` is how many are returned: those beyond the bytes are 0; below 0, how many are left out.
+    `count` is the number of returned bits: bits after the last byte are 0. If negative, so many
+    bits are omitted at the end.
 
     Examples
     --------
@@ -233,7 +234,7 @@ def unpackbits(
 
 
 def _bits(name: str, x: Array, axis: int | None, bitorder: str) -> tuple[Array, int, Array]:
-    """Return the elements, the dimension of which bits are, and the weights of bits in a byte."""
+    """Return the elements, the dimension of the bits, and the weights of bits in a byte."""
     if bitorder not in ("big", "little"):
         raise ValueError(f'{name}: bitorder: got {bitorder!r:.60}, expected "big" or "little"')
     line = reshape(x, (-1,)) if axis is None else x
@@ -285,7 +286,7 @@ def setxor1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
 
 
 def ediff1d(x: Array, /, to_end: Any = None, to_begin: Any = None) -> Array:
-    """Return differences of neighbors in C order, between values for the begin and the end.
+    """Return differences of neighbors in C order, between values for the start and the end.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences and grids of numbers, positions, and NumPy's short ways to write them."""
+"""Sequences and grids of numbers, positions, and NumPy's short notations for them."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class Grid:
         self._is_sparse = is_sparse
 
     def __getitem__(self, key: Any) -> Any:
-        lines = np.ogrid[key]  # short ones
+        lines = np.ogrid[key]  # short arrays
         if not isinstance(key, tuple):
             return asarray(lines)
         found = tuple(map(asarray, lines))
@@ -208,8 +208,8 @@ class Joined:
         near = next((x.device for x in items if isinstance(x, Array)), None)
         places, parts, dtypes, n = [], [], [], 0
         for item in items:
-            if isinstance(item, str) and item not in ("r", "c"):  # these make matrices
-                places.append(item)  # of the dimensions
+            if isinstance(item, str) and item not in ("r", "c"):  # these strings create matrices
+                places.append(item)  # for the dimensions
                 continue
             part = asarray(np.r_[item] if isinstance(item, slice) else item, device=near)
             parts.append(reshape(part, (-1,)))
@@ -243,7 +243,8 @@ def linspace(
 ) -> Any:
     """Return `num` numbers from `start` to `stop`, at equal distances.
 
-    Of arrays of bounds, along a new dimension `axis`; with `retstep` also the distances.
+    For arrays of bounds, the numbers are along a new dimension `axis`. With `retstep`, also returns
+    the distances.
 
     Examples
     --------

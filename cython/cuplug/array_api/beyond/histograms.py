@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements counted by their values."""
+"""Counts of elements by value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cuplug.array_api.views import reshape
 
 
 def _counted(values: Array, weights: Any, ends: Any) -> Array:
-    """Return counts, or sums of weights, between the places that `ends` finds in ordered values."""
+    """Return counts, or sums of weights, between positions that `ends` finds in sorted values."""
     if weights is None:
         return diff(ends(sort(values)))
     order = argsort(values)
@@ -158,7 +158,7 @@ def histogram(
 
 
 def digitize(x: Array, /, bins: Any, right: bool = False) -> Array:
-    """Return the numbers of the bins that elements are in, of edges that ascend or descend.
+    """Return the number of each element's bin, for edges that ascend or descend.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that are read on the host: numbers, or arrays of few of them."""
+"""Arguments that are read on the host: numbers, or small arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def on_the_host(what: str, value: Any, wanted: str) -> np.ndarray[Any, Any]:
 
 
 def together(name: str, *values: Any) -> list[Array]:
-    """Return arguments, of which one is an array at least, as arrays on its device."""
+    """Return arguments, at least one of which is an array, as arrays on its device."""
     where_to = next((x.device for x in values if isinstance(x, Array)), None)
     if where_to is None:
         raise TypeError(f"{name}: got no cuplug.Array, expected one; use cuplug.asarray")

@@ -32,7 +32,7 @@ def _filled(name: str, x: Any, value: float) -> Array:
 
 
 def _count(x: Array, axis: Any, keepdims: bool) -> Array:
-    """Return how many elements are not NaN, in the real dtype of the array."""
+    """Return the number of elements that are not NaN, in the real dtype of the array."""
     n = count_nonzero(binary("equal", x, x), axis=axis, keepdims=keepdims)
     return astype(n, unary("real", x).dtype)
 
@@ -105,7 +105,7 @@ def nanvar(
     ddof: float = 0,
     keepdims: bool = False,
 ) -> Array:
-    """Return the variance of the elements that are not NaN, of n - ddof degrees of freedom.
+    """Return the variance of the elements that are not NaN, with n - ddof degrees of freedom.
 
     NaN if there are no degrees of freedom.
 
@@ -246,7 +246,7 @@ def nan_to_num(
 ) -> Array:
     """Replace NaN and infinities by numbers, by default 0 and the limits of the dtype.
 
-    With `copy=False` the array itself is changed, and returned.
+    With `copy=False`, the array itself is modified and returned.
 
     Examples
     --------

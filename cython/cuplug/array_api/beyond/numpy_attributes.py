@@ -35,7 +35,7 @@ class Flat:
             part = line[key]
             value = reshape(repeated(asarray(value, device=line.device), part.size), part.shape)
         line[key] = value
-        if not is_in_order(self._x):  # then the line may be a copy
+        if not is_in_order(self._x):  # the segment may then be a copy
             self._x[...] = reshape(line, self._x.shape)
 
     def __iter__(self) -> Iterator[Array]:
@@ -74,7 +74,7 @@ class Flags:
 
 
 def memory_order(x: Any, order: Any, ndim: int, name: str) -> list[int]:
-    """Return dimensions from the outermost in memory on, of a new array as NumPy's `order` has it.
+    """Return a new array's dimensions from the outermost in memory on, for NumPy's `order`.
 
     x is an array that "A" and "K" refer to, of cuplug or NumPy.
     """
@@ -90,13 +90,13 @@ def memory_order(x: Any, order: Any, ndim: int, name: str) -> list[int]:
 
 
 def repeated(values: Array, n: int) -> Array:
-    """Return n elements of an array in C order, which begins again at its end."""
+    """Return n elements of an array in C order, which repeats at its end."""
     line = reshape(values, (-1,))
     return line if line.size == n else take(line, arange(n, device=line.device) % line.size)
 
 
 def byteswapped(x: Array, inplace: bool) -> Array:
-    """Return the elements with their bytes in reverse order, of complex numbers each part's."""
+    """Return elements with their bytes in reverse order; for complex numbers, in each part."""
     n_bytes = x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1)
     parts = reshape(reshape(x.copy(), (-1,)).view("uint8"), (-1, n_bytes))
     turned = reshape(parts[:, ::-1].copy(), (-1,)).view(x.dtype)
@@ -108,7 +108,7 @@ def byteswapped(x: Array, inplace: bool) -> Array:
 
 
 def within(name: str, places: Array, n: int, mode: Any) -> Array:
-    """Return positions of n elements; those that are out of range as `mode` says.
+    """Return positions of n elements; `mode` determines those that are out of range.
 
     With "raise" they are unchanged, and their use raises IndexError.
     """
@@ -126,7 +126,7 @@ def within(name: str, places: Array, n: int, mode: Any) -> Array:
 
 
 def put(x: Array, indices: Any, values: Any, mode: str = "raise") -> None:
-    """Write values, repeated if they are fewer, at positions in C order."""
+    """Write values, repeated if they are too few, at positions in C order."""
     places = within("put", reshape(asarray(indices, device=x.device), (-1,)), x.size, mode)
     given = reshape(elements_of(x, values), (-1,))
     if places.size and given.size:

@@ -77,7 +77,7 @@ def asfortranarray(near: Any, a: Any, dtype: Any = None) -> Array:
 
 
 def require(near: Any, a: Any, dtype: Any = None, requirements: Any = None) -> Array:
-    """Return an array that has the flags required: "C", "F" and "O" (its own memory) matter."""
+    """Return an array with the required flags: "C", "F" and "O" (its own memory) matter."""
     given = [requirements] if isinstance(requirements, str) else requirements or []
     wanted = {_REQUIRED.get(str(x).upper(), x) for x in given}
     if not wanted <= {*_REQUIRED.values()}:
@@ -103,7 +103,7 @@ def arange(
     *,
     device: Any = None,
 ) -> Array:
-    """Return numbers of equal distance."""
+    """Return numbers with equal distances."""
     where, step = near if device is None else device, 1 if step is None else step
     made = standard.arange(start, stop, step, dtype=dtype, device=where)
     return made  # type: ignore[no-any-return]
@@ -118,7 +118,7 @@ def _new(
     order: Any = "C",
     device: Any = None,
 ) -> Array:
-    """Return a new array, with the dimensions in reverse in memory for order "F"."""
+    """Return a new array; for order "F", its dimensions are in reverse order in memory."""
     values, given = (given[:1], given[1:]) if name == "full" else ((), given)
     dtype, order = (*given, *(dtype, order)[len(given) :])
     is_reversed = _checked(order) == "F"
@@ -169,7 +169,7 @@ def fromfunction(
 
 
 def _read(name: str, near: Any, *args: Any, **keywords: Any) -> Array:
-    """Return what NumPy reads from files, texts and iterators."""
+    """Return an array that NumPy reads from files, strings and iterators."""
     return conversion.asarray(getattr(np, name)(*args, **keywords), device=near)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of NumPy that are called with cuplug's arrays: ours compute, wherever these are."""
+"""NumPy functions called with cuplug arrays: cuplug computes them on the arrays' device."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -
 
 
 def _joining(name: str) -> Any:
-    """Return a function that joins arrays, of a dtype and into an array if these are given."""
+    """Return a function that concatenates arrays, with a dtype and an output if these are given."""
     join = getattr(standard, name)
 
     def call(
@@ -111,7 +111,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
 
 
 def _squared(m: Array) -> Array:
-    """Return an array of matrices; a vector is each row of one."""
+    """Return an array of matrices, in which vectors are rows."""
     return standard.broadcast_to(m, (m.size, m.size)) if m.ndim == 1 else m
 
 
@@ -246,7 +246,7 @@ def _full_name(function: Any) -> str:
 
 @cache
 def _own(function: Any) -> Any:
-    """Return the function that replaces one of NumPy's; None if there is none, or a method."""
+    """Return the function that replaces one of NumPy's; None if none does, or a method does."""
     full = _full_name(function)
     if full in _ADAPTED:
         return _ADAPTED[full]
@@ -292,7 +292,7 @@ def _bound(own: Any, function: Any, args: Any, keywords: Any) -> Any:
 
 
 def _as_ours(args: Any, keywords: Any) -> Any:
-    """Return arguments with NumPy's arrays as ours, where these are on the host."""
+    """Return arguments with host arrays of NumPy as cuplug arrays."""
     if gpu_in([*args, *keywords.values()], MAX_NDIM) is not None:
         return args, keywords
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of `numpy.linalg` that the standard lacks, or with other parameters than in it."""
+"""Functions of `numpy.linalg` that the standard lacks or defines with other parameters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def qr(a: Array, mode: str = "reduced") -> Any:
 
 
 def _lower(name: str, a: Array, triangle: str) -> Array:
-    """Return Hermitian matrices whose lower triangles count."""
+    """Return Hermitian matrices from their lower triangles."""
     if triangle not in ("L", "U", "l", "u"):
         raise ValueError(f'numpy.linalg.{name}: UPLO: got {triangle!r}, expected "L" or "U"')
     if triangle in "Ll":
@@ -76,7 +76,7 @@ def eigvals(a: Array) -> Array:
 
 
 def _is_real(a: Array, values: Array) -> bool:
-    """Return whether eigenvalues of real matrices are real, for which a GPU is waited for."""
+    """Return whether eigenvalues of real matrices are real. Waits for a GPU."""
     return a.dtype.kind != "c" and not is_any(unary("imag", values))
 
 
@@ -120,7 +120,7 @@ def tensorinv(a: Array, ind: int = 2) -> Array:
 
 
 def tensorsolve(a: Array, b: Array, axes: Any = None) -> Array:
-    """Return x with `tensordot(a, x, x.ndim) == b`; `axes` of a are moved to its end before."""
+    """Return x with `tensordot(a, x, x.ndim) == b`, after moving `axes` of a to its end."""
     if axes is not None:
         rest = [k for k in range(a.ndim) if k not in axes]
         a = permute_dims(a, (*rest, *axes))
@@ -151,7 +151,7 @@ def pinv(a: Array, rcond: Any = None, *, rtol: Any = np._NoValue) -> Array:
 
 
 def matrix_rank(A: Array, tol: Any = None, *, rtol: Any = None) -> Any:
-    """Return ranks: how many singular values are above `tol`, or `rtol` times the largest one."""
+    """Return ranks: the number of singular values above `tol`, or `rtol` times the largest one."""
     if A.ndim < 2:
         return int(is_any(binary("not_equal", A, 0)))
     if tol is None:
@@ -173,7 +173,7 @@ def cond(x: Array, p: Any = None) -> Array:
         is_singular: Any = False
         try:
             inverse = linalg.inv(x)
-        except np.linalg.LinAlgError:  # of one of them, at least
+        except np.linalg.LinAlgError:  # from at least one of them
             is_singular = binary("equal", linalg.det(x), 0)
             one = eye(x.shape[-1], dtype=x.dtype, device=x.device)
             inverse = linalg.inv(where(is_singular[..., None, None], one, x))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ufuncs of NumPy that are called with cuplug's arrays."""
+"""NumPy ufuncs called with cuplug arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cuplug.array_api.elementwise import CALLED, binary
 standard = import_module("cuplug.array_api")
 _REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 _REDUCED |= {"logical_and": "all", "logical_or": "any"}
-# Kinds of numbers for which NumPy's ufunc gives others than the standard's function of that name.
+# Kinds of numbers for which NumPy's ufunc differs from the standard's function of that name.
 _NUMPY_ALONE: dict[str, tuple[str, ...]] = {"rint": ("int", "uint"), "reciprocal": ("int", "uint")}
 _NUMPY_ALONE |= dict.fromkeys(("ceil", "floor", "trunc"), ("bool",))
 _NUMPY_ALONE |= {"conjugate": ("bool",), "copysign": ("bool",), "signbit": ("bool",)}
@@ -63,7 +63,7 @@ def _chosen(found: Any, out: Any, is_ours: bool) -> Any:
 
 
 def _own(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> Any:
-    """Return the results of cuplug's functions; None if there is none for such arguments."""
+    """Return the results of cuplug's functions; None if none exists for such arguments."""
     name = function.__name__
     if method == "reduce" and name in _REDUCED and keywords.keys() <= _OF_REDUCTIONS:
         known = {"axis": 0} | keywords | {"out": keywords.get("out", (None,))[0]}
@@ -87,7 +87,7 @@ def _own(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> 
 
 
 def _as_narrow_floats(function: Any, inputs: Any) -> Any:
-    """Return bools and narrow integers as floats, narrower than float64, of NumPy's ufunc."""
+    """Return bools and narrow integers as floats narrower than float64, as NumPy's ufunc does."""
     if not all(isinstance(x, Array) and x.dtype.itemsize < 4 for x in inputs):
         return inputs
     if any(kind_of(x.dtype) not in ("bool", "int", "uint") for x in inputs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results in arrays that are given for them, as NumPy's parameter `out` has it."""
+"""Results in output arrays, as for NumPy's parameter `out`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuplug.array_api.creation import assign
 
 
 def written(found: Any, out: Any) -> Any:
-    """Return results, in the arrays that were given for them."""
+    """Return results, in their output arrays if given."""
     if out is None:
         return found
     results = found if isinstance(found, tuple) else (found,)
@@ -28,5 +28,5 @@ def written(found: Any, out: Any) -> Any:
 
 
 def into_out(found: Any, out: Any) -> Any:
-    """Return a result, in `out` if that is given."""
+    """Return a result, in `out` if given."""
     return written(found, None if out is None else (out,))

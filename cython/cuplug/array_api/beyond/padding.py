@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays with more elements around them."""
+"""Arrays with additional elements around them."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _OPTIONS |= dict.fromkeys(_STATISTICS, "stat_length")
 
 
 def pad(x: Array, /, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
-    """Return an array with more elements around it.
+    """Return an array with additional elements around it.
 
     Parameters
     ----------
     x : Array
     pad_width : int, pair of int, sequence of pairs, or dict of these by axis
-        How many elements before and after, for each dimension.
+        The number of elements before and after, for each dimension.
     mode : str or callable, default "constant"
         The values of the new elements, as in `numpy.pad`: all its modes. A function changes each
         line in place. Its arguments are the line, the pair of widths, the axis and the options.
     **options
-        Of the mode "constant", `constant_values`; of "linear_ramp", `end_values`; of "maximum",
-        "mean", "median" and "minimum", `stat_length`. These are numbers, or as `pad_width`. Of
-        "reflect" and "symmetric", `reflect_type`: "even" or "odd".
+        For the mode "constant", `constant_values`; for "linear_ramp", `end_values`; for "maximum",
+        "mean", "median" and "minimum", `stat_length`. These are numbers, or have the form of
+        `pad_width`. For "reflect" and "symmetric", `reflect_type`: "even" or "odd".
 
     Examples
     --------

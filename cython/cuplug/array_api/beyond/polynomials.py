@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Polynomials as lines of coefficients, of the highest power first."""
+"""Polynomials as arrays of coefficients, the highest power first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cuplug.array_api.views import flip, matrix_transpose, reshape
 
 
 def polyval(p: Any, x: Any, /) -> Array:
-    """Return values of a polynomial, of coefficients from the highest power down, at `x`.
+    """Return a polynomial's values at `x`, from coefficients with the highest power first.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def polysub(a1: Any, a2: Any, /) -> Array:
 
 
 def polymul(a1: Any, a2: Any, /) -> Array:
-    """Return the product of two polynomials; leading zeros are left out, which waits for a GPU.
+    """Return the product of two polynomials without leading zeros, which waits for a GPU.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def polymul(a1: Any, a2: Any, /) -> Array:
 
 
 def _as_long(*given: Array) -> list[Array]:
-    """Return both with zeros as the coefficients of powers that one alone has."""
+    """Return both, with zeros for the powers that only the other one has."""
     lines = [reshape(x, (-1,)) if not x.ndim else x for x in given]
     n = max(x.shape[0] for x in lines)
     missing = [(n - x.shape[0], *x.shape[1:]) for x in lines]
@@ -99,7 +99,7 @@ def _trimmed(x: Array) -> Array:
 
 
 def poly(seq_of_zeros: Array, /) -> Array:
-    """Return the polynomial with zeros, or that of a matrix's eigenvalues: on the host.
+    """Return the polynomial with the given zeros, or with a matrix's eigenvalues; on the host.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def poly(seq_of_zeros: Array, /) -> Array:
 
 
 def roots(p: Array, /) -> Array:
-    """Return the roots of a polynomial: found on the host, as `numpy.roots` does.
+    """Return the roots of a polynomial, computed on the host as in `numpy.roots`.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def polyfit(
         The coefficients have the shape (deg + 1,) or (deg + 1, k).
     deg : int
     rcond : float, optional
-        As of `numpy.linalg.lstsq`, by default n epsilons.
+        As for `numpy.linalg.lstsq`; the default is n epsilons.
     full : bool, default False
         Also return the squares, rank, singular values and `rcond`.
     w : Array, shape (n,), optional
@@ -198,7 +198,7 @@ def polyfit(
 
 
 def vander(x: Array, /, N: int | None = None, increasing: bool = False) -> Array:
-    """Return powers of the elements: of a line of numbers, N columns from N - 1 down to 0.
+    """Return powers of the elements of a vector: N columns, from the power N - 1 down to 0.
 
     Examples
     --------

@@ -28,7 +28,7 @@ from cuplug.array_api.views import axis_of, diagonal, permute_dims, reshape
 def dot(x1: Array, x2: Array, /, out: Array | None = None) -> Array:
     """Return the sums of products over the last dimension of x1 and the second last of x2.
 
-    Of vectors and numbers, their product.
+    For vectors and numbers, return their product.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def inner(x1: Array, x2: Array, /) -> Array:
 
 
 def vdot(x1: Array, x2: Array, /) -> Array:
-    """Return the product of two arrays as vectors, of which the first is conjugated.
+    """Return the product of two arrays as vectors. The first one is conjugated.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def vdot(x1: Array, x2: Array, /) -> Array:
 
 
 def outer(x1: Array, x2: Array, /) -> Array:
-    """Return the products of each element of an array with each one of another, as a matrix.
+    """Return the products of each element of an array with each element of another, as a matrix.
 
     Examples
     --------
@@ -85,9 +85,9 @@ def outer(x1: Array, x2: Array, /) -> Array:
 def cross(
     a: Any, b: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Array:
-    """Return cross products of vectors of 3 elements, or of 2, whose third one is 0.
+    """Return cross products of vectors of 3 elements, or of 2, whose third element is 0.
 
-    Of two vectors of 2 elements, only the third element. `axis` is all three dimensions of vectors.
+    For two vectors of 2 elements, only the third element. `axis` sets all three dimensions.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def cross(
 
 
 def kron(x1: Any, x2: Any, /) -> Array:
-    """Return the Kronecker product: each element of x1 times all of x2, in its place.
+    """Return the Kronecker product: each element of x1 times all of x2, as a block.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def kron(x1: Any, x2: Any, /) -> Array:
 
 # ---- Einstein's notation -------------------------------------------------------------------------
 
-_LETTERS = ascii_uppercase + ascii_lowercase  # of the numbers from 0
+_LETTERS = ascii_uppercase + ascii_lowercase  # counted from 0
 
 
 def einsum(
@@ -144,7 +144,7 @@ def einsum(
     casting: Any = "safe",
     optimize: Any = "greedy",
 ) -> Array:
-    """Return a sum of products, as "ij,jk->ik" describes it: NumPy's on the host.
+    """Return a sum of products in the form "ij,jk->ik"; on the host, by NumPy.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def einsum(
 
 
 def _from_lists(*given: Any) -> tuple[str, Any]:
-    """Return subscripts as text, and operands, from operands that have a list of numbers each."""
+    """Return subscripts as text, and operands, from operands each followed by a list of numbers."""
     operands, lists = given[0 : len(given) & ~1 : 2], given[1::2]
 
     def letters(places: Any) -> str:
@@ -212,7 +212,7 @@ def _number_of_letter(k: Any) -> int:
 
 
 def _start(subscripts: str, operands: Any) -> tuple[list[tuple[str, Array]], str]:
-    """Return operands each of whose letters is there once, with these, and the result's."""
+    """Return operands in which each letter occurs once, with these letters, and the result's."""
     terms, result = _read(subscripts, [x.ndim for x in operands])
     return [_once(term, x) for term, x in zip(terms, operands, strict=True)], result
 
@@ -233,7 +233,7 @@ def by_pairs(subscripts: str, operands: list[Array], optimize: Any) -> Array:
 
 
 def _read(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
-    """Return the letters of operands and of the result; "..." as letters that are not used."""
+    """Return the letters of operands and of the result; unused letters replace "..."."""
     given, arrow, result = subscripts.replace(" ", "").partition("->")
     terms = given.split(",")
     if len(terms) != len(ndims):
@@ -275,7 +275,7 @@ def _summed(term: str, x: Array, needed: set[str]) -> tuple[str, Array]:
 
 
 def _product(a: str, x: Array, b: str, y: Array, needed: set[str]) -> tuple[str, Array]:
-    """Return the product of two operands, summed over letters that both have and none needs."""
+    """Return the product of two operands, summed over common letters that are not needed later."""
     (a, x), (b, y) = _summed(a, x, needed | {*b}), _summed(b, y, needed | {*a})
     sizes = dict(zip(a, x.shape, strict=True))
     for c, n in zip(b, y.shape, strict=True):  # a dimension of size 1 broadcasts

@@ -21,7 +21,7 @@ from cuplug.array_api.sorting import sort, where
 from cuplug.array_api.statistical import count_nonzero
 from cuplug.array_api.views import axes_of, permute_dims, reshape
 
-# Where quantile q of n elements is: at n q + a + q (1 - a - b) - 1, for a and b of a method.
+# The position of quantile q in n elements is n q + a + q (1 - a - b) - 1, for a and b of a method.
 _PLACES = {
     "interpolated_inverted_cdf": (0.0, 1.0),
     "hazen": (0.5, 0.5),
@@ -51,7 +51,7 @@ class _Lines:
         self.kept = tuple(1 if k in axes else x.shape[k] for k in range(x.ndim))
         self.rest = tuple(x.shape[k] for k in rest)
         lines = reshape(permute_dims(x, (*axes, *rest)), (n, *self.rest))
-        if not n:  # which has no quantiles
+        if not n:  # has no quantiles
             if not self.is_float:
                 raise IndexError(f"{name}: x: got no elements, expected at least one")
             n, lines = 1, full((1, *self.rest), math.nan, dtype=x.dtype, device=x.device)
@@ -62,14 +62,17 @@ class _Lines:
             self.n = astype(count_nonzero(binary("equal", lines, lines), axis=0), "float64")
 
     def at(self, places: Array) -> Array:
-        """Return elements at places along the lines, of which those beyond the ends are these."""
+        """Return elements at positions along the segments. Positions are clipped to the ends."""
         last = self.n - 1
         last = clip(last, 0, None) if self.ignores_nan else last
         clipped = astype(binary("minimum", clip(places, 0, None), last), "int64")
         return take_along_axis(self.ordered, clipped, axis=0)
 
     def shaped(self, found: Array, shape: tuple[int, ...], keepdims: Any) -> Array:
-        """Return results in their shape; NaN for lines with NaN that is not ignored."""
+        """Return results in their shape.
+
+        Segments with NaN that is not ignored have the result NaN.
+        """
         if not self.ignores_nan and self.is_float:
             found = where(unary("isnan", self.ordered[-1]), math.nan, found)
         keeps = flag("quantile: keepdims", keepdims)
@@ -86,7 +89,7 @@ def _probabilities(name: str, q: Any, whole: float) -> Any:
 
 
 def _dtype(x: Any, q: Any, lines: _Lines) -> Any:
-    """Return the dtype of interpolated quantiles: Python's numbers keep that of x."""
+    """Return the dtype of interpolated quantiles. Python numbers keep the dtype of x."""
     own = lines.ordered.dtype
     if isinstance(q, (int, float)) and not isinstance(q, np.generic):
         return own
@@ -128,7 +131,7 @@ def _quantile(
 
 
 def _between(lines: _Lines, places: Array, method: str, dtype: Any) -> Array:
-    """Return values at places between elements."""
+    """Return values at positions between elements."""
     low = unary("floor", places)
     weight = places - low
     if method == "midpoint":
@@ -153,7 +156,7 @@ def quantile(
     method: str = "linear",
     keepdims: bool = False,
 ) -> Array:
-    """Return quantiles of the elements, of all or along dimensions.
+    """Return quantiles of all elements, or of the elements along dimensions.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays extended, joined, parted and turned."""
+"""Arrays extended, concatenated, split and rotated."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def atleast_2d(*arrays: Any) -> Any:
 
 
 def atleast_3d(*arrays: Any) -> Any:
-    """Return views with at least three dimensions; the third one is the last.
+    """Return views with at least three dimensions; the third is the last.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def atleast_3d(*arrays: Any) -> Any:
 
 
 def vstack(arrays: Any, /) -> Array:
-    """Return arrays joined along the first dimension; vectors are rows.
+    """Return arrays concatenated along the first dimension; vectors are rows.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def vstack(arrays: Any, /) -> Array:
 
 
 def hstack(arrays: Any, /) -> Array:
-    """Return arrays joined along the second dimension; vectors along their only one.
+    """Return arrays concatenated along the second dimension; vectors along their only one.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def hstack(arrays: Any, /) -> Array:
 
 
 def dstack(arrays: Any, /) -> Array:
-    """Return arrays joined along the third dimension.
+    """Return arrays concatenated along the third dimension.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def dstack(arrays: Any, /) -> Array:
 
 
 def column_stack(arrays: Any, /) -> Array:
-    """Return a matrix of vectors as columns, and of the columns of matrices.
+    """Return a matrix whose columns are vectors, or the columns of matrices.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def column_stack(arrays: Any, /) -> Array:
 
 
 def append(x: Any, values: Any, /, axis: int | None = None) -> Array:
-    """Return an array and more values, in one dimension or along one.
+    """Return an array with values appended, in one dimension or along an axis.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def append(x: Any, values: Any, /, axis: int | None = None) -> Array:
 
 
 def array_split(x: Array, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
-    """Return parts along a dimension as views: so many, or parted at positions.
+    """Return parts along a dimension as views: a number of parts, or parts between positions.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def array_split(x: Array, indices_or_sections: Any, /, axis: int = 0) -> list[Ar
 
 
 def split(x: Array, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
-    """Return `array_split`, of equal parts if their number is given.
+    """Return `array_split`; if a number of parts is given, they must be equal.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def split(x: Array, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
 
 
 def ravel(x: Array, /, order: str = "C") -> Array:
-    """Return the elements, in C order or another one, in one dimension: a view if possible.
+    """Return the elements in one dimension, in C order or another: a view if possible.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def flipud(x: Array, /) -> Array:
 
 
 def rot90(x: Array, /, k: int = 1, axes: Any = (0, 1)) -> Array:
-    """Return a view turned k times by 90 degrees, from the first of two axes to the second.
+    """Return a view rotated k times by 90 degrees, from the first of two axes to the second.
 
     Examples
     --------

@@ -31,7 +31,7 @@ _MODES = ("full", "same", "valid")
 
 
 def convolve(a: Array, v: Array, /, mode: str = "full") -> Array:
-    """Return the convolution of two vectors: NumPy's on the host.
+    """Return the convolution of two vectors; on the host, by NumPy.
 
     Parameters
     ----------
@@ -73,7 +73,10 @@ def _convolved(name: str, a: Any, v: Any, mode: str) -> Array:
 
 
 def by_windows(name: str, a: Array, v: Array, mode: str) -> Array:
-    """Return a convolution as products of windows; some are copied at once."""
+    """Return a convolution as products of windows.
+
+    Limited numbers of windows are copied at once.
+    """
     if name == "correlate":
         if v.size > a.size:
             return flip(unary("conj", by_windows(name, v, a, mode)))
@@ -142,7 +145,7 @@ def interp(
     return found
 
 
-# As NumPy: where one end of an interval gives no number, the other one may.
+# As in NumPy: if one end of an interval gives NaN, the other end may not.
 _BETWEEN = """
 __device__ inline double between(double x, double x0, double x1, double y0, double y1) {
   const double slope = (y1 - y0) / (x1 - x0);
@@ -248,7 +251,7 @@ def _along(x: Array, spacing: Any, axis: int, edge_order: int) -> Array:
 
 
 def _edge(values: list[Array], h: Any, next_h: Any) -> Array:
-    """Return the derivative at an end, to second order, of values from there."""
+    """Return the derivative at an end, to second order, from the values there."""
     a = -(2.0 * h + next_h) / (h * (h + next_h))
     b, c = (h + next_h) / (h * next_h), -h / (next_h * (h + next_h))
     found: Array = a * values[0] + b * values[1] + c * values[2]

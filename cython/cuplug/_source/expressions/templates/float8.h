@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* float8 as float32, for the host and for CUDA; to 8 bits by rounding to nearest, ties to even. */
+/* float8 as float32, for the host and for CUDA. Conversion to 8 bits rounds to nearest, ties to
+ * even. */
 __device__ inline float cuplug_float8_e4m3fn_load(uint8_t x) {
   const uint32_t sign = (uint32_t)(x & 0x80) << 24, magnitude = x & 0x7f;
-  /* A multiplication by 2^120 moves the exponent's bias from 7 to 127, of subnormals as well. */
+  /* A multiplication by 2^120 changes the exponent's bias from 7 to 127, also for subnormals. */
   const uint32_t bits = cuplug_bits_of_float(cuplug_float_of_bits(magnitude << 20) * 0x1p120f);
   return cuplug_float_of_bits(sign | (magnitude == 0x7f ? 0x7fc00000 : bits));
 }
@@ -13,9 +14,9 @@ __device__ inline float cuplug_float8_e5m2_load(uint8_t x) {
   return cuplug_float_of_bits(sign | (magnitude >= 0x0f800000 ? magnitude + 0x70000000 : bits));
 }
 
-/* With `width` bits of fraction; `least` is the exponent field that float32 has for the least
- * normal number, `spacing` a power of two whose neighbours are as far apart as subnormal numbers;
- * `beyond` and `nan` are the magnitudes of numbers too large and of NaN. */
+/* With `width` bits of fraction. `least` is float32's exponent field of the smallest normal number,
+ * `spacing` a power of two around which floats are as far apart as subnormal numbers. `beyond` and
+ * `nan` are the magnitudes for numbers that are too large and for NaN. */
 __device__ inline uint8_t cuplug_float8_of(float value, int width, uint32_t least, float spacing,
                                            uint32_t beyond, uint32_t nan) {
   const uint32_t bits = cuplug_bits_of_float(value), magnitude = bits & 0x7fffffff;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What C leaves open of integers, for the host and for CUDA alike: floats as integers, powers, and
- * min and max of numbers with and without a sign. */
+/* Operations on integers that C leaves undefined, for the host and for CUDA: floats as integers,
+ * powers, and min and max of signed and unsigned numbers. */
 
-/* A float as an integer: what is too large becomes the greatest, NaN becomes 0. `low` and `high`
- * are powers of two, and exact: the integers are those with low <= x < high. */
+/* Converts a float to an integer. Values that are too large become the largest integer, and NaN
+ * becomes 0. `low` and `high` are powers of two, and exact: the integers satisfy low <= x < high.
+ */
 #define CUPLUG_DEFINE_CONVERSION(name, real, low, high, least)                        \
   __device__ inline name##_t cuplug_##name##_of_##real(real x) {                      \
     const name##_t most = (name##_t)((name##_t) - 1 - (name##_t)least);               \
     return x < (real)low ? least : x >= (real)high ? most : x == x ? (name##_t)x : 0; \
   }
-/* The same where high - 1 is exact, too: vectors compare floats before they become narrow. */
+/* The same if high - 1 is also exact: vectors compare floats before they are narrowed. */
 #define CUPLUG_DEFINE_NARROWING(name, real, low, high)                         \
   __device__ inline name##_t cuplug_##name##_of_##real(real x) {               \
     const real most = (real)(high - 1), above = x < (real)low ? (real)low : x; \
@@ -44,7 +45,7 @@ CUPLUG_DEFINE_OF_INTEGER(uint16)
 CUPLUG_DEFINE_OF_INTEGER(uint32)
 CUPLUG_DEFINE_OF_INTEGER(uint64)
 
-/* x to the power of y; it wraps. */
+/* x to the power of y, which wraps. */
 __device__ inline uint64_t cuplug_power(uint64_t x, uint64_t y) {
   uint64_t result = 1;
   for (; y; y >>= 1) {
@@ -57,7 +58,7 @@ __device__ inline uint64_t cuplug_power(uint64_t x, uint64_t y) {
 #ifndef CUPLUG_REFUSE_POWER
 #define CUPLUG_REFUSE_POWER(x, y)
 #endif
-/* With a sign: 1 / x^-y, rounded to zero, on the GPU; the host refuses it. */
+/* For signed integers: 1 / x^-y, rounded to zero, on the GPU. The host rejects it. */
 __device__ inline int64_t cuplug_signed_power(int64_t x, int64_t y) {
   if (y >= 0) return (int64_t)cuplug_power((uint64_t)x, (uint64_t)y);
   CUPLUG_REFUSE_POWER(x, y);
@@ -69,12 +70,12 @@ __device__ inline unsigned cuplug_unsigned_power(unsigned x, unsigned y) {
   return (unsigned)cuplug_power(x, y);
 }
 
-/* An integer of any sign for a least number, which is no greater than the signed one. */
+/* An integer of any sign as an argument of min, limited to the range of the signed one. */
 __device__ inline int64_t cuplug_for_least(uint64_t x, int is_signed) {
   return is_signed || x <= 9223372036854775807u ? (int64_t)x : 9223372036854775807;
 }
 
-/* And for a greatest number, which is no less than the unsigned one. */
+/* The same for max, limited to the range of the unsigned one. */
 __device__ inline uint64_t cuplug_for_greatest(uint64_t x, int is_signed) {
   return is_signed && (int64_t)x < 0 ? 0 : x;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that become floats of 16 or 8 bits, as float32 on the way there, for the host and for
- * CUDA. Two roundings to nearest may end beside the nearest number; where the first one rounds to
- * odd, they do not: what float32 cannot hold gets a last bit of 1, so that it is never taken for a
- * number in the middle between two of the narrow ones. float32 has two bits more than these at
- * least, of subnormal numbers, too. */
+/* Conversion of numbers to float32 before they are rounded to 16 or 8 bits, for the host and for
+ * CUDA. Two roundings to nearest may miss the nearest number. If the first one rounds to odd, they
+ * do not: if float32 cannot represent a value, its last bit becomes 1, so that it is never mistaken
+ * for a midpoint between two narrow numbers. float32 has at least two bits more than these, also
+ * for subnormal numbers. */
 __device__ inline float cuplug_odd_of_double(double x) {
   const float near = (float)x;
   const double back = near, size = back < 0 ? -back : back, wanted = x < 0 ? -x : x;
@@ -12,7 +12,7 @@ __device__ inline float cuplug_odd_of_double(double x) {
   return cuplug_float_of_bits(bits);
 }
 
-/* Integers beyond 2^53 give their last 11 bits as one that is set if any of these is. */
+/* For integers above 2^53, the last 11 bits are replaced by one that is set if any of them is. */
 __device__ inline float cuplug_odd_of_unsigned(uint64_t x) {
   const uint64_t rest = x & 0x7ff, short_one = (x - rest) | (rest ? 0x800 : 0);
   return cuplug_odd_of_double((double)(x >> 53 ? short_one : x));
@@ -22,9 +22,9 @@ __device__ inline float cuplug_odd_of_signed(int64_t x) {
   return x < 0 ? -size : size;
 }
 
-/* A float as the nearest number, ties to even, of a dtype whose significand is `dropped` bits
- * shorter. Below `normal` its numbers are multiples of 2^-23 `unit`; above `largest` it has what
- * the bits `beyond` of a float are. */
+/* Rounds a float to the nearest number, ties to even, of a dtype whose significand is `dropped`
+ * bits shorter. Below `normal`, its numbers are multiples of 2^-23 `unit`. Above `largest`, the
+ * result has the bits `beyond` of a float. */
 __device__ inline float cuplug_rounded(float x, int dropped, float normal, float unit,
                                        float largest, uint32_t beyond) {
   const uint32_t bits = cuplug_bits_of_float(x), sign = bits & 0x80000000u, own = bits ^ sign;
@@ -49,7 +49,7 @@ CUPLUG_NARROWED(long long, signed)
 CUPLUG_NARROWED(unsigned long, unsigned)
 CUPLUG_NARROWED(unsigned long long, unsigned)
 #else
-/* What has no more than 16 bits, floats, and the real parts of complex numbers. */
+/* For numbers with at most 16 bits, floats, and the real parts of complex numbers. */
 __device__ inline float cuplug_float_of(float x) { return x; }
 #define cuplug_narrowed(x)                              \
   _Generic((x), double                                  \

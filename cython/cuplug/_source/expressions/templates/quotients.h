@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quotients by a number of a row, for the host and for CUDA: the number's inverse is computed once.
- * A power of two keeps it in the range of numbers with all their digits. */
+/* Quotients by a number of a row, for the host and for CUDA. The number's inverse is computed once.
+ * A power of two scales it to the range of normal numbers. */
 typedef struct cuplug_row_divisor {
   float by, scaled, inverse, scale;
 } cuplug_row_divisor;
@@ -18,8 +18,8 @@ __device__ inline float cuplug_near_quotient(float x, const cuplug_row_divisor d
 }
 
 /* A division takes a dozen instructions on a GPU. A product and one Newton step round as it does,
- * except for rare quotients close to a tie. Where the step is NaN (operands or quotients that are
- * infinite, divisors of 0), the product is the result; copysignf keeps the sign of zeros. */
+ * except for rare quotients close to a tie. If the step is NaN (operands or quotients that are
+ * infinite, divisors of 0), the product is the result. copysignf keeps the sign of zeros. */
 __device__ inline float cuplug_quotient(float x, const cuplug_row_divisor d) {
 #ifdef __CUDA_ARCH__
   const float near = x * d.inverse, rest = fmaf(-d.scaled, near, x);

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC has assert by itself.
+// NVRTC defines assert.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of <cuda/std/cfloat> only a later one than CUDA 13.0's has anything for NVRTC.
+// <cuda/std/cfloat> defines these for NVRTC only in versions after CUDA 13.0.
 #pragma once
 #pragma nv_diagnostic push
-#pragma nv_diag_suppress 47 // that one may have come before
+#pragma nv_diag_suppress 47 // <cuda/std/cfloat> may be included before
 
 #define FLT_RADIX 2
 #define FLT_ROUNDS 1

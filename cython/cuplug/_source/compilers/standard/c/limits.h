@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// As <cuda/std/climits> has it, without the milliseconds that its own headers take.
+// As in <cuda/std/climits>, whose headers take milliseconds.
 #pragma once
 #pragma nv_diagnostic push
-#pragma nv_diag_suppress 47 // that one may have come before
+#pragma nv_diag_suppress 47 // <cuda/std/climits> may be included before
 
 #define CHAR_BIT 8
 #define SCHAR_MIN (-128)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC declares the functions by itself. <cuda/std/cmath> has these macros too, and takes most of
-// a second.
+// NVRTC declares the functions. <cuda/std/cmath> also has these macros, and takes most of a second.
 #pragma once
 #pragma nv_diagnostic push
-#pragma nv_diag_suppress 47 // it may have come before
+#pragma nv_diag_suppress 47 // <cuda/std/cmath> may be included before
 
 #define INFINITY __builtin_bit_cast(float, 0x7f800000)
 #define NAN __builtin_bit_cast(float, 0x7fc00000)

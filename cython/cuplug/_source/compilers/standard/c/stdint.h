@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As <cuda/std/cstdint> has it, without the milliseconds that its own headers take.
+// As in <cuda/std/cstdint>, whose headers take milliseconds.
 #pragma once
 #include <limits.h>
 
@@ -36,7 +36,7 @@ typedef int64_t intmax_t;
 typedef uint64_t uintmax_t;
 
 #pragma nv_diagnostic push
-#pragma nv_diag_suppress 47 // that one may have come before
+#pragma nv_diag_suppress 47 // <cuda/std/cstdint> may be included before
 
 #define INT8_MIN SCHAR_MIN
 #define INT8_MAX SCHAR_MAX

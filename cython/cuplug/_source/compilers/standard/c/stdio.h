@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC declares printf by itself.
+// NVRTC declares printf.
 #pragma once

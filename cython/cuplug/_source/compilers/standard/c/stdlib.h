@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC declares abs, malloc and free by itself.
+// NVRTC declares abs, malloc and free.
 #pragma once

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC declares memcpy and memset by itself.
+// NVRTC declares memcpy and memset.
 #pragma once

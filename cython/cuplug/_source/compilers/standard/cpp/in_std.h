@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ standard library of CUDA, under the name that C++ has for it.
+// CUDA's C++ standard library, in the namespace std.
 #pragma once
 namespace cuda::std {}
 namespace std {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands before an expression that NVRTC compiles, after <cuplug/loop.h>. */
+/* The code before an expression that NVRTC compiles, after <cuplug/loop.h>. */
 #include <stdint.h>
 
 namespace cuplug {
@@ -21,7 +21,7 @@ template <typename A> __device__ inline auto abs(A x) -> decltype(x + 0) {
 __device__ inline float cuplug_float_of_bits(uint32_t bits) { return __uint_as_float(bits); }
 __device__ inline uint32_t cuplug_bits_of_float(float value) { return __float_as_uint(value); }
 
-/* 2^x, at most 2 units in the last place; 0 for what is subnormal. */
+/* 2^x, with an error of at most 2 units in the last place; 0 for subnormal results. */
 __device__ inline float cuplug_exp2(float x) {
   float value;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Complex numbers in CUDA C++ as C has them: real operands stay real, products are not searched for
- * infinities, and quotients are scaled. Stands inside namespace cuplug, after code.cuh.
- * Quotients: R. L. Smith, Algorithm 116: Complex division, CACM 5 (8), 1962. */
+/* Complex numbers in CUDA C++ with C's rules: real operands stay real, products are not checked for
+ * infinities, and quotients are scaled. Included in namespace cuplug, after code.cuh. Quotients: R.
+ * L. Smith, Algorithm 116: Complex division, CACM 5 (8), 1962. */
 
 template <typename R> struct alignas(2 * sizeof(R)) complex_number {
   R re, im;
 
-  complex_number() = default; /* so that it may lie in shared memory */
+  complex_number() = default; /* so that it can be in shared memory */
   __device__ complex_number(R real, R imaginary = R()) : re(real), im(imaginary) {}
   template <typename S>
   __device__ complex_number(const complex_number<S> &z) : re(R(z.re)), im(R(z.im)) {}
@@ -30,7 +30,7 @@ template <typename R> struct alignas(2 * sizeof(R)) complex_number {
 typedef complex_number<float> complex64_t;
 typedef complex_number<double> complex128_t;
 
-/* The complex number for a sum of real numbers of two types: integers alone make doubles. */
+/* The complex type for a sum of real numbers of two types. Two integers make doubles. */
 template <typename R> struct part { typedef double type; };
 template <> struct part<float> { typedef float type; };
 template <typename A, typename B>
@@ -139,7 +139,7 @@ template <typename R> __device__ inline R imag(complex_number<R> z) { return z.i
 template <typename R> __device__ inline complex_number<R> conj(complex_number<R> z) {
   return {z.re, -z.im};
 }
-__device__ inline float hypot(float x, float y); /* functions.cuh has these */
+__device__ inline float hypot(float x, float y); /* functions.cuh defines these */
 __device__ inline double hypot(double x, double y);
 template <typename R> __device__ inline R abs(complex_number<R> z) { return hypot(z.re, z.im); }
 template <typename R> __device__ inline R arg(complex_number<R> z) { return ::atan2(z.im, z.re); }

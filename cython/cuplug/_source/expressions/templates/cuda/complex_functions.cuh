@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of complex numbers in CUDA C++. Infinities, NaNs and signed zeros come out as in C's
- * Annex G; where that leaves a sign open, as in glibc. Stands after complex.cuh. Usual numbers pass
- * one test, behind which is what is special. Inverse functions: W. Kahan, Branch cuts for complex
- * elementary functions, 1987. */
+/* Functions of complex numbers in CUDA C++. Infinities, NaNs and signed zeros follow C's Annex G
+ * and, where it leaves a sign open, glibc. Included after complex.cuh. One test separates usual
+ * numbers from special cases. Inverse functions: W. Kahan, Branch cuts for complex elementary
+ * functions, 1987. */
 using ::acos, ::acosh, ::asin, ::asinh, ::atan, ::atanh;
 using ::cos, ::cosh, ::exp, ::log, ::rsqrt, ::sinh, ::sqrt, ::tan, ::tanh;
 
@@ -11,8 +11,8 @@ namespace annex_g {
 template <typename R> struct range;
 template <> struct range<float> {
   static constexpr float exponent = 88, grown = 0x1.f1056ep+126; /* exp(88); exp(89) is infinite */
-  static constexpr float large = 0x1p26;                         /* beside it 1 does not count */
-  static constexpr float least = 0x1p-100, most = 0x1p126;       /* of squares that are exact */
+  static constexpr float large = 0x1p26;                   /* 1 is negligible compared with it */
+  static constexpr float least = 0x1p-100, most = 0x1p126; /* for exact squares */
   static constexpr float far = 0x1p100, log_far = 69.314718055994531;
   static constexpr float half_pi = 1.5707963267948966, log_2 = 0.6931471805599453;
 };
@@ -24,7 +24,7 @@ template <> struct range<double> {
   static constexpr double half_pi = 1.5707963267948966, log_2 = 0.6931471805599453;
 };
 
-/* unit * exp(x) * share, where exp(x) alone may be infinite. */
+/* unit * exp(x) * share, also if exp(x) is infinite. */
 template <typename R>
 __device__ inline complex_number<R> grown(complex_number<R> unit, R x, R share) {
   for (int k = 0; k < 2 && x > range<R>::exponent; k++) {
@@ -38,14 +38,14 @@ template <typename R> __device__ inline bool is_within(complex_number<R> z, R li
   return ::fabs(z.re) <= limit && ::fabs(z.im) <= limit;
 }
 
-/* a + b; what rounding takes is added to `lost`. */
+/* a + b. The rounding error is added to `lost`. */
 __device__ inline double added(double a, double b, double &lost) {
   const double sum = a + b, part = sum - a;
   lost += (a - (sum - part)) + (b - part);
   return sum;
 }
 
-/* a^2 + b^2 - 1 of numbers of which nearly all may cancel: rounded once, or nearly so. */
+/* a^2 + b^2 - 1, which may cancel almost completely: rounded once, or almost. */
 __device__ inline double less_one(float a, float b) {
   return ::fma(double(b), double(b), ::fma(double(a), double(a), -1.0));
 }
@@ -58,8 +58,8 @@ __device__ inline double less_one(double a, double b) {
   return whole + last;
 }
 
-/* log |z|: |z|^2 is 2^k m, where m - 1 is precise near 1. One way for nearly all numbers, since the
- * threads of a warp that take two take the time of both. */
+/* log |z|: |z|^2 is 2^k m, where m - 1 is precise near 1. Almost all numbers take one branch, since
+ * a warp whose threads take two branches takes the time of both. */
 template <typename R> __device__ inline R log_abs(complex_number<R> z) {
   const bool is_real = ::fabs(z.re) > ::fabs(z.im);
   const R a = is_real ? z.re : z.im, b = is_real ? z.im : z.re;
@@ -77,7 +77,8 @@ template <typename R> __device__ inline R log_abs(complex_number<R> z) {
   return ::fma(R(k), range<R>::log_2 / 2, part / 2);
 }
 
-/* Circular functions are hyperbolic ones of what is swapped, where both are odd: sin by sinh. */
+/* Circular functions are hyperbolic functions of exchanged parts, if both are odd: sin from sinh.
+ */
 template <typename R> __device__ inline complex_number<R> swapped(complex_number<R> z) {
   return {z.im, z.re};
 }
@@ -85,11 +86,12 @@ template <typename R> __device__ inline complex_number<R> swapped(complex_number
 template <typename R> __device__ inline bool is_infinite(complex_number<R> z) {
   return isinf(z.re) || isinf(z.im);
 }
-/* A part of a factor: of an infinite one its direction, of another no NaN. */
+/* A part of a factor. For an infinite factor, returns its direction, otherwise 0 in place of NaN.
+ */
 template <typename R> __device__ inline R boxed(R part, bool is_infinite) {
   return is_infinite || part != part ? ::copysign(R(isinf(part) ? 1 : 0), part) : part;
 }
-/* x y, infinite as C's own product is, which looks for that where both parts are NaN. */
+/* x y, which is infinite as C's product is. C checks this if both parts are NaN. */
 template <typename R>
 __device__ inline complex_number<R> product(complex_number<R> x, complex_number<R> y) {
   const complex_number<R> z = x * y;
@@ -103,7 +105,7 @@ __device__ inline complex_number<R> product(complex_number<R> x, complex_number<
   return a * b * -log(R(0));
 }
 
-/* The square root of z, whose size is neither huge nor subnormal. */
+/* The square root of z, whose magnitude is neither huge nor subnormal. */
 template <typename R> __device__ inline complex_number<R> root(complex_number<R> z, R size) {
   const R x = z.re, y = z.im, part = sqrt((::fabs(x) + size) / 2);
   if (x < 0) return {::fabs(y) / (2 * part), ::copysign(part, y)};
@@ -235,7 +237,7 @@ template <typename R> __device__ inline complex_number<R> atan(complex_number<R>
   return annex_g::swapped(atanh(annex_g::swapped(z)));
 }
 
-/* Of 0 to the power of y, and of x to that of 0, as in NumPy. */
+/* 0 to the power of y, and x to the power of 0, as in NumPy. */
 template <typename R>
 __device__ inline complex_number<R> pow(complex_number<R> x, complex_number<R> y) {
   if (!y) return R(1);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of float32 that take less than CUDA's own, so that an expression with them is as fast
- * as memory, and one that is right where CUDA's is not. Stands inside namespace cuplug, after
+/* Functions of float32 that take less time than CUDA's, so that expressions with them run at the
+ * speed of memory, and one that is correct where CUDA's is not. Included in namespace cuplug, after
  * code.cuh. */
 
-/* At most 2.5 units in the last place, from -65536 to 65536; CUDA's elsewhere. x = j pi + r, where
- * pi has three parts, as by W. J. Cody and W. Waite, Software Manual for the Elementary Functions,
- * 1980; sin(r) / r has the least relative error of all such polynomials on [0, pi / 2]. */
+/* sin: at most 2.5 units in the last place from -65536 to 65536. CUDA's is used outside. x = j pi +
+ * r, where pi has three parts, after W. J. Cody and W. Waite, Software Manual for the Elementary
+ * Functions, 1980. sin(r) / r has the smallest relative error of all such polynomials on [0, pi /
+ * 2]. */
 __device__ inline float sin(float x) {
-  constexpr float ROUND = 12582912; /* 1.5 * 2^23: numbers that are added lose their fractions */
+  constexpr float ROUND = 12582912; /* 1.5 * 2^23: numbers added to it lose their fractions */
   if (fabsf(x) > 65536) return ::sinf(x);
   const float shifted = fmaf(x, 0.318309886f, ROUND), j = shifted - ROUND;
   float r = fmaf(j, -3.14159203f, x);
@@ -18,7 +19,7 @@ __device__ inline float sin(float x) {
   p = fmaf(p, s, 8.3330665e-3f);
   p = fmaf(p, s, -0.1666666f);
   p = fmaf(p, s, 1.0f);
-  /* for odd j the sign is the other one; a product keeps that of -0 */
+  /* odd j reverse the sign; a product keeps the sign of -0 */
   const float sign = __uint_as_float(__float_as_uint(1.0f) | __float_as_uint(shifted) << 31);
   return sign * r * p;
 }
@@ -27,10 +28,10 @@ template <typename I> __device__ inline auto sin(I x) -> decltype((double)x) {
   return ::sin((double)x);
 }
 
-/* At most 2 units in the last place. Both sides are computed, which takes less than the choice of
- * each coefficient: x + x p(x x), and 1 - 2^(-|x| g(|x|)), whose polynomials have the least error
- * of their degrees up to 0.9 and from there to 4; beyond, g is so large that the power is nothing.
- */
+/* erf: at most 2 units in the last place. Both branches are computed, which takes less time than
+ * selecting each coefficient: x + x p(x x), and 1 - 2^(-|x| g(|x|)). Their polynomials have the
+ * smallest error of their degrees, up to 0.9 and from there to 4. Above, g is so large that the
+ * power is negligible. */
 __device__ inline float erf(float x) {
   const float s = x * x, t = fabsf(x);
   float p = fmaf(-6.09037833e-4f, s, 5.01196693e-3f), g = fmaf(1.50516416e-5f, t, -4.54242711e-4f);
@@ -51,8 +52,8 @@ template <typename I> __device__ inline auto erf(I x) -> decltype((double)x) {
   return ::erf((double)x);
 }
 
-/* CUDA's are infinite for some that are not, whose larger side is near the largest number. Where
- * the other one changes nothing, the larger one is the result. */
+/* hypot: CUDA's is infinite for some finite results, if the longer side is near the largest number.
+ * If the other side has no effect, the longer one is the result. */
 template <typename R> __device__ inline R side_across(R x, R y, R nothing) {
   const R larger = ::fmax(::fabs(x), ::fabs(y)), smaller = ::fmin(::fabs(x), ::fabs(y));
   return smaller < larger * nothing ? larger : ::hypot(x, y);

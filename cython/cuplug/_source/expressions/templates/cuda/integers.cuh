@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* integers.h for expressions in CUDA C++, which stands before, as does complex.cuh. */
+/* integers.h for expressions in CUDA C++. It is included before this file, and so is complex.cuh.
+ */
 
-/* Of an integer type that nothing is promoted to: 1 with a sign, 2 without; 0: of another type. */
+/* For integer types without promotion: 1 if signed, 2 if unsigned. 0 for other types. */
 template <typename T> struct sign { static constexpr int of = 0; };
 template <> struct sign<int> { static constexpr int of = 1; };
 template <> struct sign<long> { static constexpr int of = 1; };
@@ -14,7 +15,7 @@ template <typename A, typename B>
 constexpr bool is_mixed =
     sign<promoted<A>>::of *sign<promoted<B>>::of == 2 && sign<decltype(A() + B())>::of == 2;
 
-/* As on the host: NaN comes out of min and max, and they are exact. */
+/* As on the host: min and max return NaN if an argument is NaN, and are exact. */
 template <typename A, typename B> __device__ inline auto min(A x, B y) {
   if constexpr (is_mixed<A, B>) {
     const int64_t a = cuplug_for_least(x, sign<promoted<A>>::of == 1);
@@ -45,14 +46,15 @@ template <typename C> struct power<2, C> {
   typedef C type;
   static __device__ inline C of(C x, C y) { return (C)cuplug_power(x, y); }
 };
-/* What <tgmath.h> takes an argument for: an integer is a double. */
+/* The type to which <tgmath.h> converts an argument: double for an integer. */
 template <int SIGN, typename T> struct real_of { typedef double type; };
 template <typename T> struct real_of<0, T> { typedef T type; };
 template <typename T> using real_type = typename real_of<sign<promoted<T>>::of, T>::type;
 template <bool IS_WANTED, typename T> struct where {};
 template <typename T> struct where<true, T> { typedef T type; };
 
-/* Of integers they are integers, as in NumPy; else CUDA's, which this one hides. */
+/* For integers, the result is an integer, as in NumPy. Otherwise calls CUDA's function, which this
+ * one hides. */
 template <typename A, typename B, typename C = decltype(A() + B())>
 __device__ inline typename power<sign<C>::of, C>::type pow(A x, B y) {
   return power<sign<C>::of, C>::of((C)x, (C)y);
@@ -64,7 +66,7 @@ __device__ inline auto pow(A x, B y) ->
   return ::pow((R)x, (R)y);
 }
 
-/* A computed value as an integer; of a text whose type nobody knows. */
+/* Converts a computed value, whose type is unknown, to an integer. */
 #define CUPLUG_DEFINE_OVERLOADS(name)                                                              \
   __device__ inline name##_t cuplug_##name##_of(float x) { return cuplug_##name##_of_float(x); }   \
   __device__ inline name##_t cuplug_##name##_of(double x) { return cuplug_##name##_of_double(x); } \

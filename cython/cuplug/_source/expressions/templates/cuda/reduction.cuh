@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of reductions. What stands before is as for reduction.h, but that `cuplug_places` are
- * packs: elements that one instruction loads. A block has outputs and a part of what goes into
- * them; runtime/expressions/reduction_cuda.c has the rule by which one of these ways is chosen:
+/* The kernels of reductions. The code before them is as for reduction.h, except that
+ * `cuplug_places` are packs: elements that one instruction loads. A block has outputs and a part of
+ * their elements. runtime/expressions/reduction_cuda.c describes how one of these ways is chosen:
  *
- *   rows     threads side by side share an output, and packs lie along the reduced loop
- *   FEW      the same for some outputs that lie side by side: element e of a line is of column
- *            e % n_columns, and threads make steps of whole rows, so that each of a thread's WIDTH
- *            values stays with one column
- *   COLUMNS  packs lie along the outputs, each thread has WIDTH of its own, and threads above each
- *            other share them
+ *   rows     adjacent threads share an output, and packs are along the reduced loop
+ *   FEW      the same for some adjacent outputs: element e of a line is in column e % n_columns,
+ *            and threads advance by whole rows, so that each of a thread's WIDTH values stays with
+ *            one column
+ *   COLUMNS  packs are along the outputs, each thread has WIDTH of its own, and threads with the
+ *            same threadIdx.x share them
  *
- * ALONE, a thread shares with none. A FLAT line begins and ends anywhere: what lies before its
- * first whole pack, and behind its last one, is loaded by elements. */
+ * If ALONE, a thread shares with none. A FLAT line need not be aligned to packs: elements before
+ * its first complete pack, and after its last one, are loaded separately. */
 constexpr int PARTS_AHEAD = sizeof(cuplug_value) <= 4 ? 16 : 8;
-#if CUPLUG_OWN_SUMS /* of small integers: 32 bits hold those of a thread */
+#if CUPLUG_OWN_SUMS /* for small integers: 32 bits hold the sums of a thread */
 typedef int walked;
-#elif CUPLUG_CHOOSES /* the best one, and in which of its packs a thread found it */
+#elif CUPLUG_CHOOSES /* the best value, and the thread's pack in which it was found */
 struct walked {
   decltype(cuplug_value::value) value;
   int pack;
@@ -23,18 +23,18 @@ struct walked {
 #else
 typedef cuplug_value walked;
 #endif
-#if CUPLUG_OWN_SUMS && CUPLUG_SMALL_BYTES == 1 /* nor do those of a block need more */
+#if CUPLUG_OWN_SUMS && CUPLUG_SMALL_BYTES == 1 /* 32 bits also hold the sums of a block */
 typedef int summed;
 #else
 typedef cuplug_value summed;
 #endif
 /* Blocks that a multiprocessor holds at once, N_BLOCKS_HELD in runtime/expressions/reduction_cuda.c
- * where values are narrow. Without this number the compiler spares registers, and loads wait for
- * others. */
+ * if values are narrow. Without this number, the compiler uses fewer registers, and loads wait for
+ * each other. */
 constexpr int WALKED_BYTES = WIDTH * sizeof(walked);
 constexpr int N_HELD = WALKED_BYTES <= 32 ? 4 : WALKED_BYTES <= 64 ? 3 : 2;
-/* Launches overlap: this one begins while the last blocks of the kernel ahead run, and lets the
- * next one begin so. Memory is read and written when the kernel ahead is done. */
+/* Launches overlap: this kernel begins while the last blocks of the previous kernel run, and allows
+ * the next one to do the same. Memory is accessed only after the previous kernel has finished. */
 __device__ inline void wait_for_kernel_ahead() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
@@ -42,7 +42,7 @@ __device__ inline void wait_for_kernel_ahead() {
 #endif
 }
 
-/* The numbers of the elements of a thread's packs, which are counted from 0 on. */
+/* The numbers of the elements in a thread's packs, counted from 0. */
 struct numbers {
   int64_t i;
   int step, more[WIDTH];
@@ -60,7 +60,8 @@ __device__ inline numbers numbers_from(int64_t first, const team &t, int n_colum
 }
 
 #if CUPLUG_IS_SUM
-/* Adds the bytes of a word whose place in `ones` is 1; of bools 128 for each that is not 0. */
+/* Adds the bytes of a word that are selected by ones in `ones`. For bools, adds 128 for each that
+ * is not 0. */
 template <typename T> __device__ inline int add_bytes(unsigned word, unsigned ones, int sum) {
   if constexpr (T(-1) < T(0)) return __dp4a((int)word, (int)ones, sum);
   return (int)__dp4a(word, ones, (unsigned)sum);
@@ -69,7 +70,7 @@ __device__ inline unsigned set_bytes(unsigned x) {
   return ((x & 0x7f7f7f7f) + 0x7f7f7f7f | x) & 0x80808080;
 }
 
-/* Adds a pack of small integers: each to its own sum, or all to the first one. */
+/* Adds a pack of small integers, each to its own sum, or all to the first one. */
 template <typename T, typename P>
 __device__ inline void add_small(const P &p, walked (&sums)[WIDTH]) {
   constexpr bool is_words = sizeof(T) == 1 && WIDTH % 4 == 0;
@@ -91,7 +92,7 @@ __device__ inline void add_small(const P &p, walked (&sums)[WIDTH]) {
 }
 #endif
 
-/* Goes on from the values by the first n_packs of UNROLL packs, behind n_taken others. */
+/* Adds the first n_packs of UNROLL packs, which follow n_taken others, to the values. */
 __device__ inline void take_packs(const cuplug_numbers &given,
                                   const cuplug_places (&loaded)[UNROLL], int n_packs, int n_taken,
                                   const numbers &at, bool &is_first, walked (&values)[WIDTH]) {
@@ -116,7 +117,7 @@ __device__ inline void take_packs(const cuplug_numbers &given,
   }
 }
 
-/* What a thread's values come to. */
+/* The total of a thread's values. */
 __device__ inline cuplug_value total_of(const walked &value, int k, const numbers &at) {
 #if CUPLUG_OWN_SUMS
   return (cuplug_value)(CUPLUG_IS_BOOL ? value >> 7 : value);
@@ -130,7 +131,7 @@ __device__ inline cuplug_value total_of(const walked &value, int k, const number
 #endif
 }
 
-/* What a thread walks: packs p, p + n_lanes ... before `end`, and what stands around whole packs.
+/* The packs of a thread: p, p + n_lanes ... before `end`, and the elements around complete packs.
  */
 struct path {
   int64_t begin, p, end, n_whole, n_line;
@@ -140,7 +141,7 @@ struct path {
 
 __device__ inline path path_of(const arrays &a, const int64_t (&base)[N_ARRAYS], const team &t,
                                int64_t n_reduced, int64_t part, int64_t n_parts, bool is_used) {
-  /* the first parts have one pack more, until all packs are in one */
+  /* the first parts have an additional pack, until all packs are distributed */
   const int64_t n_packs = FLAT ? (n_reduced + WIDTH - 1) / WIDTH : n_reduced;
   const int64_t rest = n_packs - part * n_parts, y = ALONE ? 0 : blockIdx.y;
   const int lead = FLAT && is_used ? lead_of(a, base) : 0;
@@ -161,9 +162,8 @@ __device__ inline path path_of(const arrays &a, const int64_t (&base)[N_ARRAYS],
           y == n_parts - 1};
 }
 
-/* The element of its line, which has whole packs, that a thread takes besides these; -1: none. By
- * rows each of the first threads has one of those before the first whole pack, or behind the last.
- */
+/* The element outside of complete packs that a thread reads; -1: none. By rows, each of the first
+ * threads has one of the elements before the first complete pack, or after the last. */
 __device__ inline int64_t edge_of(const path &w, int lane) {
   const bool is_head = lane < WIDTH;
   const int64_t at = (is_head ? 0 : (w.n_whole - 1) * WIDTH) + lane - w.lead;
@@ -171,8 +171,8 @@ __device__ inline int64_t edge_of(const path &w, int lane) {
   return w.is_used && is_there && at >= 0 && at < w.n_line ? at : -1;
 }
 
-/* Goes on from the states of some columns by the elements of a line that stand in the pack which
- * begins with its element `first`. */
+/* Adds the elements of a line in the pack that begins with its element `first` to the states of
+ * some columns. */
 __device__ inline void take_edge(const arrays &a, const cuplug_numbers &given,
                                  const int64_t (&base)[N_ARRAYS], int64_t first, int64_t n_line,
                                  int n_columns, state (&states)[WIDTH]) {
@@ -190,7 +190,7 @@ __device__ inline void take_edge(const arrays &a, const cuplug_numbers &given,
   }
 }
 
-/* What stands before the first whole pack of few columns, and behind the last one. */
+/* Adds the elements before the first complete pack of few columns, and after the last one. */
 __device__ inline void take_edges(const arrays &a, const cuplug_numbers &given,
                                   const int64_t (&base)[N_ARRAYS], const path &w, const team &t,
                                   int n_columns, state (&states)[WIDTH]) {
@@ -207,8 +207,9 @@ __device__ inline void take_edges(const arrays &a, const cuplug_numbers &given,
       cuplug_value *partials, const int64_t n, const int64_t n_parts, const int64_t n_columns, \
       const int64_t period
 
-/* Loads UNROLL packs from number p on, which are WHOLE, or come before the end; returns how many:
- * instead of others the first is loaded again, so that no load waits for a question. */
+/* Loads UNROLL packs from number p on, which are WHOLE, or precede the end. Returns their number.
+ * The first pack is loaded again in place of missing ones, so that no load waits for a condition.
+ */
 template <bool WHOLE>
 __device__ inline int load_packs(const arrays &a, const int64_t (&base)[N_ARRAYS],
                                  const divisors<REDUCED> &reduced,
@@ -231,7 +232,7 @@ __device__ inline int load_packs(const arrays &a, const int64_t (&base)[N_ARRAYS
   return n_loaded;
 }
 
-/* The states of a thread: of its columns, or by rows of what it has of the one output. */
+/* Computes the states of a thread: of its columns or, by rows, of its part of the only output. */
 __device__ inline void walk_packs(const arrays &a, const cuplug_numbers &given,
                                   const int64_t (&base)[N_ARRAYS], const divisors<REDUCED> &reduced,
                                   const strides<N_ARRAYS, REDUCED> &steps, const path &w,
@@ -248,7 +249,7 @@ __device__ inline void walk_packs(const arrays &a, const cuplug_numbers &given,
   if (HAS_EDGE && edge >= 0) at_edge = load_element(a, base, edge);
 #pragma unroll
   for (int k = 0; k < WIDTH && CUPLUG_IS_SUM; k++) values[k] = walked();
-  /* by rows all threads of a team turn from the loop at once */
+  /* by rows, all threads of a team leave the loop in the same iteration */
   int64_t last = !w.is_used ? w.end : COLUMNS ? p : w.begin + t.n_lanes - !w.lead;
   for (; last + step - t.n_lanes < w.end; p += step, last += step, n_taken += UNROLL) {
     load_packs<true>(a, base, reduced, steps, w, p, t.n_lanes, loaded);
@@ -315,7 +316,7 @@ CUPLUG_KERNEL_FOR(N_HELD) cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
   }
 }
 
-/* Threads side by side have an output each; those above each other share the parts of it. */
+/* Adjacent threads have one output each. Threads with the same threadIdx.x share its parts. */
 CUPLUG_KERNEL_FOR(1) cuplug_finish(CUPLUG_REDUCTION_PARAMETERS) {
   wait_for_kernel_ahead();
   __shared__ slots shared;
@@ -336,7 +337,7 @@ CUPLUG_KERNEL_FOR(1) cuplug_finish(CUPLUG_REDUCTION_PARAMETERS) {
       if (p + u * height < n_parts) s[0].value = cuplug_reduce(given, s[0].value, loaded[u]);
   }
   share(given, shared, {number, y, height, y, height, x, width}, 1, s);
-  /* a reduction of nothing has no parts, and its value is that of the identity */
+  /* a reduction of no elements has no parts, and the identity is its value */
   if (!n_parts) s[0].value = cuplug_identity(given);
   if (number < n_outputs && !y)
     store_output(a, given, number, CUPLUG_SETTLED(number, s[0].value), kept, kept_steps, n);

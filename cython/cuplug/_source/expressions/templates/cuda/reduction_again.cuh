@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums and products once more, as host/reduction_again.h has them, between reduction_packs.cuh and
- * reduction.cuh: by the one thread that stores an output, and so not of more than MOST_AGAIN
- * elements. */
+/* Repeated sums and products, as in host/reduction_again.h, between reduction_packs.cuh and
+ * reduction.cuh. The thread that stores an output computes them, and therefore for at most
+ * MOST_AGAIN elements. */
 #if CUPLUG_IS_AGAIN
 #define CUPLUG_AGAIN_PARAMETERS                                                                \
   const arrays &a, const cuplug_numbers &given, int64_t n_reduced, const divisors<KEPT> &kept, \
@@ -11,7 +11,7 @@
   settled(a, given, n_reduced, kept, kept_steps, reduced, reduced_steps, n, n_columns, number, \
           value)
 
-/* Gives the elements that go into an output to `take`, until it returns false. */
+/* Passes the elements of an output to `take`, until it returns false. */
 template <typename F>
 __device__ inline void each_element(CUPLUG_AGAIN_PARAMETERS, int64_t number, F take) {
   const int64_t column = FEW ? number % n_columns : COLUMNS ? number % WIDTH : 0;
@@ -36,7 +36,7 @@ __device__ inline void each_element(CUPLUG_AGAIN_PARAMETERS, int64_t number, F t
   }
 }
 
-/* A value, or what its elements come to where it may have come of their order. */
+/* A value, or a repeated one if it may depend on the order of its elements. */
 __device__ inline cuplug_value settled(CUPLUG_AGAIN_PARAMETERS, int64_t number,
                                        const cuplug_value &value) {
   constexpr int64_t MOST_AGAIN = 1 << 16;

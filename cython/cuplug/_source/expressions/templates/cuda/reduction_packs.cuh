@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How reductions load packs and elements, and store outputs: before reduction.cuh. */
-constexpr int OUTPUTS = COLUMNS ? WIDTH : 1; /* of a thread */
+/* Loads of packs and elements, and stores of outputs. Included before reduction.cuh. */
+constexpr int OUTPUTS = COLUMNS ? WIDTH : 1; /* per thread */
 struct arrays {
   void *data[N_ARRAYS];
 };
@@ -8,7 +8,7 @@ struct scalars {
   cuplug_scalar of[N_SCALARS];
 };
 
-/* Puts the outputs with this number where they belong; n elements went into each. */
+/* Stores the outputs with this number. Each combines n elements. */
 __device__ inline void store_output(const arrays &a, const cuplug_numbers &given, int64_t number,
                                     const cuplug_value &value, const divisors<KEPT> &kept,
                                     const strides<N_ARRAYS, KEPT> &steps, int64_t n) {
@@ -22,7 +22,7 @@ __device__ inline void store_output(const arrays &a, const cuplug_numbers &given
   CUPLUG_EACH_OUTPUT(CUPLUG_STORE)
 }
 
-/* WIDTH outputs side by side at a place. */
+/* Stores WIDTH adjacent outputs. */
 __device__ inline void store_pack(const arrays &a, const cuplug_numbers &given,
                                   const int64_t (&at)[N_ARRAYS], const state (&states)[WIDTH],
                                   int64_t n) {
@@ -55,7 +55,7 @@ __device__ inline cuplug_places load_places(const arrays &a, const int64_t (&bas
   return p;
 }
 
-/* Element `at` of a line, as the first of each pack. */
+/* Loads element `at` of a line, as the first of each pack. */
 __device__ inline cuplug_places load_element(const arrays &a, const int64_t (&base)[N_ARRAYS],
                                              int64_t at) {
   cuplug_places p;
@@ -66,7 +66,8 @@ __device__ inline cuplug_places load_element(const arrays &a, const int64_t (&ba
   return p;
 }
 
-/* How many elements before a line the pack begins that its first element lies in. */
+/* The number of elements between the start of a line and the start of the pack that contains its
+ * first element. */
 __device__ inline int lead_of(const arrays &a, const int64_t (&base)[N_ARRAYS]) {
   int lead = 0;
 #define CUPLUG_LEAD(k, name, type) \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of a block that share outputs, before reduction.cuh: which these are, and how what
- * they have is put together. */
+/* The threads of a block that share outputs, and the combination of their values. Included before
+ * reduction.cuh. */
 constexpr int MOST_COLUMNS = 64; /* N_FEW in runtime/expressions/reduction_cuda.c */
 
-/* A value that may be there. */
+/* A value that may be absent. */
 struct state {
   cuplug_value value;
   bool is_there;
@@ -14,8 +14,8 @@ __device__ inline void add(const cuplug_numbers &given, state &s, const cuplug_v
   s.is_there = true;
 }
 
-/* Which threads walk one line, or one column: `lane` is this one's number among them. Those whose
- * values are put together stand in shared memory at own + sharer * step. */
+/* The threads that process one line or column: `lane` is this thread's number among them. Values to
+ * be combined are in shared memory at own + sharer * step. */
 struct team {
   int64_t owner;
   int lane, n_lanes;
@@ -32,7 +32,7 @@ __device__ inline team team_of(int period) {
   return {block, x, n_sharers * period, x / period, n_sharers, x % period, period};
 }
 
-/* Room for the states of all threads, TOGETHER of each at once. */
+/* Memory for the states of all threads, TOGETHER of each at once. */
 constexpr int STATES = FEW ? WIDTH : 1;
 template <typename T> __device__ constexpr int most_together(int n_states) {
   int n = 1;
@@ -40,15 +40,15 @@ template <typename T> __device__ constexpr int most_together(int n_states) {
   return n;
 }
 constexpr int TOGETHER = most_together<cuplug_value>(STATES);
-constexpr int FOLDED = 8; /* values that a thread reads there before it puts them together */
+constexpr int FOLDED = 8; /* values that a thread loads before it combines them */
 struct slots {
   cuplug_value value[TOGETHER][THREADS];
   bool is_there[TOGETHER][THREADS];
 };
 
-/* Puts together states number `first` and so on of all sharers, FOLDED to one, as those of the
- * first one. All threads come here; the first n sharers are of one warp where their states lie so.
- */
+/* Combines the states from `first` on of all sharers, FOLDED into one, and stores them as the first
+ * sharer's. All threads must call this. The first n sharers are in one warp if their states are
+ * adjacent. */
 template <int N>
 __device__ inline void share_some(const cuplug_numbers &given, slots &shared, const team &t,
                                   int first, int end, state (&states)[N]) {
@@ -93,9 +93,9 @@ __device__ inline void share(const cuplug_numbers &given, slots &shared, const t
     if (k < n_states) share_some(given, shared, t, k, n_states, states);
 }
 
-/* What the states of a block's threads come to in each column: thread c has column c's in the end.
- * Threads whose numbers differ by a multiple of the period have the same columns; element 0 of
- * thread 0 is of column `first`. */
+/* Combines the states of a block's threads for each column. Thread c returns column c's value.
+ * Threads whose numbers differ by a multiple of the period have the same columns. Element 0 of
+ * thread 0 belongs to column `first`. */
 __device__ inline cuplug_value share_columns(const cuplug_numbers &given, slots &shared,
                                              const team &t, int n_columns, int first,
                                              state (&states)[WIDTH]) {
@@ -105,7 +105,7 @@ __device__ inline cuplug_value share_columns(const cuplug_numbers &given, slots 
   if (own < MOST_COLUMNS) is_found[own] = false;
   share(given, shared, t, WIDTH, states);
 #pragma unroll
-  for (int k = 0; k < WIDTH; k++) { /* no two threads have one column at once */
+  for (int k = 0; k < WIDTH; k++) { /* no two threads have the same column at once */
     __syncthreads();
     if (t.sharer || !states[k].is_there) continue;
     const int column = (first + t.own * WIDTH + k) % n_columns;
@@ -118,9 +118,9 @@ __device__ inline cuplug_value share_columns(const cuplug_numbers &given, slots 
   return found[own < n_columns ? own : 0];
 }
 
-/* Puts together what the first n_sharers of the threads above each other have of a block's
- * columns, and gives what each column comes to, by its number in the block, to `put`: columns that
- * lie side by side are those of threads side by side. */
+/* Combines a block's columns of the first n_sharers threads with the same threadIdx.x, and passes
+ * each column's result, by its number in the block, to `put`. Adjacent columns belong to adjacent
+ * threads. */
 template <typename T, typename F, typename P>
 __device__ inline void share_block(const T (&values)[WIDTH], int n_sharers, const F &together,
                                    const P &put) {

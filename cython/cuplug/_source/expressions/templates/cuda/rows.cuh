@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows on a GPU, before the kernel, whose threads of one threadIdx.y share a row. What stands
- * before it: WIDTH, elements of a pack; PACKS of a thread, 0 where rows are read again in each
- * phase; ROW_THREADS of a row; KEPT, dimensions of the loop over rows; N_ARRAYS; NEAR, a bit for
- * each array whose packs are loaded at once; count, an integer that numbers a row's elements. */
+/* Rows on a GPU. Included before the kernel, whose threads with one threadIdx.y share a row. The
+ * code before it defines WIDTH, elements of a pack; PACKS per thread, 0 if each phase reads rows
+ * again; ROW_THREADS per row; KEPT, dimensions of the loop over rows; N_ARRAYS; NEAR, a bit for
+ * each array whose packs are loaded at once; count, an integer type that numbers a row's elements.
+ */
 struct arrays {
   void *data[N_ARRAYS];
 };
@@ -13,7 +14,8 @@ struct steps {
   long long of[N_ARRAYS];
 };
 
-/* The WIDTH elements from number `first` of a row of n on, which ends with a pack. */
+/* Loads the WIDTH elements from number `first` on, in a row of n, whose end is the end of a pack.
+ */
 template <int K, typename T>
 __device__ inline pack<T, WIDTH> load_pack(const T *row, long long step, count first, count n) {
   pack<T, WIDTH> p = {};
@@ -37,7 +39,7 @@ __device__ inline void store_pack(T *row, long long step, count first, count n,
     for (int j = 0; j < WIDTH; j++) row[(first + j) * step] = p.value[j];
 }
 
-/* Floats of a pack, rounded: two at a time where there are. */
+/* Rounds the floats of a pack, in pairs if possible. */
 template <class One, class Two>
 __device__ inline void narrow(const float (&from)[WIDTH], pack<uint16_t, WIDTH> &to, const One &one,
                               const Two &two) {
@@ -49,7 +51,7 @@ __device__ inline void narrow(const float (&from)[WIDTH], pack<uint16_t, WIDTH> 
   if constexpr (WIDTH == 1) to.value[0] = one(from[0]);
 }
 
-/* e to the power of x, of results with at most 11 digits. */
+/* e to the power of x, for results with at most 11 significant bits. */
 __device__ inline float cuplug_row_exp(float x) { return cuplug_exp2(x * 1.44269504f); }
 
 __device__ inline float exchanged(float x, int lane, int n) {
@@ -63,8 +65,9 @@ template <typename T> __device__ inline T exchanged(T x, int lane, int n) {
   return (T)__shfl_xor_sync(0xffffffffu, (long long)x, lane, n);
 }
 
-/* What the values of all threads of a row come to, in each of them: in an order that depends on
- * their number alone. `shared` has a place for each warp of the block. All threads come here. */
+/* Combines the values of all threads of a row, and returns the result in each of them. The order
+ * depends only on their number. `shared` has an element for each warp of the block. All threads
+ * must call this. */
 template <typename T, class F> __device__ inline T all_of_row(T value, const F &put, T *shared) {
   constexpr int LANES = ROW_THREADS < 32 ? ROW_THREADS : 32, WARPS = ROW_THREADS / 32;
 #pragma unroll
@@ -80,8 +83,8 @@ template <typename T, class F> __device__ inline T all_of_row(T value, const F &
   return value;
 }
 
-/* What is done for each pack of a thread, whose elements begin with number `first`: pack `i` of
- * those in registers. */
+/* Runs code for each pack of a thread, whose elements begin with number `first`. `i` is the pack's
+ * number among those in registers. */
 #if CUPLUG_IN_REGISTERS
 #define CUPLUG_OVER_PACKS(...)                                        \
   _Pragma("unroll") for (int i = 0; i < PACKS; i++) {                 \

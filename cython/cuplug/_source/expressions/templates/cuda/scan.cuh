@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of scans; what stands before is as for reduction.cuh, with packs of one element.
+/* The kernels of scans. The code before them is as for reduction.cuh, with packs of one element.
  *
  * Elements are read once and written once (D. Merrill, M. Garland: Single-pass parallel prefix scan
- * with decoupled look-back, NVR-2016-002). A block has a tile, and each of its threads some
- * elements that follow each other. By rows a tile is of all lines one behind the other; by columns
- * it is of `side` lines that lie side by side. A block says what its tile comes to, puts together
- * what those before it have said, and then says what all come to up to its own. Blocks take tiles
- * in the order in which they start: they wait for blocks that run. Of columns that are not
- * FEW a block has a strip to itself; ALONE, a thread has a line, and neighbours lie side by side.
- * Values are put together in their order. */
+ * with decoupled look-back, NVR-2016-002). A block has a tile, and each of its threads has
+ * consecutive elements. By rows, a tile consists of elements of all lines in order. By columns, it
+ * consists of `side` adjacent lines. A block publishes the value of its tile, combines the values
+ * that the tiles before it have published, and then publishes the combined value up to its own.
+ * Blocks take tiles in the order in which they start, so they wait only for running blocks. If
+ * columns are not FEW, a block has a strip to itself. If ALONE, a thread has a line, and neighbors
+ * are adjacent. Values are combined in order. */
 struct arrays {
   void *data[N_ARRAYS];
 };
@@ -40,7 +40,7 @@ __device__ inline void store_at(const arrays &a, const cuplug_numbers &given,
   CUPLUG_EACH_OUTPUT(CUPLUG_STORE)
 }
 
-/* Goes on from `s` by an element; returns what stands there. */
+/* Adds an element to `s`; returns the value at its position. */
 __device__ inline cuplug_value go_on(const cuplug_numbers &given, state &s, bool begins_line,
                                      const cuplug_value &next) {
   const cuplug_value before = EXCLUSIVE && begins_line ? cuplug_identity(given) : s.value;
@@ -58,7 +58,7 @@ __device__ inline cuplug_value go_on(const cuplug_numbers &given, state &s, bool
 #define CUPLUG_SCAN_ARGUMENTS \
   a, read, n_lines, n, length, kept, kept_steps, step, words, n_states, n_strips, side
 
-/* One element after the other; some are loaded ahead. */
+/* Scans a line one element after the other. Some elements are loaded ahead. */
 __device__ inline void scan_line(CUPLUG_SCAN_PARAMETERS) {
   const cuplug_numbers given = cuplug_read(read.of);
   const int64_t line = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -77,8 +77,8 @@ __device__ inline void scan_line(CUPLUG_SCAN_PARAMETERS) {
   }
 }
 
-/* Goes down lines that lie side by side, as many as a warp has threads; each warp has elements
- * below the other's. The next ones are on their way while the present ones are put together. */
+/* Scans adjacent lines, one for each thread of a warp. Each warp has elements after those of the
+ * warp before it. The next elements are loaded while the current ones are combined. */
 __device__ inline void scan_strip(CUPLUG_SCAN_PARAMETERS) {
   __shared__ cuplug_value of_warps[2][WARPS][WARP];
   const cuplug_numbers given = cuplug_read(read.of);
@@ -118,24 +118,24 @@ __device__ inline void scan_strip(CUPLUG_SCAN_PARAMETERS) {
   }
 }
 
-/* Whether a tile goes through memory element after element: by rows, and by columns that are FLAT,
- * whose `side` lines are all there are. */
+/* True if a tile is contiguous in memory: by rows, and by columns that are FLAT, whose `side` lines
+ * are all lines. */
 constexpr bool IN_ORDER = !COLUMNS || FLAT;
 
-/* The items of a thread: elements from number r of a line on. Those of rows go on in the next
- * line: bit k of `cuts` is set where item k begins one. */
+/* The items of a thread: elements from number r of a line on. By rows they continue in the next
+ * line: bit k of `cuts` is set if item k begins a line. */
 struct run {
   int64_t r;
   int count;
   unsigned cuts;
 };
 
-/* Element k is at k + k / WARP: no two threads that read some that follow each other, a power of
- * two of them, then wait for one bank. */
+/* Element k is at k + k / WARP, so that threads that read adjacent groups, whose size is a power of
+ * two, do not use the same bank. */
 typedef unsigned exchanged[TILE + TILE / WARP];
 
-/* From each thread's own items to those in whose order neighbours lie side by side, or back: word
- * by word, so that values of any size have room. */
+/* Exchanges each thread's own items with items in the order in which neighbors are adjacent, or
+ * back, word by word, so that the memory suffices for values of any size. */
 template <bool TO_OWN>
 __device__ inline void exchange(exchanged &words, int side, cuplug_value (&items)[ITEMS]) {
   unsigned parts[ITEMS][WORDS] = {};
@@ -157,12 +157,12 @@ __device__ inline void exchange(exchanged &words, int side, cuplug_value (&items
   for (int j = 0; j < ITEMS; j++) memcpy(&items[j], parts[j], sizeof items[j]);
 }
 
-/* Goes on from `s` by a thread's items; with KEEPS they become what stands in their places. */
+/* Adds a thread's items to `s`. With KEEPS, they become the values at their positions. */
 template <bool KEEPS>
 __device__ inline void scan_items(const cuplug_numbers &given, const run &own, state &s,
                                   cuplug_value (&items)[ITEMS]) {
   const bool is_plain = own.count == ITEMS && !own.cuts;
-  if (is_plain && s.is_there) { /* by far the most: without a question for each item */
+  if (is_plain && s.is_there) { /* the usual case: no condition for each item */
 #pragma unroll
     for (int j = 0; j < ITEMS; j++) {
       const cuplug_value before = s.value;
@@ -183,9 +183,9 @@ __device__ inline void scan_items(const cuplug_numbers &given, const run &own, s
   }
 }
 
-/* Which elements a block and its threads have. */
+/* The elements of a block and its threads. */
 struct tile {
-  int64_t number, first, line; /* of all tiles; in order of all elements; by columns of all lines */
+  int64_t number, first, line; /* number of the tile; first element in order; by columns the line */
   int n_elements;              /* in order */
   bool is_used, begins;        /* the thread has a line; its first element begins one */
   run own;
@@ -214,7 +214,7 @@ __device__ inline tile tile_of(unsigned ticket, int64_t n_lines, int64_t n,
   return t;
 }
 
-/* Goes through a tile's elements, where it can in an order in which neighbours lie side by side. */
+/* Calls `body` for a tile's elements, if possible in an order in which neighbors are adjacent. */
 template <bool WHOLE, typename B>
 __device__ inline void each_of(const divisors<1> &length, const divisors<KEPT> &kept,
                                const strides<N_ARRAYS, KEPT> &kept_steps, const tile &t, int side,
@@ -287,7 +287,7 @@ __device__ inline void scan_tile(CUPLUG_SCAN_PARAMETERS) {
   });
 }
 
-/* Lets tiles say nothing, and begins with the first one. */
+/* Resets the published states of tiles, and the ticket. */
 CUPLUG_KERNEL cuplug_kernel(CUPLUG_SCAN_PARAMETERS) {
   const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   if (k <= n_states * WORDS) words[k] = NOTHING;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tiles of scans come to, and how blocks tell each other: before scan.cuh. */
-constexpr int ITEMS = UNROLL; /* of a thread */
+/* The values of the tiles of scans, and how blocks publish them. Included before scan.cuh. */
+constexpr int ITEMS = UNROLL; /* per thread */
 constexpr int TILE = THREADS * ITEMS, WARP = 32, WARPS = THREADS / WARP, AHEAD = 8;
-constexpr int BLOCKS_HELD = /* by a multiprocessor at once */
+constexpr int BLOCKS_HELD = /* by a multiprocessor */
     sizeof(cuplug_value) <= 4 && !COLUMNS ? 4
     : sizeof(cuplug_value) <= 8           ? 3
                                           : 2;
 constexpr int WORDS = (sizeof(cuplug_value) + 3) / 4; /* of 32 bits */
 
-/* ---- Values on the way ----------------------------------------------------------------------- */
+/* ---- Exchange between threads ---------------------------------------------------------------- */
 
-/* What some elements that follow each other come to, if there are any; where a line begins among
- * them, what comes before does not matter. */
+/* The combined value of consecutive elements, if there are any. If a line begins among them,
+ * preceding elements have no effect. */
 struct state {
   cuplug_value value;
   bool is_there, is_cut;
@@ -23,7 +23,7 @@ __device__ inline state join(const cuplug_numbers &given, const state &a, const 
   return {cuplug_reduce(given, a.value, b.value), true, a.is_cut};
 }
 
-/* That of the thread `step` lanes below, which there must be for the result to mean something. */
+/* The state of the thread `step` lanes below, which must exist for the result to be valid. */
 __device__ inline state state_below(const state &s, int step) {
   unsigned words[WORDS] = {};
   state below;
@@ -36,8 +36,8 @@ __device__ inline state state_below(const state &s, int step) {
   return below;
 }
 
-/* What the threads of this one's column before it come to, and in `total` all of them. All threads
- * come here; thread k is of column k % side. */
+/* Combines the states of the threads before this one in its column, and in `total` of all. All
+ * threads must call this. Thread k has column k % side. */
 __device__ inline state join_threads(const cuplug_numbers &given, const state &own, int side,
                                      state &total) {
   __shared__ state of_warps[THREADS];
@@ -61,11 +61,11 @@ __device__ inline state join_threads(const cuplug_numbers &given, const state &o
   return join(given, ahead, before);
 }
 
-/* ---- What tiles say -------------------------------------------------------------------------- */
+/* ---- Published states ------------------------------------------------------------------------ */
 
-enum said { NOTHING, OWN, ALL }; /* what a tile comes to by itself, or with all before it */
+enum said { NOTHING, OWN, ALL }; /* a tile's own value, or the value of all tiles up to it */
 
-/* Words of 32 bits, each beside what is said: they need no order among each other. */
+/* Publishes words of 32 bits, each next to the kind of state, so that they need no order. */
 __device__ inline void say(volatile uint64_t *words, int64_t n_states, int64_t at, said what,
                            const cuplug_value &value) {
   unsigned parts[WORDS] = {};
@@ -92,15 +92,15 @@ __device__ inline state heard(const volatile uint64_t *words, int64_t n_states, 
   return s;
 }
 
-/* What the tiles of a window have said: the nearest one stands last. */
+/* The published states of a window of tiles. The closest is the last. */
 struct window {
   cuplug_value values[THREADS];
-  int last_all[WARP]; /* of each column: the nearest that has said what all come to; -1: none */
+  int last_all[WARP]; /* for each column: the closest one that has published ALL; -1: none */
 };
 
-/* What all tiles before number `number` of this thread's column come to: one that has said so, and
- * those behind it one after the other. So bits do not depend on who was quick. All threads come
- * here; a line begins in the first tile of a column, which says ALL. */
+/* Combines all tiles before number `number` in this thread's column: the closest tile that has
+ * published ALL, then those after it in order. The bits therefore do not depend on timing. All
+ * threads must call this. A line begins in the first tile of a column, which publishes ALL. */
 __device__ inline state all_before(const cuplug_numbers &given, const uint64_t *words,
                                    int64_t n_states, int64_t number, int64_t n_strips, int side,
                                    bool is_used) {

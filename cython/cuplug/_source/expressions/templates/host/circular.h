@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sin, cos and tan of double, for expressions on CPUs that multiply and add in one instruction, in
- * operations of which gcc makes vectors; behind code.h. The error is below 0.85 units in the
- * last place.
+/* sin, cos and tan of double, for expressions on CPUs with fused multiply-add, in operations that
+ * gcc vectorizes. Included after code.h. The error is below 0.85 units in the last place.
  *
- * As W. J. Cody and W. Waite have it (Software Manual for the Elementary Functions, 1980), x is
- * n pi / 2 + r, pi / 2 a sum of three numbers. What each difference loses is kept, after D. E.
- * Knuth's sum of two (The Art of Computer Programming 2, 4.2.2), so that r, at most pi / 4, is a
- * sum of two numbers. sin(r) is r + r^3 S(r^2), cos(r) is 1 - r^2 / 2 + r^4 C(r^2), by polynomials
- * that are nearly minimax, at Chebyshev's points; both are sums of two numbers, too. The quotient
- * of these is corrected by what is left of the division.
+ * After W. J. Cody and W. Waite (Software Manual for the Elementary Functions, 1980), x is n pi / 2
+ * + r, with pi / 2 as a sum of three numbers. The rounding error of each difference is kept, after
+ * D. E. Knuth's sum of two (The Art of Computer Programming 2, 4.2.2), so that r, at most pi / 4,
+ * is a sum of two numbers. sin(r) is r + r^3 S(r^2), cos(r) is 1 - r^2 / 2 + r^4 C(r^2), by
+ * polynomials that are nearly minimax, at Chebyshev's points. Both are also sums of two numbers.
+ * Their quotient is corrected by the remainder of the division.
  *
- * Beyond CUPLUG_FAR, n has too many bits: there the C library computes, which divides by more
- * digits of pi. Loops call a function of vectors that finds such elements. clang knows no such
- * functions: there, and without such instructions, the C library computes all. */
+ * Above CUPLUG_FAR, n has too many bits. There the C library, which uses more digits of pi,
+ * computes the result. Loops call a vector function that finds such elements. clang does not
+ * support such functions. With clang, and without such instructions, the C library computes all
+ * results. */
 #if defined(__FMA__) && !defined(__clang__)
 #define CUPLUG_FAR 0x1p30
-#define CUPLUG_TO_INTEGER 0x1.8p52 /* to add it rounds, and leaves an integer in the low bits */
+#define CUPLUG_TO_INTEGER 0x1.8p52 /* adding it rounds, and leaves an integer in the low bits */
 #define CUPLUG_SIGN (1ull << 63)
 #ifndef CUPLUG_BESIDE
 #define CUPLUG_BESIDE(name) __asm__(name) __attribute__((used, noinline))
@@ -33,8 +33,8 @@ static double cuplug_far_(double x, double near, double which) {
 }
 __attribute__((const, simd("notinbranch"))) double cuplug_far(double x, double near, double which);
 
-/* By the name that loops call it by: n lanes for an instruction set. `are_none` says whether the
- * integers `far`, all ones or 0, are 0. */
+/* Defined under the name that loops call: n lanes for an instruction set. `are_none` returns
+ * whether the integers `far`, all ones or 0, are 0. */
 #define CUPLUG_FAR_OF(isa, n, are_none)                                                  \
   typedef double cuplug_far_##isa __attribute__((vector_size(8 * n)));                   \
   typedef long long cuplug_far_bits_##isa __attribute__((vector_size(8 * n)));           \
@@ -53,7 +53,7 @@ CUPLUG_FAR_OF(b, 2, __builtin_ia32_ptestz128(far, far))
 CUPLUG_FAR_OF(c, 4, __builtin_ia32_ptestz256(far, far))
 CUPLUG_FAR_OF(d, 4, __builtin_ia32_ptestz256(far, far))
 #ifdef __AVX512F__
-/* Of the halves of `far`. */
+/* Returns whether the halves of `far` are 0. */
 static inline int cuplug_are_none(const cuplug_far_bits_d *far) {
   const cuplug_far_bits_d any = far[0] | far[1];
   return __builtin_ia32_ptestz256(any, any);
@@ -61,7 +61,7 @@ static inline int cuplug_are_none(const cuplug_far_bits_d *far) {
 CUPLUG_FAR_OF(e, 8, cuplug_are_none((const cuplug_far_bits_d *)&far))
 #endif
 
-/* Of r: sin and cos, each as a sum of two numbers. The low bits of `n`, and the sign of r. */
+/* sin and cos of r, each as a sum of two numbers. Uses the low bits of `n` and the sign of r. */
 typedef struct cuplug_turned {
   double sin, sin_low, cos, cos_low;
   uint64_t n, sign;
@@ -136,7 +136,7 @@ static inline __attribute__((always_inline, unused)) double cuplug_tan(double x)
 }
 
 #else
-/* One by one: what compilers call for vectors is up to 3.5 units off. */
+/* One by one, since compilers call vector functions with errors of up to 3.5 units. */
 static __attribute__((noinline, unused)) double cuplug_sin(double x) { return (sin)(x); }
 static __attribute__((noinline, unused)) double cuplug_cos(double x) { return (cos)(x); }
 static __attribute__((noinline, unused)) double cuplug_tan(double x) { return (tan)(x); }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands before an expression that is compiled for the host, after <cuplug/loop.h>: the
- * functions that expressions may use beside those of <tgmath.h>, and dtypes in memory. Headers take
- * most of a compilation's time: there are no more than these. */
+/* The code before an expression that is compiled for the host, after <cuplug/loop.h>: functions
+ * that expressions may use in addition to those of <tgmath.h>, and dtypes in memory. Headers take
+ * most of a compilation's time, so there are no others. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-/* The functions that glibc has for vectors, in libmvec: loops call them where gcc is told so.
- * clang knows some of them by itself. Those of double for cos, exp, sin and tan are up to 3.5 units
- * in the last place off: circular.h and functions.h are more exact, and so are those of one number.
- */
+/* The functions for which glibc has vector versions, in libmvec. Loops call them if gcc has these
+ * declarations. clang recognizes some of them without declarations. Those of double for cos, exp,
+ * sin and tan have errors of up to 3.5 units in the last place. circular.h and functions.h are more
+ * exact, and so are the scalar functions. */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
 #define CUPLUG_OF_VECTORS __attribute__((simd("notinbranch")))
 #define CUPLUG_VECTOR_FLOAT(name) CUPLUG_OF_VECTORS float name##f(float);
@@ -51,25 +51,26 @@ CUPLUG_VECTOR_2(hypot)
 #endif
 #endif
 #include <tgmath.h>
-#undef I /* of complex.h: a usual name of a type variable */
+#undef I /* defined by complex.h, and a usual name of a type variable */
 #undef complex
 
 #define __device__ static __attribute__((unused))
 #define __host__
 #define __forceinline__ inline
 
-/* As in CUDA C++, but that NaN comes out of min and max, as in NumPy. Of integers of which one
- * alone has a sign they are exact. */
+/* As in CUDA C++, except that min and max return NaN if an argument is NaN, as in NumPy. If only
+ * one of two integers is signed, they are exact. */
 #define CUPLUG_IS_SIGNED(x) _Generic((x) + 0, int : 1, long : 1, long long : 1, default : 0)
 #define CUPLUG_IS_UNSIGNED(x) \
   _Generic((x) + 0, unsigned : 1, unsigned long : 1, unsigned long long : 1, default : 0)
 #define CUPLUG_IS_MIXED(a, b) \
   (CUPLUG_IS_UNSIGNED((a) + (b)) && (CUPLUG_IS_SIGNED(a) || CUPLUG_IS_SIGNED(b)))
-/* The type of two numbers together; of two of one type that one, of which vectors hold more. */
+/* The common type of two numbers. Two numbers of one type have that type, of which vectors hold
+ * more. */
 #define CUPLUG_COMMON(x, y)                                                                       \
   __typeof__(__builtin_choose_expr(__builtin_types_compatible_p(__typeof__(x), __typeof__(y)), x, \
                                    (x) + (y)))
-/* Of bools by `|` or `&`, because compilers jump for their relations. */
+/* For bools by `|` or `&`, because compilers emit jumps for their comparisons. */
 #define CUPLUG_CHOSEN(a, b, relation, of_bools, mixed)                                           \
   ({                                                                                             \
     __auto_type cuplug_x_ = (a);                                                                 \
@@ -95,7 +96,7 @@ CUPLUG_VECTOR_2(hypot)
   })
 #define min(a, b) CUPLUG_CHOSEN(a, b, <, &, cuplug_for_least)
 #define max(a, b) CUPLUG_CHOSEN(a, b, >, |, cuplug_for_greatest)
-/* As in C, where NaN is no number to be chosen; for vectors, too. */
+/* As in C, where a number is preferred to NaN; also vectorized. */
 #undef fmin
 #undef fmax
 #undef signbit
@@ -111,7 +112,7 @@ CUPLUG_VECTOR_2(hypot)
 #define fmin(a, b) CUPLUG_NUMBER(a, b, <)
 #define fmax(a, b) CUPLUG_NUMBER(a, b, >)
 #define signbit(x) (copysign((__typeof__((x) + 0.0f))1, x) < 0)
-/* cabs is for one number, hypot for vectors, too. */
+/* cabs has no vector version, and hypot has. */
 static inline double cuplug_cabs(double _Complex z) { return (hypot)(__real__ z, __imag__ z); }
 static inline float cuplug_cabsf(float _Complex z) { return hypotf(__real__ z, __imag__ z); }
 #define abs(x)                               \
@@ -126,7 +127,7 @@ static inline float cuplug_cabsf(float _Complex z) { return hypotf(__real__ z, _
            : cuplug_same, unsigned long      \
            : cuplug_same, unsigned long long \
            : cuplug_same)(x)
-/* As <tgmath.h> has it, but that integers to integer powers are integers, as in NumPy. */
+/* As in <tgmath.h>, except that integers to integer powers are integers, as in NumPy. */
 #undef pow
 #define CUPLUG_FLOAT_OR(x, yes, no) _Generic((x), float : yes, float _Complex : yes, default : no)
 #define CUPLUG_BOTH_FLOAT(x, y, yes, no) CUPLUG_FLOAT_OR(x, CUPLUG_FLOAT_OR(y, yes, no), no)
@@ -142,7 +143,7 @@ static inline float cuplug_cabsf(float _Complex z) { return hypotf(__real__ z, _
            : cuplug_signed_power, unsigned                                       \
            : cuplug_unsigned_power, default                                      \
            : cuplug_power)(x, y)
-/* By constant exponents: functions for vectors take the powers of negative numbers one by one. */
+/* By constant exponents: vector functions compute powers of negative numbers one by one. */
 #ifndef CUPLUG_POWF
 #define CUPLUG_POWF powf
 #endif
@@ -159,7 +160,7 @@ static inline float cuplug_cabsf(float _Complex z) { return hypotf(__real__ z, _
 CUPLUG_POWER(pow, double, CUPLUG_POW)
 CUPLUG_POWER(powf, float, CUPLUG_POWF)
 #undef CUPLUG_POWER
-/* Of 0 to the power of y, and of x to that of 0, as in NumPy. */
+/* 0 to the power of y, and x to the power of 0, as in NumPy. */
 #define CUPLUG_COMPLEX_POWER(name, type)                               \
   static inline type cuplug_##name(type x, type y) {                   \
     if (y == 0) return 1;                                              \
@@ -177,8 +178,8 @@ CUPLUG_COMPLEX_POWER(cpowf, float _Complex)
   _Generic((re) + (im), float : cuplug_complex64_of, default : cuplug_complex128_of)(re, im)
 
 #ifdef __clang__
-/* From clang 20 on, -fsanitize looks at sums and products of integers, too, though they wrap: what
- * it calls then does nothing, so that the optimiser leaves out both. */
+/* Since clang 20, -fsanitize also checks sums and products of integers, though they wrap. The
+ * functions that it calls do nothing here, so that the optimizer removes them and the checks. */
 #define CUPLUG_WRAPS(name, ...)                                                               \
   __attribute__((visibility("hidden"))) void __ubsan_handle_##name##_overflow(const void *at, \
                                                                               __VA_ARGS__) {}
@@ -211,13 +212,13 @@ static inline complex128_t cuplug_complex128_of(double re, double im) {
 
 static inline uint64_t cuplug_same(uint64_t x) { return x; }
 
-/* The loop that follows has no iteration that needs another's. */
+/* The iterations of the following loop do not depend on each other. */
 #ifdef __clang__
 #define CUPLUG_SIMD _Pragma("clang loop vectorize(assume_safety)")
 #define CUPLUG_SIMD_ONCE CUPLUG_SIMD
 #else
 #define CUPLUG_SIMD _Pragma("GCC ivdep")
-/* Of so few iterations that they would become so many statements, and no vectors. */
+/* For loops with so few iterations that they would be unrolled and not vectorized. */
 #define CUPLUG_SIMD_ONCE _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #endif
 

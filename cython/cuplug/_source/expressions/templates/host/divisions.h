@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For expressions that may divide integers, shift or raise them to a power on the host: what has no
- * result ends the part of the call under way. After code.h. */
+/* For expressions that may divide integers, shift them or raise them to a power on the host. An
+ * undefined result ends the current part of the call. Included after code.h. */
 #include <setjmp.h>
 #include <stdio.h>
 
 #define CUPLUG_REFUSE_POWER(x, y) cuplug_refuse_power(x, y)
 static void cuplug_refuse_power(int64_t x, int64_t y);
 
-/* Where a part of a call began: it is left there when a division of integers has no result. */
+/* The start of a part of a call, to which control returns if a division of integers is undefined.
+ */
 static __thread struct {
   jmp_buf begin;
   cuplug_division *division;
@@ -21,9 +22,9 @@ static void cuplug_run_part(cuplug_loop_part *part, const cuplug_loop_call *call
     part(call, from, to);
 }
 
-/* What -fsanitize says of an operation: where it stands, and the types of its operands. */
+/* -fsanitize's description of an operation: its location, and the types of its operands. */
 typedef struct cuplug_operand_type {
-  uint16_t kind, info; /* info: 2 * log2(number of bits) + 1 where signed */
+  uint16_t kind, info; /* info: 2 * log2(number of bits) + 1 if signed */
 } cuplug_operand_type;
 
 typedef struct cuplug_operation {
@@ -32,14 +33,14 @@ typedef struct cuplug_operation {
   const cuplug_operand_type *left, *right;
 } cuplug_operation;
 
-/* An operand, which lies elsewhere where it has more than 64 bits. */
+/* An operand. If it has more than 64 bits, its address is passed. */
 static int64_t cuplug_operand(const cuplug_operand_type *type, uintptr_t x) {
   if (type->info == (5 << 1 | 1)) return (int32_t)x;
   return type->info >> 1 > 6 ? *(const int64_t *)x : (int64_t)x;
 }
 
-/* Ends the part of the call under way: "line 1, column 3: ", where that is known, and what was
- * seen. */
+/* Ends the current part of the call. The message has "line 1, column 3: ", if known, and the
+ * operands. */
 __attribute__((cold, noreturn)) static void cuplug_refuse(const cuplug_operation *at,
                                                           const char *seen) {
   cuplug_division *division = cuplug_under_way.division;
@@ -60,7 +61,7 @@ __attribute__((cold, unused)) static void cuplug_refuse_power(int64_t x, int64_t
   cuplug_refuse(NULL, seen);
 }
 
-/* Called by compiled expressions before a division of integers that would end the process. */
+/* Compiled expressions call it before a division of integers that would end the process. */
 __attribute__((visibility("hidden"), cold)) void
 __ubsan_handle_divrem_overflow(const cuplug_operation *at, uintptr_t a, uintptr_t b) {
   char seen[128];
@@ -71,7 +72,7 @@ __ubsan_handle_divrem_overflow(const cuplug_operation *at, uintptr_t a, uintptr_
   cuplug_refuse(at, seen);
 }
 
-/* And before a shift by more places than there are. */
+/* Called before a shift by too many bits, or a negative number. */
 __attribute__((visibility("hidden"), cold)) void
 __ubsan_handle_shift_out_of_bounds(const cuplug_operation *at, uintptr_t a, uintptr_t b) {
   char seen[128];

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp, tanh, and with AVX-512 erf of float, for expressions on CPUs that multiply and add
- * in one instruction, in operations of which compilers make vectors; behind code.h. glibc's
- * take 1.2 to 1.9 times as long.
+/* exp, tanh and, with AVX-512, erf of float, for expressions on CPUs with fused multiply-add, in
+ * operations that compilers vectorize. Included after code.h. glibc's functions take 1.2 to 1.9
+ * times as long.
  *
- * exp(k log(2) + r), |r| at most log(2) / 2, is 2^k exp(r): log(2) is a sum of two numbers, exp(r)
- * is 1 + r + r^2 P(r), by a polynomial that is minimax, by Lawson's algorithm. The error is at most
- * 2.2 units in the last place, and of double, where 1 + r is kept as a sum of two numbers, 0.8.
+ * exp(k log(2) + r), with |r| at most log(2) / 2, is 2^k exp(r). log(2) is a sum of two numbers,
+ * and exp(r) is 1 + r + r^2 P(r), by a minimax polynomial from Lawson's algorithm. The error is at
+ * most 2.2 units in the last place and, for double, where 1 + r is a sum of two numbers, 0.8.
  *
- * As in fdlibm's s_tanh.c (Sun Microsystems, 1993), tanh(|x|) is e / (e + 2) with e = exp(t) - 1,
- * t = 2 |x|. Where t = k log(2) + r, e is 2^k (exp(r) - 1) + 2^k - 1, exp(r) - 1 the beginning of
- * its power series. The error is at most 2.6 units in the last place.
+ * After fdlibm's s_tanh.c (Sun Microsystems, 1993), tanh(|x|) is e / (e + 2) with e = exp(t) - 1, t
+ * = 2 |x|. If t = k log(2) + r, e is 2^k (exp(r) - 1) + 2^k - 1, with the first terms of the power
+ * series of exp(r) - 1. The error is at most 2.6 units in the last place.
  *
- * erf(x) is x + x P(x^2) below 1, else 1 - 2^Q(|x|), by polynomials that are minimax, by Lawson's
+ * erf(x) is x + x P(x^2) below 1, else 1 - 2^Q(|x|), by minimax polynomials from Lawson's
  * algorithm: of erf(x) / x - 1, of the logarithm of 1 - erf(x), and of (2^r - 1) / r. The error is
  * at most 1.3 units in the last place. */
 #ifdef __FMA__
-/* The least number whose last bit counts ones: to add it rounds, and leaves an integer in the low
- * bits. */
+/* The smallest number whose last bit has the value 1. Adding it rounds, and leaves an integer in
+ * the low bits. */
 #define CUPLUG_ONES 0x1.8p52
 #define CUPLUG_ONES_F 0x1.8p23f
 
-/* 2^k of the k that is left there. */
+/* 2^k for the integer k in the low bits. */
 static inline __attribute__((always_inline, unused)) double cuplug_two_to(double shifted) {
   uint64_t bits;
   memcpy(&bits, &shifted, sizeof(bits));
@@ -36,16 +36,16 @@ static inline __attribute__((always_inline, unused)) float cuplug_two_to_f(float
   return shifted;
 }
 
-/* 2^k is a product of two numbers, whose exponents have halves of k + 254: where results are
- * subnormal, or k is 128, it is no number itself. A bound for integers, and one for numbers: two
- * for numbers gcc would make paths of, which it then computes one by one. */
+/* 2^k is a product of two numbers, whose exponents are halves of k + 254: for subnormal results, or
+ * k = 128, 2^k itself is not representable. There is one limit for integers and one for numbers.
+ * For two limits of numbers, gcc would emit branches and compute the elements one by one. */
 static inline __attribute__((always_inline)) float cuplug_expf(float x) {
-  const float t = x < -104 ? -104 : x, zero = CUPLUG_ONES_F + 254; /* below, it is 0 */
+  const float t = x < -104 ? -104 : x, zero = CUPLUG_ONES_F + 254; /* below, the result is 0 */
   float shifted = __builtin_fmaf(t, 0x1.715476p0f, zero), most = zero + 129, power, rest;
   int32_t bits, bound;
   memcpy(&bits, &shifted, sizeof(bits));
   memcpy(&bound, &most, sizeof(bound));
-  bits = bits < bound ? bits : bound; /* above, r is so large that it is infinite; or NaN */
+  bits = bits < bound ? bits : bound; /* above, r is so large that the result is infinite; or NaN */
   memcpy(&shifted, &bits, sizeof(bits));
   const float k = shifted - zero, near = __builtin_fmaf(k, -0x1.62e4p-1f, t);
   const float r = __builtin_fmaf(k, -0x1.7f7d1cp-20f, near);
@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) float cuplug_expf(float x) {
 }
 
 static inline __attribute__((always_inline)) double cuplug_exp(double x) {
-  /* beyond, it is infinite, and 0 */
+  /* outside of these limits, the result is infinite, or 0 */
   const double below = x > 1024 ? 1024 : x, t = below < -1100 ? -1100 : below;
   const double zero = CUPLUG_ONES + 2046;
   double shifted = __builtin_fma(t, 0x1.71547652b82fep0, zero), power, rest;
@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) double cuplug_exp(double x) {
 }
 
 static inline __attribute__((always_inline)) double cuplug_tanh(double x) {
-  const double size = __builtin_fabs(x), t = 2 * (size > 20 ? 20 : size); /* beyond, it is 1 */
+  const double size = __builtin_fabs(x), t = 2 * (size > 20 ? 20 : size); /* above: 1 */
   const double shifted = __builtin_fma(t, 0x1.71547652b82fep0, CUPLUG_ONES);
   const double k = shifted - CUPLUG_ONES;
   const double near = __builtin_fma(k, -0x1.62e42fefa39efp-1, t);
@@ -131,7 +131,7 @@ static inline __attribute__((always_inline)) float cuplug_tanhf(float x) {
 
 #ifdef __AVX512F__
 static inline __attribute__((always_inline)) float cuplug_erff(float x) {
-  const float size = __builtin_fabsf(x), t = size > 4 ? 4 : size, s = x * x; /* beyond, it is 1 */
+  const float size = __builtin_fabsf(x), t = size > 4 ? 4 : size, s = x * x; /* above: 1 */
   float near = 0x1.496a1ep-14f, far = 0x1.19f382p-12f;
   near = __builtin_fmaf(near, s, -0x1.a3f6f8p-11f);
   near = __builtin_fmaf(near, s, 0x1.5405bp-8f);
@@ -158,7 +158,7 @@ static inline __attribute__((always_inline)) float cuplug_erff(float x) {
 }
 
 #undef erf
-/* Of real numbers alone: compilers refuse others. */
+/* Only for real numbers, since compilers reject others. */
 #define erf(x)                         \
   _Generic((x) + 0, float              \
            : cuplug_erff, double       \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Halves by 16, as floats, behind half.h. Compilers know no vector instruction for float16 by
- * themselves; where they are told of one, the floats stay in registers. */
+/* 16-bit floats in groups of 16, converted to floats. Included after half.h. Compilers do not use
+ * vector instructions for float16 without intrinsics. With these, the floats stay in registers. */
 #ifdef __has_builtin
 #define CUPLUG_HAS(builtin) __has_builtin(builtin)
 #else

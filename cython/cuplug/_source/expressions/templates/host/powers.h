@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Powers in vectors of 64 bytes, for expressions that call pow, where the CPU has AVX-512 and gcc
- * compiles: powers_float.h and powers_double.h, which stand behind this and before
- * code.h. glibc's vectors take 2.5 and 1.7 times as long.
+/* Powers in vectors of 64 bytes, for expressions that call pow, if the CPU has AVX-512 and gcc
+ * compiles. powers_float.h and powers_double.h are included after this file and before code.h.
+ * glibc's vector functions take 2.5 and 1.7 times as long.
  *
- * x to the power of y is 2 to that of y * log2(x). With x = 2^k * z and a table of numbers c near
- * 1 / z, log2(x) = k - log2(c) + log2(1 + r), r = z * c - 1, of which each is kept as a sum of two
- * numbers: after P. T. P. Tang, "Table-driven implementation of the logarithm function in IEEE
- * floating-point arithmetic", ACM Transactions on Mathematical Software 16 (1990). Each c is such
- * that its logarithm is almost a number of few bits, after S. Gal's accurate tables. Polynomials
- * are minimax, by Remez's algorithm. What is not common (x that is negative, subnormal, infinite or
- * NaN, results near the ends of the range and beyond) is computed by the C library, one by one. */
+ * x to the power of y is 2 to the power of y * log2(x). With x = 2^k * z and a table of numbers c
+ * near 1 / z, log2(x) = k - log2(c) + log2(1 + r), r = z * c - 1, each as a sum of two numbers:
+ * after P. T. P. Tang, "Table-driven implementation of the logarithm function in IEEE
+ * floating-point arithmetic", ACM Transactions on Mathematical Software 16 (1990). Each c is chosen
+ * so that its logarithm is almost a number with few bits, after S. Gal's accurate tables.
+ * Polynomials are minimax, from Remez's algorithm. The C library computes special cases one by one:
+ * x that is negative, subnormal, infinite or NaN, and results near or outside of the limits of the
+ * range. */
 #include <math.h>
 #include <stdint.h>
 
@@ -19,11 +20,11 @@
 #endif
 #endif
 
-/* Loops call a function of vectors by the name that libmvec's would have. */
+/* Loops call a vector function by the name that libmvec's would have. */
 #define CUPLUG_BESIDE(name) __asm__(name) __attribute__((used, noinline))
 
-/* The vectors of a type of numbers, and what is done with them. The builtins, of which the last
- * argument is for all lanes, take bits of integers as `signed_bits`. */
+/* The vectors of a type of numbers, and operations on them. The builtins, whose last argument is
+ * for all lanes, take bits of integers as `signed_bits`. */
 #define CUPLUG_LANES(type, bits, signed_bits, mad_of, reach_of)                             \
   typedef type cuplug_lanes_##type __attribute__((vector_size(64)));                        \
   typedef bits cuplug_bits_##type __attribute__((vector_size(64)));                         \
@@ -44,9 +45,8 @@
     return reach_of;                                                                        \
   }
 
-/* What loops call of cuplug_powers(x, y), a function of all lanes, beside itself, and what is
- * called for a number: of lanes that nobody asked for, powers of 1. And powers of some lanes by the
- * C library. */
+/* Defines the functions that loops and scalars call, from cuplug_powers(x, y), a function of all
+ * lanes. Unused lanes compute powers of 1. Also computes powers of some lanes by the C library. */
 #define CUPLUG_POWER_CALLS(type, n_ymm, n_xmm, one_power)                                         \
   static cuplug_lanes_##type cuplug_powers_##type(cuplug_lanes_##type x, cuplug_lanes_##type y);  \
   CUPLUG_PART_OF_POWERS(type, d, n_ymm)                                                           \

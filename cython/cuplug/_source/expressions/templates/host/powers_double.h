@@ -40,7 +40,7 @@ static cuplug_lanes_double cuplug_powers_double(cuplug_lanes_double x, cuplug_la
       {-0x1.bdd3413b26456p-54, -0x1.41577ee04992fp-55, 0x1.6e9f156864b27p-54, 0x1.c7c46b071f2bep-56,
        0x1.7a1cd345dcc81p-54, 0x1.11065895048ddp-55, 0x1.2ed02d75b3707p-55,
        -0x1.e9c23179c2893p-54}};
-  /* log2(1 + r) / r for r = 0, and how it bends there */
+  /* log2(1 + r) / r for r = 0, and its slope there */
   const double per_r = 0x1.71547652b82fep+0, rest_per_r = 0x1.777d0ffda0d24p-56;
   const double per_r2 = -0x1.71547652b82fep-1, rest_per_r2 = -0x1.777d0ffda0d24p-57;
 
@@ -53,8 +53,8 @@ static cuplug_lanes_double cuplug_powers_double(cuplug_lanes_double x, cuplug_la
   const cuplug_lanes_double k =
       __builtin_convertvector((cuplug_signed_double)power >> 52, cuplug_lanes_double);
 
-  /* r, and the rest of the product; log2(1 + r) = r * (slope + slope_rest), slope = per_r + r *
-   * bend, bend = per_r2 + r * q */
+  /* r, and the remainder of the product; log2(1 + r) = r * (slope + slope_rest), slope = per_r + r
+   * * bend, bend = per_r2 + r * q */
   const cuplug_lanes_double c = CUPLUG_AT(near_inverse, at), product = z * c;
   const cuplug_lanes_double r = product - 1, r_rest = cuplug_mad_double(z, c, -product);
   cuplug_lanes_double q = cuplug_all_double(0x1.0d2775d9f1cc8p-3);
@@ -82,7 +82,7 @@ static cuplug_lanes_double cuplug_powers_double(cuplug_lanes_double x, cuplug_la
   const cuplug_lanes_double t = y * log;
   const cuplug_lanes_double t_rest = cuplug_mad_double(y, rest, cuplug_mad_double(y, log, -t));
 
-  /* 2^t: whole sixteenths n are the last bits of a number beside which they are units */
+  /* 2^t: the integer number of sixteenths n is in the last bits of a number whose unit it is */
   const cuplug_lanes_double sum = t + 0x1.8p48, f = (t - (sum - 0x1.8p48)) + t_rest;
   const cuplug_bits_double n = (cuplug_bits_double)sum;
   cuplug_lanes_double slow = cuplug_all_double(0x1.430a766ef2eebp-13);
@@ -98,7 +98,7 @@ static cuplug_lanes_double cuplug_powers_double(cuplug_lanes_double x, cuplug_la
   const cuplug_lanes_double powers =
       (cuplug_lanes_double)(scaled + ((n << 48) & 0xfff0000000000000));
 
-  /* x is no normal number above 0, or |t| >= 1020 or NaN */
+  /* x is not a positive normal number, or |t| >= 1020 or NaN */
   const unsigned lanes =
       cuplug_reach_double(bits - 0x0010000000000000, 0x7fe0000000000000) |
       cuplug_reach_double((cuplug_bits_double)t & 0x7fffffffffffffff, 0x408fe00000000000);

@@ -44,7 +44,7 @@ static cuplug_lanes_float cuplug_powers_float(cuplug_lanes_float x, cuplug_lanes
   const cuplug_lanes_float k =
       __builtin_convertvector((cuplug_signed_float)power >> 23, cuplug_lanes_float);
 
-  /* r, and the rest of the product; log2(1 + r) = r * (slope + slope_rest) */
+  /* r, and the remainder of the product; log2(1 + r) = r * (slope + slope_rest) */
   const cuplug_lanes_float c = __builtin_shuffle(near_inverse, at), product = z * c;
   const cuplug_lanes_float r = product - 1, r_rest = cuplug_mad_float(z, c, -product);
   cuplug_lanes_float q =
@@ -64,7 +64,7 @@ static cuplug_lanes_float cuplug_powers_float(cuplug_lanes_float x, cuplug_lanes
   const cuplug_lanes_float t = y * log,
                            t_rest = cuplug_mad_float(y, rest, cuplug_mad_float(y, log, -t));
 
-  /* 2^t: whole sixteenths n are the last bits of a number beside which they are units */
+  /* 2^t: the integer number of sixteenths n is in the last bits of a number whose unit it is */
   const cuplug_lanes_float sum = t + 0x1.8p19f, f = (t - (sum - 0x1.8p19f)) + t_rest;
   const cuplug_bits_float n = (cuplug_bits_float)sum;
   cuplug_lanes_float slow =
@@ -76,7 +76,7 @@ static cuplug_lanes_float cuplug_powers_float(cuplug_lanes_float x, cuplug_lanes
   const cuplug_bits_float scaled = (cuplug_bits_float)(root + more);
   const cuplug_lanes_float powers = (cuplug_lanes_float)(scaled + ((n << 19) & 0xff800000));
 
-  /* x is no normal number above 0, or |t| >= 124 or NaN */
+  /* x is not a positive normal number, or |t| >= 124 or NaN */
   const unsigned lanes = cuplug_reach_float(bits - 0x00800000, 0x7f000000) |
                          cuplug_reach_float((cuplug_bits_float)t & 0x7fffffff, 0x42f80000);
   return __builtin_expect(lanes != 0, 0) ? cuplug_one_by_one_float(powers, x, y, lanes) : powers;

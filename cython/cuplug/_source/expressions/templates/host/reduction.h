@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops of reductions on the host, behind reduction_places.h. What stands before both, for one
- * variant:
+/* The loops of reductions on the host. Included after reduction_places.h. Both require these
+ * definitions, for one variant:
  *
- *   cuplug_value                          what is put together: a number, or a struct of numbers
- *   cuplug_element(given, p, at, i)       that of element `at` of the inputs `p`, number i
+ *   cuplug_value                          the combined values: a number, or a struct of numbers
+ *   cuplug_element(given, p, at, i)       the value of element `at` of the inputs `p`, number i
  *   cuplug_reduce(given, a, b), cuplug_identity(given), cuplug_results_of(given, value, n)
- *   cuplug_follow(given, a, b)            the same where b is of elements behind those of a
- *   cuplug_stops(given, a)                whether no further value changes a
+ *   cuplug_follow(given, a, b)            the same if b's elements come after those of a
+ *   cuplug_stops(given, a)                whether further values do not change a
  *   CUPLUG_EACH_INPUT(DO), _OUTPUT(DO)    DO(number of the array, name, type in memory)
- *   CUPLUG_VALUES(n)                      a struct of n values, the fields of each in an array of
- *                                         their own; CUPLUG_GET(values, at), CUPLUG_SET(...)
- *   cuplug_better(given, a, b)            of choices: whether b is chosen, and not a; the value is
- *                                         then the { value, index } of one element
+ *   CUPLUG_VALUES(n)                      a struct of n values, with an array for each field;
+ *                                         CUPLUG_GET(values, at), CUPLUG_SET(...)
+ *   cuplug_better(given, a, b)            for choices: whether b replaces a; the value is then the
+ *                                         { value, index } of one element
  *   cuplug_flag                           an unsigned integer as wide as a value
- *   cuplug_lanes                          LANES values, in as many bits as those of a block need
+ *   cuplug_lanes                          LANES values, with the bits that those of a block need
  *   BLOCK, LANES, FEW, N_INPUTS, N_OUTPUTS, COUNTS, CAN_STOP
  *   HAS_CHOICES                           whether conditions choose between elements
- *   IS_IDEMPOTENT                         whether elements may be taken several times
+ *   IS_IDEMPOTENT                         whether elements may be combined several times
  *
- * Values are put together by lanes: lane k takes each LANES-th element, which vector instructions
- * do for many lanes at once. Those of a chunk are folded in halves to FEW; those of different
- * chunks are put together in pairs, pairs of pairs and so on: rounding errors grow with
- * the logarithm of the number of elements. */
+ * Values are combined in lanes: lane k combines each LANES-th element, which vector instructions do
+ * for many lanes at once. The lanes of a chunk are folded in halves to FEW. Values of different
+ * chunks are combined in pairs, pairs of pairs and so on, so that rounding errors grow with the
+ * logarithm of the number of elements. */
 enum { CHUNK = BLOCK / 4 < LANES ? LANES : BLOCK / 4, N_PAIRS = 48 };
 enum { ROW_STEPS = CAN_STOP ? 16 : 128, AT_ONCE = 4 };
-/* By columns: values of a page. So many elements are read of several short rows at once, and of
- * each of a few long ones, as memory is then read at as many places. Of more rows, pieces are as
- * long as a block has room for: processors foresee long ones, and best whole rows. */
+/* By columns: the number of values in a page. So many elements are read of several short rows at
+ * once, and of each of a few long rows, since memory is then read at as many addresses. For more
+ * rows, pieces are as long as a block allows: processors prefetch long pieces, and whole rows best.
+ */
 enum { FEW_ROWS = 8, OF_PAGE = 4096 / sizeof(cuplug_value) };
 enum { PAGE = OF_PAGE < BLOCK ? OF_PAGE : BLOCK };
 
@@ -34,7 +35,7 @@ typedef CUPLUG_VALUES(FEW) cuplug_few;
 
 #define CUPLUG_SET_REDUCED(values, at, a, b) CUPLUG_SET(values, at, cuplug_reduce(given, a, b))
 
-/* Puts values `half` and those behind it, as many as there are up to n, to the first ones. */
+/* Combines values from `half` on, up to n, with the first ones. */
 #define CUPLUG_FOLD_BY(simd, values, n, half)        \
   simd for (int64_t at = 0; at < (n) - (half); at++) \
       CUPLUG_SET_REDUCED(values, at, CUPLUG_GET(values, at), CUPLUG_GET(values, at + (half)));
@@ -47,8 +48,8 @@ typedef CUPLUG_VALUES(FEW) cuplug_few;
     half_ = (n_ + 1) / 2;                                \
     CUPLUG_FOLD_AT(values, n_, half_)                    \
   }
-/* DO(values, 2 * half, half) for each half of n values, a power of two that the compiler knows,
- * down to `to`: no loop stands around those over vectors. */
+/* DO(values, 2 * half, half) for each half of n values, a power of two known to the compiler, down
+ * to `to`. No loop surrounds those over vectors. */
 #define CUPLUG_IF_HALF(DO, values, n, to, half) \
   if ((to) <= (half) && (half) < (n)) DO(values, 2 * (half), half)
 #define CUPLUG_EACH_HALF(DO, values, n, to) \
@@ -63,8 +64,8 @@ typedef CUPLUG_VALUES(FEW) cuplug_few;
   CUPLUG_IF_HALF(DO, values, n, to, 1)
 _Static_assert(LANES <= 512, "CUPLUG_EACH_HALF begins with 256");
 
-/* Whether the value of another part is that of all; else they take no part of it but one element.
- */
+/* Returns whether another part has found the final value. The remaining parts then read only one
+ * element. */
 static inline int is_stopped(const unsigned char *stopped) {
   return stopped && __atomic_load_n(stopped, __ATOMIC_RELAXED);
 }
@@ -72,12 +73,12 @@ static inline void stop(unsigned char *stopped) {
   if (stopped) __atomic_store_n(stopped, 1, __ATOMIC_RELAXED);
 }
 
-/* Elements `begin` to `end` of one output, from where it begins in each input: reduction_rows.h, or
- * reduction_choose.h. */
+/* Reduces elements `begin` to `end` of one output, from its start in each input. In
+ * reduction_rows.h or reduction_choose.h. */
 static cuplug_value row(cuplug_task *task, const int64_t *offsets, int64_t begin, int64_t end,
                         unsigned char *stopped);
 
-/* One part of m outputs, one after the other. */
+/* Reduces one part of m outputs, one after the other. */
 static inline void rows(cuplug_task *task, int64_t begin, int64_t m, int64_t part) {
   const cuplug_loop_call *call = task->call;
   cuplug_values *const values = &task->room->values;
@@ -94,7 +95,8 @@ static inline void rows(cuplug_task *task, int64_t begin, int64_t m, int64_t par
 
 /* ---- By columns ------------------------------------------------------------------------------ */
 
-/* m values, 16 or 1, with AT_ONCE elements of each: halves become floats in registers. */
+/* Reduces m values, 16 or 1, with AT_ONCE elements of each. 16-bit floats are converted in
+ * registers. */
 #define CUPLUG_ROOM(k, name, type) cuplug_held_##type room_##name[16];
 #define CUPLUG_NEAR(k, name, type) \
   near.name = cuplug_near_##type(room_##name, p->name + at + step * apart, m);
@@ -115,7 +117,7 @@ static inline __attribute__((always_inline)) void follow_near(const cuplug_numbe
 }
 
 #define CUPLUG_DIRECT(k, name, type) .name = (const void *)p->name,
-/* The same of n values, and of elements from number r on, which lie `apart`. */
+/* The same for n values, and elements from number r on, at distances of `apart`. */
 static inline void follow_at_once(const cuplug_task *task, const cuplug_columns *c, int64_t n,
                                   int64_t apart, int64_t r, cuplug_values *values) {
   const cuplug_numbers given = task->given;
@@ -136,7 +138,7 @@ static inline void follow_at_once(const cuplug_task *task, const cuplug_columns 
   }
 }
 
-/* Elements r to `end` of some outputs, `rows` at once; returns how many values that makes. */
+/* Reduces elements r to `end` of some outputs, `rows` at once. Returns the number of values. */
 static inline int64_t column_chunk(cuplug_task *task, const cuplug_columns *c, int64_t r,
                                    int64_t end, int64_t rows, cuplug_values *values) {
   const cuplug_numbers given = task->given;
@@ -164,7 +166,7 @@ static inline int64_t column_chunk(cuplug_task *task, const cuplug_columns *c, i
   return n;
 }
 
-/* Whether each of m outputs has a value, among n, that stops it. */
+/* Returns whether each of m outputs has a final value among n values. */
 static int all_stop(const cuplug_numbers given, const cuplug_values *values, int64_t n, int64_t m) {
   for (int64_t output = 0, stops; output < m; output++) {
     stops = 0;
@@ -175,8 +177,9 @@ static int all_stop(const cuplug_numbers given, const cuplug_values *values, int
   return 1;
 }
 
-/* One part of up to `most` outputs from `begin` on; returns how many it took. Few outputs are
- * walked by several rows at once, but those of short rows, whose order depends on no other. */
+/* Reduces one part of up to `most` outputs from `begin` on. Returns their number. For few outputs,
+ * several rows are processed at once, except for short rows, whose order does not depend on others.
+ */
 static int64_t columns(cuplug_task *task, int64_t begin, int64_t most, int64_t part) {
   const cuplug_loop_call *call = task->call;
   const cuplug_numbers given = task->given;
@@ -209,8 +212,7 @@ static int64_t columns(cuplug_task *task, int64_t begin, int64_t most, int64_t p
   return m;
 }
 
-/* ---- All ----------------------------------------------------------------------------------------
- */
+/* ---- All outputs ----------------------------------------------------------------------------- */
 
 static void store_outputs(const cuplug_task *task, int64_t begin, int64_t m,
                           cuplug_values *values) {
@@ -248,8 +250,8 @@ static void keep_values(cuplug_value *partials, int64_t m, const cuplug_values *
   for (int64_t at = 0; at < m; at++) partials[at] = CUPLUG_GET(*values, at);
 }
 
-/* An item is one part of some outputs: of one where rows are long or there are parts. So many
- * elements are worth what a range of items takes to begin with. */
+/* An item is one part of some outputs: of one output if rows are long or split into parts. So many
+ * elements justify the cost of starting a range of items. */
 enum { OF_RANGE = 4 * CUPLUG_GRAIN };
 static int64_t outputs_of(const cuplug_loop_call *call) {
   if (call->by_columns) return call->reduced->n < FEW_ROWS ? PAGE : BLOCK;
@@ -281,7 +283,7 @@ CUPLUG_PART run_items(const cuplug_loop_call *call, long long from, long long to
   }
 }
 
-/* The outputs of no parts, or of several, which are put together in halves. */
+/* Stores outputs with no part or several, which are combined in halves. */
 CUPLUG_PART put_together(const cuplug_loop_call *call, long long begin, long long end) {
   const int64_t n = call->loop->n, m = end - begin;
   cuplug_value *partials = (cuplug_value *)call->partials + begin;
@@ -317,8 +319,8 @@ static void put_range(const cuplug_loop_call *call, long long from, long long to
   call->with_room(call, sizeof(cuplug_room), put_in_room, from, to);
 }
 
-/* Whether the first elements of rows stop all outputs, which are then written: before threads wake.
- */
+/* Returns whether the first elements of rows decide all outputs, which are then written, before
+ * threads wake up. */
 static int is_decided(const cuplug_loop_call *call) {
   cuplug_loop_call few = *call;
   const int64_t n = call->loop->n;

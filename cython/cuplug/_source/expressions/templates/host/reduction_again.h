@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums and products once more, before reduction.h's outputs are stored: by lanes, infinities and
- * zeros come of numbers that cancel each other in another order, as 1e308, -1e308, 1e308, -1e308
- * do, and NaN of both. A value that may have come so is put together again, in double: sums of
- * elements times 2^-64, which no number of elements overflows, products of fractions, with the sum
- * of the exponents. What stands before it, besides what is listed in reduction.h:
+/* Repeated sums and products, before reduction.h stores outputs. In lanes, numbers that cancel each
+ * other in another order, such as 1e308, -1e308, 1e308, -1e308, may give infinities and zeros, and
+ * both may give NaN. A value that may be such a result is computed again, in double: a sum of
+ * elements times 2^-64, which no number of elements overflows, or a product of fractions with the
+ * sum of the exponents. In addition to the definitions listed in reduction.h, it requires:
  *
  *   AGAIN                           0: never, 1: sums, 2: products
- *   N_AGAIN                         numbers that a value has: 2 where it is complex
+ *   N_AGAIN                         numbers in a value: 2 if it is complex
  *   cuplug_get_part(value, k), cuplug_set_parts(value, parts)
  */
 enum { N_AGAIN_LANES = 8, AGAIN_STEPS = 64 };
 #define CUPLUG_AGAIN_SCALE 0x1p-64
 
-/* One of the numbers of a value, by lanes. */
+/* One of the numbers of a value, in lanes. */
 typedef struct cuplug_again {
   double lanes[N_AGAIN_LANES];
   int64_t exponents[N_AGAIN_LANES];
 } cuplug_again;
 
-/* A number as a fraction, 1 or more and less than 2; zeros, infinities and NaNs stay. */
+/* Returns a number as a fraction, at least 1 and less than 2. Zeros, infinities and NaNs are
+ * unchanged. */
 static inline double cuplug_fraction(double x, int64_t *exponent) {
   const double normal = x < 0x1p-1022 && x > -0x1p-1022 ? x * 0x1p54 : x;
   uint64_t bits;
@@ -33,7 +34,7 @@ static inline double cuplug_fraction(double x, int64_t *exponent) {
   return found;
 }
 
-/* Whether a value may have come of the order. */
+/* Returns whether a value may depend on the order. */
 static inline int is_doubtful(const cuplug_value value) {
   int found = 0;
   for (int k = 0; k < N_AGAIN; k++) {
@@ -54,7 +55,7 @@ static __attribute__((noinline)) int has_zero(const cuplug_numbers given, const 
   return found;
 }
 
-/* Goes on by n elements, the first with number i. */
+/* Adds n elements, the first with number i. */
 static __attribute__((noinline)) void add_again(const cuplug_numbers given, const cuplug_places p,
                                                 int64_t n, int64_t i, cuplug_again *all) {
   for (int64_t from = 0; from < n; from += N_AGAIN_LANES * AGAIN_STEPS) {
@@ -89,7 +90,7 @@ static double total_again(cuplug_again *all) {
                                                          : exponent));
 }
 
-/* The value of one output, which is doubtful, from its elements. */
+/* Computes the value of one doubtful output from its elements. */
 static __attribute__((noinline)) cuplug_value value_again(const cuplug_task *task, int64_t output,
                                                           const cuplug_value value) {
   const cuplug_numbers given = task->given;

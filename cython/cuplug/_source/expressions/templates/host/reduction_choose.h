@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row of a reduction that chooses an element, by `cuplug_better`: behind reduction.h. Values
- * alone are compared, many at once; the number of the element is found in the end. */
+/* A row of a reduction that chooses an element, by `cuplug_better`. Included after reduction.h.
+ * Only values are compared, many at once. The number of the element is found at the end. */
 #define CUPLUG_VALUE_AT(at) cuplug_element(given, p, at, 0).value
 typedef __typeof__(((cuplug_value *)0)->value) cuplug_chosen;
 
@@ -13,7 +13,7 @@ static inline int has_better(const cuplug_numbers given, const cuplug_places p, 
   return found != 0;
 }
 
-/* Where each of n values is worse than one that is as good, as by "b >= a". */
+/* For relations that are true for equal values, such as "b >= a": compares values one by one. */
 static __attribute__((noinline)) int64_t place_in_order(const cuplug_numbers given,
                                                         const cuplug_places p, int64_t n) {
   int64_t best = 0;
@@ -22,11 +22,11 @@ static __attribute__((noinline)) int64_t place_in_order(const cuplug_numbers giv
   return best;
 }
 
-enum { FLAT_CHUNK = 1024 }; /* of elements that need no block */
+enum { FLAT_CHUNK = 1024 }; /* elements that need no block */
 
-/* Where the first of n >= n_lanes values is that none of them is better than. Each lane keeps its
- * first best one and at which step that came; so many at once as the compiler knows of stay in
- * registers. The last step is of the last ones, whichever came before. */
+/* The position of the first of n >= n_lanes values than which none is better. Each lane keeps its
+ * first best value and the step in which it was found. If the compiler knows the number of lanes,
+ * they stay in registers. The last step takes the last elements, which may overlap earlier ones. */
 static inline __attribute__((always_inline)) int64_t
 place_of_best(const cuplug_numbers given, const cuplug_places p, int64_t n, const int64_t n_lanes) {
   cuplug_chosen lanes[LANES] __attribute__((aligned(64))), best[LANES] __attribute__((aligned(64)));
@@ -65,8 +65,8 @@ place_of_best(const cuplug_numbers given, const cuplug_places p, int64_t n, cons
   return first;
 }
 
-/* The same of any number of values: more lanes at once are worth it where there are many steps. Of
- * a single step the compiler leaves out what counts them. */
+/* The same for any number of values. More lanes at once save time if there are many steps. For a
+ * single step, the compiler removes the counting. */
 static inline int64_t place_in_chunk(const cuplug_numbers given, const cuplug_places p, int64_t n) {
   const int64_t first = n == LANES / 2   ? place_of_best(given, p, LANES / 2, LANES / 2)
                         : n >= 4 * LANES ? place_of_best(given, p, n, LANES)
@@ -75,8 +75,8 @@ static inline int64_t place_in_chunk(const cuplug_numbers given, const cuplug_pl
   return first < n ? first : place_in_order(given, p, n);
 }
 
-/* The first of the best elements: a chunk is searched where it has a better one than those before.
- */
+/* The first of the best elements. A chunk is searched if it has a better one than the chunks
+ * before. */
 static cuplug_value row(cuplug_task *task, const int64_t *offsets, int64_t at_row, int64_t end,
                         unsigned char *stopped) {
   const cuplug_numbers given = task->given;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the elements of reductions and scans lie on the host: in the arrays, or gathered in blocks.
- * What stands before it is listed in reduction.h. */
-enum { LEAST_RUN = 64 }; /* outputs; fewer ones side by side are gathered */
-enum { ROUND = 16 };     /* halves that become floats together: the last of a block are filled up */
+/* The positions of the elements of reductions and scans on the host: in the arrays, or gathered in
+ * blocks. reduction.h lists the definitions that it requires. */
+enum { LEAST_RUN = 64 }; /* outputs; fewer adjacent ones are gathered */
+/* 16-bit floats that are converted together: the last group of a block is filled up */
+enum { ROUND = 16 };
 #define CUPLUG_BLOCK(k, name, type) \
   cuplug_held_##type name[BLOCK + LANES + ROUND] __attribute__((aligned(64)));
 typedef struct cuplug_blocks {
@@ -10,22 +11,24 @@ typedef struct cuplug_blocks {
 } cuplug_blocks;
 typedef CUPLUG_VALUES(BLOCK) cuplug_values;
 
-/* What is too large for small stacks: besides, by columns, the numbers of elements. */
+/* Memory that is too large for small stacks, including, by columns, the numbers of elements. */
 typedef struct cuplug_room {
   cuplug_blocks blocks;
   cuplug_values values, more;
   int64_t numbers[COUNTS ? BLOCK : 1];
 } cuplug_room;
 
-/* What a range of items shares. */
+/* Data shared by a range of items. */
 typedef struct cuplug_task {
   const cuplug_loop_call *call;
   cuplug_numbers given;
-  int is_flat[N_INPUTS]; /* along the loop that is walked: the reduced one by rows, else the kept */
-  int is_packed[N_INPUTS]; /* by columns: rows of outputs lie side by side */
-  int uses_blocks;         /* not all are read where they lie: BLOCK + LANES at a time at most */
-  int64_t run;             /* by columns: outputs whose elements lie together where it is flat */
-  int64_t apart; /* from row to row, where that is the same in all inputs, and flat; or 0 */
+  /* along the inner loop: the reduced one by rows, the kept one by columns */
+  int is_flat[N_INPUTS];
+  int is_packed[N_INPUTS]; /* by columns: rows of outputs are adjacent */
+  int uses_blocks;         /* some are gathered: at most BLOCK + LANES at a time */
+  int64_t run;             /* by columns: outputs whose elements are adjacent, if flat */
+  /* distance between rows, if it is the same in all inputs, and they are flat; else 0 */
+  int64_t apart;
   cuplug_room *room;
 } cuplug_task;
 
@@ -33,8 +36,8 @@ static int64_t end_of(const cuplug_loop_call *call, int64_t part) {
   return cuplug_min_i64(call->reduced->n, (part + 1) * call->part);
 }
 
-/* Outputs side by side whose elements are so in all inputs: all of them, or those of the last
- * dimension, where these are enough. */
+/* Returns the number of adjacent outputs whose elements are adjacent in all inputs: all outputs, or
+ * those of the last dimension, if there are enough. */
 static int64_t run_of(const cuplug_loop *kept) {
   const int last = kept->ndim - 1;
   int is_flat = 1, is_flat_in_last = last >= 0 && kept->sizes[last] >= LEAST_RUN;
@@ -67,8 +70,7 @@ static void start_task(cuplug_task *task, const cuplug_loop_call *call) {
   }
 }
 
-/* ---- By rows: the elements of one output after the other ---------------------------------------
- */
+/* ---- By rows: the elements of one output after the other ------------------------------------ */
 
 static inline cuplug_places row_places(cuplug_task *task, const int64_t *offsets, int64_t begin,
                                        int64_t n) {
@@ -88,28 +90,27 @@ static inline cuplug_places row_places(cuplug_task *task, const int64_t *offsets
   return p;
 }
 
-/* The element of the reduced loop where a row begins, in each input. */
+/* The first element of a row in each input. */
 static inline void row_offsets(const cuplug_loop_call *call, int64_t output, int64_t *offsets) {
   for (int k = 0; k < N_INPUTS; k++) offsets[k] = cuplug_offset(call->loop, k, output);
 }
 
-/* The same of the output behind the last one. */
+/* The same for the next output. */
 static inline void next_row(const cuplug_loop_call *call, int64_t output, int64_t *offsets) {
   if (call->loop->ndim > 1) row_offsets(call, output, offsets);
   for (int k = 0; call->loop->ndim == 1 && k < N_INPUTS; k++)
     offsets[k] += call->loop->strides[0][k];
 }
 
-/* ---- By columns: one element of each of many outputs, then the next ----------------------------
- */
+/* ---- By columns: one element of each of many outputs, then the next -------------------------- */
 
-/* Some outputs side by side: the first one, how many, and where their elements are. */
+/* Some adjacent outputs: the first one, their number, and the positions of their elements. */
 typedef struct cuplug_columns {
   int64_t begin, m, offsets[N_INPUTS];
 } cuplug_columns;
 
-/* How far it is to what is asked for while row r of them is read: AHEAD rows below, or, at the end
- * of a part, in the outputs beside. */
+/* The row to prefetch while row r is read: AHEAD rows below or, at the end of a part, in the next
+ * outputs. */
 enum { AHEAD = 2 };
 static inline int64_t row_ahead(const cuplug_loop_call *call, int64_t r, int64_t *beside) {
   const int64_t first = r / call->part * call->part;
@@ -118,7 +119,7 @@ static inline int64_t row_ahead(const cuplug_loop_call *call, int64_t r, int64_t
   return *beside ? cuplug_min_i64(first + (r + AHEAD - end), end - 1) : r + AHEAD;
 }
 
-/* `rows` elements of each of them, the first ones with number r. */
+/* `rows` elements of each of them, the first with number r. */
 static inline cuplug_places column_places(cuplug_task *task, const cuplug_columns *c, int64_t r,
                                           int64_t rows) {
   const cuplug_loop_call *call = task->call;
@@ -145,8 +146,7 @@ static inline cuplug_places column_places(cuplug_task *task, const cuplug_column
   return p;
 }
 
-/* Where the elements of those outputs lie in memory, which are flat, the first ones with number r.
- */
+/* The positions in memory of the elements of flat outputs, the first with number r. */
 #define CUPLUG_STORED(k, name, type) const type *name;
 typedef struct cuplug_stored {
   CUPLUG_EACH_INPUT(CUPLUG_STORED)

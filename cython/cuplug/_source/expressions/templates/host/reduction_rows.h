@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row of a reduction by `cuplug_reduce`: behind reduction.h. */
+/* A row of a reduction by `cuplug_reduce`. Included after reduction.h. */
 enum { IS_NARROW = sizeof(cuplug_lanes) < sizeof(CUPLUG_VALUES(LANES)) };
 
-/* A lane's value with one of the last elements, fewer than n_lanes. These, too, are taken as whole
- * vectors, since what is stored in parts cannot be loaded at once soon: together with those before
- * them, where that changes nothing, or through a mask. */
+/* Combines a lane's value with one of the last elements, fewer than n_lanes. These are also read as
+ * complete vectors, because parts that were just stored cannot be loaded as a vector without a
+ * delay: together with preceding elements, if that does not change the result, or through a mask.
+ */
 static inline __attribute__((always_inline)) cuplug_value
 with_rest(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t i,
           const int n_lanes, int64_t lane, const cuplug_value value) {
@@ -15,7 +16,7 @@ with_rest(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t 
   return value;
 }
 
-/* What is done for each of n lanes, a number that the compiler knows. */
+/* Runs code for each of n lanes, a number known to the compiler. */
 #define CUPLUG_OVER_LANES(n, body)            \
   if ((n) > FEW) {                            \
     CUPLUG_SIMD                               \
@@ -31,8 +32,8 @@ with_rest(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t 
 #define CUPLUG_REST \
   CUPLUG_SET(lanes, at, with_rest(given, p, n, i, n_lanes, at, CUPLUG_GET(lanes, at)));
 
-/* n >= n_lanes elements, the first with number i, as `to` values; at least twice as many where it
- * says so: without a way around the loop, compilers keep the lanes in registers. */
+/* Reduces n >= n_lanes elements, the first with number i, to `to` values; with is_twice, at least 2
+ * * n_lanes. If no branch skips the loop, compilers keep the lanes in registers. */
 static inline __attribute__((always_inline)) void
 by_lanes(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t i, const int n_lanes,
          const int to, const int is_twice, const int has_rest, cuplug_few *few) {
@@ -52,7 +53,7 @@ by_lanes(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t i
   for (int64_t at = 0; at < to; at++) CUPLUG_SET(*few, at, CUPLUG_GET(lanes, at));
 }
 
-/* n >= n_lanes elements as `to` values. */
+/* Reduces n >= n_lanes elements to `to` values. */
 static inline __attribute__((always_inline)) void fold_row(const cuplug_numbers given,
                                                            const cuplug_places p, int64_t n,
                                                            int64_t i, const int n_lanes,
@@ -78,7 +79,7 @@ static inline __attribute__((always_inline)) cuplug_value value_of(const cuplug_
 enum { SHORT = IS_NARROW ? LANES : CHUNK };
 static inline cuplug_value short_row(const cuplug_numbers given, const cuplug_places p, int64_t n,
                                      int64_t i) {
-  enum { FEWER = FEW >= 64 ? FEW / 4 : FEW }; /* of narrow values, many fill a vector */
+  enum { FEWER = FEW >= 64 ? FEW / 4 : FEW }; /* for narrow values, many fill a vector */
   cuplug_few few;
   if (n >= FEWER) {
     if (n >= FEW)
@@ -93,21 +94,21 @@ static inline cuplug_value short_row(const cuplug_numbers given, const cuplug_pl
   return CUPLUG_GET(few, 0);
 }
 
-/* n >= LANES elements, as FEW values. */
+/* Reduces n >= LANES elements to FEW values. */
 static __attribute__((noinline)) void row_chunk(const cuplug_numbers given, const cuplug_places p,
                                                 int64_t n, int64_t i, cuplug_few *few) {
   fold_row(given, p, n, i, LANES, FEW, few);
 }
 
-/* Whether one of the values says that no further one matters. */
+/* Returns whether a value is final. */
 static inline int few_stop(const cuplug_numbers given, const cuplug_few *few) {
   int stops = 0;
   for (int64_t at = 0; at < FEW; at++) stops |= cuplug_stops(given, CUPLUG_GET(*few, at));
   return stops;
 }
 
-/* Elements that are put together before pairs are, which takes as long as some hundreds: as many as
- * a block has room for, and most where that is exact. */
+/* The number of elements that are combined before pairs are, which takes as long as some hundreds
+ * of elements: as many as a block holds, and more if that is exact. */
 static inline int64_t chunk_of(const cuplug_task *task) {
   if (CAN_STOP) return CHUNK;
   return IS_NARROW && !task->uses_blocks ? 2 * BLOCK : BLOCK;
@@ -129,7 +130,7 @@ static __attribute__((noinline)) cuplug_value long_row(cuplug_task *task, const 
       stop(stopped);
       end = 0;
     }
-    if (!n_chunks && at_row + n >= end) return value_of(given, &few); /* there are no pairs */
+    if (!n_chunks && at_row + n >= end) return value_of(given, &few); /* no pairs exist */
     for (; n_chunks >> k & 1; k++)
       for (int64_t at = 0; at < FEW; at++)
         CUPLUG_SET_REDUCED(few, at, CUPLUG_GET(pairs[k], at), CUPLUG_GET(few, at));

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows on the host, one after the other. What stands before it:
+/* Rows on the host, one after the other. Requires these definitions:
  *
  *   CUPLUG_EACH_INPUT(DO)    DO(number of the array, name, type in memory, type in blocks, kind)
- *   CUPLUG_EACH_ALONG(DO)    the same of outputs that have elements along rows
- *   BLOCK, LANES             elements that are walked together, and values of an accumulator
- *   N_ARRAYS, BYTES            of an element of each
- *   HELD_BYTES, KEPT_BYTES     of an element of all inputs in blocks, and of what is kept
- *   FIXED                      a bit for each input that has one element for each row
+ *   CUPLUG_EACH_ALONG(DO)    the same for outputs that have elements along rows
+ *   BLOCK, LANES             elements of a block, and values of an accumulator
+ *   N_ARRAYS, BYTES          the number of arrays, and the bytes of an element of each
+ *   HELD_BYTES, KEPT_BYTES   bytes of an element of all inputs in blocks, and of kept values
+ *   FIXED                    a bit for each input that has one element for each row
  *
- * Behind it, `cuplug_row` computes one row, phase after phase, and rows_loop.h all of them. A phase
- * walks over blocks of the row, which is in the nearest caches from the first phase on. */
+ * After this file, `cuplug_row` computes one row, phase after phase, and rows_loop.h all rows. A
+ * phase iterates over blocks of the row, which is in the closest caches after the first phase. */
 #define cuplug_row_exp exp
 #define CUPLUG_PLACE(k, name, stored, held, kind) const held *name;
 #define CUPLUG_OUT(k, name, stored, held, kind) held *name;
@@ -26,18 +26,18 @@ typedef struct cuplug_room {
   CUPLUG_EACH_ALONG(CUPLUG_BLOCK)
 } cuplug_room;
 
-/* Elements that room for a row has. */
+/* The number of elements in the memory for a row. */
 static inline int64_t cuplug_room_of(int64_t n) { return (n + 15) / 16 * 16; }
 
 typedef struct cuplug_row_call {
   cuplug_numbers given;
   int64_t n;
   const long long *steps;       /* of each array along the row, in elements */
-  char *data[N_ARRAYS];         /* where the row begins */
-  cuplug_places places;         /* of the inputs: there, or in room of the row's own */
-  const char *before[N_ARRAYS]; /* what that holds */
+  char *data[N_ARRAYS];         /* the start of the row */
+  cuplug_places places;         /* inputs: in the array, or in the row's memory */
+  const char *before[N_ARRAYS]; /* the arrays whose elements that memory holds */
   cuplug_room *room;
-  char *kept; /* room for what later phases use again */
+  char *kept; /* memory for values that later phases use */
 } cuplug_row_call;
 
 /* ---- Elements to blocks, and back ------------------------------------------------------------ */
@@ -70,7 +70,7 @@ CUPLUG_HALVES(bfloat16)
 #define CUPLUG_SEND_bfloat16 cuplug_send_bfloat16
 enum { CUPLUG_IS_same = 1, CUPLUG_IS_float16 = 0, CUPLUG_IS_bfloat16 = 0 };
 
-/* Where m elements of the outputs are to be put, and what brings them from there. */
+/* Where m elements of the outputs are stored, and the copies from there. */
 static __attribute__((unused)) cuplug_outs cuplug_outs_at(const cuplug_row_call *row,
                                                           int64_t begin) {
   cuplug_outs o;
@@ -99,7 +99,7 @@ static __attribute__((unused)) void cuplug_store_outs(const cuplug_row_call *row
   CUPLUG_SIMD                     \
   for (int64_t lane = 0; lane < LANES; lane++) lanes[lane] = value;
 
-/* What is done for each of m elements: number `at` of the block, `lane` of the accumulators. */
+/* Runs code for each of m elements: number `at` of the block, `lane` of the accumulators. */
 #define CUPLUG_OVER_BLOCK(...)                          \
   for (int64_t from = 0; from < m; from += LANES) {     \
     if (from + LANES <= m) {                            \
@@ -122,8 +122,8 @@ static __attribute__((unused)) void cuplug_store_outs(const cuplug_row_call *row
     __VA_ARGS__                        \
   }
 
-/* At the end of a block: puts its lanes to those of the row, which has other blocks, too. Sums of
- * sums have smaller errors than long ones. */
+/* At the end of a block, combines its lanes with the row's, if it has several blocks. Sums of sums
+ * have smaller errors than long sums. */
 #define CUPLUG_END_BLOCK(name, identity)                                              \
   if (n > BLOCK) {                                                                    \
     CUPLUG_SIMD                                                                       \
@@ -134,7 +134,7 @@ static __attribute__((unused)) void cuplug_store_outs(const cuplug_row_call *row
     }                                                                                 \
   }
 
-/* What the lanes come to, in halves; of short rows, the first ones hold all. */
+/* Combines the lanes, in halves. For short rows, the first ones hold all values. */
 #define CUPLUG_HALF_OF_LANES(name, half)                                \
   if (n > half) {                                                       \
     CUPLUG_SIMD_ONCE                                                    \

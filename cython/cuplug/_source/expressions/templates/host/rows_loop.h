@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All rows of a call, behind rows.h and `cuplug_row`. */
+/* All rows of a call. Included after rows.h and `cuplug_row`. */
 enum { CUPLUG_ROWS_FROM = 32768, CUPLUG_ROWS_GRAIN = 8192 }; /* elements: see strided_blocks.h */
 
-/* Brings inputs that do not lie together, and halves, which become floats, to the row's own room;
- * what rows share is there from the row before. */
+/* Copies inputs that are not contiguous, and converts 16-bit floats, to the row's memory. Values
+ * that rows share are still there from the previous row. */
 static void cuplug_place_row(const cuplug_loop_call *call, cuplug_row_call *row, int64_t number,
                              int is_first) {
   char *own = (char *)(row->room + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For scans, which take halves one by one: behind halves.h, the instructions for a vector, of which
- * one element is used, in place of the operations that compilers make vectors of. */
+/* For scans, which read 16-bit floats one by one. Included after halves.h. Vector instructions, of
+ * which one element is used, replace the operations that compilers would vectorize. */
 #if defined(__F16C__) && CUPLUG_HAS(__builtin_ia32_vcvtph2ps)
 typedef short cuplug_few_halves __attribute__((vector_size(16)));
 typedef float cuplug_few_floats __attribute__((vector_size(16)));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops of scans on the host, behind what is listed in reduction.h. Lines along the scanned
- * axis are cut into parts by their length alone. What comes before a part is put together first, so
- * that parts need not wait for each other: each value is that of what came before the part, with
- * the part's elements one after the other. */
+/* The loops of scans on the host. reduction.h lists the definitions that they require. Lines along
+ * the scanned axis are split into parts by their length only. The elements before a part are
+ * combined first, so that parts need not wait for each other. Each value then combines the value
+ * before the part with the part's elements in order. */
 
 typedef CUPLUG_VALUES(BLOCK) cuplug_values;
 
-/* A place in each array, and how far it is to another one. */
+/* A position in each array, and the distances to another one. */
 #define CUPLUG_STEP(k, name, type) int64_t name;
 #define CUPLUG_TARGET(k, name, type) type *name;
 typedef struct cuplug_spot {
@@ -30,7 +30,7 @@ static inline cuplug_spot onward(cuplug_spot spot, const cuplug_steps steps, int
   return spot;
 }
 
-/* Along the last dimension of a loop. */
+/* The steps along the last dimension of a loop. */
 static inline cuplug_steps steps_of(const cuplug_loop *loop) {
   const long long *strides = loop->ndim ? loop->strides[loop->ndim - 1] : NULL;
   cuplug_steps steps;
@@ -52,7 +52,7 @@ static int are_ones(const cuplug_steps steps) {
   return are_written_beside(steps) CUPLUG_EACH_INPUT(CUPLUG_IS_ONE);
 }
 
-/* Element r of a line. */
+/* The position of element r of a line. */
 static inline cuplug_spot spot_of(const cuplug_loop_call *call, int64_t line, int64_t r) {
   cuplug_spot spot;
 #define CUPLUG_READ(k, name, type) \
@@ -66,7 +66,7 @@ static inline cuplug_spot spot_of(const cuplug_loop_call *call, int64_t line, in
   return onward(spot, steps_of(call->reduced), r);
 }
 
-/* Puts element r to the value before it, if it is not the first; returns that. */
+/* Combines element r with the value before it, unless it is the first; returns the result. */
 static inline __attribute__((always_inline)) cuplug_value take(const cuplug_numbers given,
                                                                const cuplug_spot spot, int64_t r,
                                                                int is_first, cuplug_value before,
@@ -82,7 +82,7 @@ static inline __attribute__((always_inline)) cuplug_value take(const cuplug_numb
   return now;
 }
 
-/* ---- By rows: some parts of lines at once, since each of their elements waits for another ------
+/* ---- By rows: several parts of lines at once, since each of their elements waits for another --
  */
 
 typedef struct cuplug_chain { /* a part of a line, whose next element is r */
@@ -118,7 +118,7 @@ run_chain(cuplug_chain *chain, const cuplug_numbers given, const cuplug_steps al
 #define CUPLUG_EACH_CHAIN(DO) DO(0) DO(1) DO(2) DO(3)
 enum { CHAINS = 4 };
 
-/* What all of them have. */
+/* The arguments of all chains. */
 static inline __attribute__((always_inline)) void
 run_chains(cuplug_chain *chains, const cuplug_numbers given, const cuplug_steps along, int stores) {
   int64_t n = INT64_MAX;
@@ -162,12 +162,12 @@ static inline __attribute__((always_inline)) void scan_rows(const cuplug_loop_ca
 
 /* ---- By columns: one element of each of many lines, then the next ---------------------------- */
 
-/* Lines of the last dimension of their loop, up to BLOCK. */
+/* Blocks of the last dimension of the loop over lines, each of up to BLOCK lines. */
 static int64_t blocks_of(const cuplug_loop *loop) {
   return (loop->sizes[loop->ndim - 1] + BLOCK - 1) / BLOCK;
 }
 
-/* One part of m lines from `begin` on; `across` is from one line to the next. */
+/* Scans one part of m lines from `begin` on. `across` is the distance between lines. */
 static inline __attribute__((always_inline)) void
 scan_columns(const cuplug_loop_call *call, const cuplug_numbers given, int64_t begin, int64_t m,
              int64_t part, const cuplug_steps across, int stores) {
@@ -195,7 +195,7 @@ scan_columns(const cuplug_loop_call *call, const cuplug_numbers given, int64_t b
   for (int64_t at = 0; !stores && at < m; at++) partials[at] = CUPLUG_GET(values, at);
 }
 
-/* Short lines, each from its beginning to its end. */
+/* Scans short lines, each from its start to its end. */
 static inline __attribute__((always_inline)) void
 scan_lines(const cuplug_loop_call *call, const cuplug_numbers given, int64_t begin, int64_t m,
            const cuplug_steps across, const cuplug_steps along) {
@@ -208,9 +208,9 @@ scan_lines(const cuplug_loop_call *call, const cuplug_numbers given, int64_t beg
   }
 }
 
-/* ---- All ------------------------------------------------------------------------------------- */
+/* ---- All lines ------------------------------------------------------------------------------- */
 
-/* One part of m lines from `begin` on. */
+/* Scans one part of m lines from `begin` on. */
 static inline __attribute__((always_inline)) void scan_block(const cuplug_loop_call *call,
                                                              const cuplug_numbers given,
                                                              int64_t begin, int64_t m, int64_t part,
@@ -255,7 +255,7 @@ CUPLUG_PART scan_items(const cuplug_loop_call *call, long long from, long long t
   run_items(call, from, to, 1);
 }
 
-/* Makes of the values of parts those of all parts up to each. */
+/* Replaces the values of parts by the combined values up to each part. */
 CUPLUG_PART put_together(const cuplug_loop_call *call, long long from, long long to) {
   const cuplug_numbers given = cuplug_read(call->scalars);
   const int64_t n = call->loop->n;

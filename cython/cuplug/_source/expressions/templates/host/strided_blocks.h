@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For reductions on the host: arrays of any strides as blocks that lie together. After code.h.
+/* For reductions on the host: arrays with any strides as contiguous blocks. Included after code.h.
  */
 
-/* Elements; below, threads cost more than they save. Less than in the stock operators: an
- * expression may take much longer for each. */
+/* Elements. Below this number, threads cost more time than they save. It is smaller than in the
+ * stock operators, since an expression may take much longer for each element. */
 #define CUPLUG_PARALLEL_FROM 65536
 #define CUPLUG_GRAIN 8192 /* elements of a thread's range: a multiple of all blocks */
 
-/* Whether array k lies in the order in which the loop meets its elements, without gaps. */
+/* Returns whether array k is in the order of the loop, without gaps. */
 static inline int cuplug_is_flat(const cuplug_loop *loop, unsigned k) {
   int64_t expected = 1;
   for (int d = loop->ndim - 1; d >= 0; d--) {
@@ -17,10 +17,10 @@ static inline int cuplug_is_flat(const cuplug_loop *loop, unsigned k) {
   return 1;
 }
 
-/* Asks for n elements that are read next, which need not be of the array. Where conditions choose,
- * compilers read memory through masks, and Zen 5 does not foresee such reads: it is twice as fast
- * when it is asked. Zen 4 foresees them, and is slowed by up to a half. What tells them apart for
- * compilers of any age is an instruction that Zen 5 has. */
+/* Prefetches n elements that are read next and may be outside of the array. If conditions select
+ * values, compilers read memory through masks. Zen 5 does not prefetch such reads, and takes half
+ * the time with explicit prefetches. Zen 4 does, and would be slowed by up to half. An instruction
+ * of Zen 5 distinguishes the two for compilers of any age. */
 #ifdef __AVX512VP2INTERSECT__
 #define CUPLUG_ASK_FOR(from, n)                                        \
   for (size_t at_ = 0; at_ < (size_t)(n) * sizeof(*(from)); at_ += 64) \
@@ -31,7 +31,7 @@ enum { ASKS = 0 };
 #define CUPLUG_ASK_FOR(from, n) (void)(from)
 #endif
 
-/* Where a walk along array k stands: the indices, and the place in elements. */
+/* A position in array k: the indices, and the offset in elements. */
 typedef struct cuplug_walk {
   int64_t at[64];
   int64_t offset;
@@ -47,7 +47,7 @@ static void cuplug_walk_to(cuplug_walk *walk, const cuplug_loop *loop, unsigned 
   }
 }
 
-/* Where element n lies in array k. */
+/* The offset of element n in array k. */
 static inline int64_t cuplug_offset(const cuplug_loop *loop, unsigned k, int64_t n) {
   int64_t offset = 0;
   for (int d = loop->ndim - 1; d >= 0; d--) {
@@ -58,7 +58,7 @@ static inline int64_t cuplug_offset(const cuplug_loop *loop, unsigned k, int64_t
   return offset;
 }
 
-/* Onward by n elements, to the end of the last dimension at most. */
+/* Advances by n elements, at most to the end of the last dimension. */
 static inline void cuplug_walk_on(cuplug_walk *walk, const cuplug_loop *loop, unsigned k,
                                   int64_t n) {
   int d = loop->ndim - 1;
@@ -71,14 +71,12 @@ static inline void cuplug_walk_on(cuplug_walk *walk, const cuplug_loop *loop, un
   }
 }
 
-/* m elements, each at a distance of `stride` from the one before; steps that the compiler knows
- * become vector instructions. */
+/* m elements at distances of `stride`. If the compiler knows the stride, the loop is vectorized. */
 #define CUPLUG_GATHER(stride) \
   for (int64_t j = 0; j < m; j++) block[done + j] = from[j * (stride)];
 
-/* Of each type: that of its elements in blocks, n elements that lie together, 16 or 1 of them for
- * which registers have room, and elements begin to begin + n of array k, which are brought into a
- * block. */
+/* For each type: the type of its elements in blocks; n contiguous elements; 16 or 1 of them in
+ * registers; and elements begin to begin + n of array k, gathered in a block. */
 #define CUPLUG_DEFINE_MOVES(T)                                                                    \
   typedef T cuplug_held_##T;                                                                      \
   enum { CUPLUG_IS_CONVERTED_##T = 0 };                                                           \
@@ -130,7 +128,7 @@ CUPLUG_DEFINE_MOVES(double)
 CUPLUG_DEFINE_MOVES(complex64_t)
 CUPLUG_DEFINE_MOVES(complex128_t)
 
-/* Halves are floats in blocks: compilers know no vector instruction for them by themselves. */
+/* 16-bit floats are float in blocks: compilers do not use vector instructions for them. */
 typedef uint16_t cuplug_half;
 typedef float cuplug_held_cuplug_half;
 enum { CUPLUG_IS_CONVERTED_cuplug_half = 1, FEW_HALVES = 32 };

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's headers include this one, which a package of its own has for Python: NVRTC needs nothing
-// of it. Where CUDA's is there, it is found first.
+// CUDA's headers include this file, which a separate Python package contains. NVRTC needs none of
+// its contents. If CUDA's file exists, it is found first.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of CUB runs in kernels. Algorithms of a whole GPU are launched by the host.
+// The parts of CUB that run in kernels. The host launches the algorithms that use a whole GPU.
 #pragma once
 #include <cub/config.cuh>
 
