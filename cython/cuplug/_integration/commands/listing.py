@@ -121,27 +121,31 @@ def _html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="table" tabindex="0">{table}</div>' if rows else ""
 
 
-def show_lock(names: Sequence[str], path: str, as_json: bool) -> None:
-    """Write down what the plugins of some operators, or all, consist of."""
+def show_lock(names: Sequence[str], path: str, key: str | None, as_json: bool) -> None:
+    """Write down what the plugins of some operators, or all, consist of, and sign it."""
     used = [p for p in cuplug.plugins() if p.state == "ok"]
     if names:
         paths = {cuplug.find(name).path for name in names}
         used = [p for p in used if p.path in paths]
     files = lock_file.write_lock(path, used, cuplug.__version__)
+    signature = None if key is None else lock_file.sign(path, key)
     if as_json:
-        print_json({"lock": path, "files": files})
+        print_json({"lock": path, "files": files, "signature": signature})
     else:
         print_lines([f"{path}: {len(used)} plugins, {len(files)} files with what they link"])
+        print_lines([f"{signature}: signature of {path}"] * bool(signature))
 
 
-def show_locked(path: str, as_json: bool) -> bool:
-    """Compare what is used with what was written down; say whether it is the same."""
-    digests = lock_file.read_lock(path)
+def show_locked(path: str, signers: str | None, as_json: bool) -> bool:
+    """Compare what is used with what was written down; return whether it is the same."""
+    digests, signer = lock_file.read_lock(path, signers)
     compared = lock_file.compare(digests, [p for p in cuplug.plugins() if p.state == "ok"])
     ok = all(x.state == lock_file.SAME for x in compared)
     if as_json:
-        print_json({"lock": path, "ok": ok, "files": [x.as_dict() for x in compared]})
+        files = [x.as_dict() for x in compared]
+        print_json({"lock": path, "ok": ok, "signer": signer, "files": files})
     else:
+        print_lines([f"{path}: signed by {signer}"] * bool(signer))
         print_table(("state", "file", "found"), ((x.state, x.file, x.path) for x in compared))
     return ok
 
