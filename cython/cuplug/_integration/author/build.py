@@ -14,6 +14,7 @@ from cuplug._engine.base import environment, flags
 from cuplug._engine.base.flags import Architecture
 from cuplug._engine.base.public import public
 from cuplug._engine.base.validate import absolute, as_str_tuple
+from cuplug._integration.author.fatbin import in_order
 from cuplug._integration.author.sources import (
     CUDA_SUFFIX,
     BuildError,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from cuplug._integration.author.check import Finding
 
-# If no GPU is available: code for 8.x and 9.0, and PTX for newer ones.
+# If no GPU is available: code for 8.x and 9.0, and PTX for newer ones. `make` has the same list.
 USUAL_ARCHITECTURES = (80, 90)
 # GCC only: static variables of templates are not shared by all plugins of a process.
 NO_UNIQUE = "-fno-gnu-unique"
@@ -139,17 +140,24 @@ def choose_architectures(arch: str, nvcc: str) -> tuple[Architecture, ...]:
         from cuplug._engine.cuda.devices import devices
 
         capabilities = {gpu.compute_capability for gpu in devices()}
-        return tuple(sorted(capabilities)) or USUAL_ARCHITECTURES
+        if not capabilities:
+            return USUAL_ARCHITECTURES
+        known = _known_architectures(nvcc)
+        return tuple(sorted({x if x in known else known[-1] for x in capabilities}))
     if arch == "all":
-        listed = _output_of([nvcc, "--list-gpu-arch"]).split()
-        return tuple(x for x in ALL_ARCHITECTURES if f"compute_{x}" in listed)
+        known = _known_architectures(nvcc)
+        return tuple(x for x in ALL_ARCHITECTURES if x in known)
     parts = arch.split(",")
     if not all(re.fullmatch("[0-9]{1,4}[af]?", part) for part in parts):
         raise BuildError(
             f'build: arch: got "{arch}", expected "native", "all" or numbers as in "80,90" or "90a"'
         )
-    chosen = {int(part) if part.isdigit() else part for part in parts}
-    return tuple(sorted(chosen, key=lambda x: (flags.number_of(x), str(x))))
+    return tuple(in_order({int(part) if part.isdigit() else part for part in parts}))
+
+
+def _known_architectures(nvcc: str) -> list[int]:
+    """Return the architectures that nvcc compiles for, in ascending order."""
+    return sorted(map(int, re.findall(r"compute_(\d+)", _output_of([nvcc, "--list-gpu-arch"]))))
 
 
 def _compile(

@@ -15,7 +15,7 @@ from cuplug._engine.cuda.devices import devices
 from cuplug._engine.discovery.table import read_table
 from cuplug._engine.lookup.records import PluginFile
 from cuplug._integration.author import elf, fatbin, lock_file
-from cuplug._integration.commands.machine import Machine, code_for, code_of, look_around
+from cuplug._integration.commands.machine import Machine, code_of, look_around
 from cuplug._integration.commands.output import print_json, print_lines, print_table
 from cuplug._source.kernels.function import Function, Image
 from cuplug.errors import CudaError
@@ -93,7 +93,7 @@ def _page_cells(record: PluginFile, machine: Machine) -> list[str]:
     state = f"{record.state}: {record.reason}" if record.reason else record.state
     code = code_of(record) if record.state == "ok" and "cuda" in record.device_types else None
     fits = [
-        f"{code_for(code, x.compute_capability)} for cuda:{x.index}"
+        f"{code.kind_for(x.compute_capability)} for cuda:{x.index}"
         for x in machine.devices
         if code and record.kind == "plugin"
     ]
