@@ -2,6 +2,7 @@
 """The PEP 517 build back end: `make`, then setuptools packages what it built."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -53,10 +54,18 @@ def _make() -> None:
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # it would be packaged
     command = ["make", "--no-print-directory", *settings, "all"]
     subprocess.run(command, check=True, env=environment)
+    _report()
     # A wheel holds no symbolic links: the name that -lcuplug looks for is a line for the linker.
     link = PACKAGE / "lib" / "libcuplug.so"
     link.unlink()
     link.write_text("INPUT(libcuplug.so.1)\n")
+
+
+def _report() -> None:
+    """Print what was compiled for GPUs; pip shows it with -v."""
+    codes = re.findall(r"code=(sm|compute)_(\d+)(\d[af]?)", (BUILD / "cuda.config").read_text())
+    listed = ", ".join(f"{'PTX ' * (kind == 'compute')}{x}.{y}" for kind, x, y in codes)
+    print(f"cuplug: CUDA code for {listed}" if listed else "cuplug: no CUDA code, as without nvcc")
 
 
 def get_requires_for_build_wheel(config_settings=None):

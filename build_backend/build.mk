@@ -22,20 +22,23 @@ VECTORISED := -O3 -fno-trapping-math -fno-math-errno -ffp-contract=off
 ALL_LDFLAGS := -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs) $(LDFLAGS)
 
 # The architectures to compile CUDA code for; without any it is left out. A GPU that is newer than
-# nvcc runs what was made for the newest that nvcc knows.
+# nvcc runs what was made for the newest that nvcc knows. Without a GPU, the architectures are those
+# of `cuplug build`; the demo and the tests then leave CUDA code as it is, since they cannot run it.
 KNOWN    = $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch))
 PRESENT  = $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -x '[0-9.]*' | sort -uV))
 NATIVE   = $(filter $(foreach gpu,$(PRESENT),$(or $(filter $(gpu),$(KNOWN)),$(lastword $(KNOWN)))),$(KNOWN))
 ALL      = $(firstword $(KNOWN))-virtual $(filter $(KNOWN),80 90 120)
+EARLIER  = $(foreach arch,80 90,$(if $(findstring sm_$(arch),$(file <$(BUILD)/cuda.config)),$(arch)))
+USUAL    = $(filter $(KNOWN),$(if $(filter demo %/test,$(MAKECMDGOALS)),$(EARLIER),80 90))
 CHOSEN  := $(or $(strip $(CUDA_ARCHS)),$(file <$(BUILD)/archs),native)
-WANTED  := $(if $(NVCC),$(if $(filter all,$(CHOSEN)),$(ALL),$(or $(filter-out native,$(CHOSEN)),$(NATIVE))))
+WANTED  := $(if $(NVCC),$(if $(filter all,$(CHOSEN)),$(ALL),$(or $(filter-out native,$(CHOSEN)),$(NATIVE),$(USUAL))))
 MACHINE := $(filter-out %-virtual,$(WANTED))
 # PTX of 90a or 100f would not run on GPUs that are newer.
 PTX     := $(or $(patsubst %-virtual,%,$(filter %-virtual,$(WANTED))),$(lastword $(filter-out %a %f,$(MACHINE))))
 GENCODE := $(foreach arch,$(MACHINE),-gencode=arch=compute_$(arch)$(comma)code=sm_$(arch)) \
   $(foreach arch,$(PTX),-gencode=arch=compute_$(arch)$(comma)code=compute_$(arch))
 ARCHS   := $(shell printf '%s\n' $(MACHINE) $(PTX) | tr -d af | sort -un)
-LEFT_OUT = CUDA code is left out: there is no $(if $(NVCC),GPU here (CUDA_ARCHS=all or CUDA_ARCHS="75 90" has it compiled),nvcc)
+LEFT_OUT = CUDA code is left out: there is no $(if $(NVCC),GPU here (`make` compiles it),nvcc)
 
 CORE       := $(patsubst core/%.c,$(BUILD)/core/%.o,$(wildcard core/*/*.c))
 RUNTIME_PARTS := $(patsubst runtime/%.c,$(BUILD)/runtime/%.o,$(wildcard runtime/*/*.c))

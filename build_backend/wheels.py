@@ -18,7 +18,7 @@ from requirements import packages
 from sbom import NAME, bundled, describe
 
 GLIBC = "2.28"
-LIMIT_MB = 16
+LIMIT_MB = 20
 WORK = Path("build/wheels")
 CROSS = os.environ.get("CROSS", "")
 # Of the compilers for another machine, or of `make`: a build for this one has its own.

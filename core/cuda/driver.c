@@ -136,7 +136,7 @@ void cuplug__cuda_explain(cuplug_error *error, int code) {
                    "update the driver, or build the plugin with an older toolkit",
                    cuplug__driver_version / 1000, cuplug__driver_version % 1000 / 10);
   if (code == CUPLUG__CU_NO_BINARY_FOR_GPU)
-    cuplug__append(error, "; the plugin has no code for this GPU: build it for its architecture");
+    cuplug__append(error, "; the plugin has no code for this GPU: see `cuplug doctor`");
   if (code == CUPLUG__CU_CAPTURE_IMPLICIT)
     cuplug__append(error, "; a CUDA graph is being captured, and the legacy default stream cannot "
                           "be used meanwhile; pass the captured stream with stream=");

@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `cuplug build` gives to compilers, and which GPUs it says that a plugin is limited to."""
 
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import cuplug
 import pytest
 from cuplug._integration.author import build, fatbin
 from cuplug._integration.author.sources import find_source
@@ -53,3 +61,90 @@ def test_symbols_of_one_copy_are_left_to_gcc(tmp_path, monkeypatch):
         path = str(tmp_path / name)
         build._compile(find_source(path), None, (), (), str(tmp_path / "libhalf.so"))
     assert ["-fno-gnu-unique" in command for command in commands] == [False, True, False]
+
+
+def recorded(name, folder, **variables):
+    """Return what a plugin records about its build."""
+    variables["LD_LIBRARY_CUPLUG_PATH"] = str(folder)
+    return json.loads(run("info", name, "--json", **variables).stdout)["build"]
+
+
+def git(folder, *arguments):
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_a_plugin_records_its_build(tmp_path):
+    folder = tmp_path / "of ada"
+    folder.mkdir()
+    (folder / "half.c").write_text(HALF)
+    options = ["-g", f"-L{folder}", f"-DHOME={folder}", "-Wl,-rpath,$ORIGIN/../x", "-Isrc/ada"]
+    library = folder / "libhalf.so"
+    cuplug.build(folder / "half.c", options=options)
+    first = library.read_bytes()
+    build = recorded("half", folder)
+    assert set(build) == {"compiler", "flags"}
+    assert re.match(r"GCC \d+\.\d+|.*[Cc]lang", build["compiler"])
+    assert build["flags"].startswith("-O3 -DCUPLUG_HOST_ONLY -std=c11")
+    assert build["flags"].endswith(" -g -L... -DHOME=... -Wl,-rpath,$ORIGIN/../x -I...")
+    assert b".cuplug-temporary" not in first
+    cuplug.build(folder / "half.c", options=options)
+    assert library.read_bytes() == first
+
+
+def test_a_plugin_records_its_commit(tmp_path):
+    if not shutil.which("git"):
+        pytest.skip("no git")
+    for name in ("half.c", "other.h"):
+        (tmp_path / name).write_text(HALF)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "other.h")
+    git(tmp_path, "commit", "-qm", "first")
+
+    def build():
+        cuplug.build(tmp_path / "half.c")
+        found = recorded("half", tmp_path)
+        return found.get("commit"), found.get("modified")
+
+    assert build() == (None, None)  # git does not track it
+    git(tmp_path, "add", "half.c")
+    git(tmp_path, "commit", "-qm", "second")
+    commit = git(tmp_path, "rev-parse", "HEAD")
+    assert build() == build() == (commit, False)  # the library is not tracked
+    (tmp_path / "other.h").write_text("")
+    assert build() == (commit, True)
+    shown = run("info", "half", LD_LIBRARY_CUPLUG_PATH=str(tmp_path)).stdout
+    assert f"\ncommit:        {commit}, with modifications\n" in shown
+
+
+def test_what_a_folder_of_several_files_records(tmp_path, monkeypatch):
+    (tmp_path / "a.cpp").write_text("int a() { return 0; }")
+    (tmp_path / "half.c").write_text(HALF)
+    monkeypatch.setenv("PATH", str(programs_without_git(tmp_path)))
+    cuplug.build(tmp_path)
+    assert " -x c++" in recorded("half", tmp_path)["flags"]
+
+
+def programs_without_git(folder):
+    """Return a folder with links to all programs on PATH but git."""
+    made = folder / "programs"
+    made.mkdir()
+    for place in reversed(os.environ["PATH"].split(":")):
+        for program in Path(place).glob("[a-z]*"):
+            if program.name != "git":
+                (made / program.name).unlink(missing_ok=True)
+                (made / program.name).symlink_to(program)
+    return made
+
+
+@pytest.mark.slow
+@needs_nvcc
+def test_a_cuda_plugin_records_its_build(tmp_path):
+    (tmp_path / "top.cu").write_text(LAMBDA)
+    cuplug.build(tmp_path / "top.cu", arch="90")
+    build = recorded("top", tmp_path)
+    assert re.match(r"nvcc \d+\.\d+\.\d+ with ", build["compiler"])
+    assert "-gencode=arch=compute_90,code=[sm_90,compute_90]" in build["flags"]

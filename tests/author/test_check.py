@@ -14,7 +14,7 @@ import cuplug
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cuplug._engine.base.flags import get_include
+from cuplug._engine.base.flags import get_include, number_of
 from cuplug._integration.author import elf, fatbin
 from cuplug._integration.author.check import check_file
 from cuplug._integration.commands.cli import main
@@ -260,8 +260,8 @@ KERNEL = b"\x7fELF .text.kernel"
 def container(*entries):
     """Return a fat binary container of (kind, architecture, image) entries."""
     payload = b"".join(
-        struct.pack("<HHIQ12xI32x", kind, 0x101, 64, len(image), architecture) + image
-        for kind, architecture, image in entries
+        struct.pack("<HHIQ12xI8xI20x", kind, 0x101, 64, len(image), architecture, *flags) + image
+        for kind, architecture, image, *flags in [(*x, 0)[:4] for x in entries]
     )
     return struct.pack("<IHHQ", fatbin.MAGIC, 1, 16, len(payload)) + payload
 
@@ -274,6 +274,10 @@ def test_fat_binaries():
     assert code.machine_code == {75, 90, 100}
     assert code.ptx == {120}
     assert fatbin.read_fatbins([container()]) == fatbin.Code()
+    alone = container(
+        (2, 90, KERNEL, 0x100011), (2, 100, KERNEL, 0x1200011), (1, 103, b"", 0x108011)
+    )
+    assert fatbin.read_fatbins([alone]) == fatbin.Code({"90a", "100f"}, {"103a"})
 
 
 @pytest.mark.parametrize("n", [17, 60, 100])
@@ -289,7 +293,7 @@ def test_any_bytes_are_read_or_refused(before, payload):
         code = fatbin.read_fatbins([before + head + payload])
     except ValueError:
         return
-    assert all(0 <= architecture < 2**32 for architecture in code.machine_code | code.ptx)
+    assert all(0 <= number_of(x) < 2**32 for x in code.machine_code | code.ptx)
 
 
 def test_relocatable_code_is_no_code_of_its_own():

@@ -5,12 +5,14 @@ import os
 import shutil
 import subprocess
 from functools import partial
+from types import SimpleNamespace
 
 import cuplug
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from cuplug._engine.base.flags import compiler, lib_directory, nvcc_compiler
+from cuplug._engine.cuda import devices
 from cuplug._integration.author import elf
 from cuplug._integration.author.build import choose_architectures
 from cuplug._integration.commands.cli import main
@@ -190,6 +192,16 @@ def test_architectures_of_one_gpu_alone_are_chosen():
     for wrong in ("90b", "a90", "90af", "90a,", "", "9.0"):
         with pytest.raises(cuplug.BuildError, match="build: arch: got"):
             choose_architectures(wrong, nvcc)
+
+
+def test_a_gpu_that_is_newer_than_nvcc_runs_what_is_for_the_newest(tmp_path, monkeypatch):
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text("#!/bin/sh\nprintf 'compute_75\\ncompute_90\\ncompute_100\\n'\n")
+    nvcc.chmod(0o755)
+    for gpus, wanted in (([75, 90], (75, 90)), ([90, 121, 120], (90, 100)), ([], (80, 90))):
+        found = [SimpleNamespace(compute_capability=x) for x in gpus]
+        monkeypatch.setattr(devices, "devices", lambda found=found: found)
+        assert choose_architectures("native", str(nvcc)) == wanted
 
 
 @pytest.mark.slow

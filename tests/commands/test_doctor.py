@@ -4,6 +4,7 @@
 import json
 from types import SimpleNamespace
 
+import cuplug
 import pytest
 from click.testing import CliRunner
 from cuplug._integration.author.fatbin import Code
@@ -125,6 +126,8 @@ def test_toolkit_against_driver(toolkit, driver, level):
         (Code({80}), [PROBLEM, OK]),
         (Code({100}, {100}), [PROBLEM, OK]),
         (Code(), [PROBLEM, OK]),
+        (Code({"90a"}, {"90a"}), [OK]),
+        (Code({"100a", "100f"}, {"100f"}), [PROBLEM, OK]),
     ],
 )
 def test_architectures_against_a_gpu(monkeypatch, code, wanted):
@@ -163,10 +166,35 @@ def test_a_build_without_cuda_code(devices, toolkit, device_types, wanted):
 
 @pytest.mark.parametrize(
     ("architecture", "capability", "runs"),
-    [(80, 80, True), (80, 86, True), (86, 80, False), (80, 90, False), (90, 80, False)],
+    [
+        *[(80, 80, True), (80, 86, True), (86, 80, False), (80, 90, False), (90, 80, False)],
+        *[("90a", 90, True), ("90a", 100, False), ("100a", 103, False), ("100f", 103, True)],
+    ],
 )
-def test_which_machine_code_a_gpu_runs(architecture, capability, runs):
-    assert machines.runs_machine_code(Code({architecture}), capability) == runs
+def test_which_code_a_gpu_runs(architecture, capability, runs):
+    assert Code({architecture}).kind_for(capability) == ("machine code" if runs else "no code")
+    runs |= architecture in (80, 86) and capability >= architecture  # the driver compiles it
+    assert Code(set(), {architecture}).kind_for(capability) == ("only PTX" if runs else "no code")
+
+
+@pytest.mark.slow
+def test_code_of_only_one_architecture(tmp_path, monkeypatch):
+    if find_toolkit() is None:
+        pytest.skip("no nvcc")
+    monkeypatch.chdir(tmp_path)
+    for name in ("hopper", "family"):
+        assert CliRunner().invoke(main, ["new", name]).exit_code == 0
+    plugins = [
+        Record(cuplug.build("hopper", arch="90a"), name="hopper"),
+        Record(cuplug.build("family", arch="100f"), name="family"),
+    ]
+    blackwell = SimpleNamespace(index=1, name="B", compute_capability=103, memory_bytes=1)
+    machine = Machine(devices=[HOPPER, blackwell], plugins=plugins)
+    texts = [x.text for x in machines.examine_architectures(machine) if x.level != OK]
+    assert texts == [
+        "family has no code for cuda:0 (9.0), only for: 10.0f",
+        "hopper has no code for cuda:1 (10.3), only for: 9.0a",
+    ]
 
 
 def test_no_gpu_is_no_problem():

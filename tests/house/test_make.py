@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from builds import run_at
+from cuplug._integration.author.build import USUAL_ARCHITECTURES
 from places import ROOT
 
 BUILD = ["make", "-f", "build_backend/build.mk"]
@@ -115,21 +116,27 @@ def test_all_cores_are_used_unless_told_otherwise(option, passed, tmp_path):
 KNOWN = "compute_80\ncompute_90\ncompute_100\n"
 
 
+USUAL = [str(x) for x in USUAL_ARCHITECTURES]  # of `cuplug build`
+
+
 def cuda_commands(folder: Path, gpus: str, *settings: str, known: str = KNOWN) -> str:
     """Return what make would run for plugins, with an nvcc that knows some architectures."""
     for name, text in (("nvcc", known), ("nvidia-smi", gpus)):
         script = folder / name
         script.write_text(f"#!/bin/sh\nprintf '{text}'\n")
         script.chmod(0o755)
-    make = ["make", "-n", f"BUILD={folder}/build", f"NVCC={folder}/nvcc", *settings, "plugins"]
+    goals = settings if "demo" in settings else (*settings, "plugins")
+    make = [*BUILD, "-n", f"BUILD={folder}/build", f"NVCC={folder}/nvcc", "VENV=", *goals]
     return run_at(make, ROOT, PATH=f"{folder}:{os.environ['PATH']}", CUDA_ARCHS="")
 
 
 @pytest.mark.parametrize(
     ("gpus", "settings", "wanted"),
     [
-        ("", [], []),
-        ("No devices were found\n", [], []),
+        ("", [], USUAL),
+        ("No devices were found\n", [], USUAL),
+        ("", ["CUDA_ARCHS=native", "demo"], []),
+        ("9.0\n", ["demo"], ["90"]),
         ("9.0\n9.0\n", [], ["90"]),
         ("8.0\n9.0\n", ["CUDA_ARCHS=native"], ["80", "90"]),
         ("12.0\n12.1\n", [], ["100"]),
@@ -155,6 +162,12 @@ def test_architectures_that_were_chosen_remain(tmp_path):
     assert compiled() == ["80"]
     assert compiled("CUDA_ARCHS=90") == compiled() == ["90"]
     assert compiled("CUDA_ARCHS=native") == compiled() == ["80"]
+
+
+def test_the_demo_without_a_gpu_leaves_cuda_code_as_it_is(tmp_path):
+    for goals, wanted in [(["demo"], []), ([], USUAL), (["demo"], USUAL)]:
+        out = cuda_commands(tmp_path, "", *goals)
+        assert sorted(set(re.findall(r"code=sm_(\d+)", out))) == wanted
 
 
 @pytest.mark.parametrize("setting", ["CUDA_ARCHS=all", "CUDA_ARCHS=75-virtual 80 90"])

@@ -276,3 +276,24 @@ def test_versions_agree():
     assert f"Version: {cuplug.__version__}\n" in pkg_config
     cmake = (ROOT / "core" / "cuplug-config-version.cmake").read_text()
     assert f'set(PACKAGE_VERSION "{cuplug.__version__}")' in cmake
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (
+            "nvcc: nvcc -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_100f,code=sm_100f"
+            " -gencode=arch=compute_75,code=compute_75",
+            "CUDA code for 8.0, 10.0f, PTX 7.5",
+        ),
+        ("nvcc:  -lineinfo", "no CUDA code, as without nvcc"),
+    ],
+)
+def test_an_installation_reports_its_cuda_code(settings, line, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(ROOT / "build_backend")
+    import backend
+
+    (tmp_path / "cuda.config").write_text(settings)
+    monkeypatch.setattr(backend, "BUILD", tmp_path)
+    backend._report()
+    assert capsys.readouterr().out == f"cuplug: {line}\n"

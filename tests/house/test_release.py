@@ -19,6 +19,44 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
+def bounds() -> dict[str, set[str]]:
+    """Return the oldest versions that pyproject.toml permits, by packages: of a run and a build."""
+    project = PROJECT["project"]
+    listed = [*PROJECT["build-system"]["requires"], *project["dependencies"]]
+    listed += [x for extra in project["optional-dependencies"].values() for x in extra]
+    found: dict[str, set[str]] = {"Python": {project["requires-python"].removeprefix(">=")}}
+    names = {"numpy": "NumPy", "cython": "Cython", "torch": "PyTorch", "jax": "JAX", "dask": "Dask"}
+    for package in listed:
+        name, _, version = package.partition(">=")
+        found.setdefault(names.get(name.partition("[")[0], name), set()).add(version)
+    return found
+
+
+def test_the_page_of_versions_is_that_of_the_settings():
+    page = (ROOT / "docs" / "compatibility.md").read_text()
+    rows = {
+        x[0]: x[1:] for x in re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \| (.*?) ?\|$", page, re.M)
+    }
+    tested = PROJECT["tool"]["tested-versions"]
+    assert len(tested) == 6
+    for name, versions in tested.items():
+        oldest, listed, notes = rows[name]
+        assert listed == ", ".join(versions)
+        assert versions == sorted(versions, key=lambda x: [int(part) for part in x.split(".")])
+        named = {oldest, *re.findall(r"(\d+\.\d+) to build", notes)}
+        assert named >= bounds()[name], name
+
+
+def test_the_workflow_tests_the_listed_pythons():
+    text = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    (matrix,) = re.findall(r"^ +python: \[(.+)\]$", text, re.M)
+    assert re.findall(r'"(.+?)"', matrix) == PROJECT["tool"]["tested-versions"]["Python"]
+    wheels = (ROOT / ".github" / "workflows" / "wheels.yml").read_text()
+    (built,) = re.findall(r"^PYTHONS \?= (.+)$", (ROOT / "Makefile").read_text(), re.M)
+    listed = re.findall(r"^ +(3\.\d+t?)$", wheels, re.M)
+    assert sorted(built.replace("python", "").split()) == sorted(listed)
+
+
 @pytest.fixture
 def copy(tmp_path) -> Path:
     """Return a copy of the files that a release is judged by."""

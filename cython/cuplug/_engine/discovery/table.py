@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 from cuplug._engine.discovery.fields import OWN_FIELDS, TAKES_STRIDES, inspect_fields
 
-__all__ = ["Row", "Table", "read_functions", "read_rows", "read_table"]
+__all__ = ["BUILD_NOTE", "Row", "Table", "read_build", "read_functions", "read_rows", "read_table"]
 
+BUILD_NOTE = 0x62756332  # the core does not read it
 OPERATOR_NOTE = 0x6F756332  # CUPLUG_NOTE_OPERATOR of <cuplug/plugin.h>
+
+BUILD_KEYS = ("compiler", "flags", "commit")
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,13 @@ def read_functions(section: bytes) -> dict[str, str]:
     }
     notes = list(_notes(section))
     return {fields[key]: does[key] for _, fields in notes for key in does if key in fields}
+
+
+def read_build(section: bytes) -> dict[str, str | bool]:
+    """Return what a section of notes records about the build; {} if nothing."""
+    fields = next((fields for kind, fields in _notes(section) if kind == BUILD_NOTE), {})
+    found: dict[str, str | bool] = {key: fields[key] for key in BUILD_KEYS if key in fields}
+    return found | ({"modified": "modified" in fields} if "commit" in fields else {})
 
 
 def _notes(section: bytes) -> Iterator[tuple[int, dict[str, str]]]:

@@ -14,6 +14,8 @@ from cuplug._engine.base import environment, flags
 from cuplug._engine.base.flags import Architecture
 from cuplug._engine.base.public import public
 from cuplug._engine.base.validate import absolute, as_str_tuple
+from cuplug._engine.discovery.table import BUILD_NOTE
+from cuplug._integration.author.fatbin import in_order
 from cuplug._integration.author.sources import (
     CUDA_SUFFIX,
     BuildError,
@@ -28,11 +30,37 @@ if TYPE_CHECKING:
 
     from cuplug._integration.author.check import Finding
 
-# If no GPU is available: code for 8.x and 9.0, and PTX for newer ones.
+# If no GPU is available: code for 8.x and 9.0, and PTX for newer ones. `make` has the same list.
 USUAL_ARCHITECTURES = (80, 90)
 # GCC only: static variables of templates are not shared by all plugins of a process.
 NO_UNIQUE = "-fno-gnu-unique"
 ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+# Included before a source: the note of the build (docs/abi.md). The line keeps the temporary path
+# out of debug information.
+NOTE = """\
+#line 1 "cuplug-build.h"
+#define CUPLUG__BUILD_NUMBER(x) #x
+#define CUPLUG__BUILD_VERSION(a, b, c) \\
+  CUPLUG__BUILD_NUMBER(a) "." CUPLUG__BUILD_NUMBER(b) "." CUPLUG__BUILD_NUMBER(c)
+#ifdef __CUDACC__
+#define CUPLUG__BUILD_NVCC "nvcc " CUPLUG__BUILD_VERSION( \\
+  __CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__, __CUDACC_VER_BUILD__) " with "
+#else
+#define CUPLUG__BUILD_NVCC ""
+#endif
+#ifdef __clang__
+#define CUPLUG__BUILD_HOST __VERSION__
+#else
+#define CUPLUG__BUILD_HOST "GCC " __VERSION__
+#endif
+#define CUPLUG__BUILD_TEXT "compiler=" CUPLUG__BUILD_NVCC CUPLUG__BUILD_HOST "\\0" "$text"
+static const struct {
+  unsigned owner_bytes, text_bytes, kind;
+  char owner[8], text[(sizeof(CUPLUG__BUILD_TEXT) + 3) / 4 * 4];
+} cuplug__build_note __attribute__((section(".note.cuplug"), used, aligned(4))) = {
+    8, sizeof(CUPLUG__BUILD_TEXT), $kind, "cuplug", CUPLUG__BUILD_TEXT};
+"""
+PATH = re.compile(r"(?<![^=,:])(-[ILB]|-isystem|-iquote|-idirafter)?(?!\$ORIGIN)[^=,:]*/[^=,:]*")
 
 
 @dataclass
@@ -140,17 +168,24 @@ def choose_architectures(arch: str, nvcc: str) -> tuple[Architecture, ...]:
         from cuplug._engine.cuda.devices import devices
 
         capabilities = {gpu.compute_capability for gpu in devices()}
-        return tuple(sorted(capabilities)) or USUAL_ARCHITECTURES
+        if not capabilities:
+            return USUAL_ARCHITECTURES
+        known = _known_architectures(nvcc)
+        return tuple(sorted({x if x in known else known[-1] for x in capabilities}))
     if arch == "all":
-        listed = _output_of([nvcc, "--list-gpu-arch"]).split()
-        return tuple(x for x in ALL_ARCHITECTURES if f"compute_{x}" in listed)
+        known = _known_architectures(nvcc)
+        return tuple(x for x in ALL_ARCHITECTURES if x in known)
     parts = arch.split(",")
     if not all(re.fullmatch("[0-9]{1,4}[af]?", part) for part in parts):
         raise BuildError(
             f'build: arch: got "{arch}", expected "native", "all" or numbers as in "80,90" or "90a"'
         )
-    chosen = {int(part) if part.isdigit() else part for part in parts}
-    return tuple(sorted(chosen, key=lambda x: (flags.number_of(x), str(x))))
+    return tuple(in_order({int(part) if part.isdigit() else part for part in parts}))
+
+
+def _known_architectures(nvcc: str) -> list[int]:
+    """Return the architectures that nvcc compiles for, in ascending order."""
+    return sorted(map(int, re.findall(r"compute_(\d+)", _output_of([nvcc, "--list-gpu-arch"]))))
 
 
 def _compile(
@@ -166,20 +201,60 @@ def _compile(
     files = list(_files_to_compile(source, nvcc))
     cxx = any(not file.endswith(".c") for file in files)
     linker = flags.nvcc_linker(nvcc) if nvcc else flags.linker(cxx)
-    if len(files) == 1:  # compiling and linking in one step takes less time than in two
-        compiler = _compiler(files[0], nvcc, architectures, options)
-        link = linker[linker.index("-shared") :]
-        return _output_of([*compiler, *link, files[0], *options, "-o", library], library)
+    noted = next((x for x in files if nvcc and x.endswith(CUDA_SUFFIX)), files[0])
     objects, log = [], ""
     for number, file in enumerate(files):
-        objects.append(f"{library}.{number}.o")
         compiler = _compiler(file, nvcc, architectures, options)
+        if file == noted:
+            compiler += ["-include", _write_note(library, source, [*compiler[1:], *options])]
+        if len(files) == 1:  # one step is faster than two
+            link = linker[linker.index("-shared") :]
+            return _output_of([*compiler, *link, file, *options, "-o", library], library)
+        objects.append(f"{library}.{number}.o")
         log += _output_of([*compiler, *options, "-c", file, "-o", objects[-1]], objects[-1])
     try:
         return log + _output_of([*linker, *objects, *options, "-o", library], library)
     except BuildError:
         _refuse_several_tables(source)
         raise
+
+
+def _write_note(library: str, source: Source, words: list[str]) -> str:
+    """Write the header with the note of the build; return its path."""
+    own = f"-I{flags.get_include()}"
+    listed = " ".join(PATH.sub(r"\1...", word) for word in words if word != own)
+    facts = [f"flags={' '.join(listed.split())}", *_commit_of(source)]
+    text = "".join(f"\\{byte:03o}" for byte in "\0".join(facts).encode())
+    path = f"{library}.h"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(NOTE.replace("$kind", hex(BUILD_NOTE)).replace("$text", text))
+    return path
+
+
+def _commit_of(source: Source) -> list[str]:
+    """Return the commit of a source, and whether it was modified, if git has it."""
+    commit = _git(source, "rev-parse", "HEAD")
+    if not commit or not _git(source, "ls-files", "--", *source.files):
+        return []
+    changes = _git(source, "status", "--porcelain", "--untracked-files=no")
+    new = _git(source, "ls-files", "--others", "--", *source.files)
+    return [f"commit={commit}", *(["modified"] if changes or new else [])]
+
+
+def _git(source: Source, *arguments: str) -> str:
+    import subprocess
+
+    options = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-C", source.directory)
+    try:
+        done = subprocess.run(
+            ["git", *options, *arguments],
+            capture_output=True,
+            env=environment.for_programs({}),
+            check=False,
+        )
+    except OSError:
+        return ""
+    return done.stdout.decode(errors="replace").strip()
 
 
 def _files_to_compile(source: Source, nvcc: str | None) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cuplug._engine.adoption.description import description_path_of
+from cuplug._engine.base.flags import number_of
 from cuplug._engine.discovery.fields import check_owner, parameter_docs
 from cuplug._engine.discovery.table import read_functions, read_rows, read_table
 from cuplug._engine.lookup.adopted_libraries import describe
@@ -268,7 +269,7 @@ def _check_architectures(subject: Subject) -> Iterator[Finding]:
 
 
 def _compare_architectures(named: set[int], code: fatbin.Code) -> Iterator[Finding]:
-    there = code.machine_code | code.ptx | code.specific_ptx
+    there = {number_of(x) for x in code.machine_code | code.ptx}
     for architecture in sorted(named - there):
         yield _error(
             f"the table names architecture {dotted(architecture)}, the file has no code for it",
@@ -279,11 +280,11 @@ def _compare_architectures(named: set[int], code: fatbin.Code) -> Iterator[Findi
             f"there is code for architecture {dotted(architecture)}, the table does not name it",
             "compile the table and the kernels with the same architectures",
         )
-    if there and not code.ptx:
+    if there and not any(isinstance(x, int) for x in code.ptx):
         newest = max(there)
         yield _warning(
             "its PTX is for one architecture or family alone, so GPUs to come cannot run it"
-            if code.specific_ptx
+            if code.ptx
             else "there is no PTX, so GPUs to come cannot run it",
             f"add -gencode arch=compute_{newest},code=compute_{newest}",
         )

@@ -9,30 +9,33 @@ The linker adds a container without kernels, for an architecture of its own choi
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cuplug._engine.base.flags import number_of
+
 if TYPE_CHECKING:
+    from cuplug._engine.base.flags import Architecture
     from cuplug._integration.author.elf import SharedLibrary
 
 MAGIC = 0xBA55ED50
 CONTAINER = struct.Struct("<IHHQ")
 ENTRY = struct.Struct("<HHIQ12xI8xI")
-SPECIFIC = 0x300000  # flags of code for one architecture (90a), or for one family of them (100f)
+SUFFIXES = {0x100000: "a", 0x200000: "f"}  # flags of code for one architecture, or one family
 KIND_PTX = 1
 KIND_MACHINE_CODE = 2
 
 
-def dotted(architecture: int | str) -> str:
+def dotted(architecture: Architecture) -> str:
     """Return "9.0" for 90, "9.0a" for "90a"."""
-    number = str(architecture).rstrip("af")
+    number = str(number_of(architecture))
     return f"{number[:-1] or 0}.{number[-1]}{str(architecture)[len(number) :]}"
 
 
-def runs_on(architecture: int | str) -> str:
+def runs_on(architecture: Architecture) -> str:
     """Return the only GPUs that run code for "90a" or "100f"; "" for 90."""
-    number = str(architecture).rstrip("af")
+    number = str(number_of(architecture))
     if str(architecture).endswith("a"):
         return f"compute capability {dotted(number)} only"
     if str(architecture).endswith("f"):
@@ -42,18 +45,38 @@ def runs_on(architecture: int | str) -> str:
 
 @dataclass
 class Code:
-    """Compute capabilities x 10 for which machine code and PTX exist.
+    """Architectures for which machine code and PTX exist: 90, "90a" or "100f"."""
 
-    `specific_ptx` runs only on one architecture or family, as for 90a or 100f.
-    """
+    machine_code: set[Architecture] = field(default_factory=set)
+    ptx: set[Architecture] = field(default_factory=set)
 
-    machine_code: set[int] = field(default_factory=set)
-    ptx: set[int] = field(default_factory=set)
-    specific_ptx: set[int] = field(default_factory=set)
+    def kind_for(self, capability: int) -> str:
+        """Return the kind of code that a GPU of this compute capability (90) would use."""
+        if any(_runs_machine_code(x, capability) for x in self.machine_code):
+            return "machine code"
+        return "only PTX" if any(_runs_ptx(x, capability) for x in self.ptx) else "no code"
+
+
+def _runs_machine_code(architecture: Architecture, capability: int) -> bool:
+    number = number_of(architecture)
+    if str(architecture).endswith("a"):
+        return number == capability
+    return number // 10 == capability // 10 and number <= capability
+
+
+def _runs_ptx(architecture: Architecture, capability: int) -> bool:
+    if isinstance(architecture, int):
+        return architecture <= capability
+    return _runs_machine_code(architecture, capability)
+
+
+def in_order(architectures: Iterable[Architecture]) -> list[Architecture]:
+    """Return architectures from the oldest to the newest, "90a" after 90."""
+    return sorted(architectures, key=lambda x: (number_of(x), str(x)))
 
 
 def read_fatbins(sections: list[bytes]) -> Code:
-    """Return the capabilities (90 for 9.0) for which the containers of some sections have code.
+    """Return the architectures for which the containers of some sections have code.
 
     Raises
     ------
@@ -62,16 +85,18 @@ def read_fatbins(sections: list[bytes]) -> Code:
     """
     code = Code()
     for section in sections:
-        for kind, architecture, image, flags in _entries(section):
+        for kind, number, image, flags in _entries(section):
+            suffix = "".join(x for flag, x in SUFFIXES.items() if flags & flag)
+            architecture = f"{number}{suffix}" if suffix else number
             if kind == KIND_PTX:
-                (code.specific_ptx if flags & SPECIFIC else code.ptx).add(architecture)
+                code.ptx.add(architecture)
             elif kind == KIND_MACHINE_CODE and not _lacks_kernels(image):
                 code.machine_code.add(architecture)
     return code
 
 
 def read_library(library: SharedLibrary) -> Code:
-    """Return the capabilities for which a library has code.
+    """Return the architectures for which a library has code.
 
     With `-rdc=true` it also contains the inputs of the device linker. These include the device
     runtime, for more architectures than the library's own code. For later GPUs, the PTX of all
@@ -83,14 +108,12 @@ def read_library(library: SharedLibrary) -> Code:
         A container or entry exceeds its section.
     """
     code = read_fatbins(library.fatbins or [])
-    if not code.machine_code | code.ptx | code.specific_ptx:
+    if code == Code():
         return read_fatbins(library.relocatable_fatbins)
     inputs = [read_fatbins([each]) for each in containers(library.relocatable_fatbins)]
     inputs = [each for each in inputs if each != Code()]
-    if inputs and all(each.ptx | each.specific_ptx for each in inputs):
-        own = min(inputs, key=lambda each: min(each.ptx | each.specific_ptx))
-        code.ptx |= own.ptx
-        code.specific_ptx |= own.specific_ptx
+    if inputs and all(each.ptx for each in inputs):
+        code.ptx |= min((each.ptx for each in inputs), key=lambda ptx: number_of(in_order(ptx)[0]))
     return code
 
 

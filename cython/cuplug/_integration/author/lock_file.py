@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Digests of plugins and their libraries: written by `cuplug lock`, compared later.
 
-The file has the format of sha256sum, and can be used as CUPLUG_ALLOW_LIST.
+The file has the format of sha256sum, and can be used as CUPLUG_ALLOW_LIST. ssh-keygen signs and
+verifies it, so no private key is read here.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -13,14 +15,16 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from cuplug._engine.adoption.description import SUFFIX
+from cuplug._engine.base import environment
 from cuplug._engine.lookup.records import PluginFile
 from cuplug._engine.modules.runtime import LIBRARY, find_runtime
 from cuplug._integration.author.elf import ElfError, linked, open_regular, read_library
 from cuplug.errors import NotFoundError, PluginError
 
-__all__ = ["NAME", "Compared", "compare", "read_lock", "write_lock"]
+__all__ = ["Compared", "compare", "read_lock", "sign", "write_lock"]
 
-NAME = "cuplug.lock"
+SIGNATURE = ".sig"  # after the name of the lock, as ssh-keygen writes it
+PURPOSE = "cuplug-lock"  # signatures for other purposes are not valid for a lock
 MAX_BYTES = 16 << 20  # as for CUPLUG_ALLOW_LIST
 LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
 SAME, CHANGED, MISSING = "same", "changed", "missing"
@@ -61,22 +65,92 @@ def write_lock(path: str, plugins: Iterable[PluginFile], version: str) -> list[s
         lines += [f"# linked by {', '.join(names)}", f"{_digest(file)}  {file}"]
     with open(path, "w", encoding="utf-8") as stream:
         stream.write("\n".join(lines) + "\n")
+    with contextlib.suppress(FileNotFoundError):  # of an earlier lock
+        os.unlink(path + SIGNATURE)
     return [*files, *sorted(listed)]
 
 
-def read_lock(path: str) -> dict[str, str]:
-    """Return the digests in a lock, by file name.
+def sign(path: str, key: str) -> str:
+    """Sign a lock with a private key, or with the agent's key for a public one.
+
+    Returns
+    -------
+    str
+        The file of the signature.
+
+    Raises
+    ------
+    PluginError
+        ssh-keygen, whose messages and questions are on standard error, did not sign.
+    """
+    # The path is absolute because it may begin with "-".
+    _ssh_keygen("sign", "-q", "-n", PURPOSE, "-f", key, os.path.abspath(path))
+    if not os.path.exists(path + SIGNATURE):
+        raise PluginError(f"{path}: ssh-keygen did not sign it with {key}; see its message above")
+    return path + SIGNATURE
+
+
+def _verify(path: str, data: bytes, signers: str) -> str:
+    """Return the signer of a lock, by the name that a file of allowed signers has for the key."""
+    signature = path + SIGNATURE
+    if not os.path.isfile(signers):
+        raise NotFoundError(f"{signers}: no such file, expected names and public keys of signers")
+    if not os.path.isfile(signature):
+        raise PluginError(
+            f"{path}: got no signature {signature}, expected one of {signers}; sign the lock with "
+            "`cuplug lock --sign KEY`"
+        )
+    files = ("-f", signers, "-s", signature)
+    names, said = _ssh_keygen("find-principals", *files, given=b"")
+    if not names:
+        raise PluginError(
+            f"{path}: got a signature whose key is not valid, expected a key of {signers} ({said})"
+        )
+    for name in names.splitlines():
+        verdict, said = _ssh_keygen("verify", "-n", PURPOSE, "-I", name, *files, given=data)
+        # The exit status is lost if SIGCHLD is ignored.
+        if verdict.startswith(f'Good "{PURPOSE}" signature for '):
+            return name
+    raise PluginError(
+        f"{path}: got a lock that differs from the signed one, or a signature for another purpose "
+        f"({said}); restore the lock, or sign it again with `cuplug lock --sign KEY`"
+    )
+
+
+def _ssh_keygen(verb: str, *arguments: str, given: bytes | None = None) -> tuple[str, str]:
+    """Return the output and the messages; without input, ssh-keygen uses the terminal."""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            ["ssh-keygen", "-Y", verb, *arguments],
+            input=given,
+            stdout=subprocess.PIPE,
+            stderr=None if given is None else subprocess.PIPE,
+            env=environment.for_programs({}),
+            check=False,
+        )
+    except OSError as error:
+        reason = f"ssh-keygen: {error.strerror}; install OpenSSH 8.2 or newer"
+        raise PluginError(f"{reason} (sudo apt install openssh-client)") from None
+    output, messages = done.stdout, done.stderr or b""
+    return output.decode(errors="replace"), messages.decode(errors="replace").strip()
+
+
+def read_lock(path: str, signers: str | None = None) -> tuple[dict[str, str], str | None]:
+    """Return the digests in a lock, by file name, and its signer.
 
     Raises
     ------
     NotFoundError, PluginError
-        The file does not exist, or is not a lock.
+        The file does not exist or is not a lock, or no allowed signer has signed it.
     """
     try:
         with open_regular(path) as stream:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise PluginError(f"{path}: got more than 16 MiB, expected a lock")
+        signer = None if signers is None else _verify(path, data, signers)
         lines = data.decode().split("\n")
     except FileNotFoundError:
         raise NotFoundError(f"{path}: no such file: `cuplug lock` writes it") from None
@@ -92,7 +166,7 @@ def read_lock(path: str) -> dict[str, str]:
             digests[os.path.basename(match[2])] = match[1]
         elif line.strip() and not line.startswith("#"):
             raise PluginError(f"{path}: line {number}: got {line!r}, expected a digest and a file")
-    return digests
+    return digests, signer
 
 
 def compare(digests: dict[str, str], plugins: Iterable[PluginFile]) -> list[Compared]:

@@ -100,6 +100,12 @@ for command in (adopt, bind, build, lock, new, stubs):
     help="Compare with FILE, or cuplug.lock, as `cuplug lock` wrote it.",
 )
 @click.option(
+    "--signers",
+    type=click.Path(),
+    metavar="FILE",
+    help="With --locked: require a signature of a key in FILE, an allowed_signers file of OpenSSH.",
+)
+@click.option(
     "--html",
     "page",
     type=click.Path(dir_okay=False),
@@ -107,15 +113,19 @@ for command in (adopt, bind, build, lock, new, stubs):
     help="Write a page for a browser: plugins, operators to search, and kernels.",
 )
 @json_option
-def list_command(everything: bool, locked: str | None, page: str | None, as_json: bool) -> None:
+def list_command(
+    everything: bool, locked: str | None, signers: str | None, page: str | None, as_json: bool
+) -> None:
     """List the plugins on the search path, and those that are not used, with the reason."""
     from cuplug._integration.commands import listing
 
+    if signers is not None and locked is None:
+        raise click.UsageError("--signers goes with --locked")
     if page is not None:
         listing.write_page(page)
     elif locked is None:
         listing.show_plugins(everything, as_json)
-    elif not listing.show_locked(locked, as_json):
+    elif not listing.show_locked(locked, signers, as_json):
         sys.exit(EXIT_PROBLEM)
 
 

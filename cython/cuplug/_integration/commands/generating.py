@@ -128,15 +128,22 @@ def stubs(files: tuple[str, ...], directory: str, name: str | None, as_json: boo
     show_default=True,
     help="The file to write.",
 )
+@click.option(
+    "--sign",
+    "key",
+    type=click.Path(dir_okay=False),
+    metavar="KEY",
+    help="Sign the file with an SSH key; for a public one, the agent signs.",
+)
 @json_option
-def lock(operators: tuple[str, ...], output: str, as_json: bool) -> None:
+def lock(operators: tuple[str, ...], output: str, key: str | None, as_json: bool) -> None:
     """Write digests of the plugins of OPERATORS, or of all, and of the libraries they link.
 
     `cuplug list --locked` compares later; as CUPLUG_ALLOW_LIST, the file keeps other plugins out.
     """
     from cuplug._integration.commands import listing
 
-    listing.show_lock(operators, output, as_json)
+    listing.show_lock(operators, output, key, as_json)
 
 
 @click.command()

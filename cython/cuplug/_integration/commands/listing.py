@@ -15,7 +15,7 @@ from cuplug._engine.cuda.devices import devices
 from cuplug._engine.discovery.table import read_table
 from cuplug._engine.lookup.records import PluginFile
 from cuplug._integration.author import elf, fatbin, lock_file
-from cuplug._integration.commands.machine import Machine, code_for, code_of, look_around
+from cuplug._integration.commands.machine import Machine, code_of, look_around
 from cuplug._integration.commands.output import print_json, print_lines, print_table
 from cuplug._source.kernels.function import Function, Image
 from cuplug.errors import CudaError
@@ -93,7 +93,7 @@ def _page_cells(record: PluginFile, machine: Machine) -> list[str]:
     state = f"{record.state}: {record.reason}" if record.reason else record.state
     code = code_of(record) if record.state == "ok" and "cuda" in record.device_types else None
     fits = [
-        f"{code_for(code, x.compute_capability)} for cuda:{x.index}"
+        f"{code.kind_for(x.compute_capability)} for cuda:{x.index}"
         for x in machine.devices
         if code and record.kind == "plugin"
     ]
@@ -122,27 +122,31 @@ def _html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="table" tabindex="0">{table}</div>' if rows else ""
 
 
-def show_lock(names: Sequence[str], path: str, as_json: bool) -> None:
-    """Write the digests of the plugins of some operators, or of all."""
+def show_lock(names: Sequence[str], path: str, key: str | None, as_json: bool) -> None:
+    """Write the digests of the plugins of some operators, or of all, and sign them."""
     used = [p for p in cuplug.plugins() if p.state == "ok"]
     if names:
         paths = {cuplug.find(name).path for name in names}
         used = [p for p in used if p.path in paths]
     files = lock_file.write_lock(path, used, cuplug.__version__)
+    signature = None if key is None else lock_file.sign(path, key)
     if as_json:
-        print_json({"lock": path, "files": files})
+        print_json({"lock": path, "files": files, "signature": signature})
     else:
         print_lines([f"{path}: {len(used)} plugins, {len(files)} files with what they link"])
+        print_lines([f"{signature}: signature of {path}"] * bool(signature))
 
 
-def show_locked(path: str, as_json: bool) -> bool:
+def show_locked(path: str, signers: str | None, as_json: bool) -> bool:
     """Compare the plugins in use with a lock; return whether they are the same."""
-    digests = lock_file.read_lock(path)
+    digests, signer = lock_file.read_lock(path, signers)
     compared = lock_file.compare(digests, [p for p in cuplug.plugins() if p.state == "ok"])
     ok = all(x.state == lock_file.SAME for x in compared)
     if as_json:
-        print_json({"lock": path, "ok": ok, "files": [x.as_dict() for x in compared]})
+        files = [x.as_dict() for x in compared]
+        print_json({"lock": path, "ok": ok, "signer": signer, "files": files})
     else:
+        print_lines([f"{path}: signed by {signer}"] * bool(signer))
         print_table(("state", "file", "found"), ((x.state, x.file, x.path) for x in compared))
     return ok
 

@@ -145,7 +145,7 @@ def examine_architectures(machine: Machine) -> Iterator[Finding]:
 
 
 def _judge_stock(machine: Machine) -> Iterator[Finding]:
-    """Report that cuplug was built without CUDA code, as on a machine without a visible GPU."""
+    """Report that cuplug was built without CUDA code, as on a machine without nvcc."""
     stock = [x for x in machine.plugins if x.state == "ok" and x.origin == "stock"]
     if not stock or any("cuda" in x.device_types for x in stock):
         return
@@ -155,27 +155,15 @@ def _judge_stock(machine: Machine) -> Iterator[Finding]:
     archs = " ".join(map(str, capabilities)) or "all"
     yield Finding(
         PROBLEM if machine.devices else NOTE,
-        f"cuplug's own {len(stock)} plugins have no CUDA code: no GPU or no nvcc was found when "
-        "cuplug was built",
+        f"cuplug's own {len(stock)} plugins have no CUDA code: no nvcc was used when cuplug was "
+        "built",
         f'build cuplug again with nvcc and CUDA_ARCHS="{archs}" in the environment',
     )
-
-
-def runs_machine_code(code: fatbin.Code, capability: int) -> bool:
-    """Return whether a GPU runs one of these: same major, no larger minor number."""
-    return any(a // 10 == capability // 10 and a <= capability for a in code.machine_code)
 
 
 def _plugins_with_kernels(machine: Machine) -> list[PluginFile]:
     tables = [p for p in machine.plugins if p.state == "ok" and p.kind == "plugin"]
     return [p for p in tables if "cuda" in p.device_types]
-
-
-def code_for(code: fatbin.Code, capability: int) -> str:
-    """Return the kind of code that a GPU of this compute capability would use."""
-    if runs_machine_code(code, capability):
-        return "machine code"
-    return "only PTX" if any(x <= capability for x in code.ptx) else "no code"
 
 
 def code_of(plugin: PluginFile) -> fatbin.Code:
@@ -188,7 +176,7 @@ def code_of(plugin: PluginFile) -> fatbin.Code:
 
 def _judge(plugin: PluginFile, code: fatbin.Code, device: Device) -> Finding | None:
     capability = device.compute_capability
-    kind = code_for(code, capability)
+    kind = code.kind_for(capability)
     if kind == "machine code":
         return None
     if kind == "only PTX":
@@ -207,8 +195,8 @@ def _judge(plugin: PluginFile, code: fatbin.Code, device: Device) -> Finding | N
 
 
 def _describe(code: fatbin.Code) -> str:
-    parts = [dotted(architecture) for architecture in sorted(code.machine_code)]
-    parts += [f"PTX {dotted(architecture)}" for architecture in sorted(code.ptx)]
+    parts = [dotted(architecture) for architecture in fatbin.in_order(code.machine_code)]
+    parts += [f"PTX {dotted(architecture)}" for architecture in fatbin.in_order(code.ptx)]
     return ", ".join(parts) or "nothing"
 
 

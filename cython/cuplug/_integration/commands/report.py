@@ -14,9 +14,10 @@ from typing import Any
 from rich.console import Console
 
 import cuplug
-from cuplug._engine.discovery.table import Row, read_table
+from cuplug._engine.discovery.table import Row, read_build, read_table
 from cuplug._engine.signature.signature import Parameter, Signature, parse
 from cuplug._integration.author import bind, check, doc_pages
+from cuplug._integration.author.elf import ElfError, read_library
 from cuplug._integration.author.sources import libraries_at
 from cuplug._integration.commands.listing import dotted, kernels_of
 from cuplug._integration.commands.output import print_findings, print_json, print_lines, print_table
@@ -51,6 +52,7 @@ def show_operator(name: str, as_json: bool) -> None:
         "loaded": loaded,
         "architectures": list(table.architectures),
         "signatures": [_row_fields(row, parse(row.signature)) for row in rows],
+        "build": _build_of(operator.path),
         "kernels": kernels_of(operator.path),
     }
     if as_json:
@@ -64,9 +66,22 @@ def show_operator(name: str, as_json: bool) -> None:
             f"architectures: {dotted(table.architectures) or 'none'}",
         ]
     )
+    build = facts["build"]
+    modified = ", with modifications" if build.pop("modified", False) else ""
+    print_lines(
+        f"{key + ':':15}{value}{modified * (key == 'commit')}" for key, value in build.items()
+    )
     for row in rows:
         _show_row(row, parse(row.signature))
     _show_kernels(facts["kernels"])
+
+
+def _build_of(path: str) -> dict[str, str | bool]:
+    """Return what `cuplug build` recorded in a library; {} if nothing."""
+    try:
+        return read_build(read_library(path).note)
+    except (OSError, ElfError):
+        return {}
 
 
 def _show_kernels(kernels: list[dict[str, Any]]) -> None:
