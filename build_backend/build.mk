@@ -18,7 +18,7 @@ ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(W
 # Loops with a condition become vector instructions only where floating-point exceptions may differ.
 # A product and a sum are rounded each, whether or not the CPU can do both at once. Roots are
 # instructions where nobody asks for errno.
-VECTORISED := -O3 -fno-trapping-math -fno-math-errno -ffp-contract=off
+VECTORISED := $(if $(SANITIZE),-O1,-O3) -fno-trapping-math -fno-math-errno -ffp-contract=off
 ALL_LDFLAGS := -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs) $(LDFLAGS)
 
 # The architectures to compile CUDA code for; without any it is left out. A GPU that is newer than

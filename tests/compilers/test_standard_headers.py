@@ -95,7 +95,7 @@ def test_cuda_headers_without_those_of_its_compiler(tmp_path, monkeypatch):
     assert list(cuplug.compile(source, architecture="90")) == ["f"]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("header", USES)
 def test_what_tutorials_include(header):
     source = f"#include <{header}>\n__global__ void f(int *x) {{ {USES[header]} }}"
@@ -147,7 +147,7 @@ def log_of(*lines: str) -> str:
     return compile_program(compiler.path, source, "f.cu", "90", options, [], {}, False)[3]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("header", THEIRS)
 def test_macros_are_those_of_cuda(header):
     """With the same values and types, in either order, and without a warning."""
@@ -205,6 +205,7 @@ def needs_curand():
         pytest.skip("cuRAND's headers are not here")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("header", ["cub/cub.cuh", "cub/block/block_reduce.cuh"])
 def test_algorithms_of_blocks(header):
     assert list(cuplug.compile(f"#include <{header}>\n{SUM}", architecture="90")) == ["sum"]
