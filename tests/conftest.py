@@ -24,8 +24,7 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.dont_write_bytecode = False
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / "build" / "bytecode")
 
-pytest_plugins = ["selection", "workers", "builds", "backends"]
-pytest_plugins += ["fake_driver", "fake_loops", "emulated_driver"]
+pytest_plugins = ["selection", "builds", "backends", "fake_driver", "fake_loops", "emulated_driver"]
 
 # Machines are slow at times, and fixtures of a test serve all examples.
 settings.register_profile(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
-from workers import ONE_BY_ONE, unit_of
 
 CODE = {".c", ".h", ".hpp", ".cpp", ".cu", ".cuh", ".py", ".pyx", ".pxd", ".pyi"}
 SCRIPTS = {".sh", ".mk"}
@@ -80,13 +79,6 @@ def test_no_operator_is_named_where_things_are_built():
     for path in [*(ROOT / name for name in names), *ROOT.glob("build_backend/*.*")]:
         lines = [line for line in path.read_text().splitlines() if "## Run" not in line]
         assert not set(re.findall(r"\w+", "\n".join(lines))) & operators, path.name
-
-
-def test_workers_are_given_files_but_for_rooms_of_long_tests():
-    assert unit_of("tests/array/test_array.py::test_a[tests/house/]") == "tests/array/test_array.py"
-    for room in ONE_BY_ONE:
-        assert (ROOT / room).is_dir()
-        assert unit_of(f"{room}test_b.py::test_c[1::2]") == f"{room}test_b.py::test_c[1::2]"
 
 
 def test_nothing_shadows_the_cython_package():
