@@ -138,7 +138,7 @@ static int take_flag(cuplug_overload *row, uint32_t flag, const field *f, cuplug
 static int take_number(cuplug_overload *row, const field *f, cuplug_error *error) {
   const size_t n = strspn(f->value, "0123456789");
   if (!n || n > 9 || f->value[n])
-    return cuplug__reject(error, "row: got \"%s\", expected at most 9 digits", f->value);
+    return cuplug__reject(error, "order: got \"%s\", expected at most 9 digits", f->value);
   row->number = strtoul(f->value, NULL, 10);
   return CUPLUG_OK;
 }

@@ -44,7 +44,7 @@ def test_nvcc_is_looked_for_in_order(tmp_path, monkeypatch):
 def test_cuda_pathfinder_finds_headers_that_are_nowhere_else(monkeypatch):
     """As in Conda environments."""
     found = {"cudart": "/conda/include", "cccl": "/conda/include/cccl"}
-    monkeypatch.setattr(nvrtc, "ask_pathfinder", lambda function, name: found.get(name))
+    monkeypatch.setattr(toolkit, "ask_pathfinder", lambda function, name: found.get(name))
     monkeypatch.setattr(nvrtc.os.path, "exists", lambda path: False)
     assert nvrtc._headers_beside("/x/lib/libnvrtc.so.13") == [*found.values()]
     found.clear()

@@ -340,8 +340,8 @@ def test_rows_stand_as_in_their_source(place, build_plugin):
         for k, name in enumerate("abacab")
     )
     entries = "".join(f"CUPLUG_ENTRY int f{k}_host(const cuplug_call *c);\n" for k in range(6))
-    text = f'#include <cuplug/plugin.h>\n{entries}{rows}CUPLUG_PLUGIN(rows, "1");\n'
-    plugin = cuplug.load(build_plugin(text, "rows"))
+    text = f'#include <cuplug/plugin.h>\n{entries}{rows}CUPLUG_PLUGIN(numbered, "1");\n'
+    plugin = cuplug.load(build_plugin(text, "numbered"))
     assert [operator.name for operator in plugin.operators] == ["a", "b", "c"]
     assert [s.partition("[")[2][0] for s in plugin.a.signatures] == ["0", "2", "4"]
 
