@@ -73,7 +73,7 @@ def test_a_changed_header_is_another_code(tmp_path, monkeypatch):
 
 
 def test_headers_are_read_again_where_they_look_otherwise(tmp_path, monkeypatch):
-    header, read, digest = tmp_path / "n.h", [], cache.sha256
+    header, read, digest = tmp_path / "n.h", [], host_includes.sha256
     text, options = '#include "n.h"\nint answer(void) { return N; }', (f"-I{tmp_path}",)
 
     def in_another_process():
@@ -83,7 +83,7 @@ def test_headers_are_read_again_where_they_look_otherwise(tmp_path, monkeypatch)
         host_includes._digest_of.cache_clear()
         return answer(text, options=options), bool(read)
 
-    monkeypatch.setattr(cache, "sha256", lambda x: read.append(x) or digest(x))
+    monkeypatch.setattr(host_includes, "sha256", lambda x: read.append(x) or digest(x))
     monkeypatch.setattr(host_includes, "_RECENT_NS", 0)
     header.write_text("#define N 1\n")
     before = header.stat().st_mtime_ns

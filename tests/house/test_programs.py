@@ -45,14 +45,20 @@ def sources(tmp_path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module", params=["lib", "lib64", "lib/x86_64-linux-gnu"])
-def installed(tmp_path_factory, request) -> tuple[Path, Path]:
+@pytest.fixture(params=["lib", "lib64", "lib/x86_64-linux-gnu"])
+def installed(once, request) -> tuple[Path, Path]:
     """Return the prefix and the folder of libraries of what `make install` has installed."""
-    folder = tmp_path_factory.mktemp("installed")
-    prefix, libraries = folder / "usr", folder / "usr" / request.param
-    settings = [f"PREFIX={prefix}", f"LIBDIR={libraries}", f"BUILD={folder}/build"]
-    run(["make", "-s", *settings, "NVCC=", "VENV=", "install"], ROOT)
-    return prefix, libraries
+    make = ["make", "-s", "NVCC=", "VENV="]
+
+    def build(folder: Path) -> None:
+        run([*make, f"BUILD={folder}", "archive", "core", "plugins"], ROOT)
+
+    def install(prefix: Path) -> None:
+        settings = [f"PREFIX={prefix}", f"LIBDIR={prefix}/{request.param}"]
+        run([*make, f"BUILD={once('libraries', build)}", *settings, "install"], ROOT)
+
+    prefix = once(f"installed-{request.param.replace('/', '-')}", install)
+    return prefix, prefix / request.param
 
 
 def build_by_make(sources: Path, pkg_config_path: str) -> None:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from cuplug._engine.base import flags
 from cuplug._source.compilers import cache as disk
+from cuplug._source.compilers.cache import sha256
 
 LIST = "code.d"  # the compiler writes the list here, as a make rule
 _KIND = "included"
@@ -82,4 +83,4 @@ def _read(file: _File) -> _File:
 @lru_cache(maxsize=4096)
 def _digest_of(path: str, looks: str) -> str:
     with open(path, "rb") as file:
-        return disk.sha256(file.read()).hexdigest()
+        return sha256(file.read()).hexdigest()
