@@ -67,6 +67,7 @@ __device__ powers powers_of(const Part &p, const X &own) {
 }
 
 template <typename T> struct forward {
+  static constexpr int KEPT = 0;
   const T *x;
   float *loss;
   targets target;
@@ -89,6 +90,7 @@ template <typename T> struct forward {
 };
 
 template <typename T> struct backward {
+  static constexpr int KEPT = 1;
   const float *grad;
   const T *x;
   T *grad_x;
@@ -142,7 +144,7 @@ CUPLUG_ENTRY int cross_entropy_cuda(const cuplug_call *call) {
   return rows::by_dtype(x, [=](auto zero) {
     using T = decltype(zero);
     const forward<T> op = {(const T *)x->data, (float *)call->tensors[2].data, targets_of(call, 0)};
-    return rows::launch<T, false>(call, rows::count(x), rows::length(x), op, op.x);
+    return rows::launch<T>(call, rows::count(x), rows::length(x), op, op.x);
   });
 }
 

@@ -33,6 +33,7 @@ template <typename T> struct gelu_tanh {
 };
 
 template <typename T, template <typename> class Gate> struct forward {
+  static constexpr int KEPT = 0;
   const T *x;
   T *y;
   template <typename Part> __device__ void run(const Part &p) const {
@@ -44,6 +45,7 @@ template <typename T, template <typename> class Gate> struct forward {
 };
 
 template <typename T, template <typename> class Gate> struct backward {
+  static constexpr int KEPT = 0;
   const T *grad, *x;
   T *grad_x;
   template <typename Part> __device__ void run(const Part &p) const {

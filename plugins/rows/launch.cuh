@@ -19,9 +19,9 @@ inline int64_t threads_of(int64_t n, int64_t most, int64_t least = 1) {
   return threads < MOST_THREADS ? threads : MOST_THREADS;
 }
 
-/* The elements that a thread holds if that avoids a second read. */
+/* The elements that a thread holds, and those that it holds if that avoids a second read. */
 template <int W> constexpr int many = W > 1 ? 4 * W : 16;
-template <int W> constexpr int more = W == 4 ? 2 * many<W> : many<W>;
+template <int W> constexpr int more = W > 1 ? 8 * W : 16;
 
 /* The division of a row among the threads of each of its blocks. */
 struct division {
@@ -43,10 +43,11 @@ inline bool has_clusters(const cuplug::call &call) {
   return cuplug_device_attribute(call, 75, &major) == CUPLUG_OK && major >= 9;
 }
 
-/* The division of rows of n elements, which depends only on n, the dtype and the kind of GPU: calls
- * f(part's type, division). Registers hold a row or, with MAY_SPREAD, the registers of a cluster a
- * longer one. */
-template <int W, bool MAY_SPREAD = true, typename F>
+/* The division of rows of n elements, which depends only on n, the dtype, the op's number of kept
+ * arrays and the kind of GPU: calls f(part's type, division). Registers hold a row of each kept
+ * array: those of a block or, as blocks that wait for others are slower, of a cluster if one does
+ * not suffice. */
+template <int W, int KEPT, typename F>
 int divide_by(const cuplug::call &call, int64_t n, bool is_aligned, F f) {
   const auto with = [&](auto packs, int64_t most, int64_t least) {
     return with_part<W, packs>(is_aligned, [&](auto part) {
@@ -63,12 +64,14 @@ int divide_by(const cuplug::call &call, int64_t n, bool is_aligned, F f) {
   constexpr int MANY = many<W>, MORE = more<W>;
   if (n <= 32 * W) return with(number<1>(), W, 1);
   if (n <= MANY * MOST_THREADS) return with(number<MANY / W>(), MANY, 32);
-  if constexpr (MAY_SPREAD)
+  if constexpr (KEPT < 2)
+    if (n <= MORE * MOST_THREADS) return with(number<MORE / W>(), MORE, 32);
+  if constexpr (KEPT > 0)
     if (n <= MORE * MOST_THREADS * MOST_BLOCKS && has_clusters(call)) {
-      if (n <= MANY * MOST_THREADS * MOST_BLOCKS) return spread(number<MANY / W>(), MANY);
+      if constexpr (KEPT > 1)
+        if (n <= MANY * MOST_THREADS * MOST_BLOCKS) return spread(number<MANY / W>(), MANY);
       return spread(number<MORE / W>(), MORE);
     }
-  if (n <= MORE * MOST_THREADS) return with(number<MORE / W>(), MORE, 32);
   return with(number<0>(), 1, 32);
 }
 
@@ -98,16 +101,15 @@ int launch_rows(const cuplug::call &call, const extents &e, const division &d, c
   return call.launch<rows_kernel<Part, Op>>(grid, e, op);
 }
 
-/* Runs op for each row of n elements. The arrays are those that it moves in packs. MAY_SPREAD is as
- * for divide_by: an op that reads elements once does not benefit from it. */
-template <typename T, bool MAY_SPREAD = true, typename Op, typename... P>
+/* Runs op for each row of n elements. The arrays are those that it moves in packs. */
+template <typename T, typename Op, typename... P>
 int launch(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op, const P *...arrays) {
   if (n_rows == 0 || n == 0) return CUPLUG_OK;
   return by_width<T>(n, [&](auto width) {
     const auto run = [&](auto part, const division &d) {
       return launch_rows<typename decltype(part)::of>(call, {n_rows, n}, d, op);
     };
-    return divide_by<width, MAY_SPREAD>(call, n, are_aligned(arrays...), run);
+    return divide_by<width, Op::KEPT>(call, n, are_aligned(arrays...), run);
   });
 }
 

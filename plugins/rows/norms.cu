@@ -28,6 +28,7 @@ __device__ moments moments_of(const Part &p, const X &x, float eps) {
 
 /* IS_ADDED: x is added to `residual` before. */
 template <typename T, bool IS_LAYER, bool IS_ADDED> struct forward {
+  static constexpr int KEPT = 1;
   const T *x, *weight, *bias;
   T *residual, *y;
   float eps;
@@ -53,6 +54,7 @@ template <typename T, bool IS_LAYER, bool IS_ADDED> struct forward {
 template <typename T_, bool IS_LAYER_, bool IS_ADDED_> struct backward {
   using T = T_;
   static constexpr bool IS_LAYER = IS_LAYER_, IS_ADDED = IS_ADDED_;
+  static constexpr int KEPT = 2;
   const T *grad, *x, *weight, *residual;
   T *grad_x, *grad_residual;
   moments *of_row; /* columns of rows that registers do not hold */
@@ -116,17 +118,21 @@ __device__ inline float sum_of_rows(float value) {
 }
 
 /* Rows that registers hold, each read while the preceding one is processed, and their columns'
- * sums: partial[block, 0 and 1, column], of grad (x - mean) inverse and of grad. */
-template <typename Op, int W, int PACKS>
+ * sums: partial[group, 0 and 1, column], for the rows of a block or a cluster, of grad (x - mean)
+ * inverse and of grad. */
+template <typename Op, int W, int PACKS, bool IS_SPREAD>
 __global__ void __launch_bounds__(rows::MOST_THREADS)
     sums_kernel(const __grid_constant__ rows::extents e, const __grid_constant__ Op op,
                 float *partial) {
   constexpr bool IS_LAYER = Op::IS_LAYER;
-  using part = rows::part<W, PACKS, true>;
+  using part = rows::part<W, PACKS, true, IS_SPREAD>;
+  using team = typename part::team;
   float weight[PACKS][W] = {}, bias[PACKS][W] = {};
   int turn = 0;
-  const int64_t step = (int64_t)gridDim.x * blockDim.y;
-  int64_t base = (int64_t)blockIdx.x * blockDim.y;
+  team::begin();
+  const int64_t group = (int64_t)blockIdx.x / team::size(),
+                step = (int64_t)gridDim.x / team::size() * blockDim.y;
+  int64_t base = group * blockDim.y;
   part p = rows::part_of<part>(e, base, &turn);
   const auto w = part{0, e.n, (int)e.n, &turn}.fetch(op.weight);
   auto own = p.fetch(p.at(op.input())), own_grad = p.fetch(p.at(op.grad));
@@ -145,12 +151,12 @@ __global__ void __launch_bounds__(rows::MOST_THREADS)
     });
     p = next, own = next_x, own_grad = next_grad;
   }
-  float *const to = partial + (int64_t)blockIdx.x * 2 * e.n;
+  float *const to = partial + group * 2 * e.n;
 #pragma unroll
   for (int i = 0; i < PACKS; i++)
 #pragma unroll
     for (int k = 0; k < W; k++) {
-      const int64_t j = (int64_t)(i * blockDim.x + threadIdx.x) * W + k;
+      const int64_t j = (int64_t)(i * p.n_threads() + p.thread()) * W + k;
       const float sum = sum_of_rows(weight[i][k]), plain = IS_LAYER ? sum_of_rows(bias[i][k]) : 0;
       if (threadIdx.y != 0 || j >= e.n) continue;
       to[j] = sum;
@@ -266,16 +272,21 @@ template <typename Op> struct columns {
   }
 };
 
-/* Enough blocks to keep GPUs busy, with few sums to add up. */
-template <int W, int PACKS, typename Op> int run_held(columns<Op> &c, const Op &op) {
-  cuplug::grid grid =
-      rows::grid_of(c.n_rows, rows::threads_of(c.n, PACKS * W, PACKS == 1 ? 1 : 32));
+/* Enough blocks to keep GPUs busy, with few sums to add up. With `blocks`, clusters of that many
+ * share a row; a GPU that runs 132 blocks at once may run one of 4 or more clusters less. */
+template <int W, int PACKS, bool IS_SPREAD = false, typename Op>
+int run_held(columns<Op> &c, const Op &op, int64_t blocks = 1) {
+  cuplug::grid grid = rows::grid_of(
+      c.n_rows, rows::threads_of((c.n + blocks - 1) / blocks, PACKS * W, PACKS == 1 ? 1 : 32));
   const int64_t threads = (int64_t)grid.threads[0] * grid.threads[1],
-                most = 132 * (PACKS == 1 ? 1024 : 512) / threads;
-  if ((int64_t)grid.blocks[0] > most) grid.blocks[0] = most;
-  if (!c.reserve((int64_t)grid.blocks[0])) return CUPLUG_ERROR_MEMORY;
+                most = IS_SPREAD ? (blocks > 2 ? 120 : 132) / blocks
+                                 : 132 * (PACKS == 1 ? 1024 : 512) / threads,
+                groups = (int64_t)grid.blocks[0] < most ? (int64_t)grid.blocks[0] : most;
+  grid.blocks[0] = groups * blocks;
+  if (!c.reserve(groups)) return CUPLUG_ERROR_MEMORY;
   const rows::extents e = {c.n_rows, c.n};
-  const int status = c.call.template launch<sums_kernel<Op, W, PACKS>>(grid, e, op, c.partial);
+  const int status = c.call.template launch<sums_kernel<Op, W, PACKS, IS_SPREAD>>(
+      IS_SPREAD ? grid.in_clusters(blocks) : grid, e, op, c.partial);
   return status ? status : c.add_up();
 }
 
@@ -284,9 +295,10 @@ template <int W, typename Op> int run_again(columns<Op> &c, Op op) {
   const rows::extents e = {c.n_rows, c.n};
   op.of_row = c.call.template workspace<moments>(c.n_rows);
   if (!op.of_row || !c.reserve(n_groups)) return CUPLUG_ERROR_MEMORY;
-  int status = rows::divide_by<W>(c.call, c.n, true, [&](auto part, const rows::division &d) {
-    return rows::launch_rows<typename decltype(part)::of>(c.call, e, d, op);
-  });
+  int status =
+      rows::divide_by<W, Op::KEPT>(c.call, c.n, true, [&](auto part, const rows::division &d) {
+        return rows::launch_rows<typename decltype(part)::of>(c.call, e, d, op);
+      });
   if (!status)
     status = c.call.template launch<columns_kernel<Op, W>>(c.grid(n_groups, W), e, op, c.partial);
   return status ? status : c.add_up();
@@ -299,6 +311,12 @@ template <typename Op> int run_aligned(columns<Op> &c, const Op &op) {
     if constexpr (W == 4)
       if (c.n <= 8 * rows::MOST_THREADS) return run_held<W, 8 / W>(c, op);
     if (c.n <= 16 * rows::MOST_THREADS) return run_held<W, 16 / W>(c, op);
+    if constexpr (W == 4) /* of 16-bit elements, a second read takes less time than the waiting */
+      if (c.n <= 16 * rows::MOST_THREADS * rows::MOST_BLOCKS && rows::has_clusters(c.call)) {
+        int64_t blocks = 2;
+        while (blocks * 16 * rows::MOST_THREADS < c.n) blocks *= 2;
+        return run_held<W, 16 / W, true>(c, op, blocks);
+      }
     return run_again<W>(c, op);
   });
 }

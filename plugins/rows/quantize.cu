@@ -28,6 +28,7 @@ struct as_float8 {
 };
 
 template <typename T, typename As> struct quantize {
+  static constexpr int KEPT = 1;
   const T *x;
   typename As::type *values;
   float *scales;

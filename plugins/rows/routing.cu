@@ -27,6 +27,7 @@ struct greater_key {
 };
 
 template <typename T> struct topk {
+  static constexpr int KEPT = 1;
   const T *x;
   float *weights;
   int64_t *indices;
@@ -62,6 +63,7 @@ template <typename T> struct topk {
 };
 
 template <typename T> struct topk_backward {
+  static constexpr int KEPT = 1;
   const float *grad, *weights;
   const int64_t *indices;
   const T *x;

@@ -80,7 +80,8 @@ template <> struct team<true> {
  * elements of a pack are moved one by one. With IS_SPREAD, a cluster shares the row. */
 template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct part {
   static constexpr int W = W_, PACKS = PACKS_;
-  static constexpr bool IS_HELD = PACKS != 0; /* registers hold the row */
+  static constexpr bool IS_HELD = PACKS != 0;     /* registers hold the row */
+  static constexpr bool IS_LONG = PACKS * W > 32; /* but not as floats */
   static constexpr bool IS_SPREAD = IS_SPREAD_;
   using team = rows::team<IS_SPREAD>;
   using count = std::conditional_t<IS_HELD, int, int64_t>;
@@ -186,7 +187,7 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
     }
   };
   template <typename F, typename X> __device__ auto make(F f, const X &x) const {
-    if constexpr (IS_HELD) {
+    if constexpr (IS_HELD && !IS_LONG) {
       held found;
       over_packs([&](int i, count first) { found.of[i] = of_pack(f, x.get(*this, i, first)); });
       return found;
@@ -195,18 +196,17 @@ template <int W_, int PACKS_, bool IS_ALIGNED, bool IS_SPREAD_ = false> struct p
   }
   /* Elements of an array that several loops use. */
   template <typename T> __device__ auto keep(const T *from) const {
-    if constexpr (IS_SPREAD && sizeof(T) < 4) /* in half the number of registers */
+    if constexpr (sizeof(T) < 4 && (IS_SPREAD || IS_LONG)) /* in half the number of registers */
       return fetch(from);
     else
       return make([](float v) { return v; }, stream(from));
   }
   /* `to` += x, rounded, and stored. */
   template <typename T> __device__ auto add(T *to, const T *x) const {
-    held found;
+    fetched<T> found;
     over_packs([&](int i, count first) {
-      const pack<T, W> rounded = load(sum_of<T>{to, x}, first);
-      store(to, first, rounded);
-      found.of[i] = wide(rounded);
+      found.of[i] = load(sum_of<T>{to, x}, first);
+      store(to, first, found.of[i]);
     });
     if constexpr (IS_HELD)
       return found;
@@ -328,9 +328,10 @@ template <typename Part> __device__ Part part_of(const extents &e, int64_t base,
   return {is_there ? row : 0, e.n, (typename Part::count)(is_there ? e.n : 0), turn};
 }
 
-/* Runs op for each row. All threads of a row reduce together. */
+/* Runs op for each row. All threads of a row reduce together. Op::KEPT is the number of arrays of
+ * which an op uses elements several times; two blocks of one with a long array run at once. */
 template <typename Part, typename Op>
-__global__ void __launch_bounds__(MOST_THREADS)
+__global__ void __launch_bounds__(MOST_THREADS, Part::PACKS == 8 && Op::KEPT < 2 ? 2 : 0)
     rows_kernel(const __grid_constant__ extents e, const __grid_constant__ Op op) {
   using team = typename Part::team;
   int turn = 0;

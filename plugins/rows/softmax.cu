@@ -5,6 +5,7 @@
 namespace {
 
 template <typename T, bool IS_LOG> struct forward {
+  static constexpr int KEPT = 1;
   const T *x;
   T *y;
   template <typename Part> __device__ void run(const Part &p) const {
@@ -29,6 +30,7 @@ template <typename T, bool IS_LOG> struct forward {
 };
 
 template <typename T, bool IS_LOG> struct backward {
+  static constexpr int KEPT = 2;
   const T *grad, *y;
   T *out;
   template <typename Part> __device__ void run(const Part &p) const {

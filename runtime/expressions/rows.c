@@ -9,7 +9,7 @@
  *      multiple of, whatever the addresses; threads take packs in turn. Arrays whose rows all begin
  *      at such addresses are read and written a pack at a time.
  *   2. Threads. A row has one thread to a whole block of them, each of which has N_ELEMENTS to
- *      N_MOST_ELEMENTS; short rows share a block.
+ *      N_MOST_ELEMENTS, with more than a warp the latter if packs have 8; short rows share a block.
  *   3. Rows that are longer yet are read again in each step. */
 #include "base/core.h"
 #include "entry/run.h"
@@ -23,6 +23,7 @@
 #define N_ELEMENTS 16
 #define N_MOST_ELEMENTS 32
 #define N_MOST_THREADS 1024
+#define N_LANES 32 /* threads of a warp */
 
 /* Returns whether an array has elements along the rows, and not one for each row. */
 static int is_along(const cuplug_tensor *x, int32_t last, int64_t n) {
@@ -105,9 +106,10 @@ static uint64_t packed_arrays(const cuplug__reduction *r, uint32_t width) {
   return packed;
 }
 
-static uint32_t threads_of_row(long long n_elements) {
+static uint32_t threads_of_row(long long n_elements, uint32_t width) {
   uint32_t n = 1;
-  while (n < N_MOST_THREADS && 2 * n * N_ELEMENTS <= n_elements) n *= 2;
+  while (n < N_MOST_THREADS && 2 * n * N_ELEMENTS + (width > 4 && n >= N_LANES) <= n_elements)
+    n *= 2;
   return n;
 }
 
@@ -133,7 +135,7 @@ static int launch(cuplug__reduction *r, const cuplug_variant *v, uint32_t thread
 static int compute_on_cuda(cuplug__reduction *r, cuplug_variant *v) {
   const uint32_t width = width_of(r);
   const long long n_packs = r->reduced.n / width;
-  const uint32_t threads = threads_of_row(r->reduced.n);
+  const uint32_t threads = threads_of_row(r->reduced.n, width);
   const long long packs = (n_packs + threads - 1) / threads;
   v->width = (uint8_t)width;
   v->unroll = packs * width <= N_MOST_ELEMENTS ? (uint8_t)packs : 0;
