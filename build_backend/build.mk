@@ -96,11 +96,11 @@ FRAMES := $(if $(SANITIZE),,-Wframe-larger-than=16384)
 
 $(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(FRAMES) -Icore -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CCACHE) $(CC) $(ALL_CFLAGS) $(FRAMES) -Icore -MMD -MP -c $< -o $@
 
 $(BUILD)/runtime/%.o: runtime/%.c $(BUILD)/core.config
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(FRAMES) -Iruntime -Icore -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CCACHE) $(CC) $(ALL_CFLAGS) $(FRAMES) -Iruntime -Icore -MMD -MP -c $< -o $@
 
 # Their loops move elements of strided arrays. They are short: where they meet the end of a line,
 # they take a quarter longer.
@@ -135,7 +135,7 @@ CUDA_LIBS := $(if $(ARCHS),$(shell $(NVCC) -dryrun -shared x.o 2>&1 | sed -n 's/
 
 $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config $(BUILD)/cuda.config
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(VECTORISED) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CCACHE) $(CC) $(ALL_CFLAGS) $(VECTORISED) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
 
 # A table says whether there is a CUDA side, which may have come since.
 $(foreach side,$(CUDA_SIDES),$(eval $(side:.cu.o=.o): $(side:$(BUILD)/%.o=%)))
@@ -145,7 +145,7 @@ $(BUILD)/nvcc.works: $(BUILD)/cuda.config
 
 $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/cuda.config | $(BUILD)/nvcc.works
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(NVCC) -O3 -std=c++17 $(NVCCFLAGS) $(COMPRESS) $(GENCODE) --threads 2 -Iinclude -Iplugins \
+	$(call say,compile $<)$(CCACHE) $(NVCC) -O3 -std=c++17 $(NVCCFLAGS) $(COMPRESS) $(GENCODE) --threads 2 -Iinclude -Iplugins \
 	  -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 $(foreach name,$(PLUGINS),$(eval $(call library,$(name)): $(call sides,$(name))))

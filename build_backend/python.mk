@@ -96,7 +96,7 @@ endif
 SETTLED += $(call settle,$(BUILD)/modules.config,$(CC) $(MODULE_CFLAGS) $(LINKER) $(LDFLAGS))
 $(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(INTERNAL) $(BUILD)/python.flags $(BUILD)/modules.config | $(LIBRARY) $(RUNTIME)
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(MODULE_CFLAGS) @$(BUILD)/python.flags -c $< -o $(<:.c=.o) && \
+	$(call say,compile $<)$(CCACHE) $(CC) $(MODULE_CFLAGS) @$(BUILD)/python.flags -c $< -o $(<:.c=.o) && \
 	  $(LINKER) -shared $(<:.c=.o) $(MODULE_LIBS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS) -o $@
 
 # From the symbol tables of the stock plugins, read by the modules just built, which this machine runs.

@@ -16,6 +16,11 @@ CROSS_FROM ?=#         with CROSS, a build of the same sources for this machine
 SANITIZE ?=#            address,undefined or thread, for the core and the host entries
 WERROR ?= -Werror#      empty where a compiler to come may warn of more: `pip install` does that
 V      ?=#              `make V=1` shows the commands
+# ccache finds what builds in any folder have compiled, if it is installed and can write its cache.
+CCACHE ?= $(if $(word 2,$(CC)),,$(shell made=$$(ccache --get-config cache_dir 2>/dev/null) && \
+  mkdir -p "$$made/tmp" 2>/dev/null && test -w "$$made/tmp" && command -v ccache))
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 
 # nproc heeds what libraries set for their own threads.
 CPUS    := $(shell env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)

@@ -63,6 +63,7 @@ def copy_and_build(folder: Path) -> None:
 def build_wheel(folder: Path, to: Path, **settings: str) -> None:
     variables = {"CUDA_ARCHS": "90", "CC": os.environ.get("CC", "cc")}
     variables["NVCC"] = os.environ.get("NVCC", shutil.which("nvcc") or "")  # NVCC= for a quick run
+    variables["CCACHE"] = ""  # compile everything each time
     command = [sys.executable, "build_backend/wheels.py", str(to), sys.executable]
     run(command, folder / "source", **variables | settings)
 
