@@ -19,6 +19,7 @@ V      ?=#              `make V=1` shows the commands
 # ccache finds what builds in any folder have compiled, if it is installed and can write its cache.
 CCACHE ?= $(if $(word 2,$(CC)),,$(shell made=$$(ccache --get-config cache_dir 2>/dev/null) && \
   mkdir -p "$$made/tmp" 2>/dev/null && test -w "$$made/tmp" && command -v ccache))
+CCACHE := $(CCACHE)
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
