@@ -184,9 +184,8 @@ static int tie_scalar(cuplug__parser *p, cuplug_step *step, const cuplug_paramet
   }
   const int is_item = step->kind == CUPLUG_STEP_ITEM;
   if ((is_item || step->kind == CUPLUG_STEP_PRODUCT) && x->kind == CUPLUG_PARAMETER_LIST) {
-    const int is_float =
-        p->scope->variables[x->type_variable].dtypes != cuplug__dtype_bits("int64");
-    if (is_float) return refuse_name(p, step, "a list of integers in arithmetic");
+    if (!cuplug__is_integer_list(p->scope, x))
+      return refuse_name(p, step, "a list of integers in arithmetic");
     *step = (cuplug_step){is_item ? CUPLUG_STEP_LIST_ITEM : CUPLUG_STEP_LIST_PRODUCT, number, 0};
     return CUPLUG_OK;
   }

@@ -208,10 +208,6 @@ const char *cuplug__keep_text(cuplug__parser *p, const char *begin) {
 static const char *const words[] = {"inout", "zero", "detached", "host"};
 enum { N_WORDS = sizeof words / sizeof *words };
 
-static int is_word_at(const char *text, const char *word, size_t n) {
-  return !strncmp(text, word, n) && !word[n];
-}
-
 static const char *skip_word(const char *at) {
   while (cuplug__is_word(*at)) at++;
   while (*at == ' ') at++;
@@ -223,17 +219,20 @@ static int is_where(const char *at) {
   return !strncmp(at, "where", 5) && !cuplug__is_word(at[5]) && *skip_word(at) != ':';
 }
 
-/* Refuses what resembles an allowed word. */
-static int check_unknown(cuplug__parser *p, uint32_t allowed, size_t n) {
+int cuplug__refuse_similar(cuplug__parser *p, const char *at, const char *next,
+                           const char *const *words, uint32_t allowed) {
   char seen[CUPLUG_MAX_NAME];
+  size_t n = 0;
+  while (cuplug__is_word(at[n])) n++;
   if (n >= sizeof seen) return CUPLUG_OK;
-  snprintf(seen, sizeof seen, "%.*s", (int)n, p->at);
-  for (int k = 0; k < N_WORDS; k++) {
-    if (!(allowed >> k & 1) || cuplug__name_distance(seen, words[k]) < 0) continue;
-    p->token = p->at;
+  snprintf(seen, sizeof seen, "%.*s", (int)n, at);
+  for (; allowed; allowed &= allowed - 1) {
+    const char *word = words[__builtin_ctz(allowed)];
+    if (cuplug__name_distance(seen, word) < 0) continue;
+    p->token = at;
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "%s: byte %zu: got \"%s\" before a name; did you mean %s?", p->what,
-                        (size_t)(p->at - p->s->text), seen, words[k]);
+                        "%s: byte %zu: got \"%s\" before %s; did you mean %s?", p->what,
+                        (size_t)(at - p->s->text), seen, next, word);
   }
   return CUPLUG_OK;
 }
@@ -247,8 +246,8 @@ int cuplug__parse_words(cuplug__parser *p, uint32_t allowed, uint32_t *found) {
     int k = 0;
     if (!cuplug__is_word(*next) || next == p->at || is_where(next)) return CUPLUG_OK;
     while (cuplug__is_word(p->at[n])) n++;
-    while (k < N_WORDS && !(allowed >> k & 1 && is_word_at(p->at, words[k], n))) k++;
-    if (k == N_WORDS) return check_unknown(p, allowed, n);
+    while (k < N_WORDS && !(allowed >> k & 1 && cuplug__is_name(words[k], p->at, n))) k++;
+    if (k == N_WORDS) return cuplug__refuse_similar(p, p->at, "a name", words, allowed);
     *found |= 1u << k;
     p->at = next;
   }

@@ -4,6 +4,7 @@
 #define CUPLUG_CORE_SIGNATURE_PARSER_H
 
 #include <internal/signature.h>
+#include <string.h>
 
 #define CUPLUG__MAX_PARAMETERS (2 * CUPLUG_MAX_ARGUMENTS) /* outputs included */
 
@@ -41,6 +42,10 @@ int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted);
 static inline int cuplug__is_word(char c) {
   return ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
+/* 1 if a name is the first n characters of a text. */
+static inline int cuplug__is_name(const char *name, const char *text, size_t n) {
+  return !strncmp(name, text, n) && !name[n];
+}
 void cuplug__skip_space(cuplug__parser *p);
 int cuplug__take_mark(cuplug__parser *p, const char *mark);
 /* 1 if a mark, or a whole word, comes next; it is consumed then. */
@@ -68,6 +73,10 @@ const char *cuplug__keep_text(cuplug__parser *p, const char *begin);
  * follows is itself that name: outputs may be called "zero". Refuses words similar to an allowed
  * one; others are left to the caller, as a name. */
 int cuplug__parse_words(cuplug__parser *p, uint32_t allowed, uint32_t *found);
+
+/* Refuses a name at `at`, before `next`, that is similar to an allowed word: bit k for words[k]. */
+int cuplug__refuse_similar(cuplug__parser *p, const char *at, const char *next,
+                           const char *const *words, uint32_t allowed);
 
 /* ---- Defaults -------------------------------------------------------------------------------- */
 

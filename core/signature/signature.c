@@ -333,13 +333,8 @@ static int parse_text(const char *text, uint64_t known, int is_short, cuplug_sig
   if (status) return status;
   p.known = known;
   p.is_short = is_short;
-  int parameter = -1;
   status = parse_all(&p);
-  if (!status && !is_short) {
-    p.token = NULL;
-    status = cuplug__check_signature(&p, &parameter);
-    if (!p.token) p.token = parameter < 0 ? p.s->text : p.parameter_at[parameter];
-  }
+  if (!status && !is_short) status = cuplug__check_signature(&p);
   if (!status) return *signature = p.s, CUPLUG_OK;
   if (position) *position = (uint32_t)(p.token - p.s->text);
   cuplug_free_signature(p.s);

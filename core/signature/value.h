@@ -53,6 +53,8 @@ const cuplug_dim_source *cuplug__find_place(const cuplug_signature *s, const cha
 /* The kind of the numbers of a scalar parameter, as `value` of its step: 0 signed, 1 unsigned, 2
  * floating; -1 if they may be of several kinds, or are not numbers. */
 int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x);
+/* 1 for lists of integers, whose items are numbers of formulas and sizes. */
+int cuplug__is_integer_list(const cuplug_signature *s, const cuplug_parameter *x);
 /* 1 if the number of an array's dimensions is fixed. */
 int cuplug__has_rank(const cuplug_parameter *x);
 
