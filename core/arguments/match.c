@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arguments/match.h"
 
-#include "arguments/guarantees.h"
 #include "base/describe.h"
 #include "base/dtype.h"
 #include "base/layout.h"
@@ -9,10 +8,10 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-int cuplug__mismatch(cuplug__match *m, int32_t i, int status, const char *format, ...) {
-  if (!m->error) return status;
+int cuplug__write_mismatch(cuplug__match *m, int32_t i, int status, const char *format, ...) {
   va_list list;
   va_start(list, format);
   m->error->status = status;
@@ -30,7 +29,6 @@ static const cuplug_argument *seen(const cuplug__match *m, int32_t i) {
 }
 
 int cuplug__report_mismatch(cuplug__match *m, int32_t i, int status) {
-  if (!m->error) return status;
   const cuplug_parameter *x = &m->s->parameters[i];
   const int is_list = x->kind == CUPLUG_PARAMETER_ARRAYS && m->item < 0;
   const int is_array = x->kind == CUPLUG_PARAMETER_ARRAY || x->kind == CUPLUG_PARAMETER_INOUT;
@@ -45,20 +43,18 @@ int cuplug__report_mismatch(cuplug__match *m, int32_t i, int status) {
 
 CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, int32_t v) {
   const cuplug_argument *a = seen(m, i);
-  const int is_later =
-      m->s->variables[v].later & cuplug__dtype_bit(cuplug_type(&a->tensor)) ? 1 : 0;
-  if (is_later && m->error)
+  const cuplug_type_variable *t = &m->s->variables[v];
+  if (t->later & cuplug__dtype_bit(cuplug_type(&a->tensor)))
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
                             "got %s, expected %s of the ABI that the plugin was compiled for; "
                             "rebuild the plugin with this version of cuplug",
                             cuplug__describe_argument(a).s,
                             cuplug__describe_parameter(m->s, &m->s->parameters[i]).s);
-  int is_named = *m->s->variables[v].name && m->known_types >> v & 1;
-  if (!is_named || !m->error) return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
+  if (!*t->name || !(m->known_types >> v & 1))
+    return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s (%s, as in %s)",
-                          cuplug__describe_argument(seen(m, i)).s,
-                          cuplug__describe_dtype(m->types[v]).s, m->s->variables[v].name,
-                          m->s->parameters[m->type_from[v]].name);
+                          cuplug__describe_argument(a).s, cuplug__describe_dtype(m->types[v]).s,
+                          t->name, m->s->parameters[m->type_from[v]].name);
 }
 
 static int match_dtype(cuplug__match *m, int32_t i, const cuplug_parameter *x, uint32_t type) {
@@ -86,7 +82,6 @@ static int match_size(cuplug__match *m, int32_t i, int64_t name, int64_t size) {
 
 CUPLUG__COLD static int refuse_group(cuplug__match *m, int32_t i, int64_t name,
                                      const int64_t *shape, int32_t ndim) {
-  if (!m->error) return CUPLUG_ERROR_VALUE;
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                           "dimensions *%s: got %s, expected %s (as in %s)", m->s->dim_names[name],
                           cuplug__describe_tuple(shape, ndim).s,
@@ -258,6 +253,55 @@ static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, in
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s (it is changed in place)", wrong);
 }
 
+/* ---- Guarantees ------------------------------------------------------------------------------ */
+
+static int has_other_address(const cuplug_parameter *x, const cuplug_tensor *t) {
+  return ((uintptr_t)cuplug__first_element(t) & x->address_mask) != 0;
+}
+
+static int has_other_elements(const cuplug_parameter *x, const cuplug_tensor *t) {
+  const int32_t last = t->ndim - 1;
+  return x->has_unit_stride && last >= 0 && t->shape[last] > 1 && t->strides[last] != 1;
+}
+
+/* Rows are as far apart as in a contiguous array, or by multiples of the alignment. On a GPU, a
+ * host array with negative strides may begin anywhere. */
+static int has_other_rows(const cuplug_parameter *x, const cuplug_tensor *t) {
+  const int64_t element = cuplug_element_bytes(t);
+  for (int32_t k = 0; x->address_mask && k < t->ndim; k++) {
+    const int64_t step = t->strides[k] * element;
+    if (t->shape[k] > 1 && (step < 0 || (k < t->ndim - 1 && step & x->address_mask))) return 1;
+  }
+  return 0;
+}
+
+int cuplug__breaks_guarantees(const cuplug_parameter *x, const cuplug_tensor *t) {
+  if (has_other_address(x, t)) return 1;
+  return !cuplug__is_contiguous(t) &&
+         (x->is_contiguous || has_other_elements(x, t) || has_other_rows(x, t));
+}
+
+cuplug__guarantee_text cuplug__describe_broken(const cuplug_parameter *x, const cuplug_tensor *t) {
+  cuplug__guarantee_text text;
+  const uint32_t alignment = x->address_mask + 1;
+  if (has_other_address(x, t)) {
+    snprintf(text.got, sizeof text.got, "the address 0x%" PRIxPTR,
+             (uintptr_t)cuplug__first_element(t));
+    snprintf(text.expected, sizeof text.expected, "a multiple of %u", alignment);
+    return text;
+  }
+  snprintf(text.got, sizeof text.got, "strides %.60s",
+           cuplug__describe_tuple(t->strides, t->ndim).s);
+  if (x->is_contiguous)
+    snprintf(text.expected, sizeof text.expected, "those of a C-contiguous array");
+  else if (has_other_elements(x, t))
+    snprintf(text.expected, sizeof text.expected, "1 in the last dimension");
+  else
+    snprintf(text.expected, sizeof text.expected, "multiples of %u bytes, and none below 0",
+             alignment);
+  return text;
+}
+
 CUPLUG__COLD static int refuse_guarantees(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   const cuplug__guarantee_text text = cuplug__describe_broken(&m->s->parameters[i], t);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s, expected %s (it is changed in place)",
@@ -286,10 +330,9 @@ static __attribute__((noinline)) int match_tensor(cuplug__match *m, int32_t i,
   return match_memory(m, i, t);
 }
 
-static int leave_out(cuplug__match *m, int32_t i, uint32_t kind) {
+static int leave_out(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   cuplug_frame *f = m->frame;
-  int left_out = kind == CUPLUG_ARGUMENT_ABSENT || kind == CUPLUG_ARGUMENT_NONE;
-  if (!left_out || m->item >= 0 || m->s->parameters[i].default_kind != CUPLUG_ARGUMENT_NONE)
+  if (m->item >= 0 || !cuplug__is_left_out(&m->s->parameters[i], a))
     return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
   f->n_bytes[f->n_tensors] = 0;
   f->tensors[f->n_tensors++] = (cuplug_tensor){.ndim = -1};
@@ -304,7 +347,7 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   cuplug_tensor *t = &f->tensors[k];
   int status;
   f->parameter[k] = (uint8_t)i;
-  if (a->kind != CUPLUG_ARGUMENT_ARRAY) return leave_out(m, i, a->kind);
+  if (a->kind != CUPLUG_ARGUMENT_ARRAY) return leave_out(m, i, a);
   /* Field by field, as the caller has just written them: wider loads would wait for its stores. */
   t->data = cuplug__first_element(&a->tensor);
   t->device = a->tensor.device;

@@ -43,6 +43,12 @@ static inline const cuplug_argument *cuplug__argument(const cuplug__match *m, in
   return (uint32_t)i < m->n_args ? &m->args[i] : &absent;
 }
 
+/* 1 for an argument that is omitted or None, if its parameter is optional. */
+static inline int cuplug__is_left_out(const cuplug_parameter *x, const cuplug_argument *a) {
+  return x->default_kind == CUPLUG_ARGUMENT_NONE &&
+         (a->kind == CUPLUG_ARGUMENT_ABSENT || a->kind == CUPLUG_ARGUMENT_NONE);
+}
+
 /* The dtype of a type variable after the arrays were matched: without arrays it has only one. */
 static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable) {
   if (m->known_types >> variable & 1) return m->types[variable];
@@ -52,10 +58,25 @@ static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable)
 /* Fits argument i, or item m->item of list i, to its parameter, and appends its tensor. */
 int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a);
 
-/* Reports that argument i does not fit, if a record exists. Returns `status`. */
-CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__mismatch(cuplug__match *m, int32_t i, int status,
-                                                       const char *format, ...);
+/* Reports that argument i does not fit, if a record exists; only then the values of the text are
+ * computed. Returns `status`. */
+#define cuplug__mismatch(m, i, status, ...) \
+  ((m)->error ? cuplug__write_mismatch(m, i, status, __VA_ARGS__) : (status))
+CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__write_mismatch(cuplug__match *m, int32_t i,
+                                                             int status, const char *format, ...);
 /* "got ..., expected ...": for an argument of another kind, dtype or rank. */
 CUPLUG__COLD int cuplug__report_mismatch(cuplug__match *m, int32_t i, int status);
+
+/* ---- Guarantees: "stride(x, -1) == 1", "align(x) >= 16" -------------------------------------- */
+
+/* Returns 1 if the memory of an array of parameter or output x is not as guaranteed. */
+int cuplug__breaks_guarantees(const cuplug_parameter *x, const cuplug_tensor *t);
+
+/* Returns the two parts of a message about the first guarantee that an array breaks. */
+typedef struct cuplug__guarantee_text {
+  char got[80], expected[80];
+} cuplug__guarantee_text;
+CUPLUG__COLD cuplug__guarantee_text cuplug__describe_broken(const cuplug_parameter *x,
+                                                            const cuplug_tensor *t);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that the caller brings along. */
-#include "arguments/guarantees.h"
 #include "arguments/shapes.h"
 #include "base/describe.h"
 #include "base/layout.h"
