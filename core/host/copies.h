@@ -10,9 +10,6 @@
  */
 #define CUPLUG__MAX_COPY_THREADS 12
 
-/* For smaller copies, waking them costs more than it gains. */
-#define CUPLUG__SHARED_BYTES ((uint64_t)4 << 20)
-
 /* A copy in progress, in its owner's memory; all zero: it is done. */
 typedef struct cuplug__host_copy {
   cuplug__loop loop; /* bytes in pieces; `lead` bytes before the copy make the first whole */
@@ -38,7 +35,7 @@ typedef struct cuplug__host_pages {
  * may be fresh: the pool creates pages of a contiguous one. */
 void cuplug__host_copy_begin(cuplug__host_copy *copy, int is_write, const cuplug__view *view,
                              uint64_t first, uint64_t bytes, const void *packed, int n_helpers);
-/* Reads a whole view, and waits; small ones on the calling thread only. */
+/* Reads a whole view, and waits; small ones on the calling thread only, others on all. */
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to);
 
 /* Returns at once; the memory stays until host_pages_end, which leaves the remaining pages to the
