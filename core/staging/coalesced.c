@@ -174,7 +174,6 @@ int cuplug__run_coalesced(cuplug__staged_call *s, cuplug__progress_tracker *trac
     run->fault = p.channel->faults->records;
     status = run_pack(&p, tracker);
   }
-  if (!p.channel) return *fits ? status : CUPLUG_OK;
-  cuplug__channel_release(p.channel);
+  if (p.channel) cuplug__channel_release(p.channel);
   return *fits ? status : CUPLUG_OK;
 }
