@@ -132,7 +132,7 @@ static int match_overload(cuplug__match *m, const cuplug__callable *o) {
   m->n_matched = 0;
   m->item = -1;
   m->inout_mask = m->loop_mask = m->known_types = m->known_sizes = 0;
-  m->broadcasts = m->has_formulas = m->n_items = 0;
+  m->broadcasts = m->n_items = 0;
   f->copy_mask = f->unaligned_stride_mask = f->none_mask = f->supplied_mask = 0;
   f->n_tensors = f->n_scalars = f->n_stored = f->n_items = 0;
   f->home = (cuplug_device){0, 0};
@@ -156,7 +156,7 @@ static int match_overload(cuplug__match *m, const cuplug__callable *o) {
   for (uint32_t k = 0; m->broadcasts && k < f->n_inputs; k++)
     if (m->loop_mask >> k & 1 && (status = spread(m, k))) return status;
   if ((status = cuplug__match_scalars(m, o))) return status;
-  if (m->has_formulas && (status = cuplug__check_formulas(m))) return status;
+  if (s->has_formulas && (status = cuplug__check_formulas(m))) return status;
   for (int32_t k = 0; k < s->n_outputs; k++)
     if ((status = cuplug__shape_output(m, s->n_parameters + k))) return status;
   return CUPLUG_OK;

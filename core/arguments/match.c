@@ -149,9 +149,7 @@ static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
     } else if (d->kind == CUPLUG_DIM_LOOP) {
       status = match_loop(m, i, shape, n = group_ndim);
       m->loop_mask |= 1ull << m->frame->n_tensors;
-    } else if (d->kind == CUPLUG_DIM_FORMULA) {
-      m->has_formulas = 1; /* it is computed when all names are known */
-    } else if (*shape != d->value) {
+    } else if (d->kind == CUPLUG_DIM_FIXED && *shape != d->value) { /* formulas: check_formulas */
       status = cuplug__report_mismatch(m, i, CUPLUG_ERROR_VALUE);
     }
     if (status) return status;
@@ -383,15 +381,12 @@ int32_t cuplug_required_shape(const cuplug_frame *f, uint32_t k, int64_t shape[C
   const cuplug_parameter *x = &f->signature->parameters[f->parameter[k]];
   int32_t before = 0;
   while (before < x->n_dims && x->dims[before].kind != CUPLUG_DIM_LOOP) before++;
-  int32_t has_loop = before < x->n_dims;
-  int32_t own_loop = has_loop ? t->ndim - (x->n_dims - 1) : 0;
-  int32_t loop = has_loop ? f->loop_ndim : 0;
+  const int32_t has_loop = before < x->n_dims, after = has_loop ? x->n_dims - 1 - before : 0;
   if (!has_loop) before = t->ndim;
-  int32_t after = t->ndim - before - own_loop;
-  int32_t ndim = before + loop + after;
+  const int32_t loop = has_loop ? f->loop_ndim : 0, ndim = before + loop + after;
   if (ndim > CUPLUG_MAX_NDIM) return ndim;
   for (int32_t d = 0; d < before; d++) shape[d] = t->shape[d];
   for (int32_t d = 0; d < loop; d++) shape[before + d] = f->loop_shape[d];
-  for (int32_t d = 0; d < after; d++) shape[before + loop + d] = t->shape[before + own_loop + d];
+  for (int32_t d = 1; d <= after; d++) shape[ndim - d] = t->shape[t->ndim - d];
   return ndim;
 }

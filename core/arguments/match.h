@@ -18,7 +18,6 @@ typedef struct cuplug__match {
   int32_t n_matched;   /* parameters that fitted */
   uint32_t takes_strides;
   uint32_t needs_memory; /* 0: arrays without memory, only for their sizes */
-  uint32_t has_formulas; /* 1: an input has a computed size */
   const uint8_t *like;   /* of the overload */
   int64_t largest_bytes; /* of one array */
   uint32_t broadcasts;   /* 1: their loop dimensions differ */

@@ -125,16 +125,14 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
     if (!overlap) continue;
     const char *name = f->signature->parameters[f->parameter[other]].name;
     if (other < f->n_inputs && cuplug__same_memory(x, y)) {
-      if (is_zero(f, k))
-        return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                            "%s: out: got the memory of %s, expected an array of its own (it is "
-                            "cleared before the call)",
-                            f->signature->name, name);
-      if (f->op->overloads[f->row].row->flags & CUPLUG_OVERLOAD_IN_PLACE) continue;
+      const int may_be_same = f->op->overloads[f->row].row->flags & CUPLUG_OVERLOAD_IN_PLACE;
+      if (may_be_same && !is_zero(f, k)) continue;
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                          "%s: out: got the memory of %s, expected an array of its own; if the "
-                          "entry reads each element before it writes it, declare CUPLUG_IN_PLACE",
-                          f->signature->name, name);
+                          "%s: out: got the memory of %s, expected an array of its own%s",
+                          f->signature->name, name,
+                          is_zero(f, k) ? " (it is cleared before the call)"
+                                        : "; if the entry reads each element before it writes it, "
+                                          "declare CUPLUG_IN_PLACE");
     }
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: out: its memory %s %s; pass an array of its own", f->signature->name,
