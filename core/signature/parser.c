@@ -20,37 +20,19 @@ static const char *keep(cuplug__parser *p, const char *from, size_t n) {
   return copy;
 }
 
-/* The characters of a text bound the objects that it can define. */
-enum { OTHER, WORD, COMMA, BRACKET, RELATION, QUOTE, OPERATION, N_KINDS };
-static const unsigned char kinds[256] = {['0' ... '9'] = WORD,
-                                         ['A' ... 'Z'] = WORD,
-                                         ['a' ... 'z'] = WORD,
-                                         ['_'] = WORD,
-                                         [','] = COMMA,
-                                         ['['] = BRACKET,
-                                         ['<'] = RELATION,
-                                         ['>'] = RELATION,
-                                         ['='] = RELATION,
-                                         ['!'] = RELATION,
-                                         ['"'] = QUOTE,
-                                         ['\''] = QUOTE,
-                                         ['+'] = OPERATION,
-                                         ['-'] = OPERATION,
-                                         ['*'] = OPERATION,
-                                         ['/'] = OPERATION,
-                                         ['%'] = OPERATION,
-                                         ['{'] = RELATION,
-                                         [128 ... 255] = OPERATION}; /* words in some locales */
+/* Counts the characters of a text that are among `marks`, which bound the objects that it can
+ * define. */
+static size_t count(const char *text, const char *marks) {
+  size_t n = 0;
+  for (text = strpbrk(text, marks); text; text = strpbrk(text + 1, marks)) n++;
+  return n;
+}
 
-/* Counts the characters of each kind; of words, the first ones. */
-static void count_marks(const char *text, size_t n[N_KINDS]) {
-  int last = OTHER;
-  memset(n, 0, N_KINDS * sizeof *n);
-  for (; *text; text++) {
-    const int kind = kinds[(unsigned char)*text];
-    n[kind] += kind != WORD || last != WORD;
-    last = kind;
-  }
+static size_t count_words(const char *text) {
+  size_t n = 0;
+  for (int was_word = 0; *text; was_word = cuplug__is_word(*text++))
+    n += cuplug__is_word(*text) && !was_word;
+  return n;
 }
 
 /* Room for n objects after the others; all are of 8 bytes or multiples of that. */
@@ -68,23 +50,24 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: got more than %d bytes, expected at most %d", what,
                         CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
-  size_t bytes = sizeof *p->s, seen[N_KINDS];
-  count_marks(text, seen);
-  const size_t n_parts = seen[COMMA] + (seen[RELATION] ? 2 : 1); /* 2: "->", "where" */
-  const size_t n_dims = seen[COMMA] + seen[BRACKET];
+  const size_t n_commas = count(text, ","), n_relations = count(text, "<>=!{");
+  const size_t n_parts = n_commas + (n_relations ? 2 : 1); /* 2: "->", "where" */
+  const size_t n_dims = n_commas + count(text, "[");
+  size_t bytes = sizeof *p->s;
   const size_t parameters = reserve(&bytes, n_parts, sizeof(cuplug_parameter));
   const size_t variables = reserve(&bytes, n_parts, sizeof(cuplug_type_variable));
   const size_t dims = reserve(&bytes, n_dims, sizeof(cuplug_dim));
   const size_t dim_names = reserve(&bytes, n_dims, sizeof(char *));
   const size_t places = reserve(&bytes, n_dims, sizeof(cuplug_dim_source));
   const size_t conditions = reserve(&bytes, n_parts, sizeof(cuplug_condition));
-  const size_t sides = reserve(&bytes, n_parts + 2 * seen[RELATION], sizeof(cuplug_side));
-  const size_t choices = reserve(&bytes, seen[QUOTE] / 2 + 1, sizeof(char *));
+  const size_t sides = reserve(&bytes, n_parts + 2 * n_relations, sizeof(cuplug_side));
+  const size_t choices = reserve(&bytes, count(text, "'\"") / 2 + 1, sizeof(char *));
   const size_t zeroed = bytes; /* the rest is written before it is read */
   /* A step is a word or an operation. Strings are the text, its quoted ones, its words, of which
    * the first of a range is read twice, and the texts of dimensions, defaults and ranges; each with
    * its zero is no longer than in the text with the adjacent mark. */
-  const size_t steps = reserve(&bytes, seen[WORD] + seen[OPERATION] + 1, sizeof(cuplug_step));
+  const size_t n_steps = count_words(text) + count(text, "+-*/%") + 1;
+  const size_t steps = reserve(&bytes, n_steps, sizeof(cuplug_step));
   const size_t strings = reserve(&bytes, n + 1, 5);
   char *block = malloc(bytes);
   if (!block) return cuplug__no_memory(error, "parsing a signature");
