@@ -240,11 +240,16 @@ __attribute__((noinline)) int cuplug__fits_too(const cuplug_operator *op,
                                                const cuplug_argument *args, uint32_t n_args,
                                                cuplug_frame *f, const cuplug__cached_match *known) {
   cuplug__match m; /* not zeroed: every call with scalars passes here */
+  m.s = known->signature;
   m.args = args;
   m.n_args = n_args;
   m.frame = f;
   m.error = NULL;
-  cuplug__match_cache_load_types(known, &m);
+  m.n_matched = (int32_t)known->n_inputs;
+  m.inout_mask = known->inout_mask;
+  m.item = -1;
+  m.known_types = known->known_types;
+  if (m.known_types) memcpy(m.types, known->types, sizeof known->types);
   const cuplug__callable *o = &op->overloads[known->row];
   if (m.s->n_scalars && cuplug__match_scalars(&m, o)) return 0;
   return !reshape(&m, o) && (!m.inout_mask || !check_inout(&m));

@@ -157,7 +157,4 @@ const cuplug__cached_match *cuplug__match_cache_find(const cuplug_operator *op,
                                                      const cuplug_argument *args, uint32_t n_args,
                                                      cuplug_frame *f);
 
-/* The same for the match that continues with the scalars and in-out arrays. */
-void cuplug__match_cache_load_types(const cuplug__cached_match *known, cuplug__match *m);
-
 #endif
