@@ -53,6 +53,16 @@ static int parse_measure(cuplug__parser *p, int32_t kind) {
   return push_name(p, kind) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "')'");
 }
 
+/* 1 if the number of an array's dimensions is fixed. */
+static int has_rank(const cuplug_parameter *x) {
+  for (int32_t k = 0; k < x->n_dims; k++) {
+    const int32_t kind = x->dims[k].kind;
+    if (kind == CUPLUG_DIM_VARIADIC || kind == CUPLUG_DIM_LOOP || kind >= CUPLUG_DIM_SLICE)
+      return 0;
+  }
+  return 1;
+}
+
 /* size(x), or size(x, 0). */
 static int parse_size(cuplug__parser *p) {
   const char *name;
@@ -69,8 +79,7 @@ static int parse_size(cuplug__parser *p) {
   cuplug__skip_space(p);
   begin = p->at;
   if (cuplug__parse_number(p, &kind, &at, "a number")) return CUPLUG_ERROR_VALUE;
-  if (kind != CUPLUG_ARGUMENT_INT ||
-      (cuplug__has_rank(x) && (at.i < -x->n_dims || at.i >= x->n_dims)))
+  if (kind != CUPLUG_ARGUMENT_INT || (has_rank(x) && (at.i < -x->n_dims || at.i >= x->n_dims)))
     return cuplug__parse_fail(p, begin, "a dimension that the array has");
   push(p, CUPLUG_STEP_SIZE, array, at.i);
   return cuplug__expect(p, ")", "')'");
@@ -153,13 +162,6 @@ int cuplug__parse_formula(cuplug__parser *p, cuplug_formula *formula) {
 }
 
 /* ---- Tied to the arguments ------------------------------------------------------------------- */
-
-int cuplug__is_dimension(const cuplug_signature *s, const cuplug_formula *formula) {
-  const cuplug_step *step = formula->steps;
-  const cuplug_parameter *x;
-  return formula->n_steps == 1 && step->kind == CUPLUG_STEP_SCALAR &&
-         cuplug__find_scalar(s, s->text + step->value, (size_t)step->operand, &x) < 0;
-}
 
 /* "signature: got k, expected WANTED"; the position of the name is stored. */
 static int refuse_name(cuplug__parser *p, const cuplug_step *step, const char *wanted) {

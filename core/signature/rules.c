@@ -37,11 +37,19 @@ static int32_t find_list(const cuplug_signature *s, const char *name) {
   return number >= 0 && cuplug__is_integer_list(s, x) ? number : -1;
 }
 
+/* 1 if a formula is one name that is not a scalar parameter: the name of a dimension. */
+static int is_dimension(const cuplug_signature *s, const cuplug_formula *formula) {
+  const cuplug_step *step = formula->steps;
+  const cuplug_parameter *x;
+  return formula->n_steps == 1 && step->kind == CUPLUG_STEP_SCALAR &&
+         cuplug__find_scalar(s, s->text + step->value, (size_t)step->operand, &x) < 0;
+}
+
 /* The kind of a dimension when all parameters are known: a name, a size, or for *shape a list. */
 static int settle_dim(cuplug__parser *p, cuplug_dim *d) {
   cuplug_signature *s = p->s;
   int64_t list;
-  if (d->kind == CUPLUG_DIM_FORMULA && cuplug__is_dimension(s, &d->formula)) {
+  if (d->kind == CUPLUG_DIM_FORMULA && is_dimension(s, &d->formula)) {
     d->kind = CUPLUG_DIM_NAMED;
     d->value = cuplug__dim_number(s, d->text);
     return d->value >= 0 ? CUPLUG_OK

@@ -16,7 +16,8 @@ static number integer(int64_t value) { return (number){.is_float = 0, .i = value
 static number real(double value) { return (number){.is_float = 1, .f = value}; }
 static double as_real(number x) { return x.is_float ? x.f : (double)x.i; }
 
-const cuplug_tensor *cuplug__tensor_at(int32_t array, const cuplug__values *values) {
+/* The array of a step; NULL for the first of an empty list, and an omitted one. */
+static const cuplug_tensor *tensor_at(int32_t array, const cuplug__values *values) {
   const cuplug_tensor *t = &values->tensors[array];
   if (array < 0) {
     const cuplug_items *list = &values->scalars[~array].list;
@@ -56,7 +57,7 @@ static number scalar(const cuplug_scalar *x, int64_t member) {
 }
 
 static const char *from_array(const cuplug_step *step, const cuplug__values *values, number *top) {
-  const cuplug_tensor *t = cuplug__tensor_at(step->operand, values);
+  const cuplug_tensor *t = tensor_at(step->operand, values);
   const int32_t before = (int32_t)(step->value >> 32), behind = (int32_t)step->value;
   if (!t && step->operand < 0) return "its list is empty";
   *top = step->kind == CUPLUG_STEP_ITEM ? *top : integer(0);
@@ -153,8 +154,9 @@ static int changes_top(int32_t kind) {
   return kind == CUPLUG_STEP_NEGATE || kind == CUPLUG_STEP_ITEM || kind == CUPLUG_STEP_LIST_ITEM;
 }
 
-const char *cuplug__work_out(const cuplug_formula *formula, const cuplug__values *values,
-                             cuplug__number *result) {
+/* Works a formula out. Returns NULL, or why it has no value: "its value exceeds 64 bits". */
+static const char *work_out(const cuplug_formula *formula, const cuplug__values *values,
+                            number *result) {
   number stack[MAX_STACK];
   uint32_t n = 0;
   const char *wrong = NULL;
@@ -176,7 +178,7 @@ const char *cuplug__work_out(const cuplug_formula *formula, const cuplug__values
 const char *cuplug__work_out_integer(const cuplug_formula *formula, const cuplug__values *values,
                                      int64_t *result) {
   number value;
-  const char *wrong = cuplug__work_out(formula, values, &value);
+  const char *wrong = work_out(formula, values, &value);
   if (!wrong && value.is_float) wrong = "it is not an integer";
   if (!wrong) *result = value.i;
   return wrong;
@@ -210,7 +212,7 @@ int cuplug__condition_holds(const cuplug_condition *condition, const cuplug__val
       holds = 1;
     }
     if (is_member ? holds || !is_open : !holds) continue;
-    if (cuplug__work_out(&x->formula, values, &side)) {
+    if (work_out(&x->formula, values, &side)) {
       holds = 0;
     } else {
       holds = x->relation == CUPLUG_RELATION_NONE || is_related(x->relation, before, side);
@@ -250,15 +252,6 @@ int32_t cuplug__find_array(const cuplug_signature *s, const char *text, size_t n
     number++;
   }
   return -1;
-}
-
-int cuplug__has_rank(const cuplug_parameter *x) {
-  for (int32_t k = 0; k < x->n_dims; k++) {
-    const int32_t kind = x->dims[k].kind;
-    if (kind == CUPLUG_DIM_VARIADIC || kind == CUPLUG_DIM_LOOP || kind >= CUPLUG_DIM_SLICE)
-      return 0;
-  }
-  return 1;
 }
 
 int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x) {
@@ -305,8 +298,7 @@ static void tell(description *d, const char *name, size_t n, const char *value) 
 static void tell_number(description *d, const char *name, size_t n, cuplug_step step) {
   const cuplug_formula formula = {&step, 1};
   cuplug__number number;
-  if (!cuplug__work_out(&formula, d->values, &number))
-    tell(d, name, n, cuplug__describe_number(number).s);
+  if (!work_out(&formula, d->values, &number)) tell(d, name, n, cuplug__describe_number(number).s);
 }
 
 /* "[2, -3]"; long ones by their first items. */
@@ -337,7 +329,7 @@ static void tell_name(description *d, const char *name, size_t n) {
     tell_number(d, name, n, (cuplug_step){CUPLUG_STEP_SIZE, place->array, at});
     return;
   }
-  const cuplug_tensor *t = cuplug__tensor_at(place->array, d->values);
+  const cuplug_tensor *t = tensor_at(place->array, d->values);
   if (t && t->ndim >= place->n_before + place->n_after)
     tell(d, name, n,
          cuplug__describe_tuple(t->shape + place->n_before,

@@ -25,14 +25,8 @@ typedef struct cuplug__values {
   cuplug__number element;
 } cuplug__values;
 
-/* The array of a step; NULL for the first of an empty list, and an omitted one. */
-const cuplug_tensor *cuplug__tensor_at(int32_t array, const cuplug__values *values);
-
-/* Works a formula out. Returns NULL, or why it has no value: "its value exceeds 64 bits". */
-const char *cuplug__work_out(const cuplug_formula *formula, const cuplug__values *values,
-                             cuplug__number *result);
-
-/* As an integer: also NULL, or "it is not an integer". */
+/* Evaluates a formula. Returns NULL, or the reason why it is not an integer: "its value exceeds 64
+ * bits". */
 const char *cuplug__work_out_integer(const cuplug_formula *formula, const cuplug__values *values,
                                      int64_t *result);
 
@@ -55,8 +49,6 @@ const cuplug_dim_source *cuplug__find_place(const cuplug_signature *s, const cha
 int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x);
 /* 1 for lists of integers, whose items are numbers of formulas and sizes. */
 int cuplug__is_integer_list(const cuplug_signature *s, const cuplug_parameter *x);
-/* 1 if the number of an array's dimensions is fixed. */
-int cuplug__has_rank(const cuplug_parameter *x);
 
 /* "0.5" or "3". */
 cuplug__text cuplug__describe_number(cuplug__number x);
