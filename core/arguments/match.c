@@ -166,6 +166,11 @@ static cuplug_device memory_space_of(cuplug_device device) {
 
 CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device device) {
   const cuplug_frame *f = m->frame;
+  if (m->s->parameters[i].words & CUPLUG_WORD_HOST)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "got an array on %s, expected one on the host, whose memory the entry "
+                            "reads; copy it there before the call",
+                            cuplug__describe_device(device).s);
   if (!cuplug__is_cuda(device) && !cuplug__is_host(device))
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
                             "got an array on %s, expected the host or a CUDA device",
@@ -176,18 +181,11 @@ CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device
       m->s->parameters[m->memory_space_from].name);
 }
 
-CUPLUG__COLD static int refuse_memory_space(cuplug__match *m, int32_t i, cuplug_device device) {
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "got an array on %s, expected one on the host, whose memory the entry "
-                          "reads; copy it there before the call",
-                          cuplug__describe_device(device).s);
-}
-
 /* All arrays except host arrays are on the host, or all on one GPU. */
 static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
   cuplug_frame *f = m->frame;
   if (m->s->parameters[i].words & CUPLUG_WORD_HOST)
-    return cuplug__is_host(device) ? CUPLUG_OK : refuse_memory_space(m, i, device);
+    return cuplug__is_host(device) ? CUPLUG_OK : refuse_device(m, i, device);
   cuplug_device home = memory_space_of(device);
   if (home.type && !f->home.type) {
     f->home = home;
@@ -199,12 +197,11 @@ static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
 
 CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t,
                                       int64_t n_bytes) {
-  int negative = 0;
-  for (int32_t k = 0; k < t->ndim; k++) negative |= t->shape[k] < 0;
   if (n_bytes < 0)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got shape %s, expected %s",
                             cuplug__describe_tuple(t->shape, t->ndim).s,
-                            negative ? "sizes of at least 0" : "less than 2^63 bytes");
+                            cuplug__has_unknown(t) ? "sizes of at least 0"
+                                                   : "less than 2^63 bytes");
   if (seen(m, i)->tensor.data)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                             "got a byte offset of %" PRIu64
@@ -279,31 +276,26 @@ int cuplug__breaks_guarantees(const cuplug_parameter *x, const cuplug_tensor *t)
          (x->is_contiguous || has_other_elements(x, t) || has_other_rows(x, t));
 }
 
-cuplug__guarantee_text cuplug__describe_broken(const cuplug_parameter *x, const cuplug_tensor *t) {
-  cuplug__guarantee_text text;
+cuplug__text cuplug__describe_broken(const cuplug_parameter *x, const cuplug_tensor *t) {
+  cuplug__text text;
   const uint32_t alignment = x->address_mask + 1;
-  if (has_other_address(x, t)) {
-    snprintf(text.got, sizeof text.got, "the address 0x%" PRIxPTR,
-             (uintptr_t)cuplug__first_element(t));
-    snprintf(text.expected, sizeof text.expected, "a multiple of %u", alignment);
-    return text;
-  }
-  snprintf(text.got, sizeof text.got, "strides %.60s",
-           cuplug__describe_tuple(t->strides, t->ndim).s);
-  if (x->is_contiguous)
-    snprintf(text.expected, sizeof text.expected, "those of a C-contiguous array");
-  else if (has_other_elements(x, t))
-    snprintf(text.expected, sizeof text.expected, "1 in the last dimension");
+  char multiples[80];
+  snprintf(multiples, sizeof multiples, "multiples of %u bytes, and none below 0", alignment);
+  if (has_other_address(x, t))
+    snprintf(text.s, sizeof text.s, "got the address 0x%" PRIxPTR ", expected a multiple of %u",
+             (uintptr_t)cuplug__first_element(t), alignment);
   else
-    snprintf(text.expected, sizeof text.expected, "multiples of %u bytes, and none below 0",
-             alignment);
+    snprintf(text.s, sizeof text.s, "got strides %.60s, expected %s",
+             cuplug__describe_tuple(t->strides, t->ndim).s,
+             x->is_contiguous           ? "those of a C-contiguous array"
+             : has_other_elements(x, t) ? "1 in the last dimension"
+                                        : multiples);
   return text;
 }
 
 CUPLUG__COLD static int refuse_guarantees(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
-  const cuplug__guarantee_text text = cuplug__describe_broken(&m->s->parameters[i], t);
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s, expected %s (it is changed in place)",
-                          text.got, text.expected);
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "%s (it is changed in place)",
+                          cuplug__describe_broken(&m->s->parameters[i], t).s);
 }
 
 /* 1 if a tensor fits because an earlier one did, whose parameter is equal. */

@@ -3,6 +3,7 @@
 #ifndef CUPLUG_CORE_ARGUMENTS_MATCH_H
 #define CUPLUG_CORE_ARGUMENTS_MATCH_H
 
+#include "base/describe.h"
 #include "base/dtype.h"
 #include "base/status.h"
 
@@ -71,11 +72,8 @@ CUPLUG__COLD int cuplug__report_mismatch(cuplug__match *m, int32_t i, int status
 /* Returns 1 if the memory of an array of parameter or output x is not as guaranteed. */
 int cuplug__breaks_guarantees(const cuplug_parameter *x, const cuplug_tensor *t);
 
-/* Returns the two parts of a message about the first guarantee that an array breaks. */
-typedef struct cuplug__guarantee_text {
-  char got[80], expected[80];
-} cuplug__guarantee_text;
-CUPLUG__COLD cuplug__guarantee_text cuplug__describe_broken(const cuplug_parameter *x,
-                                                            const cuplug_tensor *t);
+/* "got the address 0x7f04, expected a multiple of 16", of the first guarantee that is broken. */
+CUPLUG__COLD cuplug__text cuplug__describe_broken(const cuplug_parameter *x,
+                                                  const cuplug_tensor *t);
 
 #endif
