@@ -169,8 +169,9 @@ static void watch_forks(void) {
 static int least(int a, int b) { return a < b ? a : b; }
 
 /* Before the lock is taken for anything else: forked children have it free then. */
-static int count_threads(void) {
+int cuplug__team_threads(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
+  const int kept = errno;
   pthread_once(&once, watch_forks);
   if (n_threads) return n_threads;
   pthread_mutex_lock(&lock);
@@ -179,13 +180,8 @@ static int count_threads(void) {
     n_threads = least(cuplug__count_cores(), MOST_THREADS);
   }
   pthread_mutex_unlock(&lock);
-  return n_threads;
-}
-
-int cuplug__team_threads(void) {
-  const int kept = errno, n = count_threads();
   errno = kept;
-  return n;
+  return n_threads;
 }
 
 /* ---- Making threads, and waking them --------------------------------------------------------- */
@@ -296,7 +292,7 @@ static void *work(void *number) {
 /* ---- Owners ---------------------------------------------------------------------------------- */
 
 cuplug__job *cuplug__team_begin(const cuplug__loop *loop) {
-  const int kept = errno, n = least(loop->n_helpers, count_threads() - 1);
+  const int kept = errno, n = least(loop->n_helpers, cuplug__team_threads() - 1);
   cuplug__job *job = n > 0 ? cuplug__job_open(loop, 1) : NULL;
   if (job) wake(n - n_awake);
   errno = kept;
