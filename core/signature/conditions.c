@@ -148,37 +148,31 @@ int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output) {
   return is_one && !x->has_default ? CUPLUG_OK : cuplug__parse_fail(p, p->token, an_array);
 }
 
-/* A mark and an integer from `low` to `high`, of which one bit is set if it is above 0. */
-static int parse_integer(cuplug__parser *p, const char *mark, int64_t low, int64_t high,
-                         const char *wanted, int64_t *number) {
-  cuplug_scalar value;
-  uint32_t kind;
-  if (cuplug__expect(p, mark, wanted)) return CUPLUG_ERROR_VALUE;
-  cuplug__skip_space(p);
-  const char *at = p->at;
-  if (cuplug__parse_number(p, &kind, &value, wanted)) return CUPLUG_ERROR_VALUE;
-  *number = value.i;
-  if (kind == CUPLUG_ARGUMENT_INT && value.i >= low && value.i <= high &&
-      (value.i < 0 || !(value.i & (value.i - 1))))
-    return CUPLUG_OK;
-  return cuplug__parse_fail(p, at, wanted);
-}
-
 /* "(x) >= 16", "(x, -1) == 1" or "(x)" after the name of guarantee k. */
 static int parse_property(cuplug__parser *p, int k) {
+  static const char *const last = "', -1' (the last dimension)";
+  static const char *const one = "'== 1' (adjacent elements)";
+  static const char *const an_alignment = "'>=' and 1, 2, 4, 8 or 16 bytes";
   cuplug_parameter *x;
-  int64_t number;
+  cuplug_scalar number;
+  uint32_t kind;
   if (cuplug__expect(p, "(", "'('") || parse_array(p, "an array with dimensions", &x) ||
-      (k == STRIDE && parse_integer(p, ",", -1, -1, "', -1' (the last dimension)", &number)) ||
+      (k == STRIDE && (cuplug__expect(p, ",", last) || cuplug__expect(p, "-1", last))) ||
       cuplug__expect(p, ")", "')'"))
     return CUPLUG_ERROR_VALUE;
   x->has_unit_stride |= k == STRIDE;
   x->is_contiguous |= k == CONTIGUOUS;
   if (k == CONTIGUOUS) return CUPLUG_OK;
-  if (k == STRIDE) return parse_integer(p, "==", 1, 1, "'== 1' (adjacent elements)", &number);
-  if (parse_integer(p, ">=", 1, MAX_ALIGNMENT, "'>=' and 1, 2, 4, 8 or 16 bytes", &number))
-    return CUPLUG_ERROR_VALUE;
-  x->address_mask = (uint32_t)number - 1;
+  if (k == STRIDE)
+    return cuplug__expect(p, "==", one) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, "1", one);
+  if (cuplug__expect(p, ">=", an_alignment)) return CUPLUG_ERROR_VALUE;
+  cuplug__skip_space(p);
+  const char *at = p->at;
+  if (cuplug__parse_number(p, &kind, &number, an_alignment)) return CUPLUG_ERROR_VALUE;
+  if (kind != CUPLUG_ARGUMENT_INT || number.i < 1 || number.i > MAX_ALIGNMENT ||
+      number.i & (number.i - 1))
+    return cuplug__parse_fail(p, at, an_alignment);
+  x->address_mask = (uint32_t)number.i - 1;
   return CUPLUG_OK;
 }
 

@@ -137,13 +137,25 @@ static int is_bound(const cuplug_signature *s, const cuplug_dim *d) {
   return d->kind != CUPLUG_DIM_SLICE || place->is_group;
 }
 
+/* A size is an integer, computed from values that are never None. */
+static int check_size(cuplug__parser *p, const char *name, const cuplug_dim *d) {
+  if (cuplug__tie_formula(p, &d->formula) || cuplug__tie_formula(p, &d->end))
+    return CUPLUG_ERROR_VALUE;
+  if (cuplug__optional_scalars(p->s, &d->formula) || cuplug__optional_scalars(p->s, &d->end))
+    return refuse(p, "%s: size '%s' would be unknown if its parameter is None", name, d->text);
+  for (uint32_t k = 0; k < d->formula.n_steps + d->end.n_steps; k++) {
+    const cuplug_step *step = &d->formula.steps[k]; /* `end` follows it */
+    if (step->kind == CUPLUG_STEP_REAL || (step->kind == CUPLUG_STEP_SCALAR && step->value == 2))
+      return refuse(p, "%s: size '%s' is not an integer", name, d->text);
+  }
+  return CUPLUG_OK;
+}
+
 static int check_dim(cuplug__parser *p, const cuplug_parameter *x, const cuplug_dim *d) {
   const cuplug_signature *s = p->s;
   const int is_output = x->kind == CUPLUG_PARAMETER_OUTPUT;
   const char *name = *x->name ? x->name : "output";
-  if (d->kind >= CUPLUG_DIM_FORMULA &&
-      (cuplug__tie_formula(p, &d->formula) || cuplug__tie_formula(p, &d->end)))
-    return CUPLUG_ERROR_VALUE;
+  if (d->kind >= CUPLUG_DIM_FORMULA && check_size(p, name, d)) return CUPLUG_ERROR_VALUE;
   if (!is_output && d->kind == CUPLUG_DIM_UNKNOWN)
     return refuse(
         p,
@@ -298,27 +310,6 @@ static int check_parameter(cuplug__parser *p, int i) {
   return check_dims(p, x);
 }
 
-/* A size is an integer, computed from values that are never None. */
-static int check_sizes(cuplug__parser *p) {
-  const cuplug_signature *s = p->s;
-  for (int i = 0; i < s->n_parameters + s->n_outputs; i++)
-    for (int32_t k = 0; k < s->parameters[i].n_dims; k++) {
-      const cuplug_dim *d = &s->parameters[i].dims[k];
-      const char *name = *s->parameters[i].name ? s->parameters[i].name : "output";
-      p->token = p->parameter_at[i];
-      if (d->kind < CUPLUG_DIM_FORMULA) continue;
-      if (cuplug__optional_scalars(s, &d->formula) || cuplug__optional_scalars(s, &d->end))
-        return refuse(p, "%s: size '%s' would be unknown if its parameter is None", name, d->text);
-      for (uint32_t step = 0; step < d->formula.n_steps + d->end.n_steps; step++) {
-        const cuplug_step *at = &d->formula.steps[step]; /* `end` follows it */
-        if (at->kind != CUPLUG_STEP_REAL && (at->kind != CUPLUG_STEP_SCALAR || at->value < 2))
-          continue;
-        return refuse(p, "%s: size '%s' is not an integer", name, d->text);
-      }
-    }
-  return CUPLUG_OK;
-}
-
 /* ---- All ------------------------------------------------------------------------------------- */
 
 static int count_all(cuplug__parser *p) {
@@ -346,7 +337,6 @@ int cuplug__check_signature(cuplug__parser *p) {
     p->token = p->parameter_at[i];
     if (check_parameter(p, i)) return CUPLUG_ERROR_VALUE;
   }
-  if (check_sizes(p)) return CUPLUG_ERROR_VALUE;
   p->token = p->s->text;
   if (cuplug__check_conditions(p) || count_all(p)) return CUPLUG_ERROR_VALUE;
   return check_dim_names(p);
