@@ -129,30 +129,26 @@ static int parse_bounded(cuplug__parser *p) {
   return status;
 }
 
-/* Operands with marks between them, from the left; the last mark is NULL. */
-static int parse_operations(cuplug__parser *p, const char *const *marks, const int32_t *kinds,
-                            int (*operand)(cuplug__parser *)) {
-  if (operand(p)) return CUPLUG_ERROR_VALUE;
-  for (int k = 0; marks[k]; k++) {
-    if (!cuplug__take(p, marks[k])) continue;
-    if (operand(p)) return CUPLUG_ERROR_VALUE;
-    push(p, kinds[k], 0, 0);
+/* Operands with the marks of a level between them, from the left. */
+static int parse_operations(cuplug__parser *p, int level) {
+  static const struct {
+    const char *mark;
+    int32_t kind;
+  } levels[2][4] = {
+      {{"+", CUPLUG_STEP_ADD}, {"-", CUPLUG_STEP_SUBTRACT}},
+      {{"*", CUPLUG_STEP_MULTIPLY}, {"//", CUPLUG_STEP_DIVIDE}, {"%", CUPLUG_STEP_REMAINDER}}};
+  if (level == 2) return parse_bounded(p);
+  if (parse_operations(p, level + 1)) return CUPLUG_ERROR_VALUE;
+  for (int k = 0; levels[level][k].mark; k++) {
+    if (!cuplug__take(p, levels[level][k].mark)) continue;
+    if (parse_operations(p, level + 1)) return CUPLUG_ERROR_VALUE;
+    push(p, levels[level][k].kind, 0, 0);
     k = -1;
   }
   return CUPLUG_OK;
 }
 
-static int parse_product(cuplug__parser *p) {
-  static const char *const marks[] = {"*", "//", "%", NULL};
-  static const int32_t kinds[] = {CUPLUG_STEP_MULTIPLY, CUPLUG_STEP_DIVIDE, CUPLUG_STEP_REMAINDER};
-  return parse_operations(p, marks, kinds, parse_bounded);
-}
-
-static int parse_sum(cuplug__parser *p) {
-  static const char *const marks[] = {"+", "-", NULL};
-  static const int32_t kinds[] = {CUPLUG_STEP_ADD, CUPLUG_STEP_SUBTRACT};
-  return parse_operations(p, marks, kinds, parse_product);
-}
+static int parse_sum(cuplug__parser *p) { return parse_operations(p, 0); }
 
 int cuplug__parse_formula(cuplug__parser *p, cuplug_formula *formula) {
   formula->steps = p->steps;
