@@ -204,9 +204,9 @@ static inline __attribute__((always_inline)) int restore(const cuplug__cached_ma
   memcpy(f->loop_shape, known->loop_shape, sizeof known->loop_shape);
   for (uint32_t k = known->n_inputs; k < known->n_tensors; k++) {
     const cuplug__known_array *x = &known->arrays[k];
+    int64_t *shape = f->storage + f->n_stored; /* there is room for all of them */
     f->tensors[k] = x->like.tensor;
-    f->tensors[k].shape = f->storage + f->n_stored; /* there is room for all of them */
-    memcpy(f->tensors[k].shape, x->shape, sizeof x->shape);
+    f->tensors[k].shape = memcpy(shape, x->shape, sizeof x->shape);
     f->n_stored += CUPLUG__KNOWN_DIMS;
     f->n_bytes[k] = x->n_bytes;
   }

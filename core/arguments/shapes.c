@@ -184,23 +184,17 @@ int cuplug__shape_output(cuplug__match *m, int32_t i) {
 
 /* ---- Of inputs ------------------------------------------------------------------------------- */
 
-/* The size of dimension d of a tensor as its parameter writes them. */
-static int64_t size_at(const cuplug_parameter *x, const cuplug_tensor *t, int32_t d) {
-  for (int32_t k = 0; k < d; k++)
-    if (x->dims[k].kind == CUPLUG_DIM_VARIADIC || x->dims[k].kind == CUPLUG_DIM_LOOP)
-      return t->shape[t->ndim - (x->n_dims - d)];
-  return t->shape[d];
-}
-
 static int check_sizes(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   const cuplug_parameter *x = &m->s->parameters[i];
   const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
+  int is_after_group = 0;
   for (int32_t d = 0; d < x->n_dims && t->ndim >= 0; d++) {
     const cuplug_dim *dim = &x->dims[d];
     int64_t wanted;
+    is_after_group |= dim->kind == CUPLUG_DIM_VARIADIC || dim->kind == CUPLUG_DIM_LOOP;
     if (dim->kind != CUPLUG_DIM_FORMULA) continue;
     if (work_out(m, x, dim, &dim->formula, &wanted)) return CUPLUG_ERROR_VALUE;
-    const int64_t size = size_at(x, t, d);
+    const int64_t size = t->shape[is_after_group ? t->ndim - (x->n_dims - d) : d];
     if (size == wanted) continue;
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                             "size %s: got %" PRId64 ", expected %" PRId64 " (%s)", dim->text, size,

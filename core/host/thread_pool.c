@@ -81,23 +81,17 @@ static long long limit_along(char *folder, size_t mount_bytes) {
   }
 }
 
-static int has_word(const char *list, const char *word) {
-  const size_t n = strlen(word);
-  for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-    if (!strncmp(at, word, n) && (!at[n] || at[n] == ',')) return 1;
-  return 0;
-}
-
 /* A line is NUMBER:CONTROLLERS:/PATH; version 2 has one without controllers, version 1 one of the
  * controller "cpu", whose groups have a folder of their own. */
 static long long limit_of_line(char *line, const char *mount) {
-  char folder[MOST_BYTES];
+  char folder[MOST_BYTES], list[MOST_BYTES + 2];
   char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
   if (!path) return 0;
   *path++ = 0;
   controllers++;
   path[strcspn(path, "\n")] = 0;
-  if (*controllers && !has_word(controllers, "cpu")) return 0;
+  snprintf(list, sizeof list, ",%s,", controllers);
+  if (*controllers && !strstr(list, ",cpu,")) return 0;
   const int mount_bytes =
       snprintf(folder, sizeof folder, "%s%s", mount, *controllers ? "/cpu" : "");
   const size_t rest = sizeof folder - (size_t)mount_bytes;
