@@ -123,7 +123,7 @@ static inline const cuplug_argument *input(const cuplug__cached_match *known,
   return &args[known->lists[list]].list.items[k];
 }
 
-/* Computed sizes follow from those of arrays, unless there are other scalars. */
+/* The sizes of arrays determine computed sizes, unless there are other scalars. */
 static int can_be_kept(const cuplug__match *m) {
   const cuplug_frame *f = m->frame;
   if (m->broadcasts || f->copy_mask || (m->s->has_formulas && m->s->n_scalars > m->s->n_lists) ||

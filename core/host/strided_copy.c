@@ -141,8 +141,8 @@ void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step
 
 #define LIST(...) __VA_ARGS__
 
-/* Squares of N x N blocks in registers: each step interleaves rows of the upper half with those of
- * the lower half, block by block. The last squares share blocks with those before them. */
+/* Squares of N x N blocks in registers: each step interleaves rows of the upper and the lower
+ * half, block by block. The last squares share blocks with the squares before them. */
 #define DEFINE_SQUARES(T, type, N, LOW, HIGH)                                                \
   typedef type T __attribute__((vector_size(N * sizeof(type)), aligned(1), may_alias));      \
   static inline void square_of_##T(char *to, int64_t to_stride, const char *from,            \

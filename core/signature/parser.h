@@ -24,7 +24,7 @@ typedef struct cuplug__parser {
   cuplug_side *sides;
   const char **choices;
   const char *parameter_at[CUPLUG__MAX_PARAMETERS];
-  uint64_t known;     /* the dtypes of groups: those of the plugin's ABI */
+  uint64_t known;     /* the dtypes of groups in the plugin's ABI */
   int is_short;       /* arrays may be written without brackets: cuplug_parse_short */
   int is_condition;   /* whose formulas are tied: names of arrays mean their elements */
   int depth;          /* of brackets in a formula */
@@ -85,7 +85,7 @@ int cuplug__parse_default(cuplug__parser *p, cuplug_parameter *x);
 
 /* The number of a dimension's name, which is added if it is new; -1: there are too many. */
 int64_t cuplug__dim_number(cuplug_signature *s, const char *name);
-/* The number of the type variable of a name; -1: there is none. */
+/* The number of the type variable of a name; -1: not found. */
 int32_t cuplug__variable_of(const cuplug_signature *s, const char *name);
 /* 1 if a default is of the type, and in the range, of its parameter. */
 int cuplug__fits_default(const cuplug_signature *s, const cuplug_parameter *x);

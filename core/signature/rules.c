@@ -30,7 +30,7 @@ static int is_identifier_reserved(const char *name) {
 
 /* ---- Dimensions ------------------------------------------------------------------------------ */
 
-/* The number among the scalars of the list of integers of this name; -1 if there is none. */
+/* The number among the scalars of the list of integers of this name; -1 if it is not found. */
 static int32_t find_list(const cuplug_signature *s, const char *name) {
   const cuplug_parameter *x;
   const int32_t number = cuplug__find_scalar(s, name, strlen(name), &x);
@@ -248,7 +248,7 @@ static int check_type(cuplug__parser *p, const cuplug_parameter *x) {
   return refuse(p, "no input array that is always given has the dtype %s", t->name);
 }
 
-/* Returns the number of dimensions that are written individually; *groups: those of any number. */
+/* Returns the number of dimensions that are written individually; *groups: the number of groups. */
 static int count_dims(const cuplug_parameter *x, int *groups, uint64_t *names) {
   int n = 0;
   for (int32_t k = *groups = 0; k < x->n_dims; k++) {

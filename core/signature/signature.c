@@ -14,7 +14,8 @@
  *   clause     = name ":" dtype {"|" dtype} | condition | guarantee
  *   default    = number | string | dtype | "True" | "False" | "None"
  *
- * Formulas are those of formula.h, conditions and guarantees of conditions.h, words of parser.h.
+ * formula.h has the grammar of formulas, conditions.h of conditions and guarantees, parser.h of
+ * words.
  */
 #include "base/describe.h"
 #include "base/dtype.h"
@@ -185,7 +186,7 @@ static int parse_type(parser *p, cuplug_parameter *x) {
   return cuplug__expect(p, "]", "']' (a list of arrays is T[n][] or T[n][each])");
 }
 
-/* The next parameter or output, or NULL if there is no room for it. */
+/* The next parameter or output, or NULL if there are too many. */
 static cuplug_parameter *new_parameter(parser *p, int n) {
   cuplug__skip_space(p);
   if (n == CUPLUG_MAX_ARGUMENTS) {

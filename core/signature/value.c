@@ -274,7 +274,7 @@ int cuplug__is_integer_list(const cuplug_signature *s, const cuplug_parameter *x
          s->variables[x->type_variable].dtypes == cuplug__dtype_bits("int64");
 }
 
-/* ---- Told ------------------------------------------------------------------------------------ */
+/* ---- Texts ----------------------------------------------------------------------------------- */
 
 cuplug__text cuplug__describe_number(cuplug__number x) {
   cuplug__text text;

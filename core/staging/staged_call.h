@@ -72,7 +72,7 @@ static inline uint64_t cuplug__staged_array_place(const cuplug__staged_array *ar
   return array->rows == CUPLUG__DISTINCT_ROWS ? first * array->bytes : 0;
 }
 
-/* Sets the run's tensors to those of a part of n rows, at these device addresses. */
+/* Sets the run's tensors to a part of n rows at these device addresses. */
 void cuplug__staged_call_bind_rows(cuplug__staged_call *staged, uint64_t n, void *const *addresses);
 
 /* Positions in a fault of a part become those in the whole array. */
