@@ -10,6 +10,9 @@
  */
 #define CUPLUG__MAX_COPY_THREADS 12
 
+/* One more thread for each of these bytes of a copy. */
+#define CUPLUG__BYTES_OF_HELPER ((uint64_t)512 << 10)
+
 /* A copy in progress, in its owner's memory; all zero: it is done. */
 typedef struct cuplug__host_copy {
   cuplug__loop loop; /* bytes in pieces; `lead` bytes before the copy make the first whole */

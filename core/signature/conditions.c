@@ -176,19 +176,17 @@ static int parse_property(cuplug__parser *p, int k) {
   return CUPLUG_OK;
 }
 
-int cuplug__is_function(const char *name) {
-  int k = N_GUARANTEES;
-  while (k < N_FUNCTIONS && strcmp(functions[k], name)) k++;
-  return k < N_FUNCTIONS;
-}
-
 int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at) {
   int k = 0;
-  while (k < N_GUARANTEES && strcmp(name, functions[k])) k++;
-  if (k == N_GUARANTEES) {
+  while (k < N_FUNCTIONS && strcmp(name, functions[k])) k++;
+  if (k == N_FUNCTIONS) {
     const uint32_t all = (1u << N_FUNCTIONS) - 1;
     if (cuplug__refuse_similar(p, at, "a bracket", functions, all)) return CUPLUG_ERROR_VALUE;
     return cuplug__parse_fail(p, at, "stride, align, contiguous, len, prod, min or max before '('");
+  }
+  if (k >= N_GUARANTEES) {
+    p->at = at;
+    return cuplug__parse_condition(p);
   }
   p->s->has_guarantees = 1;
   if (parse_property(p, k)) return CUPLUG_ERROR_VALUE;

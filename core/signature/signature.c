@@ -297,8 +297,7 @@ static int parse_clause(parser *p) {
   if (!*begin || !strchr("0123456789-(.", *begin)) {
     if (cuplug__parse_name(p, &name, "a type variable or a range")) return CUPLUG_ERROR_VALUE;
     if (cuplug__take(p, ":")) return parse_bound(p, name, begin);
-    const int is_guarantee = *p->at == '(' && !cuplug__is_function(name);
-    if (is_guarantee) return cuplug__parse_guarantee(p, name, begin);
+    if (*p->at == '(') return cuplug__parse_guarantee(p, name, begin);
     p->at = begin;
   }
   return cuplug__parse_condition(p);

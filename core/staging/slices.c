@@ -50,9 +50,6 @@ typedef struct pipeline {
   1024 /* slices are multiples where they can be: few bytes lie unaligned on the host */
 #define ALIGNMENT 256 /* of arrays in a slot, as of memory from the driver */
 
-/* A thread of the team more for each, as far as there are copies on the host. */
-#define BYTES_OF_HELPER ((uint64_t)512 << 10)
-
 _Static_assert(SLOTS_OF_CHANNEL <= CUPLUG__N_PINNED,
                "each slot has an event and a fault record of its channel");
 
@@ -114,8 +111,8 @@ static void plan(pipeline *p) {
   p->slot_bytes = cuplug__min(part > MIN_SLOT_BYTES ? part : MIN_SLOT_BYTES, MAX_SLOT_BYTES);
   if (p->slot_bytes < s->row_bytes + padding(s)) p->slot_bytes = s->row_bytes + padding(s);
   p->slot_bytes = (p->slot_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  p->n_helpers =
-      (int)cuplug__min(s->n_rows * p->buffered_bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
+  p->n_helpers = (int)cuplug__min(s->n_rows * p->buffered_bytes / CUPLUG__BYTES_OF_HELPER,
+                                  CUPLUG__MAX_COPY_THREADS);
 }
 
 /* 0 where the channels have got small buffers only, and a row does not fit. */

@@ -15,9 +15,6 @@
 
 #define N_COPYING 4 /* chunks on their way between arrays and buffers; the DMA has the others */
 
-/* One more helper for each. */
-#define BYTES_OF_HELPER ((uint64_t)512 << 10)
-
 /* One copy: chunk i goes through buffer i % N_PINNED of the channel. */
 typedef struct transfer {
   cuplug__channel *channel;
@@ -42,7 +39,7 @@ static int plan(transfer *t) {
   t->chunk_bytes = wanted ? cuplug__min(wanted, t->channel->pinned_bytes) : unit;
   t->n_chunks = (t->bytes - 1) / t->chunk_bytes + 1;
   t->n_copying = t->bytes < CUPLUG__TEAM_BYTES ? 1 : N_COPYING;
-  t->n_helpers = (int)cuplug__min(1 + t->bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
+  t->n_helpers = (int)cuplug__min(1 + t->bytes / CUPLUG__BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
   return CUPLUG_OK;
 }
 
