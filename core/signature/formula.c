@@ -72,7 +72,7 @@ static int parse_size(cuplug__parser *p) {
   const char *begin = p->at;
   if (cuplug__parse_name(p, &name, "an array")) return CUPLUG_ERROR_VALUE;
   const cuplug_parameter *x;
-  const int32_t array = cuplug__find_array(p->scope, name, strlen(name), &x);
+  const int32_t array = cuplug__find_parameter(p->scope, name, strlen(name), 1, &x);
   if (array < 0) return cuplug__parse_fail(p, begin, "an array");
   if (cuplug__take(p, ")")) return push(p, CUPLUG_STEP_COUNT, array, 0), CUPLUG_OK;
   if (cuplug__expect(p, ",", "',' or ')'")) return CUPLUG_ERROR_VALUE;
@@ -231,12 +231,12 @@ static int tie(cuplug__parser *p, cuplug_step *step) {
   if (!is_tied_later(step->kind)) return CUPLUG_OK;
   const char *text = p->s->text + step->value;
   const size_t n = (size_t)step->operand;
-  const int32_t number = cuplug__find_scalar(p->scope, text, n, &x);
+  const int32_t number = cuplug__find_parameter(p->scope, text, n, 0, &x);
   if (number >= 0) return tie_scalar(p, step, x, number);
   const cuplug_dim_source *place = cuplug__find_place(p->scope, text, n);
   if (place && place->n_before + place->n_after > -2) return tie_place(p, step, place);
   if (p->is_condition && step->kind == CUPLUG_STEP_SCALAR) {
-    const int32_t array = cuplug__find_array(p->scope, text, n, &x);
+    const int32_t array = cuplug__find_parameter(p->scope, text, n, 1, &x);
     if (array >= 0 && x->kind != CUPLUG_PARAMETER_OUTPUT) return tie_element(p, step, x, array);
   }
   if (place && p->scope->each_names >> (place - p->scope->places) & 1)

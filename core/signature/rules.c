@@ -33,7 +33,7 @@ static int is_identifier_reserved(const char *name) {
 /* The number among the scalars of the list of integers of this name; -1 if it is not found. */
 static int32_t find_list(const cuplug_signature *s, const char *name) {
   const cuplug_parameter *x;
-  const int32_t number = cuplug__find_scalar(s, name, strlen(name), &x);
+  const int32_t number = cuplug__find_parameter(s, name, strlen(name), 0, &x);
   return number >= 0 && cuplug__is_integer_list(s, x) ? number : -1;
 }
 
@@ -42,7 +42,7 @@ static int is_dimension(const cuplug_signature *s, const cuplug_formula *formula
   const cuplug_step *step = formula->steps;
   const cuplug_parameter *x;
   return formula->n_steps == 1 && step->kind == CUPLUG_STEP_SCALAR &&
-         cuplug__find_scalar(s, s->text + step->value, (size_t)step->operand, &x) < 0;
+         cuplug__find_parameter(s, s->text + step->value, (size_t)step->operand, 0, &x) < 0;
 }
 
 /* The kind of a dimension when all parameters are known: a name, a size, or for *shape a list. */

@@ -224,14 +224,14 @@ int cuplug__condition_holds(const cuplug_condition *condition, const cuplug__val
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-int32_t cuplug__find_scalar(const cuplug_signature *s, const char *text, size_t n,
-                            const cuplug_parameter **x) {
-  int32_t number = 0;
-  for (int32_t i = 0; i < s->n_parameters; i++) {
+int32_t cuplug__find_parameter(const cuplug_signature *s, const char *text, size_t n, int is_array,
+                               const cuplug_parameter **x) {
+  const int32_t end = s->n_parameters + (is_array ? s->n_outputs : 0);
+  for (int32_t i = 0, number = 0; i < end; i++) {
     *x = &s->parameters[i];
-    if ((*x)->kind <= CUPLUG_PARAMETER_INOUT) continue;
-    if (cuplug__is_name((*x)->name, text, n)) return number;
-    number++;
+    const int is_other = i < s->n_parameters && ((*x)->kind <= CUPLUG_PARAMETER_INOUT) != is_array;
+    if (!is_other && cuplug__is_name((*x)->name, text, n)) return number;
+    number += !is_other;
   }
   return -1;
 }
@@ -240,18 +240,6 @@ const cuplug_dim_source *cuplug__find_place(const cuplug_signature *s, const cha
   for (int32_t k = 0; k < s->n_dim_names; k++)
     if (cuplug__is_name(s->dim_names[k], text, n)) return &s->places[k];
   return NULL;
-}
-
-int32_t cuplug__find_array(const cuplug_signature *s, const char *text, size_t n,
-                           const cuplug_parameter **x) {
-  int32_t number = 0;
-  for (int32_t i = 0; i < s->n_parameters + s->n_outputs; i++) {
-    *x = &s->parameters[i];
-    if ((*x)->kind > CUPLUG_PARAMETER_INOUT && i < s->n_parameters) continue;
-    if (cuplug__is_name((*x)->name, text, n)) return number;
-    number++;
-  }
-  return -1;
 }
 
 int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x) {
@@ -317,7 +305,7 @@ static void tell_list(description *d, const char *name, size_t n, const cuplug_i
 
 static void tell_name(description *d, const char *name, size_t n) {
   const cuplug_parameter *x;
-  const int32_t number = cuplug__find_scalar(d->s, name, n, &x);
+  const int32_t number = cuplug__find_parameter(d->s, name, n, 0, &x);
   const cuplug_dim_source *place = number < 0 ? cuplug__find_place(d->s, name, n) : NULL;
   const int member = number < 0 ? -1 : cuplug__scalar_member(d->s, x);
   if (member >= 0) tell_number(d, name, n, (cuplug_step){CUPLUG_STEP_SCALAR, number, member});

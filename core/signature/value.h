@@ -37,10 +37,8 @@ int cuplug__condition_holds(const cuplug_condition *condition, const cuplug__val
 
 /* The number of a parameter among the scalars, or of an array among the tensors, outputs last, and
  * the parameter; -1 for another name. */
-int32_t cuplug__find_scalar(const cuplug_signature *s, const char *text, size_t n,
-                            const cuplug_parameter **x);
-int32_t cuplug__find_array(const cuplug_signature *s, const char *text, size_t n,
-                           const cuplug_parameter **x);
+int32_t cuplug__find_parameter(const cuplug_signature *s, const char *text, size_t n, int is_array,
+                               const cuplug_parameter **x);
 /* The place of a dimension, which may be none; NULL for another name. */
 const cuplug_dim_source *cuplug__find_place(const cuplug_signature *s, const char *text, size_t n);
 
