@@ -47,6 +47,7 @@ static void broadcast_to(cuplug_tensor *t, int64_t *shape, int32_t ndim, int64_t
 }
 
 static void broadcast(cuplug_frame *f, cuplug_tensor *t, const int64_t *wanted, int32_t ndim) {
+  if (ndim == t->ndim && cuplug__same_sizes(wanted, t->shape, ndim)) return;
   int64_t *shape = store(f, ndim), *strides = store(f, ndim);
   memcpy(shape, wanted, (size_t)ndim * sizeof *shape);
   broadcast_to(t, shape, ndim, strides);
@@ -54,13 +55,9 @@ static void broadcast(cuplug_frame *f, cuplug_tensor *t, const int64_t *wanted, 
 
 void cuplug__broadcast_inputs(cuplug_frame *f) {
   int64_t wanted[CUPLUG_MAX_NDIM];
-  for (uint32_t k = 0; k < f->n_inputs; k++) {
-    cuplug_tensor *t = &f->tensors[k];
-    if (!(f->copy_mask >> k & 1)) continue;
-    int32_t ndim = cuplug_required_shape(f, k, wanted);
-    if (ndim != t->ndim || !cuplug__same_sizes(wanted, t->shape, ndim))
-      broadcast(f, t, wanted, ndim);
-  }
+  for (uint32_t k = 0; k < f->n_inputs; k++)
+    if (f->copy_mask >> k & 1)
+      broadcast(f, &f->tensors[k], wanted, cuplug_required_shape(f, k, wanted));
   f->copy_mask = 0;
 }
 
@@ -135,7 +132,7 @@ static int match_overload(cuplug__match *m, const cuplug__callable *o) {
   m->n_matched = 0;
   m->item = -1;
   m->inout_mask = m->loop_mask = m->known_types = m->known_sizes = 0;
-  m->broadcasts = m->has_formulas = m->n_items = 0;
+  m->broadcasts = m->n_items = 0;
   f->copy_mask = f->unaligned_stride_mask = f->none_mask = f->supplied_mask = 0;
   f->n_tensors = f->n_scalars = f->n_stored = f->n_items = 0;
   f->home = (cuplug_device){0, 0};
@@ -159,7 +156,7 @@ static int match_overload(cuplug__match *m, const cuplug__callable *o) {
   for (uint32_t k = 0; m->broadcasts && k < f->n_inputs; k++)
     if (m->loop_mask >> k & 1 && (status = spread(m, k))) return status;
   if ((status = cuplug__match_scalars(m, o))) return status;
-  if (m->has_formulas && (status = cuplug__check_formulas(m))) return status;
+  if (s->has_formulas && (status = cuplug__check_formulas(m))) return status;
   for (int32_t k = 0; k < s->n_outputs; k++)
     if ((status = cuplug__shape_output(m, s->n_parameters + k))) return status;
   return CUPLUG_OK;
@@ -208,11 +205,16 @@ static inline int finish(cuplug_operator *op, cuplug_frame *f, int64_t largest_b
   return CUPLUG_OK;
 }
 
-/* For several overloads, adds the one that an error is about. Returns `status`. */
-CUPLUG__COLD static int name_overload(const cuplug_operator *op, const cuplug__callable *o,
-                                      int status, cuplug_error *error) {
+/* Fits one overload only. Of several, an error names the one that it is about. */
+static int bind_row(cuplug_operator *op, cuplug__match *m, uint32_t row) {
+  const cuplug__callable *o = &op->overloads[row];
+  int status = match_overload(m, o);
+  if (!status && m->inout_mask) status = check_inout(m);
+  if (!status) status = reshape(m, o);
+  if (!status) return finish(op, m->frame, m->largest_bytes, row);
+  cuplug__forget_lists(m->frame);
   if (op->n_overloads > 1)
-    cuplug__append(error, " (the closest of %u signatures: %.200s)", op->n_overloads,
+    cuplug__append(m->error, " (the closest of %u signatures: %.200s)", op->n_overloads,
                    o->signature->text);
   return status;
 }
@@ -230,14 +232,7 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
     k = is_candidate ? row_from(op, m, k + 1) : k + 1;
   }
   m->error = error;
-  const cuplug__callable *o = &op->overloads[best];
-  int status = match_overload(m, o);
-  if (!status) status = check_inout(m);
-  if (!status) status = reshape(m, o);
-  if (!status)
-    return finish(op, m->frame, m->largest_bytes, best); /* the arguments have changed meanwhile */
-  cuplug__forget_lists(m->frame);
-  return name_overload(op, o, status, error);
+  return bind_row(op, m, best); /* it fits if the arguments have changed meanwhile */
 }
 
 /* Apart, as match_rows: the state of matching takes room on the stack. */
@@ -245,11 +240,16 @@ __attribute__((noinline)) int cuplug__fits_too(const cuplug_operator *op,
                                                const cuplug_argument *args, uint32_t n_args,
                                                cuplug_frame *f, const cuplug__cached_match *known) {
   cuplug__match m; /* not zeroed: every call with scalars passes here */
+  m.s = known->signature;
   m.args = args;
   m.n_args = n_args;
   m.frame = f;
   m.error = NULL;
-  cuplug__match_cache_load_types(known, &m);
+  m.n_matched = (int32_t)known->n_inputs;
+  m.inout_mask = known->inout_mask;
+  m.item = -1;
+  m.known_types = known->known_types;
+  if (m.known_types) memcpy(m.types, known->types, sizeof known->types);
   const cuplug__callable *o = &op->overloads[known->row];
   if (m.s->n_scalars && cuplug__match_scalars(&m, o)) return 0;
   return !reshape(&m, o) && (!m.inout_mask || !check_inout(&m));
@@ -300,18 +300,13 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
 int cuplug_bind_overload(cuplug_operator *op, uint32_t row, const cuplug_argument *args,
                          uint32_t n_args, uint32_t needs_memory, cuplug_frame *frame,
                          int32_t *n_matched, cuplug_error *error) {
-  const cuplug__callable *o = &op->overloads[row];
-  cuplug__match m = {.args = args, .n_args = n_args, .needs_memory = needs_memory};
+  cuplug__match m = {
+      .args = args, .n_args = n_args, .frame = frame, .error = error, .needs_memory = needs_memory};
   cuplug__clear(error);
   cuplug__start_frame(op, frame);
-  m.frame = frame;
-  m.error = error;
-  int status = match_overload(&m, o);
-  if (!status && m.inout_mask) status = check_inout(&m);
-  if (!status) status = reshape(&m, o);
+  const int status = bind_row(op, &m, row);
   *n_matched = m.n_matched;
-  if (status) cuplug__forget_lists(frame);
-  return status ? name_overload(op, o, status, error) : finish(op, frame, m.largest_bytes, row);
+  return status;
 }
 
 /* ---- Without a call -------------------------------------------------------------------------- */

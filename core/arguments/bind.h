@@ -22,8 +22,8 @@ static inline void cuplug__start_frame(cuplug_operator *op, cuplug_frame *frame)
   frame->keeps_layout = 0;
 }
 
-/* Matches the scalars and in-out arrays if the other arrays are like those of a cached match: the
- * frame that it was restored to receives the scalars. */
+/* Matches the scalars and in-out arrays after a cached match was restored to a frame, which
+ * receives the scalars. */
 int cuplug__fits_too(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                      cuplug_frame *frame, const cuplug__cached_match *known);
 

@@ -91,9 +91,7 @@ static int count(cuplug__match *m, uint64_t *n, uint64_t *n_dims) {
     const cuplug_parameter *x = &m->s->parameters[i];
     const cuplug_argument *a = cuplug__argument(m, i);
     if (x->kind != CUPLUG_PARAMETER_ARRAYS) continue;
-    const int may_be_none = x->default_kind == CUPLUG_ARGUMENT_NONE;
-    if (may_be_none && (a->kind == CUPLUG_ARGUMENT_ABSENT || a->kind == CUPLUG_ARGUMENT_NONE))
-      continue;
+    if (cuplug__is_left_out(x, a)) continue;
     if (a->kind != CUPLUG_ARGUMENT_LIST) return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
     if (check_lengths(m, i, &first)) return CUPLUG_ERROR_VALUE;
     *n += a->list.n;
@@ -104,40 +102,25 @@ static int count(cuplug__match *m, uint64_t *n, uint64_t *n_dims) {
   return CUPLUG_OK;
 }
 
-/* ---- Lists among the frame's tensors --------------------------------------------------------- */
+/* ---- Their items ----------------------------------------------------------------------------- */
 
-static int match_near(cuplug__match *m) {
-  for (int32_t i = 0; i < m->s->n_parameters; i++) {
-    const cuplug_argument *a = list_of(m, i);
-    if (!a) continue;
-    for (uint32_t item = 0; item < a->list.n; item++) {
-      m->item = item;
-      int status = cuplug__match_array(m, i, &a->list.items[item]);
-      if (status) return status;
-    }
-    m->item = -1;
-    m->n_items += a->list.n;
-    if (!a->list.n && check_empty(m, i)) return CUPLUG_ERROR_VALUE;
-  }
-  return CUPLUG_OK;
-}
-
-/* ---- Lists apart ----------------------------------------------------------------------------- */
-
-/* Buffers to fill: memory for tensors, and for strides of contiguous ones. */
+/* For lists that are apart, buffers to fill: memory for tensors, and for strides of contiguous
+ * ones. */
 typedef struct apart {
-  uint64_t n_bytes; /* of all arrays */
+  cuplug_tensor *to[CUPLUG_MAX_ARGUMENTS]; /* by parameter */
+  uint64_t n_bytes;                        /* of all arrays */
   int64_t *words;
 } apart;
 
-/* The next tensor of the frame, which outputs take later, is where an item is matched. */
-static int match_item(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_tensor *to,
-                      apart *all) {
+/* An item that is apart is matched in the next tensor of the frame, which outputs take later. */
+static int match_item(cuplug__match *m, int32_t i, uint32_t item, apart *all) {
   cuplug_frame *f = m->frame;
   const uint32_t k = f->n_tensors;
   const uint64_t bit = 1ull << k;
-  const int status = cuplug__match_array(m, i, a);
-  if (status) return status;
+  m->item = item;
+  const int status = cuplug__match_array(m, i, &m->args[i].list.items[item]);
+  if (status || !all) return status;
+  cuplug_tensor *to = &all->to[i][item];
   f->n_tensors = k;
   all->n_bytes += (uint64_t)f->n_bytes[k];
   if (f->copy_mask & bit) f->copy_mask = (f->copy_mask & ~bit) | CUPLUG_COPY_ITEMS;
@@ -152,17 +135,15 @@ static int match_item(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
 }
 
 /* Matches item k of all lists before k + 1. Names only in such lists get new values for each k. */
-static int match_each(cuplug__match *m, cuplug_tensor *const *to, apart *all) {
+static int match_each(cuplug__match *m, apart *all) {
   const int32_t n = m->s->n_parameters;
   int32_t lists[CUPLUG_MAX_ARGUMENTS], n_lists = 0;
   for (int32_t i = 0; i < n; i++)
     if (m->s->parameters[i].is_each && list_of(m, i)) lists[n_lists++] = i;
-  for (int64_t item = 0; n_lists && item < m->args[lists[0]].list.n; item++) {
-    m->item = item;
+  for (uint32_t item = 0; n_lists && item < m->args[lists[0]].list.n; item++) {
     m->known_sizes &= ~m->s->each_names;
     for (int32_t k = 0; k < n_lists; k++) {
-      const int32_t i = lists[k];
-      int status = match_item(m, i, &m->args[i].list.items[item], &to[i][item], all);
+      const int status = match_item(m, lists[k], item, all);
       if (status) return status;
     }
   }
@@ -170,17 +151,18 @@ static int match_each(cuplug__match *m, cuplug_tensor *const *to, apart *all) {
   return CUPLUG_OK;
 }
 
-static int match_all(cuplug__match *m, cuplug_tensor *const *to, apart *all) {
+/* Matches all items. `all`: NULL if they are among the frame's tensors. */
+static int match_items(cuplug__match *m, apart *all) {
+  int status = CUPLUG_OK;
   for (int32_t i = 0; i < m->s->n_parameters; i++) {
     const cuplug_argument *a = list_of(m, i);
-    for (uint32_t item = 0; a && !m->s->parameters[i].is_each && item < a->list.n; item++) {
-      m->item = item;
-      int status = match_item(m, i, &a->list.items[item], &to[i][item], all);
-      if (status) return status;
-    }
+    if (!a || m->s->parameters[i].is_each) continue;
+    for (uint32_t item = 0; item < a->list.n; item++)
+      if ((status = match_item(m, i, item, all))) return status;
     m->item = -1;
+    if (!all && !a->list.n && check_empty(m, i)) return CUPLUG_ERROR_VALUE;
   }
-  int status = match_each(m, to, all);
+  status = match_each(m, all);
   for (int32_t i = 0; i < m->s->n_parameters && !status; i++) {
     const cuplug_argument *a = list_of(m, i);
     if (a && !a->list.n) status = check_empty(m, i);
@@ -190,21 +172,20 @@ static int match_all(cuplug__match *m, cuplug_tensor *const *to, apart *all) {
 
 static int match_apart(cuplug__match *m, uint64_t n, uint64_t n_dims) {
   cuplug_frame *f = m->frame;
-  cuplug_tensor *to[CUPLUG_MAX_ARGUMENTS], *next;
   if (n > UINT32_MAX)
     return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
                         "%s: got 2^32 arrays or more in lists, expected fewer", m->s->name);
-  next = cuplug__frame_memory(m, (n + 1) * sizeof *next + n_dims * sizeof(int64_t));
+  cuplug_tensor *next = cuplug__frame_memory(m, (n + 1) * sizeof *next + n_dims * sizeof(int64_t));
   if (!next) return CUPLUG_ERROR_MEMORY;
-  apart all = {0, (int64_t *)(next + n)};
+  apart all = {.n_bytes = 0, .words = (int64_t *)(next + n)};
   f->apart = next;
   f->n_apart = (uint32_t)n;
   for (int32_t i = 0; i < m->s->n_parameters; i++) {
     const cuplug_argument *a = list_of(m, i);
-    to[i] = next;
+    all.to[i] = next;
     if (a) next += a->list.n;
   }
-  const int status = match_all(m, to, &all);
+  const int status = match_items(m, &all);
   if ((int64_t)all.n_bytes > m->largest_bytes) m->largest_bytes = (int64_t)all.n_bytes;
   return status;
 }
@@ -214,7 +195,9 @@ int cuplug__match_lists(cuplug__match *m) {
   int status = count(m, &n, &n_dims);
   if (status) return status;
   const uint64_t room = CUPLUG_MAX_ARGUMENTS - m->frame->n_tensors - (uint32_t)m->s->n_outputs;
-  return m->s->n_each_lists || n > room ? match_apart(m, n, n_dims) : match_near(m);
+  if (m->s->n_each_lists || n > room) return match_apart(m, n, n_dims);
+  m->n_items = (uint32_t)n;
+  return match_items(m, NULL);
 }
 
 /* ---- Overlap of arrays that are apart -------------------------------------------------------- */

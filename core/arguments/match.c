@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arguments/match.h"
 
-#include "arguments/guarantees.h"
 #include "base/describe.h"
 #include "base/dtype.h"
 #include "base/layout.h"
@@ -9,10 +8,10 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-int cuplug__mismatch(cuplug__match *m, int32_t i, int status, const char *format, ...) {
-  if (!m->error) return status;
+int cuplug__write_mismatch(cuplug__match *m, int32_t i, int status, const char *format, ...) {
   va_list list;
   va_start(list, format);
   m->error->status = status;
@@ -30,7 +29,6 @@ static const cuplug_argument *seen(const cuplug__match *m, int32_t i) {
 }
 
 int cuplug__report_mismatch(cuplug__match *m, int32_t i, int status) {
-  if (!m->error) return status;
   const cuplug_parameter *x = &m->s->parameters[i];
   const int is_list = x->kind == CUPLUG_PARAMETER_ARRAYS && m->item < 0;
   const int is_array = x->kind == CUPLUG_PARAMETER_ARRAY || x->kind == CUPLUG_PARAMETER_INOUT;
@@ -45,20 +43,18 @@ int cuplug__report_mismatch(cuplug__match *m, int32_t i, int status) {
 
 CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, int32_t v) {
   const cuplug_argument *a = seen(m, i);
-  const int is_later =
-      m->s->variables[v].later & cuplug__dtype_bit(cuplug_type(&a->tensor)) ? 1 : 0;
-  if (is_later && m->error)
+  const cuplug_type_variable *t = &m->s->variables[v];
+  if (t->later & cuplug__dtype_bit(cuplug_type(&a->tensor)))
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
                             "got %s, expected %s of the ABI that the plugin was compiled for; "
                             "rebuild the plugin with this version of cuplug",
                             cuplug__describe_argument(a).s,
                             cuplug__describe_parameter(m->s, &m->s->parameters[i]).s);
-  int is_named = *m->s->variables[v].name && m->known_types >> v & 1;
-  if (!is_named || !m->error) return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
+  if (!*t->name || !(m->known_types >> v & 1))
+    return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s (%s, as in %s)",
-                          cuplug__describe_argument(seen(m, i)).s,
-                          cuplug__describe_dtype(m->types[v]).s, m->s->variables[v].name,
-                          m->s->parameters[m->type_from[v]].name);
+                          cuplug__describe_argument(a).s, cuplug__describe_dtype(m->types[v]).s,
+                          t->name, m->s->parameters[m->type_from[v]].name);
 }
 
 static int match_dtype(cuplug__match *m, int32_t i, const cuplug_parameter *x, uint32_t type) {
@@ -86,7 +82,6 @@ static int match_size(cuplug__match *m, int32_t i, int64_t name, int64_t size) {
 
 CUPLUG__COLD static int refuse_group(cuplug__match *m, int32_t i, int64_t name,
                                      const int64_t *shape, int32_t ndim) {
-  if (!m->error) return CUPLUG_ERROR_VALUE;
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                           "dimensions *%s: got %s, expected %s (as in %s)", m->s->dim_names[name],
                           cuplug__describe_tuple(shape, ndim).s,
@@ -154,9 +149,7 @@ static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
     } else if (d->kind == CUPLUG_DIM_LOOP) {
       status = match_loop(m, i, shape, n = group_ndim);
       m->loop_mask |= 1ull << m->frame->n_tensors;
-    } else if (d->kind == CUPLUG_DIM_FORMULA) {
-      m->has_formulas = 1; /* it is computed when all names are known */
-    } else if (*shape != d->value) {
+    } else if (d->kind == CUPLUG_DIM_FIXED && *shape != d->value) { /* formulas: check_formulas */
       status = cuplug__report_mismatch(m, i, CUPLUG_ERROR_VALUE);
     }
     if (status) return status;
@@ -173,6 +166,11 @@ static cuplug_device memory_space_of(cuplug_device device) {
 
 CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device device) {
   const cuplug_frame *f = m->frame;
+  if (m->s->parameters[i].words & CUPLUG_WORD_HOST)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "got an array on %s, expected one on the host, whose memory the entry "
+                            "reads; copy it there before the call",
+                            cuplug__describe_device(device).s);
   if (!cuplug__is_cuda(device) && !cuplug__is_host(device))
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
                             "got an array on %s, expected the host or a CUDA device",
@@ -183,18 +181,11 @@ CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device
       m->s->parameters[m->memory_space_from].name);
 }
 
-CUPLUG__COLD static int refuse_memory_space(cuplug__match *m, int32_t i, cuplug_device device) {
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "got an array on %s, expected one on the host, whose memory the entry "
-                          "reads; copy it there before the call",
-                          cuplug__describe_device(device).s);
-}
-
 /* All arrays except host arrays are on the host, or all on one GPU. */
 static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
   cuplug_frame *f = m->frame;
   if (m->s->parameters[i].words & CUPLUG_WORD_HOST)
-    return cuplug__is_host(device) ? CUPLUG_OK : refuse_memory_space(m, i, device);
+    return cuplug__is_host(device) ? CUPLUG_OK : refuse_device(m, i, device);
   cuplug_device home = memory_space_of(device);
   if (home.type && !f->home.type) {
     f->home = home;
@@ -206,12 +197,11 @@ static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
 
 CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t,
                                       int64_t n_bytes) {
-  int negative = 0;
-  for (int32_t k = 0; k < t->ndim; k++) negative |= t->shape[k] < 0;
   if (n_bytes < 0)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got shape %s, expected %s",
                             cuplug__describe_tuple(t->shape, t->ndim).s,
-                            negative ? "sizes of at least 0" : "less than 2^63 bytes");
+                            cuplug__has_unknown(t) ? "sizes of at least 0"
+                                                   : "less than 2^63 bytes");
   if (seen(m, i)->tensor.data)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                             "got a byte offset of %" PRIu64
@@ -258,10 +248,54 @@ static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, in
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s (it is changed in place)", wrong);
 }
 
+/* ---- Guarantees ------------------------------------------------------------------------------ */
+
+static int has_other_address(const cuplug_parameter *x, const cuplug_tensor *t) {
+  return ((uintptr_t)cuplug__first_element(t) & x->address_mask) != 0;
+}
+
+static int has_other_elements(const cuplug_parameter *x, const cuplug_tensor *t) {
+  const int32_t last = t->ndim - 1;
+  return x->has_unit_stride && last >= 0 && t->shape[last] > 1 && t->strides[last] != 1;
+}
+
+/* Rows are as far apart as in a contiguous array, or by multiples of the alignment. On a GPU, a
+ * host array with negative strides may begin anywhere. */
+static int has_other_rows(const cuplug_parameter *x, const cuplug_tensor *t) {
+  const int64_t element = cuplug_element_bytes(t);
+  for (int32_t k = 0; x->address_mask && k < t->ndim; k++) {
+    const int64_t step = t->strides[k] * element;
+    if (t->shape[k] > 1 && (step < 0 || (k < t->ndim - 1 && step & x->address_mask))) return 1;
+  }
+  return 0;
+}
+
+int cuplug__breaks_guarantees(const cuplug_parameter *x, const cuplug_tensor *t) {
+  if (has_other_address(x, t)) return 1;
+  return !cuplug__is_contiguous(t) &&
+         (x->is_contiguous || has_other_elements(x, t) || has_other_rows(x, t));
+}
+
+cuplug__text cuplug__describe_broken(const cuplug_parameter *x, const cuplug_tensor *t) {
+  cuplug__text text;
+  const uint32_t alignment = x->address_mask + 1;
+  char multiples[80];
+  snprintf(multiples, sizeof multiples, "multiples of %u bytes, and none below 0", alignment);
+  if (has_other_address(x, t))
+    snprintf(text.s, sizeof text.s, "got the address 0x%" PRIxPTR ", expected a multiple of %u",
+             (uintptr_t)cuplug__first_element(t), alignment);
+  else
+    snprintf(text.s, sizeof text.s, "got strides %.60s, expected %s",
+             cuplug__describe_tuple(t->strides, t->ndim).s,
+             x->is_contiguous           ? "those of a C-contiguous array"
+             : has_other_elements(x, t) ? "1 in the last dimension"
+                                        : multiples);
+  return text;
+}
+
 CUPLUG__COLD static int refuse_guarantees(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
-  const cuplug__guarantee_text text = cuplug__describe_broken(&m->s->parameters[i], t);
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s, expected %s (it is changed in place)",
-                          text.got, text.expected);
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "%s (it is changed in place)",
+                          cuplug__describe_broken(&m->s->parameters[i], t).s);
 }
 
 /* 1 if a tensor fits because an earlier one did, whose parameter is equal. */
@@ -286,10 +320,9 @@ static __attribute__((noinline)) int match_tensor(cuplug__match *m, int32_t i,
   return match_memory(m, i, t);
 }
 
-static int leave_out(cuplug__match *m, int32_t i, uint32_t kind) {
+static int leave_out(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   cuplug_frame *f = m->frame;
-  int left_out = kind == CUPLUG_ARGUMENT_ABSENT || kind == CUPLUG_ARGUMENT_NONE;
-  if (!left_out || m->item >= 0 || m->s->parameters[i].default_kind != CUPLUG_ARGUMENT_NONE)
+  if (m->item >= 0 || !cuplug__is_left_out(&m->s->parameters[i], a))
     return cuplug__report_mismatch(m, i, CUPLUG_ERROR_TYPE);
   f->n_bytes[f->n_tensors] = 0;
   f->tensors[f->n_tensors++] = (cuplug_tensor){.ndim = -1};
@@ -304,7 +337,7 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   cuplug_tensor *t = &f->tensors[k];
   int status;
   f->parameter[k] = (uint8_t)i;
-  if (a->kind != CUPLUG_ARGUMENT_ARRAY) return leave_out(m, i, a->kind);
+  if (a->kind != CUPLUG_ARGUMENT_ARRAY) return leave_out(m, i, a);
   /* Field by field, as the caller has just written them: wider loads would wait for its stores. */
   t->data = cuplug__first_element(&a->tensor);
   t->device = a->tensor.device;
@@ -340,15 +373,12 @@ int32_t cuplug_required_shape(const cuplug_frame *f, uint32_t k, int64_t shape[C
   const cuplug_parameter *x = &f->signature->parameters[f->parameter[k]];
   int32_t before = 0;
   while (before < x->n_dims && x->dims[before].kind != CUPLUG_DIM_LOOP) before++;
-  int32_t has_loop = before < x->n_dims;
-  int32_t own_loop = has_loop ? t->ndim - (x->n_dims - 1) : 0;
-  int32_t loop = has_loop ? f->loop_ndim : 0;
+  const int32_t has_loop = before < x->n_dims, after = has_loop ? x->n_dims - 1 - before : 0;
   if (!has_loop) before = t->ndim;
-  int32_t after = t->ndim - before - own_loop;
-  int32_t ndim = before + loop + after;
+  const int32_t loop = has_loop ? f->loop_ndim : 0, ndim = before + loop + after;
   if (ndim > CUPLUG_MAX_NDIM) return ndim;
   for (int32_t d = 0; d < before; d++) shape[d] = t->shape[d];
   for (int32_t d = 0; d < loop; d++) shape[before + d] = f->loop_shape[d];
-  for (int32_t d = 0; d < after; d++) shape[before + loop + d] = t->shape[before + own_loop + d];
+  for (int32_t d = 1; d <= after; d++) shape[ndim - d] = t->shape[t->ndim - d];
   return ndim;
 }

@@ -3,6 +3,7 @@
 #ifndef CUPLUG_CORE_ARGUMENTS_MATCH_H
 #define CUPLUG_CORE_ARGUMENTS_MATCH_H
 
+#include "base/describe.h"
 #include "base/dtype.h"
 #include "base/status.h"
 
@@ -18,7 +19,6 @@ typedef struct cuplug__match {
   int32_t n_matched;   /* parameters that fitted */
   uint32_t takes_strides;
   uint32_t needs_memory; /* 0: arrays without memory, only for their sizes */
-  uint32_t has_formulas; /* 1: an input has a computed size */
   const uint8_t *like;   /* of the overload */
   int64_t largest_bytes; /* of one array */
   uint32_t broadcasts;   /* 1: their loop dimensions differ */
@@ -43,6 +43,12 @@ static inline const cuplug_argument *cuplug__argument(const cuplug__match *m, in
   return (uint32_t)i < m->n_args ? &m->args[i] : &absent;
 }
 
+/* 1 for an argument that is omitted or None, if its parameter is optional. */
+static inline int cuplug__is_left_out(const cuplug_parameter *x, const cuplug_argument *a) {
+  return x->default_kind == CUPLUG_ARGUMENT_NONE &&
+         (a->kind == CUPLUG_ARGUMENT_ABSENT || a->kind == CUPLUG_ARGUMENT_NONE);
+}
+
 /* The dtype of a type variable after the arrays were matched: without arrays it has only one. */
 static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable) {
   if (m->known_types >> variable & 1) return m->types[variable];
@@ -52,10 +58,22 @@ static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable)
 /* Fits argument i, or item m->item of list i, to its parameter, and appends its tensor. */
 int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a);
 
-/* Reports that argument i does not fit, if a record exists. Returns `status`. */
-CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__mismatch(cuplug__match *m, int32_t i, int status,
-                                                       const char *format, ...);
+/* Reports that argument i does not fit, if a record exists; only then the values of the text are
+ * computed. Returns `status`. */
+#define cuplug__mismatch(m, i, status, ...) \
+  ((m)->error ? cuplug__write_mismatch(m, i, status, __VA_ARGS__) : (status))
+CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__write_mismatch(cuplug__match *m, int32_t i,
+                                                             int status, const char *format, ...);
 /* "got ..., expected ...": for an argument of another kind, dtype or rank. */
 CUPLUG__COLD int cuplug__report_mismatch(cuplug__match *m, int32_t i, int status);
+
+/* ---- Guarantees: "stride(x, -1) == 1", "align(x) >= 16" -------------------------------------- */
+
+/* Returns 1 if the memory of an array of parameter or output x is not as guaranteed. */
+int cuplug__breaks_guarantees(const cuplug_parameter *x, const cuplug_tensor *t);
+
+/* "got the address 0x7f04, expected a multiple of 16", of the first guarantee that is broken. */
+CUPLUG__COLD cuplug__text cuplug__describe_broken(const cuplug_parameter *x,
+                                                  const cuplug_tensor *t);
 
 #endif

@@ -123,7 +123,7 @@ static inline const cuplug_argument *input(const cuplug__cached_match *known,
   return &args[known->lists[list]].list.items[k];
 }
 
-/* Computed sizes follow from those of arrays, unless there are other scalars. */
+/* The sizes of arrays determine computed sizes, unless there are other scalars. */
 static int can_be_kept(const cuplug__match *m) {
   const cuplug_frame *f = m->frame;
   if (m->broadcasts || f->copy_mask || (m->s->has_formulas && m->s->n_scalars > m->s->n_lists) ||
@@ -189,19 +189,6 @@ restore_inputs(const cuplug__cached_match *known, const cuplug_argument *args, c
   return 1;
 }
 
-static inline void restore_outputs(const cuplug__cached_match *known, cuplug_frame *f) {
-  for (uint32_t k = known->n_inputs; k < known->n_tensors; k++) {
-    const cuplug__known_array *x = &known->arrays[k];
-    cuplug_tensor *t = &f->tensors[k];
-    *t = x->like.tensor;
-    t->shape =
-        f->storage + f->n_stored; /* of 1024 words: there is room for CUPLUG__KNOWN_DIMS of each */
-    memcpy(t->shape, x->shape, sizeof x->shape);
-    f->n_stored += CUPLUG__KNOWN_DIMS;
-    f->n_bytes[k] = x->n_bytes;
-  }
-}
-
 static inline __attribute__((always_inline)) int restore(const cuplug__cached_match *known,
                                                          const cuplug_argument *args, void *to) {
   cuplug_frame *f = to;
@@ -215,17 +202,15 @@ static inline __attribute__((always_inline)) int restore(const cuplug__cached_ma
   f->home = known->home;
   f->loop_ndim = known->loop_ndim;
   memcpy(f->loop_shape, known->loop_shape, sizeof known->loop_shape);
-  restore_outputs(known, f);
+  for (uint32_t k = known->n_inputs; k < known->n_tensors; k++) {
+    const cuplug__known_array *x = &known->arrays[k];
+    int64_t *shape = f->storage + f->n_stored; /* there is room for all of them */
+    f->tensors[k] = x->like.tensor;
+    f->tensors[k].shape = memcpy(shape, x->shape, sizeof x->shape);
+    f->n_stored += CUPLUG__KNOWN_DIMS;
+    f->n_bytes[k] = x->n_bytes;
+  }
   return 1;
-}
-
-void cuplug__match_cache_load_types(const cuplug__cached_match *known, cuplug__match *m) {
-  m->s = known->signature;
-  m->n_matched = (int32_t)known->n_inputs;
-  m->inout_mask = known->inout_mask;
-  m->item = -1;
-  m->known_types = known->known_types;
-  if (known->known_types) memcpy(m->types, known->types, sizeof known->types);
 }
 
 const cuplug__cached_match *cuplug__match_cache_find(const cuplug_operator *op,

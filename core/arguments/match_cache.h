@@ -121,7 +121,7 @@ static inline int cuplug__has_kinds(const cuplug__cached_match *known,
   return 1;
 }
 
-/* Compares the arrays with those of a match, and restores the frame; 0: they differ. */
+/* Compares the arrays with a match, and restores the frame. Returns 0 if they differ. */
 typedef int cuplug__restore(const cuplug__cached_match *known, const cuplug_argument *args,
                             void *to);
 
@@ -144,20 +144,17 @@ cuplug__find_known(const cuplug_operator *op, const cuplug_argument *args, uint3
   }
 }
 
-/* Stores a match whose arrays, including those of lists, are all present, contiguous, of few
+/* Stores a match whose arrays, including all in lists, are present, contiguous, of few
  * dimensions and not broadcast; for outputs, the shapes that they have before they are reshaped. If
  * earlier overloads might have taken arguments of these kinds, the match must not have other
  * values, for which those overloads would be searched again. */
 void cuplug__match_cache_store(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
                                int is_first);
 
-/* If the arguments are like those of a match that this thread has stored for an operator: its
- * result, without the scalars, as in the frame. Else NULL. Valid until the thread's next match. */
+/* Returns the match that this thread has stored for an operator and arguments like these, with its
+ * result, except the scalars, in the frame; else NULL. Valid until the thread's next match. */
 const cuplug__cached_match *cuplug__match_cache_find(const cuplug_operator *op,
                                                      const cuplug_argument *args, uint32_t n_args,
                                                      cuplug_frame *f);
-
-/* The same for the match that continues with the scalars and in-out arrays. */
-void cuplug__match_cache_load_types(const cuplug__cached_match *known, cuplug__match *m);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that the caller brings along. */
-#include "arguments/guarantees.h"
 #include "arguments/shapes.h"
 #include "base/describe.h"
 #include "base/layout.h"
@@ -14,11 +13,14 @@ static const cuplug_parameter *parameter_of(const cuplug_frame *f, uint32_t k) {
   return &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
 }
 
+static const char *name_of(const cuplug_frame *f, uint32_t k) {
+  return *parameter_of(f, k)->name ? parameter_of(f, k)->name : "out";
+}
+
 static int refuse(const cuplug_frame *f, uint32_t k, int status, const char *seen,
                   const char *wanted, cuplug_error *error) {
-  const char *name = *parameter_of(f, k)->name ? parameter_of(f, k)->name : "out";
-  return cuplug__fail(error, status, "%s: %s: got %s, expected %s", f->signature->name, name, seen,
-                      wanted);
+  return cuplug__fail(error, status, "%s: %s: got %s, expected %s", f->signature->name,
+                      name_of(f, k), seen, wanted);
 }
 
 /* dtype, shape and device of a given output. */
@@ -63,7 +65,7 @@ CUPLUG__COLD static int refuse_order(const cuplug_frame *f, uint32_t k, const cu
       cuplug__describe_tuple(given->strides ? given->strides : in_order, t->ndim);
   const cuplug__text wanted = cuplug__describe_tuple(t->strides ? t->strides : in_order, t->ndim);
   return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: got strides %s, expected %s (like %s)",
-                      f->signature->name, *x->name ? x->name : "out", got.s, wanted.s,
+                      f->signature->name, name_of(f, k), got.s, wanted.s,
                       f->signature->parameters[x->like - 1].name);
 }
 
@@ -88,10 +90,9 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   else if (cuplug__shares_elements(t))
     got = "an array whose elements share memory", wanted = "one with memory for each";
   if (got) return refuse(f, k, CUPLUG_ERROR_VALUE, got, wanted, error);
-  if (cuplug__breaks_guarantees(x, t)) {
-    const cuplug__guarantee_text text = cuplug__describe_broken(x, t);
-    return refuse(f, k, CUPLUG_ERROR_VALUE, text.got, text.expected, error);
-  }
+  if (cuplug__breaks_guarantees(x, t))
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: %s", f->signature->name, name_of(f, k),
+                        cuplug__describe_broken(x, t).s);
   if (x->like && !cuplug__has_layout_of(t, &f->tensors[f->n_inputs + k]))
     return refuse_order(f, k, t, error);
   const cuplug__span span = cuplug__span_of(t);
@@ -126,16 +127,14 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
     if (!overlap) continue;
     const char *name = f->signature->parameters[f->parameter[other]].name;
     if (other < f->n_inputs && cuplug__same_memory(x, y)) {
-      if (is_zero(f, k))
-        return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                            "%s: out: got the memory of %s, expected an array of its own (it is "
-                            "cleared before the call)",
-                            f->signature->name, name);
-      if (f->op->overloads[f->row].row->flags & CUPLUG_OVERLOAD_IN_PLACE) continue;
+      const int may_be_same = f->op->overloads[f->row].row->flags & CUPLUG_OVERLOAD_IN_PLACE;
+      if (may_be_same && !is_zero(f, k)) continue;
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                          "%s: out: got the memory of %s, expected an array of its own; if the "
-                          "entry reads each element before it writes it, declare CUPLUG_IN_PLACE",
-                          f->signature->name, name);
+                          "%s: out: got the memory of %s, expected an array of its own%s",
+                          f->signature->name, name,
+                          is_zero(f, k) ? " (it is cleared before the call)"
+                                        : "; if the entry reads each element before it writes it, "
+                                          "declare CUPLUG_IN_PLACE");
     }
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: out: its memory %s %s; pass an array of its own", f->signature->name,

@@ -7,18 +7,13 @@
 #include "base/dtype.h"
 #include "base/layout.h"
 #include "base/status.h"
+#include "host/view.h"
 #include "registry/plugin.h"
 #include "signature/value.h"
 
 #include <cuplug/half.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A parameter with default None that is omitted or None. */
-static int is_none(const cuplug_parameter *x, const cuplug_argument *a) {
-  return x->default_kind == CUPLUG_ARGUMENT_NONE &&
-         (a->kind == CUPLUG_ARGUMENT_ABSENT || a->kind == CUPLUG_ARGUMENT_NONE);
-}
 
 static inline int match_string(cuplug__match *m, int32_t i, const cuplug_argument *a,
                                cuplug_scalar *to) {
@@ -60,7 +55,7 @@ static inline int match_scalar(cuplug__match *m, int32_t i, const cuplug_argumen
     a = &by_default;
   }
   int status = is_bool_axis(x, a) ? CUPLUG_ERROR_TYPE : cuplug__convert_scalar(a, type, to);
-  return !status || !m->error ? status : refuse_scalar(m, i, a, type, status);
+  return status ? refuse_scalar(m, i, a, type, status) : CUPLUG_OK;
 }
 
 /* A number is accepted as a list of one item. */
@@ -84,7 +79,7 @@ static int match_list(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
                      ? CUPLUG_ERROR_TYPE
                      : cuplug__convert_scalar(&a->list.items[k], type, &item);
     m->item = k;
-    if (status && m->error) refuse_scalar(m, i, &a->list.items[k], type, status);
+    if (status) refuse_scalar(m, i, &a->list.items[k], type, status);
     m->item = -1;
     if (status) return status;
     items[k] = item.i;
@@ -137,15 +132,14 @@ static int match_handle(cuplug__match *m, int32_t i, const cuplug_argument *a, c
 }
 
 CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, const cuplug_argument *a) {
-  if (!m->error) return CUPLUG_ERROR_TYPE;
   const int32_t v = m->s->parameters[i].type_variable;
-  const cuplug__text seen = cuplug__describe_argument(a);
   if (m->known_types >> v & 1)
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s (as in %s)", seen.s,
-                            cuplug__describe_dtype(m->types[v]).s,
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s (as in %s)",
+                            cuplug__describe_argument(a).s, cuplug__describe_dtype(m->types[v]).s,
                             m->s->parameters[m->type_from[v]].name);
   const int is_text = a->kind == CUPLUG_ARGUMENT_STRING && !cuplug__dtype_bits(a->scalar.s);
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s%s", seen.s,
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected %s%s",
+                          cuplug__describe_argument(a).s,
                           cuplug__describe_parameter(m->s, &m->s->parameters[i]).s,
                           is_text ? cuplug__meant_dtype(a->scalar.s).s : "");
 }
@@ -190,7 +184,7 @@ static __attribute__((noinline)) int match_other(cuplug__match *m, int32_t i, cu
                                                  uint32_t *first_item) {
   const cuplug_parameter *x = &m->s->parameters[i];
   const cuplug_argument *a = cuplug__argument(m, i);
-  if (is_none(x, a)) {
+  if (cuplug__is_left_out(x, a)) {
     *to = (cuplug_scalar){.list = {NULL, 0}};
     m->frame->none_mask |= 1ull << (to - m->frame->scalars);
     return CUPLUG_OK;
@@ -229,8 +223,8 @@ int cuplug__match_scalars(cuplug__match *m, const cuplug__callable *o) {
 
 /* ---- Ranges of elements ---------------------------------------------------------------------- */
 
-/* By DLPack's type code: integers 0 and 1, floats 2 and 4, bool 6. */
-static cuplug__number load(const cuplug_tensor *x, const char *at) {
+/* Element k in C order, by DLPack's type code: integers 0 and 1, floats 2 and 4, bool 6. */
+static cuplug__number load(const cuplug_tensor *x, const cuplug__view *view, int64_t k) {
   const int bits = x->dtype.bits, code = x->dtype.code, unused = 64 - bits;
   union {
     uint64_t u;
@@ -238,7 +232,8 @@ static cuplug__number load(const cuplug_tensor *x, const char *at) {
     float single;
     uint16_t half;
   } value = {.u = 0};
-  memcpy(&value, at, (size_t)bits / 8);
+  const uint64_t bytes = (uint64_t)bits / 8;
+  cuplug__view_read(view, (uint64_t)k * bytes, bytes, (char *)&value);
   if (code == 0) return (cuplug__number){.i = (int64_t)(value.u << unused) >> unused};
   if (code == 6) return (cuplug__number){.i = value.u != 0};
   if (code == 1 && value.u <= INT64_MAX) return (cuplug__number){.i = (int64_t)value.u};
@@ -251,9 +246,11 @@ static cuplug__number load(const cuplug_tensor *x, const char *at) {
 }
 
 static int fail(const cuplug_frame *f, const cuplug_condition *condition,
-                const cuplug__values *values, const int64_t *index, cuplug_error *error) {
+                const cuplug__values *values, int64_t k, cuplug_error *error) {
   const cuplug_signature *s = f->signature;
   const cuplug_tensor *x = &f->tensors[condition->array];
+  int64_t index[CUPLUG_MAX_NDIM];
+  for (int32_t d = x->ndim; d-- > 0; k /= x->shape[d]) index[d] = k % x->shape[d];
   const cuplug__text names = cuplug__describe_names(s, condition->text, values);
   const char *name = s->parameters[f->parameter[condition->array]].name;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: got %s at %s, expected %s%s%s%s", s->name,
@@ -262,29 +259,17 @@ static int fail(const cuplug_frame *f, const cuplug_condition *condition,
                       *names.s ? " (" : "", names.s, *names.s ? ")" : "");
 }
 
-/* The next index in C order; 0 past the last. */
-static int advance(int64_t *index, const cuplug_tensor *x) {
-  for (int32_t k = x->ndim; k-- > 0; index[k] = 0)
-    if (++index[k] < x->shape[k]) return 1;
-  return 0;
-}
-
 static int check_array(const cuplug_frame *f, const cuplug_condition *condition,
                        cuplug_error *error) {
   const cuplug_tensor *x = &f->tensors[condition->array];
   cuplug__values values = {.tensors = f->tensors, .scalars = f->scalars};
-  if (x->ndim < 0 || !cuplug__is_host(x->device) || cuplug__n_bytes(x) <= 0) return CUPLUG_OK;
-  int64_t index[CUPLUG_MAX_NDIM] = {0}, own[CUPLUG_MAX_NDIM];
-  const int64_t *strides = x->strides;
-  if (!strides) cuplug__contiguous_strides(x->ndim, x->shape, own), strides = own;
-  do {
-    int64_t offset = 0;
-    for (int32_t k = 0; k < x->ndim; k++) offset += index[k] * strides[k];
-    const char *first = cuplug__first_element(x);
-    values.element = load(x, first + offset * cuplug_element_bytes(x));
-    if (!cuplug__condition_holds(condition, &values))
-      return fail(f, condition, &values, index, error);
-  } while (advance(index, x));
+  cuplug__view view;
+  if (x->ndim < 0 || !cuplug__is_host(x->device)) return CUPLUG_OK;
+  cuplug__view_array(&view, x);
+  for (int64_t k = 0; k < cuplug_n_elements(x); k++) {
+    values.element = load(x, &view, k);
+    if (!cuplug__condition_holds(condition, &values)) return fail(f, condition, &values, k, error);
+  }
   return CUPLUG_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "signature/value.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* The frame has words for 8 arrays of any number of dimensions. */
 #define ALWAYS_FIT 8
@@ -30,24 +31,23 @@ int cuplug__reserve_words(cuplug__match *m) {
   return m->reserved_words <= CUPLUG_MAX_STORED ? CUPLUG_OK : refuse_words(m);
 }
 
+/* `wrong`: the reason; NULL: the size is below 0. */
+CUPLUG__COLD static int refuse_size(cuplug__match *m, const cuplug_parameter *x,
+                                    const cuplug_dim *d, const char *wrong, int64_t size) {
+  const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
+  char got[80];
+  snprintf(got, sizeof got, "got %" PRId64 ", expected 0 or more", size);
+  return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: %s: size %s: %s (%s)", m->s->name,
+                      *x->name ? x->name : "output", d->text, wrong ? wrong : got,
+                      cuplug__describe_names(m->s, d->text, &values).s);
+}
+
 /* A computed size or index of a parameter. */
 static int work_out(cuplug__match *m, const cuplug_parameter *x, const cuplug_dim *d,
                     const cuplug_formula *formula, int64_t *size) {
   const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
   const char *wrong = cuplug__work_out_integer(formula, &values, size);
-  if (!wrong) return CUPLUG_OK;
-  return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: %s: size %s: %s (%s)", m->s->name,
-                      *x->name ? x->name : "output", d->text, wrong,
-                      cuplug__describe_names(m->s, d->text, &values).s);
-}
-
-CUPLUG__COLD static int refuse_size(cuplug__match *m, const cuplug_parameter *x,
-                                    const cuplug_dim *d, int64_t size) {
-  const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
-  return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
-                      "%s: %s: size %s: got %" PRId64 ", expected 0 or more (%s)", m->s->name,
-                      *x->name ? x->name : "output", d->text, size,
-                      cuplug__describe_names(m->s, d->text, &values).s);
+  return wrong ? refuse_size(m, x, d, wrong, 0) : CUPLUG_OK;
 }
 
 /* As Python's slices: an end below 0 counts from the end, and positions outside are clipped. */
@@ -87,11 +87,11 @@ static int sizes_of(cuplug__match *m, const cuplug_parameter *x, const cuplug_di
     return CUPLUG_OK;
   case CUPLUG_DIM_FORMULA:
     if (work_out(m, x, d, &d->formula, single)) return CUPLUG_ERROR_VALUE;
-    return *single < 0 ? refuse_size(m, x, d, *single) : CUPLUG_OK;
+    return *single < 0 ? refuse_size(m, x, d, NULL, *single) : CUPLUG_OK;
   case CUPLUG_DIM_LISTED:
     *sizes = f->scalars[d->value].list.items, *n = (int32_t)f->scalars[d->value].list.n;
     for (int32_t k = 0; k < *n; k++)
-      if ((*sizes)[k] < 0) return refuse_size(m, x, d, (*sizes)[k]);
+      if ((*sizes)[k] < 0) return refuse_size(m, x, d, NULL, (*sizes)[k]);
     return CUPLUG_OK;
   case CUPLUG_DIM_FIXED:
     *sizes = &d->value;
@@ -184,23 +184,17 @@ int cuplug__shape_output(cuplug__match *m, int32_t i) {
 
 /* ---- Of inputs ------------------------------------------------------------------------------- */
 
-/* The size of dimension d of a tensor as its parameter writes them. */
-static int64_t size_at(const cuplug_parameter *x, const cuplug_tensor *t, int32_t d) {
-  for (int32_t k = 0; k < d; k++)
-    if (x->dims[k].kind == CUPLUG_DIM_VARIADIC || x->dims[k].kind == CUPLUG_DIM_LOOP)
-      return t->shape[t->ndim - (x->n_dims - d)];
-  return t->shape[d];
-}
-
 static int check_sizes(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   const cuplug_parameter *x = &m->s->parameters[i];
   const cuplug__values values = {.tensors = m->frame->tensors, .scalars = m->frame->scalars};
+  int is_after_group = 0;
   for (int32_t d = 0; d < x->n_dims && t->ndim >= 0; d++) {
     const cuplug_dim *dim = &x->dims[d];
     int64_t wanted;
+    is_after_group |= dim->kind == CUPLUG_DIM_VARIADIC || dim->kind == CUPLUG_DIM_LOOP;
     if (dim->kind != CUPLUG_DIM_FORMULA) continue;
     if (work_out(m, x, dim, &dim->formula, &wanted)) return CUPLUG_ERROR_VALUE;
-    const int64_t size = size_at(x, t, d);
+    const int64_t size = t->shape[is_after_group ? t->ndim - (x->n_dims - d) : d];
     if (size == wanted) continue;
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                             "size %s: got %" PRId64 ", expected %" PRId64 " (%s)", dim->text, size,

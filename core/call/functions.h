@@ -64,8 +64,7 @@
   X(keep_text)               \
   X(expect)                  \
   X(skip_space)              \
-  X(find_array)              \
-  X(find_scalar)             \
+  X(find_parameter)          \
   X(find_place)              \
   X(scalar_member)           \
   X(calls_begin)

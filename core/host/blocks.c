@@ -44,8 +44,7 @@ static shelf *shelf_of(uint64_t bytes) { return is_large(bytes) ? &large : &smal
 /* The child's copies of the blocks stay in place, and are lost with it. */
 static void forget_blocks(void) {
   pthread_mutex_init(&lock, NULL);
-  small.n = large.n = 0;
-  small.bytes = large.bytes = 0;
+  small = large = (shelf){.n = 0};
 }
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_blocks); }

@@ -105,17 +105,13 @@ static uint64_t piece_of(int is_write, const cuplug__view *view, uint64_t bytes)
   return wanted < LEAST_PIECE ? LEAST_PIECE : wanted < most ? wanted : most;
 }
 
-static void start(cuplug__host_copy *copy, int n_helpers) {
-  const int most = CUPLUG__MAX_COPY_THREADS - 1;
-  copy->loop.n_helpers = n_helpers < most ? n_helpers : most;
-  if (copy->loop.n) copy->job = cuplug__team_begin(&copy->loop);
-}
-
 void cuplug__host_copy_begin(cuplug__host_copy *copy, int is_write, const cuplug__view *view,
                              uint64_t first, uint64_t bytes, const void *packed, int n_helpers) {
+  const int most = CUPLUG__MAX_COPY_THREADS - 1;
   describe(copy, is_write, view, first, bytes, packed, piece_of(is_write, view, bytes));
   copy->is_for_dma = !is_write;
-  start(copy, n_helpers);
+  copy->loop.n_helpers = n_helpers < most ? n_helpers : most;
+  if (copy->loop.n) copy->job = cuplug__team_begin(&copy->loop);
 }
 
 void cuplug__host_copy_end(cuplug__host_copy *copy) {
@@ -155,13 +151,12 @@ void cuplug__host_pages_end(cuplug__host_pages *pages) {
 
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to) {
   cuplug__host_copy copy;
-  if (bytes < CUPLUG__SHARED_BYTES) {
+  if (bytes < STRIDED_BYTES) {
     cuplug__view_read(view, 0, bytes, to);
     return;
   }
-  describe(&copy, 0, view, 0, bytes, to, piece_of(0, view, bytes));
-  start(&copy, CUPLUG__MAX_COPY_THREADS);
-  cuplug__host_copy_end(&copy);
+  describe(&copy, 0, view, 0, bytes, to, bytes < CACHED_BYTES ? SHARED_PIECE : VIEW_PIECE);
+  (void)cuplug__team_run(copy.loop.n, copy.loop.grain, copy_piece, &copy);
 }
 
 int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from) {
@@ -171,14 +166,14 @@ int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from) {
   cuplug__view_array(&view, to);
   if (cuplug__view_is_contiguous(&view)) {
     cuplug__view_array(&view, from);
-    describe(&copy, 0, &view, 0, bytes, to->data, bytes < CACHED_BYTES ? SHARED_PIECE : VIEW_PIECE);
+    cuplug__host_copy_whole(&view, bytes, to->data);
+  } else if (cuplug__shares_elements(to)) {
+    return 0;
+  } else if (bytes < STRIDED_BYTES) {
+    cuplug__view_write(&view, 0, bytes, from->data);
   } else {
-    if (cuplug__shares_elements(to)) return 0;
     describe(&copy, 1, &view, 0, bytes, from->data, piece_of(1, &view, bytes));
-  }
-  if (bytes < STRIDED_BYTES)
-    (void)cuplug__loop_alone(&copy.loop);
-  else
     (void)cuplug__team_run(copy.loop.n, copy.loop.grain, copy_piece, &copy);
+  }
   return 1;
 }

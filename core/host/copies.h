@@ -10,8 +10,8 @@
  */
 #define CUPLUG__MAX_COPY_THREADS 12
 
-/* For smaller copies, waking them costs more than it gains. */
-#define CUPLUG__SHARED_BYTES ((uint64_t)4 << 20)
+/* One more thread for each of these bytes of a copy. */
+#define CUPLUG__BYTES_OF_HELPER ((uint64_t)512 << 10)
 
 /* A copy in progress, in its owner's memory; all zero: it is done. */
 typedef struct cuplug__host_copy {
@@ -38,7 +38,7 @@ typedef struct cuplug__host_pages {
  * may be fresh: the pool creates pages of a contiguous one. */
 void cuplug__host_copy_begin(cuplug__host_copy *copy, int is_write, const cuplug__view *view,
                              uint64_t first, uint64_t bytes, const void *packed, int n_helpers);
-/* Reads a whole view, and waits; small ones on the calling thread only. */
+/* Reads a whole view, and waits; small ones on the calling thread only, others on all. */
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to);
 
 /* Returns at once; the memory stays until host_pages_end, which leaves the remaining pages to the

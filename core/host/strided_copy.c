@@ -57,9 +57,9 @@ static __attribute__((noinline)) void move_any(char *restrict to, int64_t to_ste
       break;                          \
     return 1;
 
+#ifdef __x86_64__
 /* Writes an element many times by the instruction that stores whole lines. Returns how many. */
 static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t bytes) {
-#ifdef __x86_64__
   if (bytes > 8 || bytes & (bytes - 1) || n * bytes < LONG_BYTES) return 0;
   uint64_t word = 0;
   memcpy(&word, from, (size_t)bytes);
@@ -68,13 +68,8 @@ static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t 
   const int64_t n_done = n_words * 8 / bytes;
   __asm__ volatile("rep stosq" : "+D"(to), "+c"(n_words) : "a"(word) : "memory");
   return n_done;
-#else
-  (void)to, (void)from, (void)n, (void)bytes;
-  return 0;
-#endif
 }
 
-#ifdef __x86_64__
 /* Places from the last to the first. */
 #define DOWN_4(k) (k) + 3, (k) + 2, (k) + 1, (k)
 #define DOWN_8(k) DOWN_4((k) + 4), DOWN_4(k)
@@ -105,40 +100,19 @@ __attribute__((target("avx2"))) static int64_t turn_vectors(char *to, const char
 }
 #endif
 
-/* The same of 1, 2 or 4 bytes for every processor, a word at a time. */
-static inline int64_t turn_words(char *to, const char *from, int64_t n, int64_t bytes) {
-  const uint64_t low = 0x00ff00ff00ff00ff;
-  const int64_t n_words = n * bytes / 8;
-  if (bytes != 1 && bytes != 2 && bytes != 4) return 0;
-  for (int64_t i = 0; i < n_words; i++) {
-    uint64_t word;
-    memcpy(&word, from - 8 * i - (8 - bytes), 8);
-    if (bytes == 4) word = word << 32 | word >> 32;
-    if (bytes < 4) word = __builtin_bswap64(word);
-    if (bytes == 2) word = (word & low) << 8 | (word >> 8 & low);
-    memcpy(to + 8 * i, &word, 8);
-  }
-  return n_words * 8 / bytes;
-}
-
-static inline int64_t turn(char *to, const char *from, int64_t n, int64_t bytes) {
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2")) return turn_vectors(to, from, n, bytes);
-#endif
-  return turn_words(to, from, n, bytes);
-}
-
 /* Elements whose copy is contiguous. 0: nothing was done. */
 static inline int move_known(char *restrict to, const char *restrict from, int64_t from_step,
                              int64_t n, int64_t bytes) {
+#ifdef __x86_64__
   if (from_step == 0) {
     const int64_t n_done = fill_words(to, from, n, bytes);
     to += n_done * bytes, n -= n_done;
   }
-  if (from_step == -bytes) {
-    const int64_t n_done = turn(to, from, n, bytes);
+  if (from_step == -bytes && __builtin_cpu_supports("avx2")) {
+    const int64_t n_done = turn_vectors(to, from, n, bytes);
     to += n_done * bytes, from -= n_done * bytes, n -= n_done;
   }
+#endif
   switch (bytes) {
     MOVE_KNOWN(1)
     MOVE_KNOWN(2)
@@ -167,8 +141,8 @@ void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step
 
 #define LIST(...) __VA_ARGS__
 
-/* Squares of N x N blocks in registers: each step interleaves rows of the upper half with those of
- * the lower half, block by block. The last squares share blocks with those before them. */
+/* Squares of N x N blocks in registers: each step interleaves rows of the upper and the lower
+ * half, block by block. The last squares share blocks with the squares before them. */
 #define DEFINE_SQUARES(T, type, N, LOW, HIGH)                                                \
   typedef type T __attribute__((vector_size(N * sizeof(type)), aligned(1), may_alias));      \
   static inline void square_of_##T(char *to, int64_t to_stride, const char *from,            \

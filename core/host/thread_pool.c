@@ -81,23 +81,17 @@ static long long limit_along(char *folder, size_t mount_bytes) {
   }
 }
 
-static int has_word(const char *list, const char *word) {
-  const size_t n = strlen(word);
-  for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-    if (!strncmp(at, word, n) && (!at[n] || at[n] == ',')) return 1;
-  return 0;
-}
-
 /* A line is NUMBER:CONTROLLERS:/PATH; version 2 has one without controllers, version 1 one of the
  * controller "cpu", whose groups have a folder of their own. */
 static long long limit_of_line(char *line, const char *mount) {
-  char folder[MOST_BYTES];
+  char folder[MOST_BYTES], list[MOST_BYTES + 2];
   char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
   if (!path) return 0;
   *path++ = 0;
   controllers++;
   path[strcspn(path, "\n")] = 0;
-  if (*controllers && !has_word(controllers, "cpu")) return 0;
+  snprintf(list, sizeof list, ",%s,", controllers);
+  if (*controllers && !strstr(list, ",cpu,")) return 0;
   const int mount_bytes =
       snprintf(folder, sizeof folder, "%s%s", mount, *controllers ? "/cpu" : "");
   const size_t rest = sizeof folder - (size_t)mount_bytes;
@@ -169,8 +163,9 @@ static void watch_forks(void) {
 static int least(int a, int b) { return a < b ? a : b; }
 
 /* Before the lock is taken for anything else: forked children have it free then. */
-static int count_threads(void) {
+int cuplug__team_threads(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
+  const int kept = errno;
   pthread_once(&once, watch_forks);
   if (n_threads) return n_threads;
   pthread_mutex_lock(&lock);
@@ -179,13 +174,8 @@ static int count_threads(void) {
     n_threads = least(cuplug__count_cores(), MOST_THREADS);
   }
   pthread_mutex_unlock(&lock);
-  return n_threads;
-}
-
-int cuplug__team_threads(void) {
-  const int kept = errno, n = count_threads();
   errno = kept;
-  return n;
+  return n_threads;
 }
 
 /* ---- Making threads, and waking them --------------------------------------------------------- */
@@ -296,7 +286,7 @@ static void *work(void *number) {
 /* ---- Owners ---------------------------------------------------------------------------------- */
 
 cuplug__job *cuplug__team_begin(const cuplug__loop *loop) {
-  const int kept = errno, n = least(loop->n_helpers, count_threads() - 1);
+  const int kept = errno, n = least(loop->n_helpers, cuplug__team_threads() - 1);
   cuplug__job *job = n > 0 ? cuplug__job_open(loop, 1) : NULL;
   if (job) wake(n - n_awake);
   errno = kept;

@@ -123,98 +123,71 @@ enum {
   N_FUNCTIONS = sizeof functions / sizeof *functions
 };
 
-/* The array parameter or output of a name, or the list of arrays; without brackets in short
- * signatures. NULL: none. */
-static cuplug_parameter *find_array(const cuplug__parser *p, const char *name) {
+/* The name of an array parameter, of an output or of a list of arrays; without brackets in short
+ * signatures. */
+static int parse_array(cuplug__parser *p, const char *wanted, cuplug_parameter **x) {
+  const char *name;
+  cuplug__skip_space(p);
+  p->token = p->at;
+  if (cuplug__parse_name(p, &name, wanted)) return CUPLUG_ERROR_VALUE;
   for (int32_t k = 0; k < p->s->n_parameters + p->s->n_outputs; k++) {
-    cuplug_parameter *x = &p->s->parameters[k];
-    const int is_array = x->n_dims || (p->is_short && x->kind == CUPLUG_PARAMETER_SCALAR);
-    if (is_array && !strcmp(x->name, name)) return x;
+    *x = &p->s->parameters[k];
+    const int is_array = (*x)->n_dims || (p->is_short && (*x)->kind == CUPLUG_PARAMETER_SCALAR);
+    if (is_array && !strcmp((*x)->name, name)) return CUPLUG_OK;
   }
-  return NULL;
+  return cuplug__parse_fail(p, p->token, wanted);
 }
 
 int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output) {
   static const char *const an_array = "an array parameter that is always given";
-  const char *name;
+  cuplug_parameter *x;
   if (!cuplug__take_word(p, "like")) return CUPLUG_OK;
-  cuplug__skip_space(p);
-  const char *at = p->at;
-  if (cuplug__parse_name(p, &name, an_array)) return CUPLUG_ERROR_VALUE;
-  const cuplug_parameter *x = find_array(p, name);
-  output->like = x ? (int32_t)(x - p->s->parameters) + 1 : 0;
-  const int is_one = x && x->kind != CUPLUG_PARAMETER_ARRAYS;
-  if (is_one && output->like <= p->s->n_parameters && !x->has_default) return CUPLUG_OK;
-  return cuplug__parse_fail(p, at, an_array);
-}
-
-/* "(x". */
-static int parse_array(cuplug__parser *p, cuplug_parameter **x) {
-  static const char *const an_array = "an array with dimensions";
-  const char *name;
-  if (cuplug__expect(p, "(", "'('")) return CUPLUG_ERROR_VALUE;
-  cuplug__skip_space(p);
-  const char *at = p->at;
-  if (cuplug__parse_name(p, &name, an_array)) return CUPLUG_ERROR_VALUE;
-  *x = find_array(p, name);
-  return *x ? CUPLUG_OK : cuplug__parse_fail(p, at, an_array);
-}
-
-/* A mark and an integer from `low` to `high`, of which one bit is set if it is above 0. */
-static int parse_integer(cuplug__parser *p, const char *mark, int64_t low, int64_t high,
-                         const char *wanted, int64_t *number) {
-  cuplug_scalar value;
-  uint32_t kind;
-  if (cuplug__expect(p, mark, wanted)) return CUPLUG_ERROR_VALUE;
-  cuplug__skip_space(p);
-  const char *at = p->at;
-  if (cuplug__parse_number(p, &kind, &value, wanted)) return CUPLUG_ERROR_VALUE;
-  *number = value.i;
-  if (kind == CUPLUG_ARGUMENT_INT && value.i >= low && value.i <= high &&
-      (value.i < 0 || !(value.i & (value.i - 1))))
-    return CUPLUG_OK;
-  return cuplug__parse_fail(p, at, wanted);
+  if (parse_array(p, an_array, &x)) return CUPLUG_ERROR_VALUE;
+  output->like = (int32_t)(x - p->s->parameters) + 1;
+  const int is_one = x->kind != CUPLUG_PARAMETER_ARRAYS && output->like <= p->s->n_parameters;
+  return is_one && !x->has_default ? CUPLUG_OK : cuplug__parse_fail(p, p->token, an_array);
 }
 
 /* "(x) >= 16", "(x, -1) == 1" or "(x)" after the name of guarantee k. */
 static int parse_property(cuplug__parser *p, int k) {
+  static const char *const last = "', -1' (the last dimension)";
+  static const char *const one = "'== 1' (adjacent elements)";
+  static const char *const an_alignment = "'>=' and 1, 2, 4, 8 or 16 bytes";
   cuplug_parameter *x;
-  int64_t number;
-  if (parse_array(p, &x) ||
-      (k == STRIDE && parse_integer(p, ",", -1, -1, "', -1' (the last dimension)", &number)) ||
+  cuplug_scalar number;
+  uint32_t kind;
+  if (cuplug__expect(p, "(", "'('") || parse_array(p, "an array with dimensions", &x) ||
+      (k == STRIDE && (cuplug__expect(p, ",", last) || cuplug__expect(p, "-1", last))) ||
       cuplug__expect(p, ")", "')'"))
     return CUPLUG_ERROR_VALUE;
   x->has_unit_stride |= k == STRIDE;
   x->is_contiguous |= k == CONTIGUOUS;
   if (k == CONTIGUOUS) return CUPLUG_OK;
-  if (k == STRIDE) return parse_integer(p, "==", 1, 1, "'== 1' (adjacent elements)", &number);
-  if (parse_integer(p, ">=", 1, MAX_ALIGNMENT, "'>=' and 1, 2, 4, 8 or 16 bytes", &number))
-    return CUPLUG_ERROR_VALUE;
-  x->address_mask = (uint32_t)number - 1;
+  if (k == STRIDE)
+    return cuplug__expect(p, "==", one) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, "1", one);
+  if (cuplug__expect(p, ">=", an_alignment)) return CUPLUG_ERROR_VALUE;
+  cuplug__skip_space(p);
+  const char *at = p->at;
+  if (cuplug__parse_number(p, &kind, &number, an_alignment)) return CUPLUG_ERROR_VALUE;
+  if (kind != CUPLUG_ARGUMENT_INT || number.i < 1 || number.i > MAX_ALIGNMENT ||
+      number.i & (number.i - 1))
+    return cuplug__parse_fail(p, at, an_alignment);
+  x->address_mask = (uint32_t)number.i - 1;
   return CUPLUG_OK;
-}
-
-int cuplug__is_function(const char *name) {
-  int k = N_GUARANTEES;
-  while (k < N_FUNCTIONS && strcmp(functions[k], name)) k++;
-  return k < N_FUNCTIONS;
-}
-
-static int refuse_name(cuplug__parser *p, const char *name, const char *at) {
-  for (int k = 0; k < N_FUNCTIONS; k++)
-    if (cuplug__name_distance(name, functions[k]) >= 0) {
-      p->token = at;
-      return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                          "%s: byte %zu: got \"%s\" before a bracket; did you mean %s?", p->what,
-                          (size_t)(at - p->s->text), name, functions[k]);
-    }
-  return cuplug__parse_fail(p, at, "stride, align, contiguous, len, prod, min or max before '('");
 }
 
 int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at) {
   int k = 0;
-  while (k < N_GUARANTEES && strcmp(name, functions[k])) k++;
-  if (k == N_GUARANTEES) return refuse_name(p, name, at);
+  while (k < N_FUNCTIONS && strcmp(name, functions[k])) k++;
+  if (k == N_FUNCTIONS) {
+    const uint32_t all = (1u << N_FUNCTIONS) - 1;
+    if (cuplug__refuse_similar(p, at, "a bracket", functions, all)) return CUPLUG_ERROR_VALUE;
+    return cuplug__parse_fail(p, at, "stride, align, contiguous, len, prod, min or max before '('");
+  }
+  if (k >= N_GUARANTEES) {
+    p->at = at;
+    return cuplug__parse_condition(p);
+  }
   p->s->has_guarantees = 1;
   if (parse_property(p, k)) return CUPLUG_ERROR_VALUE;
   at = p->at;

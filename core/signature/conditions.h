@@ -23,13 +23,11 @@ uint64_t cuplug__optional_scalars(const cuplug_signature *s, const cuplug_formul
 /*   guarantee = "stride" "(" name "," "-1" ")" "==" "1" | "align" "(" name ")" ">=" number
  *             | "contiguous" "(" name ")"
  *
- * The bracket comes next; the name before it begins at `at`. Other names are rejected. */
+ * The bracket comes next; the name before it begins at `at`. The names of functions of formulas
+ * begin a condition, and others are rejected. */
 int cuplug__parse_guarantee(cuplug__parser *p, const char *name, const char *at);
 
 /* ["like" name] after an output's dimensions, or after its dtype in short forms. */
 int cuplug__parse_like(cuplug__parser *p, cuplug_parameter *output);
-
-/* 1 for the functions of formulas, which begin conditions. */
-int cuplug__is_function(const char *name);
 
 #endif

@@ -53,6 +53,16 @@ static int parse_measure(cuplug__parser *p, int32_t kind) {
   return push_name(p, kind) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "')'");
 }
 
+/* 1 if the number of an array's dimensions is fixed. */
+static int has_rank(const cuplug_parameter *x) {
+  for (int32_t k = 0; k < x->n_dims; k++) {
+    const int32_t kind = x->dims[k].kind;
+    if (kind == CUPLUG_DIM_VARIADIC || kind == CUPLUG_DIM_LOOP || kind >= CUPLUG_DIM_SLICE)
+      return 0;
+  }
+  return 1;
+}
+
 /* size(x), or size(x, 0). */
 static int parse_size(cuplug__parser *p) {
   const char *name;
@@ -62,15 +72,14 @@ static int parse_size(cuplug__parser *p) {
   const char *begin = p->at;
   if (cuplug__parse_name(p, &name, "an array")) return CUPLUG_ERROR_VALUE;
   const cuplug_parameter *x;
-  const int32_t array = cuplug__find_array(p->scope, name, strlen(name), &x);
+  const int32_t array = cuplug__find_parameter(p->scope, name, strlen(name), 1, &x);
   if (array < 0) return cuplug__parse_fail(p, begin, "an array");
   if (cuplug__take(p, ")")) return push(p, CUPLUG_STEP_COUNT, array, 0), CUPLUG_OK;
   if (cuplug__expect(p, ",", "',' or ')'")) return CUPLUG_ERROR_VALUE;
   cuplug__skip_space(p);
   begin = p->at;
   if (cuplug__parse_number(p, &kind, &at, "a number")) return CUPLUG_ERROR_VALUE;
-  if (kind != CUPLUG_ARGUMENT_INT ||
-      (cuplug__has_rank(x) && (at.i < -x->n_dims || at.i >= x->n_dims)))
+  if (kind != CUPLUG_ARGUMENT_INT || (has_rank(x) && (at.i < -x->n_dims || at.i >= x->n_dims)))
     return cuplug__parse_fail(p, begin, "a dimension that the array has");
   push(p, CUPLUG_STEP_SIZE, array, at.i);
   return cuplug__expect(p, ")", "')'");
@@ -120,30 +129,26 @@ static int parse_bounded(cuplug__parser *p) {
   return status;
 }
 
-/* Operands with marks between them, from the left; the last mark is NULL. */
-static int parse_operations(cuplug__parser *p, const char *const *marks, const int32_t *kinds,
-                            int (*operand)(cuplug__parser *)) {
-  if (operand(p)) return CUPLUG_ERROR_VALUE;
-  for (int k = 0; marks[k]; k++) {
-    if (!cuplug__take(p, marks[k])) continue;
-    if (operand(p)) return CUPLUG_ERROR_VALUE;
-    push(p, kinds[k], 0, 0);
+/* Operands with the marks of a level between them, from the left. */
+static int parse_operations(cuplug__parser *p, int level) {
+  static const struct {
+    const char *mark;
+    int32_t kind;
+  } levels[2][4] = {
+      {{"+", CUPLUG_STEP_ADD}, {"-", CUPLUG_STEP_SUBTRACT}},
+      {{"*", CUPLUG_STEP_MULTIPLY}, {"//", CUPLUG_STEP_DIVIDE}, {"%", CUPLUG_STEP_REMAINDER}}};
+  if (level == 2) return parse_bounded(p);
+  if (parse_operations(p, level + 1)) return CUPLUG_ERROR_VALUE;
+  for (int k = 0; levels[level][k].mark; k++) {
+    if (!cuplug__take(p, levels[level][k].mark)) continue;
+    if (parse_operations(p, level + 1)) return CUPLUG_ERROR_VALUE;
+    push(p, levels[level][k].kind, 0, 0);
     k = -1;
   }
   return CUPLUG_OK;
 }
 
-static int parse_product(cuplug__parser *p) {
-  static const char *const marks[] = {"*", "//", "%", NULL};
-  static const int32_t kinds[] = {CUPLUG_STEP_MULTIPLY, CUPLUG_STEP_DIVIDE, CUPLUG_STEP_REMAINDER};
-  return parse_operations(p, marks, kinds, parse_bounded);
-}
-
-static int parse_sum(cuplug__parser *p) {
-  static const char *const marks[] = {"+", "-", NULL};
-  static const int32_t kinds[] = {CUPLUG_STEP_ADD, CUPLUG_STEP_SUBTRACT};
-  return parse_operations(p, marks, kinds, parse_product);
-}
+static int parse_sum(cuplug__parser *p) { return parse_operations(p, 0); }
 
 int cuplug__parse_formula(cuplug__parser *p, cuplug_formula *formula) {
   formula->steps = p->steps;
@@ -153,13 +158,6 @@ int cuplug__parse_formula(cuplug__parser *p, cuplug_formula *formula) {
 }
 
 /* ---- Tied to the arguments ------------------------------------------------------------------- */
-
-int cuplug__is_dimension(const cuplug_signature *s, const cuplug_formula *formula) {
-  const cuplug_step *step = formula->steps;
-  const cuplug_parameter *x;
-  return formula->n_steps == 1 && step->kind == CUPLUG_STEP_SCALAR &&
-         cuplug__find_scalar(s, s->text + step->value, (size_t)step->operand, &x) < 0;
-}
 
 /* "signature: got k, expected WANTED"; the position of the name is stored. */
 static int refuse_name(cuplug__parser *p, const cuplug_step *step, const char *wanted) {
@@ -184,9 +182,8 @@ static int tie_scalar(cuplug__parser *p, cuplug_step *step, const cuplug_paramet
   }
   const int is_item = step->kind == CUPLUG_STEP_ITEM;
   if ((is_item || step->kind == CUPLUG_STEP_PRODUCT) && x->kind == CUPLUG_PARAMETER_LIST) {
-    const int is_float =
-        p->scope->variables[x->type_variable].dtypes != cuplug__dtype_bits("int64");
-    if (is_float) return refuse_name(p, step, "a list of integers in arithmetic");
+    if (!cuplug__is_integer_list(p->scope, x))
+      return refuse_name(p, step, "a list of integers in arithmetic");
     *step = (cuplug_step){is_item ? CUPLUG_STEP_LIST_ITEM : CUPLUG_STEP_LIST_PRODUCT, number, 0};
     return CUPLUG_OK;
   }
@@ -234,12 +231,12 @@ static int tie(cuplug__parser *p, cuplug_step *step) {
   if (!is_tied_later(step->kind)) return CUPLUG_OK;
   const char *text = p->s->text + step->value;
   const size_t n = (size_t)step->operand;
-  const int32_t number = cuplug__find_scalar(p->scope, text, n, &x);
+  const int32_t number = cuplug__find_parameter(p->scope, text, n, 0, &x);
   if (number >= 0) return tie_scalar(p, step, x, number);
   const cuplug_dim_source *place = cuplug__find_place(p->scope, text, n);
   if (place && place->n_before + place->n_after > -2) return tie_place(p, step, place);
   if (p->is_condition && step->kind == CUPLUG_STEP_SCALAR) {
-    const int32_t array = cuplug__find_array(p->scope, text, n, &x);
+    const int32_t array = cuplug__find_parameter(p->scope, text, n, 1, &x);
     if (array >= 0 && x->kind != CUPLUG_PARAMETER_OUTPUT) return tie_element(p, step, x, array);
   }
   if (place && p->scope->each_names >> (place - p->scope->places) & 1)

@@ -17,7 +17,4 @@ int cuplug__parse_formula(cuplug__parser *p, cuplug_formula *formula);
 /* Ties the names of a formula to dimensions and scalars, when all of the signature is parsed. */
 int cuplug__tie_formula(cuplug__parser *p, const cuplug_formula *formula);
 
-/* 1 if a formula is one name that is not a scalar parameter; then it is that of a dimension. */
-int cuplug__is_dimension(const cuplug_signature *s, const cuplug_formula *formula);
-
 #endif

@@ -20,37 +20,19 @@ static const char *keep(cuplug__parser *p, const char *from, size_t n) {
   return copy;
 }
 
-/* The characters of a text bound the objects that it can define. */
-enum { OTHER, WORD, COMMA, BRACKET, RELATION, QUOTE, OPERATION, N_KINDS };
-static const unsigned char kinds[256] = {['0' ... '9'] = WORD,
-                                         ['A' ... 'Z'] = WORD,
-                                         ['a' ... 'z'] = WORD,
-                                         ['_'] = WORD,
-                                         [','] = COMMA,
-                                         ['['] = BRACKET,
-                                         ['<'] = RELATION,
-                                         ['>'] = RELATION,
-                                         ['='] = RELATION,
-                                         ['!'] = RELATION,
-                                         ['"'] = QUOTE,
-                                         ['\''] = QUOTE,
-                                         ['+'] = OPERATION,
-                                         ['-'] = OPERATION,
-                                         ['*'] = OPERATION,
-                                         ['/'] = OPERATION,
-                                         ['%'] = OPERATION,
-                                         ['{'] = RELATION,
-                                         [128 ... 255] = OPERATION}; /* words in some locales */
+/* Counts the characters of a text that are among `marks`, which bound the objects that it can
+ * define. */
+static size_t count(const char *text, const char *marks) {
+  size_t n = 0;
+  for (text = strpbrk(text, marks); text; text = strpbrk(text + 1, marks)) n++;
+  return n;
+}
 
-/* Counts the characters of each kind; of words, the first ones. */
-static void count_marks(const char *text, size_t n[N_KINDS]) {
-  int last = OTHER;
-  memset(n, 0, N_KINDS * sizeof *n);
-  for (; *text; text++) {
-    const int kind = kinds[(unsigned char)*text];
-    n[kind] += kind != WORD || last != WORD;
-    last = kind;
-  }
+static size_t count_words(const char *text) {
+  size_t n = 0;
+  for (int was_word = 0; *text; was_word = cuplug__is_word(*text++))
+    n += cuplug__is_word(*text) && !was_word;
+  return n;
 }
 
 /* Room for n objects after the others; all are of 8 bytes or multiples of that. */
@@ -68,23 +50,24 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, const char *what,
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: got more than %d bytes, expected at most %d", what,
                         CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
-  size_t bytes = sizeof *p->s, seen[N_KINDS];
-  count_marks(text, seen);
-  const size_t n_parts = seen[COMMA] + (seen[RELATION] ? 2 : 1); /* 2: "->", "where" */
-  const size_t n_dims = seen[COMMA] + seen[BRACKET];
+  const size_t n_commas = count(text, ","), n_relations = count(text, "<>=!{");
+  const size_t n_parts = n_commas + (n_relations ? 2 : 1); /* 2: "->", "where" */
+  const size_t n_dims = n_commas + count(text, "[");
+  size_t bytes = sizeof *p->s;
   const size_t parameters = reserve(&bytes, n_parts, sizeof(cuplug_parameter));
   const size_t variables = reserve(&bytes, n_parts, sizeof(cuplug_type_variable));
   const size_t dims = reserve(&bytes, n_dims, sizeof(cuplug_dim));
   const size_t dim_names = reserve(&bytes, n_dims, sizeof(char *));
   const size_t places = reserve(&bytes, n_dims, sizeof(cuplug_dim_source));
   const size_t conditions = reserve(&bytes, n_parts, sizeof(cuplug_condition));
-  const size_t sides = reserve(&bytes, n_parts + 2 * seen[RELATION], sizeof(cuplug_side));
-  const size_t choices = reserve(&bytes, seen[QUOTE] / 2 + 1, sizeof(char *));
+  const size_t sides = reserve(&bytes, n_parts + 2 * n_relations, sizeof(cuplug_side));
+  const size_t choices = reserve(&bytes, count(text, "'\"") / 2 + 1, sizeof(char *));
   const size_t zeroed = bytes; /* the rest is written before it is read */
   /* A step is a word or an operation. Strings are the text, its quoted ones, its words, of which
    * the first of a range is read twice, and the texts of dimensions, defaults and ranges; each with
    * its zero is no longer than in the text with the adjacent mark. */
-  const size_t steps = reserve(&bytes, seen[WORD] + seen[OPERATION] + 1, sizeof(cuplug_step));
+  const size_t n_steps = count_words(text) + count(text, "+-*/%") + 1;
+  const size_t steps = reserve(&bytes, n_steps, sizeof(cuplug_step));
   const size_t strings = reserve(&bytes, n + 1, 5);
   char *block = malloc(bytes);
   if (!block) return cuplug__no_memory(error, "parsing a signature");
@@ -208,10 +191,6 @@ const char *cuplug__keep_text(cuplug__parser *p, const char *begin) {
 static const char *const words[] = {"inout", "zero", "detached", "host"};
 enum { N_WORDS = sizeof words / sizeof *words };
 
-static int is_word_at(const char *text, const char *word, size_t n) {
-  return !strncmp(text, word, n) && !word[n];
-}
-
 static const char *skip_word(const char *at) {
   while (cuplug__is_word(*at)) at++;
   while (*at == ' ') at++;
@@ -223,17 +202,20 @@ static int is_where(const char *at) {
   return !strncmp(at, "where", 5) && !cuplug__is_word(at[5]) && *skip_word(at) != ':';
 }
 
-/* Refuses what resembles an allowed word. */
-static int check_unknown(cuplug__parser *p, uint32_t allowed, size_t n) {
+int cuplug__refuse_similar(cuplug__parser *p, const char *at, const char *next,
+                           const char *const *words, uint32_t allowed) {
   char seen[CUPLUG_MAX_NAME];
+  size_t n = 0;
+  while (cuplug__is_word(at[n])) n++;
   if (n >= sizeof seen) return CUPLUG_OK;
-  snprintf(seen, sizeof seen, "%.*s", (int)n, p->at);
-  for (int k = 0; k < N_WORDS; k++) {
-    if (!(allowed >> k & 1) || cuplug__name_distance(seen, words[k]) < 0) continue;
-    p->token = p->at;
+  snprintf(seen, sizeof seen, "%.*s", (int)n, at);
+  for (; allowed; allowed &= allowed - 1) {
+    const char *word = words[__builtin_ctz(allowed)];
+    if (cuplug__name_distance(seen, word) < 0) continue;
+    p->token = at;
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
-                        "%s: byte %zu: got \"%s\" before a name; did you mean %s?", p->what,
-                        (size_t)(p->at - p->s->text), seen, words[k]);
+                        "%s: byte %zu: got \"%s\" before %s; did you mean %s?", p->what,
+                        (size_t)(at - p->s->text), seen, next, word);
   }
   return CUPLUG_OK;
 }
@@ -247,8 +229,8 @@ int cuplug__parse_words(cuplug__parser *p, uint32_t allowed, uint32_t *found) {
     int k = 0;
     if (!cuplug__is_word(*next) || next == p->at || is_where(next)) return CUPLUG_OK;
     while (cuplug__is_word(p->at[n])) n++;
-    while (k < N_WORDS && !(allowed >> k & 1 && is_word_at(p->at, words[k], n))) k++;
-    if (k == N_WORDS) return check_unknown(p, allowed, n);
+    while (k < N_WORDS && !(allowed >> k & 1 && cuplug__is_name(words[k], p->at, n))) k++;
+    if (k == N_WORDS) return cuplug__refuse_similar(p, p->at, "a name", words, allowed);
     *found |= 1u << k;
     p->at = next;
   }

@@ -4,6 +4,7 @@
 #define CUPLUG_CORE_SIGNATURE_PARSER_H
 
 #include <internal/signature.h>
+#include <string.h>
 
 #define CUPLUG__MAX_PARAMETERS (2 * CUPLUG_MAX_ARGUMENTS) /* outputs included */
 
@@ -23,7 +24,7 @@ typedef struct cuplug__parser {
   cuplug_side *sides;
   const char **choices;
   const char *parameter_at[CUPLUG__MAX_PARAMETERS];
-  uint64_t known;     /* the dtypes of groups: those of the plugin's ABI */
+  uint64_t known;     /* the dtypes of groups in the plugin's ABI */
   int is_short;       /* arrays may be written without brackets: cuplug_parse_short */
   int is_condition;   /* whose formulas are tied: names of arrays mean their elements */
   int depth;          /* of brackets in a formula */
@@ -40,6 +41,10 @@ int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted);
 /* 1 if a character may be part of a name. isalnum would depend on the locale. */
 static inline int cuplug__is_word(char c) {
   return ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+/* 1 if a name is the first n characters of a text. */
+static inline int cuplug__is_name(const char *name, const char *text, size_t n) {
+  return !strncmp(name, text, n) && !name[n];
 }
 void cuplug__skip_space(cuplug__parser *p);
 int cuplug__take_mark(cuplug__parser *p, const char *mark);
@@ -69,6 +74,10 @@ const char *cuplug__keep_text(cuplug__parser *p, const char *begin);
  * one; others are left to the caller, as a name. */
 int cuplug__parse_words(cuplug__parser *p, uint32_t allowed, uint32_t *found);
 
+/* Refuses a name at `at`, before `next`, that is similar to an allowed word: bit k for words[k]. */
+int cuplug__refuse_similar(cuplug__parser *p, const char *at, const char *next,
+                           const char *const *words, uint32_t allowed);
+
 /* ---- Defaults -------------------------------------------------------------------------------- */
 
 /* Parses what follows "=": a number, string, True, False, None or a dtype. */
@@ -76,7 +85,7 @@ int cuplug__parse_default(cuplug__parser *p, cuplug_parameter *x);
 
 /* The number of a dimension's name, which is added if it is new; -1: there are too many. */
 int64_t cuplug__dim_number(cuplug_signature *s, const char *name);
-/* The number of the type variable of a name; -1: there is none. */
+/* The number of the type variable of a name; -1: not found. */
 int32_t cuplug__variable_of(const cuplug_signature *s, const char *name);
 /* 1 if a default is of the type, and in the range, of its parameter. */
 int cuplug__fits_default(const cuplug_signature *s, const cuplug_parameter *x);

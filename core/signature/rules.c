@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "signature/conditions.h"
 #include "signature/formula.h"
+#include "signature/value.h"
 
 #include <string.h>
 
@@ -29,22 +30,26 @@ static int is_identifier_reserved(const char *name) {
 
 /* ---- Dimensions ------------------------------------------------------------------------------ */
 
-/* The number among the scalars of the list of integers of this name; -1 if there is none. */
-static int64_t find_list(const cuplug_signature *s, const char *name) {
-  int64_t number = 0;
-  for (int32_t i = 0; i < s->n_parameters; number += !is_array(&s->parameters[i++]))
-    if (s->parameters[i].kind == CUPLUG_PARAMETER_LIST && !strcmp(s->parameters[i].name, name))
-      return s->variables[s->parameters[i].type_variable].dtypes == cuplug__dtype_bits("int64")
-                 ? number
-                 : -1;
-  return -1;
+/* The number among the scalars of the list of integers of this name; -1 if it is not found. */
+static int32_t find_list(const cuplug_signature *s, const char *name) {
+  const cuplug_parameter *x;
+  const int32_t number = cuplug__find_parameter(s, name, strlen(name), 0, &x);
+  return number >= 0 && cuplug__is_integer_list(s, x) ? number : -1;
+}
+
+/* 1 if a formula is one name that is not a scalar parameter: the name of a dimension. */
+static int is_dimension(const cuplug_signature *s, const cuplug_formula *formula) {
+  const cuplug_step *step = formula->steps;
+  const cuplug_parameter *x;
+  return formula->n_steps == 1 && step->kind == CUPLUG_STEP_SCALAR &&
+         cuplug__find_parameter(s, s->text + step->value, (size_t)step->operand, 0, &x) < 0;
 }
 
 /* The kind of a dimension when all parameters are known: a name, a size, or for *shape a list. */
 static int settle_dim(cuplug__parser *p, cuplug_dim *d) {
   cuplug_signature *s = p->s;
   int64_t list;
-  if (d->kind == CUPLUG_DIM_FORMULA && cuplug__is_dimension(s, &d->formula)) {
+  if (d->kind == CUPLUG_DIM_FORMULA && is_dimension(s, &d->formula)) {
     d->kind = CUPLUG_DIM_NAMED;
     d->value = cuplug__dim_number(s, d->text);
     return d->value >= 0 ? CUPLUG_OK
@@ -63,11 +68,11 @@ static int settle_dim(cuplug__parser *p, cuplug_dim *d) {
   return CUPLUG_OK;
 }
 
-static int settle_dims(cuplug__parser *p, int *parameter) {
+static int settle_dims(cuplug__parser *p) {
   cuplug_signature *s = p->s;
   for (int i = 0; i < s->n_parameters + s->n_outputs; i++) {
     cuplug_dim *dims = (cuplug_dim *)s->parameters[i].dims; /* of the signature under way */
-    *parameter = i;
+    p->token = p->parameter_at[i];
     for (int32_t k = 0; k < s->parameters[i].n_dims; k++)
       if (settle_dim(p, &dims[k])) return CUPLUG_ERROR_VALUE;
   }
@@ -132,13 +137,25 @@ static int is_bound(const cuplug_signature *s, const cuplug_dim *d) {
   return d->kind != CUPLUG_DIM_SLICE || place->is_group;
 }
 
+/* A size is an integer, computed from values that are never None. */
+static int check_size(cuplug__parser *p, const char *name, const cuplug_dim *d) {
+  if (cuplug__tie_formula(p, &d->formula) || cuplug__tie_formula(p, &d->end))
+    return CUPLUG_ERROR_VALUE;
+  if (cuplug__optional_scalars(p->s, &d->formula) || cuplug__optional_scalars(p->s, &d->end))
+    return refuse(p, "%s: size '%s' would be unknown if its parameter is None", name, d->text);
+  for (uint32_t k = 0; k < d->formula.n_steps + d->end.n_steps; k++) {
+    const cuplug_step *step = &d->formula.steps[k]; /* `end` follows it */
+    if (step->kind == CUPLUG_STEP_REAL || (step->kind == CUPLUG_STEP_SCALAR && step->value == 2))
+      return refuse(p, "%s: size '%s' is not an integer", name, d->text);
+  }
+  return CUPLUG_OK;
+}
+
 static int check_dim(cuplug__parser *p, const cuplug_parameter *x, const cuplug_dim *d) {
   const cuplug_signature *s = p->s;
   const int is_output = x->kind == CUPLUG_PARAMETER_OUTPUT;
   const char *name = *x->name ? x->name : "output";
-  if (d->kind >= CUPLUG_DIM_FORMULA &&
-      (cuplug__tie_formula(p, &d->formula) || cuplug__tie_formula(p, &d->end)))
-    return CUPLUG_ERROR_VALUE;
+  if (d->kind >= CUPLUG_DIM_FORMULA && check_size(p, name, d)) return CUPLUG_ERROR_VALUE;
   if (!is_output && d->kind == CUPLUG_DIM_UNKNOWN)
     return refuse(
         p,
@@ -180,14 +197,14 @@ static int check_dims(cuplug__parser *p, const cuplug_parameter *x) {
 
 /* One name is a single dimension, a group of them or a parameter: one of these. (A size `k` of an
  * integer parameter is a formula by now.) */
-static int check_dim_names(cuplug__parser *p, int *parameter) {
+static int check_dim_names(cuplug__parser *p) {
   const cuplug_signature *s = p->s;
   int32_t kinds[CUPLUG_MAX_ARGUMENTS];
   for (int32_t k = 0; k < s->n_dim_names; k++) kinds[k] = -1;
   for (int32_t i = 0; i < s->n_parameters + s->n_outputs; i++)
     for (int32_t k = 0; k < s->parameters[i].n_dims; k++) {
       const cuplug_dim *d = &s->parameters[i].dims[k];
-      *parameter = i;
+      p->token = p->parameter_at[i];
       const int is_slice = d->kind == CUPLUG_DIM_SLICE;
       if (d->kind != CUPLUG_DIM_NAMED && d->kind != CUPLUG_DIM_VARIADIC && !is_slice) continue;
       const int32_t kind = is_slice ? CUPLUG_DIM_VARIADIC : d->kind;
@@ -196,10 +213,12 @@ static int check_dim_names(cuplug__parser *p, int *parameter) {
                       s->dim_names[d->value]);
       kinds[d->value] = kind;
     }
-  for (int32_t i = 0; i < s->n_parameters; i++)
+  for (int32_t i = 0; i < s->n_parameters; i++) {
+    p->token = p->parameter_at[i];
     for (int32_t k = 0; k < s->n_dim_names && !is_array(&s->parameters[i]); k++)
-      if (*parameter = i, kinds[k] >= 0 && !strcmp(s->dim_names[k], s->parameters[i].name))
+      if (kinds[k] >= 0 && !strcmp(s->dim_names[k], s->parameters[i].name))
         return refuse(p, "'%s' is used both as a parameter and as dimensions", s->dim_names[k]);
+  }
   return CUPLUG_OK;
 }
 
@@ -229,16 +248,15 @@ static int check_type(cuplug__parser *p, const cuplug_parameter *x) {
   return refuse(p, "no input array that is always given has the dtype %s", t->name);
 }
 
-/* Returns the number of dimensions that are written individually; *groups: those of any number. */
+/* Returns the number of dimensions that are written individually; *groups: the number of groups. */
 static int count_dims(const cuplug_parameter *x, int *groups, uint64_t *names) {
   int n = 0;
   for (int32_t k = *groups = 0; k < x->n_dims; k++) {
     const int32_t kind = x->dims[k].kind;
-    const int is_group = kind == CUPLUG_DIM_VARIADIC || kind == CUPLUG_DIM_LOOP;
-    *groups += is_group;
-    if (is_group && kind == CUPLUG_DIM_VARIADIC) *names |= 1ull << x->dims[k].value;
+    if (kind == CUPLUG_DIM_VARIADIC) *names |= 1ull << x->dims[k].value;
     if (kind == CUPLUG_DIM_UNKNOWN || kind > CUPLUG_DIM_FORMULA) return -1;
-    n += !is_group;
+    *groups += is_group(&x->dims[k]);
+    n += !is_group(&x->dims[k]);
   }
   return n;
 }
@@ -292,27 +310,6 @@ static int check_parameter(cuplug__parser *p, int i) {
   return check_dims(p, x);
 }
 
-/* A size is an integer, computed from values that are never None. */
-static int check_sizes(cuplug__parser *p, int *parameter) {
-  const cuplug_signature *s = p->s;
-  for (int i = 0; i < s->n_parameters + s->n_outputs; i++)
-    for (int32_t k = 0; k < s->parameters[i].n_dims; k++) {
-      const cuplug_dim *d = &s->parameters[i].dims[k];
-      const char *name = *s->parameters[i].name ? s->parameters[i].name : "output";
-      *parameter = i;
-      if (d->kind < CUPLUG_DIM_FORMULA) continue;
-      if (cuplug__optional_scalars(s, &d->formula) || cuplug__optional_scalars(s, &d->end))
-        return refuse(p, "%s: size '%s' would be unknown if its parameter is None", name, d->text);
-      for (uint32_t step = 0; step < d->formula.n_steps + d->end.n_steps; step++) {
-        const cuplug_step *at = &d->formula.steps[step]; /* `end` follows it */
-        if (at->kind != CUPLUG_STEP_REAL && (at->kind != CUPLUG_STEP_SCALAR || at->value < 2))
-          continue;
-        return refuse(p, "%s: size '%s' is not an integer", name, d->text);
-      }
-    }
-  return CUPLUG_OK;
-}
-
 /* ---- All ------------------------------------------------------------------------------------- */
 
 static int count_all(cuplug__parser *p) {
@@ -332,16 +329,15 @@ static int count_all(cuplug__parser *p) {
                 s->n_lists ? ", in a signature with lists of arrays" : "");
 }
 
-int cuplug__check_signature(cuplug__parser *p, int *parameter) {
-  if (settle_dims(p, parameter)) return CUPLUG_ERROR_VALUE;
+int cuplug__check_signature(cuplug__parser *p) {
+  if (settle_dims(p)) return CUPLUG_ERROR_VALUE;
   find_places(p->s);
   find_each_names(p->s);
   for (int i = 0; i < p->s->n_parameters + p->s->n_outputs + (p->s->made != NULL); i++) {
-    *parameter = i;
+    p->token = p->parameter_at[i];
     if (check_parameter(p, i)) return CUPLUG_ERROR_VALUE;
   }
-  if (check_sizes(p, parameter)) return CUPLUG_ERROR_VALUE;
-  *parameter = -1;
+  p->token = p->s->text;
   if (cuplug__check_conditions(p) || count_all(p)) return CUPLUG_ERROR_VALUE;
-  return check_dim_names(p, parameter);
+  return check_dim_names(p);
 }

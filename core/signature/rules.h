@@ -6,8 +6,7 @@
 #include "signature/parser.h"
 
 /* Checks the rules beyond the grammar - names bound, defaults valid, limits kept - and ties the
- * names of formulas. On an error *parameter is the number of the parameter at fault, or -1, unless
- * p->token is the position. */
-int cuplug__check_signature(cuplug__parser *p, int *parameter);
+ * names of formulas. On an error p->token is the position. */
+int cuplug__check_signature(cuplug__parser *p);
 
 #endif

@@ -14,7 +14,8 @@
  *   clause     = name ":" dtype {"|" dtype} | condition | guarantee
  *   default    = number | string | dtype | "True" | "False" | "None"
  *
- * Formulas are those of formula.h, conditions and guarantees of conditions.h, words of parser.h.
+ * formula.h has the grammar of formulas, conditions.h of conditions and guarantees, parser.h of
+ * words.
  */
 #include "base/describe.h"
 #include "base/dtype.h"
@@ -185,7 +186,7 @@ static int parse_type(parser *p, cuplug_parameter *x) {
   return cuplug__expect(p, "]", "']' (a list of arrays is T[n][] or T[n][each])");
 }
 
-/* The next parameter or output, or NULL if there is no room for it. */
+/* The next parameter or output, or NULL if there are too many. */
 static cuplug_parameter *new_parameter(parser *p, int n) {
   cuplug__skip_space(p);
   if (n == CUPLUG_MAX_ARGUMENTS) {
@@ -296,8 +297,7 @@ static int parse_clause(parser *p) {
   if (!*begin || !strchr("0123456789-(.", *begin)) {
     if (cuplug__parse_name(p, &name, "a type variable or a range")) return CUPLUG_ERROR_VALUE;
     if (cuplug__take(p, ":")) return parse_bound(p, name, begin);
-    const int is_guarantee = *p->at == '(' && !cuplug__is_function(name);
-    if (is_guarantee) return cuplug__parse_guarantee(p, name, begin);
+    if (*p->at == '(') return cuplug__parse_guarantee(p, name, begin);
     p->at = begin;
   }
   return cuplug__parse_condition(p);
@@ -333,13 +333,8 @@ static int parse_text(const char *text, uint64_t known, int is_short, cuplug_sig
   if (status) return status;
   p.known = known;
   p.is_short = is_short;
-  int parameter = -1;
   status = parse_all(&p);
-  if (!status && !is_short) {
-    p.token = NULL;
-    status = cuplug__check_signature(&p, &parameter);
-    if (!p.token) p.token = parameter < 0 ? p.s->text : p.parameter_at[parameter];
-  }
+  if (!status && !is_short) status = cuplug__check_signature(&p);
   if (!status) return *signature = p.s, CUPLUG_OK;
   if (position) *position = (uint32_t)(p.token - p.s->text);
   cuplug_free_signature(p.s);

@@ -16,7 +16,8 @@ static number integer(int64_t value) { return (number){.is_float = 0, .i = value
 static number real(double value) { return (number){.is_float = 1, .f = value}; }
 static double as_real(number x) { return x.is_float ? x.f : (double)x.i; }
 
-const cuplug_tensor *cuplug__tensor_at(int32_t array, const cuplug__values *values) {
+/* The array of a step; NULL for the first of an empty list, and an omitted one. */
+static const cuplug_tensor *tensor_at(int32_t array, const cuplug__values *values) {
   const cuplug_tensor *t = &values->tensors[array];
   if (array < 0) {
     const cuplug_items *list = &values->scalars[~array].list;
@@ -56,7 +57,7 @@ static number scalar(const cuplug_scalar *x, int64_t member) {
 }
 
 static const char *from_array(const cuplug_step *step, const cuplug__values *values, number *top) {
-  const cuplug_tensor *t = cuplug__tensor_at(step->operand, values);
+  const cuplug_tensor *t = tensor_at(step->operand, values);
   const int32_t before = (int32_t)(step->value >> 32), behind = (int32_t)step->value;
   if (!t && step->operand < 0) return "its list is empty";
   *top = step->kind == CUPLUG_STEP_ITEM ? *top : integer(0);
@@ -77,13 +78,6 @@ static const char *from_array(const cuplug_step *step, const cuplug__values *val
 }
 
 /* ---- Arithmetic ------------------------------------------------------------------------------ */
-
-static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b && (a < 0) != (b < 0)); }
-
-static int64_t floor_rest(int64_t a, int64_t b) {
-  const int64_t rest = a % b;
-  return rest && (rest < 0) != (b < 0) ? rest + b : rest;
-}
 
 static int is_above(number a, number b) {
   return a.is_float || b.is_float ? as_real(a) > as_real(b) : a.i > b.i;
@@ -116,7 +110,8 @@ static const char *combine(int32_t kind, number a, number b, number *result) {
       const int is_rest = kind == CUPLUG_STEP_REMAINDER;
       return combine(CUPLUG_STEP_SUBTRACT, integer(0), is_rest ? integer(0) : a, result);
     }
-    result->i = kind == CUPLUG_STEP_DIVIDE ? floor_divide(a.i, b.i) : floor_rest(a.i, b.i);
+    const int64_t rest = a.i % b.i, is_rounded_up = rest && (rest < 0) != (b.i < 0);
+    result->i = kind == CUPLUG_STEP_DIVIDE ? a.i / b.i - is_rounded_up : rest + is_rounded_up * b.i;
   }
   return overflows ? too_large : NULL;
 }
@@ -159,8 +154,9 @@ static int changes_top(int32_t kind) {
   return kind == CUPLUG_STEP_NEGATE || kind == CUPLUG_STEP_ITEM || kind == CUPLUG_STEP_LIST_ITEM;
 }
 
-const char *cuplug__work_out(const cuplug_formula *formula, const cuplug__values *values,
-                             cuplug__number *result) {
+/* Works a formula out. Returns NULL, or why it has no value: "its value exceeds 64 bits". */
+static const char *work_out(const cuplug_formula *formula, const cuplug__values *values,
+                            number *result) {
   number stack[MAX_STACK];
   uint32_t n = 0;
   const char *wrong = NULL;
@@ -182,7 +178,7 @@ const char *cuplug__work_out(const cuplug_formula *formula, const cuplug__values
 const char *cuplug__work_out_integer(const cuplug_formula *formula, const cuplug__values *values,
                                      int64_t *result) {
   number value;
-  const char *wrong = cuplug__work_out(formula, values, &value);
+  const char *wrong = work_out(formula, values, &value);
   if (!wrong && value.is_float) wrong = "it is not an integer";
   if (!wrong) *result = value.i;
   return wrong;
@@ -191,22 +187,17 @@ const char *cuplug__work_out_integer(const cuplug_formula *formula, const cuplug
 /* ---- Conditions ------------------------------------------------------------------------------ */
 
 static int is_related(int32_t relation, number a, number b) {
-  const int above = is_above(a, b), below = is_above(b, a);
+  enum { BELOW = 1, EQUAL = 2, ABOVE = 4, UNORDERED = 8 };
+  static const int allowed[] = {[CUPLUG_RELATION_LESS] = BELOW,
+                                [CUPLUG_RELATION_LESS_EQUAL] = BELOW | EQUAL,
+                                [CUPLUG_RELATION_EQUAL] = EQUAL,
+                                [CUPLUG_RELATION_NOT_EQUAL] = BELOW | ABOVE | UNORDERED,
+                                [CUPLUG_RELATION_GREATER_EQUAL] = ABOVE | EQUAL,
+                                [CUPLUG_RELATION_GREATER] = ABOVE,
+                                [CUPLUG_RELATION_IN] = EQUAL};
   const int is_nan = as_real(a) != as_real(a) || as_real(b) != as_real(b);
-  switch (relation) {
-  case CUPLUG_RELATION_LESS:
-    return below;
-  case CUPLUG_RELATION_LESS_EQUAL:
-    return !above && !is_nan;
-  case CUPLUG_RELATION_EQUAL:
-    return !above && !below && !is_nan;
-  case CUPLUG_RELATION_NOT_EQUAL:
-    return above || below || is_nan;
-  case CUPLUG_RELATION_GREATER_EQUAL:
-    return !below && !is_nan;
-  default:
-    return above;
-  }
+  const int found = is_nan ? UNORDERED : is_above(a, b) ? ABOVE : is_above(b, a) ? BELOW : EQUAL;
+  return (allowed[relation] & found) != 0;
 }
 
 int cuplug__condition_holds(const cuplug_condition *condition, const cuplug__values *values) {
@@ -221,13 +212,11 @@ int cuplug__condition_holds(const cuplug_condition *condition, const cuplug__val
       holds = 1;
     }
     if (is_member ? holds || !is_open : !holds) continue;
-    if (cuplug__work_out(&x->formula, values, &side)) {
+    if (work_out(&x->formula, values, &side)) {
       holds = 0;
-    } else if (is_member) {
-      holds = is_related(CUPLUG_RELATION_EQUAL, before, side);
     } else {
       holds = x->relation == CUPLUG_RELATION_NONE || is_related(x->relation, before, side);
-      before = side;
+      if (!is_member) before = side;
     }
   }
   return holds;
@@ -235,47 +224,22 @@ int cuplug__condition_holds(const cuplug_condition *condition, const cuplug__val
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-static int is_name(const char *name, const char *text, size_t n) {
-  return !strncmp(name, text, n) && !name[n];
-}
-
-int32_t cuplug__find_scalar(const cuplug_signature *s, const char *text, size_t n,
-                            const cuplug_parameter **x) {
-  int32_t number = 0;
-  for (int32_t i = 0; i < s->n_parameters; i++) {
+int32_t cuplug__find_parameter(const cuplug_signature *s, const char *text, size_t n, int is_array,
+                               const cuplug_parameter **x) {
+  const int32_t end = s->n_parameters + (is_array ? s->n_outputs : 0);
+  for (int32_t i = 0, number = 0; i < end; i++) {
     *x = &s->parameters[i];
-    if ((*x)->kind <= CUPLUG_PARAMETER_INOUT) continue;
-    if (is_name((*x)->name, text, n)) return number;
-    number++;
+    const int is_other = i < s->n_parameters && ((*x)->kind <= CUPLUG_PARAMETER_INOUT) != is_array;
+    if (!is_other && cuplug__is_name((*x)->name, text, n)) return number;
+    number += !is_other;
   }
   return -1;
 }
 
 const cuplug_dim_source *cuplug__find_place(const cuplug_signature *s, const char *text, size_t n) {
   for (int32_t k = 0; k < s->n_dim_names; k++)
-    if (is_name(s->dim_names[k], text, n)) return &s->places[k];
+    if (cuplug__is_name(s->dim_names[k], text, n)) return &s->places[k];
   return NULL;
-}
-
-int32_t cuplug__find_array(const cuplug_signature *s, const char *text, size_t n,
-                           const cuplug_parameter **x) {
-  int32_t number = 0;
-  for (int32_t i = 0; i < s->n_parameters + s->n_outputs; i++) {
-    *x = &s->parameters[i];
-    if ((*x)->kind > CUPLUG_PARAMETER_INOUT && i < s->n_parameters) continue;
-    if (is_name((*x)->name, text, n)) return number;
-    number++;
-  }
-  return -1;
-}
-
-int cuplug__has_rank(const cuplug_parameter *x) {
-  for (int32_t k = 0; k < x->n_dims; k++) {
-    const int32_t kind = x->dims[k].kind;
-    if (kind == CUPLUG_DIM_VARIADIC || kind == CUPLUG_DIM_LOOP || kind >= CUPLUG_DIM_SLICE)
-      return 0;
-  }
-  return 1;
 }
 
 int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x) {
@@ -293,7 +257,12 @@ int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x) 
   return seen;
 }
 
-/* ---- Told ------------------------------------------------------------------------------------ */
+int cuplug__is_integer_list(const cuplug_signature *s, const cuplug_parameter *x) {
+  return x->kind == CUPLUG_PARAMETER_LIST &&
+         s->variables[x->type_variable].dtypes == cuplug__dtype_bits("int64");
+}
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
 
 cuplug__text cuplug__describe_number(cuplug__number x) {
   cuplug__text text;
@@ -315,10 +284,9 @@ static void tell(description *d, const char *name, size_t n, const char *value) 
 }
 
 static void tell_number(description *d, const char *name, size_t n, cuplug_step step) {
-  const cuplug_formula formula = {&step, 1, 0};
+  const cuplug_formula formula = {&step, 1};
   cuplug__number number;
-  if (!cuplug__work_out(&formula, d->values, &number))
-    tell(d, name, n, cuplug__describe_number(number).s);
+  if (!work_out(&formula, d->values, &number)) tell(d, name, n, cuplug__describe_number(number).s);
 }
 
 /* "[2, -3]"; long ones by their first items. */
@@ -337,12 +305,11 @@ static void tell_list(description *d, const char *name, size_t n, const cuplug_i
 
 static void tell_name(description *d, const char *name, size_t n) {
   const cuplug_parameter *x;
-  const int32_t number = cuplug__find_scalar(d->s, name, n, &x);
+  const int32_t number = cuplug__find_parameter(d->s, name, n, 0, &x);
   const cuplug_dim_source *place = number < 0 ? cuplug__find_place(d->s, name, n) : NULL;
   const int member = number < 0 ? -1 : cuplug__scalar_member(d->s, x);
   if (member >= 0) tell_number(d, name, n, (cuplug_step){CUPLUG_STEP_SCALAR, number, member});
-  if (number >= 0 && x->kind == CUPLUG_PARAMETER_LIST &&
-      d->s->variables[x->type_variable].dtypes == cuplug__dtype_bits("int64"))
+  if (number >= 0 && cuplug__is_integer_list(d->s, x))
     tell_list(d, name, n, &d->values->scalars[number].list);
   if (!place) return;
   if (!place->is_group) {
@@ -350,7 +317,7 @@ static void tell_name(description *d, const char *name, size_t n) {
     tell_number(d, name, n, (cuplug_step){CUPLUG_STEP_SIZE, place->array, at});
     return;
   }
-  const cuplug_tensor *t = cuplug__tensor_at(place->array, d->values);
+  const cuplug_tensor *t = tensor_at(place->array, d->values);
   if (t && t->ndim >= place->n_before + place->n_after)
     tell(d, name, n,
          cuplug__describe_tuple(t->shape + place->n_before,

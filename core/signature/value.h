@@ -25,14 +25,8 @@ typedef struct cuplug__values {
   cuplug__number element;
 } cuplug__values;
 
-/* The array of a step; NULL for the first of an empty list, and an omitted one. */
-const cuplug_tensor *cuplug__tensor_at(int32_t array, const cuplug__values *values);
-
-/* Works a formula out. Returns NULL, or why it has no value: "its value exceeds 64 bits". */
-const char *cuplug__work_out(const cuplug_formula *formula, const cuplug__values *values,
-                             cuplug__number *result);
-
-/* As an integer: also NULL, or "it is not an integer". */
+/* Evaluates a formula. Returns NULL, or the reason why it is not an integer: "its value exceeds 64
+ * bits". */
 const char *cuplug__work_out_integer(const cuplug_formula *formula, const cuplug__values *values,
                                      int64_t *result);
 
@@ -43,18 +37,16 @@ int cuplug__condition_holds(const cuplug_condition *condition, const cuplug__val
 
 /* The number of a parameter among the scalars, or of an array among the tensors, outputs last, and
  * the parameter; -1 for another name. */
-int32_t cuplug__find_scalar(const cuplug_signature *s, const char *text, size_t n,
-                            const cuplug_parameter **x);
-int32_t cuplug__find_array(const cuplug_signature *s, const char *text, size_t n,
-                           const cuplug_parameter **x);
+int32_t cuplug__find_parameter(const cuplug_signature *s, const char *text, size_t n, int is_array,
+                               const cuplug_parameter **x);
 /* The place of a dimension, which may be none; NULL for another name. */
 const cuplug_dim_source *cuplug__find_place(const cuplug_signature *s, const char *text, size_t n);
 
 /* The kind of the numbers of a scalar parameter, as `value` of its step: 0 signed, 1 unsigned, 2
  * floating; -1 if they may be of several kinds, or are not numbers. */
 int cuplug__scalar_member(const cuplug_signature *s, const cuplug_parameter *x);
-/* 1 if the number of an array's dimensions is fixed. */
-int cuplug__has_rank(const cuplug_parameter *x);
+/* 1 for lists of integers, whose items are numbers of formulas and sizes. */
+int cuplug__is_integer_list(const cuplug_signature *s, const cuplug_parameter *x);
 
 /* "0.5" or "3". */
 cuplug__text cuplug__describe_number(cuplug__number x);

@@ -7,7 +7,6 @@
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "entry/entry.h"
-#include "staging/transfer.h"
 
 #define ALIGNMENT 256 /* of arrays in the block, as of memory from the driver */
 #define LEAST_BLOCK ((uint64_t)64 << 10)
@@ -122,7 +121,7 @@ static void write_back(const pack *p) {
                          p->channel->pinned + p->offsets[k]);
 }
 
-static int run_pack(const pack *p, cuplug__progress_tracker *tracker) {
+static int run_pack(const pack *p) {
   const cuplug__run *run = p->staged->run;
   int status = cuplug__prefix_operator_name(run, send(p));
   if (!status) status = call_entry(p);
@@ -130,7 +129,7 @@ static int run_pack(const pack *p, cuplug__progress_tracker *tracker) {
   if (!status) status = cuplug__fault_take(run->fault, &run->overload->names, run->error);
   if (status) return status;
   write_back(p);
-  return cuplug__progress_tracker_add(tracker, cuplug__staged_bytes(run), run->error);
+  return cuplug__progress_tracker_add(&p->staged->tracker, cuplug__staged_bytes(run), run->error);
 }
 
 /* It stays with the channel: asking the pool for some would take a good part of a small call. */
@@ -160,21 +159,21 @@ static int take_memory(pack *p) {
   return status ? status : take_block(p);
 }
 
-int cuplug__run_coalesced(cuplug__staged_call *s, cuplug__progress_tracker *tracker, int *fits) {
+int cuplug__run_coalesced(cuplug__staged_call *s) {
   cuplug__run *run = s->run;
   pack p = {.staged = s};
   cuplug__staged_call_whole(s);
-  *fits = fits_pack(&p);
-  if (!*fits) return CUPLUG_OK;
+  if (!fits_pack(&p)) return CUPLUG__NOT_RUN;
   lay_out(&p);
   int status = cuplug__prefix_operator_name(run, take_memory(&p));
-  *fits = status != CUPLUG_ERROR_MEMORY;
-  if (!status) {
+  if (status == CUPLUG_ERROR_MEMORY) {
+    cuplug__clear(run->error);
+    status = CUPLUG__NOT_RUN;
+  } else if (!status) {
     run->stream = p.channel->stream;
     run->fault = p.channel->faults->records;
-    status = run_pack(&p, tracker);
+    status = run_pack(&p);
   }
-  if (!p.channel) return *fits ? status : CUPLUG_OK;
-  cuplug__channel_release(p.channel);
-  return *fits ? status : CUPLUG_OK;
+  if (p.channel) cuplug__channel_release(p.channel);
+  return status;
 }

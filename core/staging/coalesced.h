@@ -5,17 +5,15 @@
 #define CUPLUG_CORE_STAGING_COALESCED_H
 
 #include "staging/staged_call.h"
-#include "staging/transfer.h"
 
 /* The maximum bytes of all arrays, if some need buffers, and if all are pinned: larger calls gain
  * more from concurrent slices than these cost. */
 #define CUPLUG__PACKED_BYTES ((uint64_t)1 << 20)
 #define CUPLUG__PACKED_PINNED_BYTES ((uint64_t)8 << 20)
 
-/* Describes the arrays and runs the call. *fits becomes 0 if they are too large, the sizes of
- * outputs are known only after the run, or memory is not available: then nothing has been run, and
- * no error is set. After an error, in-out arrays are unchanged. The device has been entered. */
-int cuplug__run_coalesced(cuplug__staged_call *staged, cuplug__progress_tracker *tracker,
-                          int *fits);
+/* Describes the arrays and runs the call. NOT_RUN: they are too large, the sizes of outputs are
+ * known only after the run, or memory is not available. After an error, in-out arrays are
+ * unchanged. The device has been entered. */
+int cuplug__run_coalesced(cuplug__staged_call *staged);
 
 #endif

@@ -9,7 +9,6 @@
 #include "cuda/stream.h"
 #include "entry/entry.h"
 #include "host/copies.h"
-#include "staging/transfer.h"
 
 #include <stdlib.h>
 
@@ -30,7 +29,6 @@ typedef struct slot {
 
 typedef struct pipeline {
   cuplug__staged_call *staged;
-  cuplug__progress_tracker *tracker;
   cuplug__channel *channels[N_CHANNELS];
   void *block; /* device memory of all slots; channel 0's, like shared arrays */
   slot slots[N_SLOTS];
@@ -51,9 +49,6 @@ typedef struct pipeline {
 #define ROWS_UNIT \
   1024 /* slices are multiples where they can be: few bytes lie unaligned on the host */
 #define ALIGNMENT 256 /* of arrays in a slot, as of memory from the driver */
-
-/* A thread of the team more for each, as far as there are copies on the host. */
-#define BYTES_OF_HELPER ((uint64_t)512 << 10)
 
 _Static_assert(SLOTS_OF_CHANNEL <= CUPLUG__N_PINNED,
                "each slot has an event and a fault record of its channel");
@@ -116,8 +111,8 @@ static void plan(pipeline *p) {
   p->slot_bytes = cuplug__min(part > MIN_SLOT_BYTES ? part : MIN_SLOT_BYTES, MAX_SLOT_BYTES);
   if (p->slot_bytes < s->row_bytes + padding(s)) p->slot_bytes = s->row_bytes + padding(s);
   p->slot_bytes = (p->slot_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  p->n_helpers =
-      (int)cuplug__min(s->n_rows * p->buffered_bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
+  p->n_helpers = (int)cuplug__min(s->n_rows * p->buffered_bytes / CUPLUG__BYTES_OF_HELPER,
+                                  CUPLUG__MAX_COPY_THREADS);
 }
 
 /* 0 where the channels have got small buffers only, and a row does not fit. */
@@ -155,8 +150,8 @@ static int send_shared(pipeline *p) {
     status =
         cuplug__device_allocate(run->device.id, bytes, channel->stream, &p->shared[k], run->error);
     if (!status)
-      status =
-          cuplug__transfer(channel, 0, &x->view, 0, p->shared[k], bytes, p->tracker, run->error);
+      status = cuplug__transfer(channel, 0, &x->view, 0, p->shared[k], bytes, &p->staged->tracker,
+                                run->error);
   }
   /* Slots share the pinned buffers with transfers in progress, and the other channels use the
    * memory of this one. */
@@ -306,7 +301,7 @@ static int finish(pipeline *p, uint64_t i) {
   end_copies(p, i);
   for (uint32_t k = 0; k < p->staged->n_arrays; k++)
     bytes += bytes_of(p, i, k, 0) + bytes_of(p, i, k, 1);
-  return cuplug__progress_tracker_add(p->tracker, bytes, p->staged->run->error);
+  return cuplug__progress_tracker_add(&p->staged->tracker, bytes, p->staged->run->error);
 }
 
 /* ---- All slices ------------------------------------------------------------------------------ */
@@ -344,20 +339,20 @@ static void begin_pages(pipeline *p) {
   }
 }
 
-int cuplug__run_slices(cuplug__staged_call *s, cuplug__progress_tracker *tracker, int *fits) {
+int cuplug__run_slices(cuplug__staged_call *s) {
   pipeline *p = calloc(1, sizeof *p); /* too large for a small stack */
-  *fits = 0;
-  if (!p) return CUPLUG_OK;
+  if (!p) return CUPLUG__NOT_RUN;
   p->staged = s;
-  p->tracker = tracker;
   int status = cuplug__prefix_operator_name(s->run, take_all(p));
-  *fits = status ? status != CUPLUG_ERROR_MEMORY : p->slice > 0;
-  if (*fits && !status) {
+  if (status == CUPLUG_ERROR_MEMORY || (!status && !p->slice)) {
+    cuplug__clear(s->run->error);
+    status = CUPLUG__NOT_RUN;
+  } else if (!status) {
     begin_pages(p);
     status = run_all(p);
     for (uint32_t k = 0; k < s->n_arrays; k++) cuplug__host_pages_end(&p->pages[k]);
   }
   give(p);
   free(p);
-  return *fits ? status : CUPLUG_OK;
+  return status;
 }

@@ -5,15 +5,13 @@
 #define CUPLUG_CORE_STAGING_SLICES_H
 
 #include "staging/staged_call.h"
-#include "staging/transfer.h"
 
 /* 1 for calls that are described in rows, of which there are enough, and some fit a slice. */
 int cuplug__suits_slices(const cuplug__staged_call *staged);
 
-/* Runs such a call. *fits becomes 0 if memory for slices and their shared arrays is not available:
- * then nothing has been run, and no error is set. After an error the outputs and in-out arrays hold
- * the results of earlier slices; pinned ones also results of slices in progress. The device has
- * been entered. */
-int cuplug__run_slices(cuplug__staged_call *staged, cuplug__progress_tracker *tracker, int *fits);
+/* Runs such a call. NOT_RUN: memory for slices and their shared arrays is not available. After an
+ * error the outputs and in-out arrays hold the results of earlier slices; pinned ones also results
+ * of slices in progress. The device has been entered. */
+int cuplug__run_slices(cuplug__staged_call *staged);
 
 #endif

@@ -15,7 +15,6 @@
 #include "staging/coalesced.h"
 #include "staging/slices.h"
 #include "staging/staged_call.h"
-#include "staging/transfer.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,7 +23,6 @@
 /* The part under way. */
 typedef struct part {
   cuplug__staged_call *staged;
-  cuplug__progress_tracker *tracker;
   cuplug__channel *channel;
   uint64_t first, n;                  /* rows */
   void *blocks[CUPLUG_MAX_ARGUMENTS]; /* device memory */
@@ -50,7 +48,7 @@ static int transfer(part *p, uint32_t k, int to_host) {
   const cuplug__staged_array *x = &p->staged->arrays[k];
   if (!(to_host ? x->is_received : x->is_sent)) return CUPLUG_OK;
   return cuplug__transfer(p->channel, to_host, &x->view, cuplug__staged_array_place(x, p->first),
-                          p->blocks[k], cuplug__staged_array_bytes(x, p->n), p->tracker,
+                          p->blocks[k], cuplug__staged_array_bytes(x, p->n), &p->staged->tracker,
                           p->staged->run->error);
 }
 
@@ -154,9 +152,9 @@ static int run_all(part *p) {
 
 /* Describes the arrays, and runs the call. After an error the outputs and in-out arrays hold the
  * results of earlier parts. */
-static int run_parts(cuplug__staged_call *s, cuplug__progress_tracker *tracker) {
+static int run_parts(cuplug__staged_call *s) {
   cuplug__run *run = s->run;
-  part p = {.staged = s, .tracker = tracker};
+  part p = {.staged = s};
   int status = cuplug__channel_acquire(run->device.id, &p.channel, run->error);
   if (status) return cuplug__prefix_operator_name(run, status);
   run->stream = p.channel->stream;
@@ -168,45 +166,37 @@ static int run_parts(cuplug__staged_call *s, cuplug__progress_tracker *tracker) 
 
 /* ---- One way after the other ----------------------------------------------------------------- */
 
-static int run_slices(cuplug__staged_call *s, cuplug__progress_tracker *tracker, int *is_done) {
+static int run_slices(cuplug__staged_call *s) {
   const int32_t device = s->run->device.id;
-  int status = cuplug__gpu_slot_acquire(device, tracker, s->run->error);
-  *is_done = status != CUPLUG_OK;
+  int status = cuplug__gpu_slot_acquire(device, &s->tracker, s->run->error);
   if (status) return status;
-  status = cuplug__run_slices(s, tracker, is_done);
+  status = cuplug__run_slices(s);
   cuplug__gpu_slot_release(device);
   return status;
 }
 
-static int run_staged(cuplug__staged_call *s, cuplug__progress_tracker *tracker) {
-  cuplug__run *run = s->run;
-  int is_done = 0, status = CUPLUG_OK;
-  run->frame->offloaded = 1;
-  if (!s->is_share) status = cuplug__run_coalesced(s, tracker, &is_done);
-  if (!is_done && (s->is_share || cuplug__staged_call_rows(s)) && cuplug__suits_slices(s)) {
-    cuplug__clear(run->error);
-    status = run_slices(s, tracker, &is_done);
-  }
-  if (!is_done) {
-    cuplug__clear(run->error);
-    status = run_parts(s, tracker);
-  }
-  return status ? status : cuplug__progress_tracker_end(tracker, run->error);
+static int run_staged(cuplug__staged_call *s) {
+  int status = s->is_share ? CUPLUG__NOT_RUN : cuplug__run_coalesced(s);
+  if (status == CUPLUG__NOT_RUN && (s->is_share || cuplug__staged_call_rows(s)) &&
+      cuplug__suits_slices(s))
+    status = run_slices(s);
+  if (status == CUPLUG__NOT_RUN) status = run_parts(s);
+  return status ? status : cuplug__progress_tracker_end(&s->tracker, s->run->error);
 }
 
 int cuplug__run_staged(cuplug__run *run, uint64_t first_row, uint64_t n_rows) {
-  cuplug__progress_tracker tracker;
   cuplug__staged_call *s = cuplug__staged_call_new(run);
   if (!s) return CUPLUG_ERROR_MEMORY;
+  run->frame->offloaded = 1;
   s->is_share = n_rows > 0;
   if (s->is_share) {
     cuplug__staged_call_rows(s);
     s->first_row = first_row;
     s->n_rows = n_rows;
   }
-  cuplug__progress_tracker_start(&tracker, run->frame->progress, run->frame->user,
+  cuplug__progress_tracker_start(&s->tracker, run->frame->progress, run->frame->user,
                                  s->is_share ? n_rows * s->row_bytes : cuplug__staged_bytes(run));
-  const int status = run_staged(s, &tracker);
+  const int status = run_staged(s);
   free(s);
   return status;
 }
@@ -221,18 +211,13 @@ static pthread_cond_t is_given = PTHREAD_COND_INITIALIZER;
 static int n_running[CUPLUG__MAX_GPUS]; /* under the lock */
 static _Thread_local int n_own;
 
-static struct timespec after(long ns) {
-  struct timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  t.tv_nsec += ns;
-  if (t.tv_nsec >= 1000000000) t.tv_nsec -= 1000000000, t.tv_sec++;
-  return t;
-}
-
 /* 1 with a slot, 0 after a period without one. */
 static int begin(int32_t device, int at_most) {
-  const struct timespec end = after(PERIOD_NS);
+  struct timespec end;
   int code = 0;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_nsec += PERIOD_NS;
+  if (end.tv_nsec >= 1000000000) end.tv_nsec -= 1000000000, end.tv_sec++;
   pthread_mutex_lock(&lock);
   while (!code && n_running[device] >= at_most)
     code = pthread_cond_timedwait(&is_given, &lock, &end);

@@ -174,13 +174,26 @@ static void describe_rows(cuplug__staged_call *s, uint32_t k) {
   cuplug__view_array(&p->view, x);
 }
 
+/* The reason against splitting the call, or NULL; *name: the array that it is about, or "". */
+static const char *find_obstacle(const cuplug__run *run, const char **name) {
+  const cuplug_frame *f = run->frame;
+  int n_cut = 0;
+  *name = "";
+  if (run->overload->row->flags & CUPLUG_OVERLOAD_NO_SPLIT)
+    return "its entry requires whole arrays";
+  for (uint32_t k = 0; k < f->n_tensors; k++) {
+    const char *obstacle = obstacle_of(run, k),
+               *own = f->signature->parameters[f->parameter[k]].name;
+    if (obstacle) return *name = *own ? own : "out", obstacle;
+    n_cut += f->tensors[k].ndim >= 0 && loop_place(f, k) != NO_LOOP;
+  }
+  return n_cut ? NULL : "no array has loop dimensions";
+}
+
 int cuplug__staged_call_rows(cuplug__staged_call *s) {
-  const cuplug__run *run = s->run;
+  const char *name;
   uint64_t n_rows;
-  if (run->overload->row->flags & CUPLUG_OVERLOAD_NO_SPLIT || !count_rows(run->frame, &n_rows))
-    return 0;
-  for (uint32_t k = 0; k < s->n_arrays; k++)
-    if (obstacle_of(run, k)) return 0;
+  if (find_obstacle(s->run, &name) || !count_rows(s->run->frame, &n_rows)) return 0;
   s->row_bytes = 0;
   for (uint32_t k = 0; k < s->n_arrays; k++) describe_rows(s, k);
   if (s->row_bytes) s->n_rows = n_rows;
@@ -188,19 +201,9 @@ int cuplug__staged_call_rows(cuplug__staged_call *s) {
 }
 
 int cuplug__staged_call_explain(const cuplug__staged_call *s, cuplug_error *error) {
-  const cuplug__run *run = s->run;
-  const cuplug_frame *f = run->frame;
-  int n_cut = 0;
-  if (run->overload->row->flags & CUPLUG_OVERLOAD_NO_SPLIT)
-    return cuplug__append(error, "its entry requires whole arrays"), 1;
-  for (uint32_t k = 0; k < s->n_arrays; k++) {
-    const char *obstacle = obstacle_of(run, k);
-    const char *name = f->signature->parameters[f->parameter[k]].name;
-    if (obstacle) return cuplug__append(error, "%s: %s", *name ? name : "out", obstacle), 1;
-    n_cut += f->tensors[k].ndim >= 0 && loop_place(f, k) != NO_LOOP;
-  }
-  if (!n_cut) cuplug__append(error, "no array has loop dimensions");
-  return !n_cut;
+  const char *name, *obstacle = find_obstacle(s->run, &name);
+  if (obstacle) cuplug__append(error, "%s%s%s", name, *name ? ": " : "", obstacle);
+  return obstacle != NULL;
 }
 
 /* ---- Parts ----------------------------------------------------------------------------------- */

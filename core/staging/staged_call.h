@@ -8,6 +8,7 @@
 
 #include "entry/run.h"
 #include "host/view.h"
+#include "staging/transfer.h"
 
 /* The elements of an array for the rows of a part. */
 typedef enum cuplug__overloads {
@@ -29,6 +30,7 @@ typedef struct cuplug__staged_array {
 
 typedef struct cuplug__staged_call {
   cuplug__run *run;
+  cuplug__progress_tracker tracker;
   int is_share; /* of a call: these rows, and no others */
   uint64_t first_row;
   uint64_t n_rows;    /* 1: everything is transferred at once */
@@ -37,6 +39,10 @@ typedef struct cuplug__staged_call {
   cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* for the entry */
   cuplug__staged_array arrays[];
 } cuplug__staged_call;
+
+/* Returned by ways to run a staged call that does not fit them: nothing has been run, and no error
+ * is set. */
+#define CUPLUG__NOT_RUN INT32_MIN
 
 /* Of all arrays of a run, there and back. */
 uint64_t cuplug__staged_bytes(const cuplug__run *run);
@@ -66,7 +72,7 @@ static inline uint64_t cuplug__staged_array_place(const cuplug__staged_array *ar
   return array->rows == CUPLUG__DISTINCT_ROWS ? first * array->bytes : 0;
 }
 
-/* Sets the run's tensors to those of a part of n rows, at these device addresses. */
+/* Sets the run's tensors to a part of n rows at these device addresses. */
 void cuplug__staged_call_bind_rows(cuplug__staged_call *staged, uint64_t n, void *const *addresses);
 
 /* Positions in a fault of a part become those in the whole array. */

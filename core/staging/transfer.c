@@ -15,9 +15,6 @@
 
 #define N_COPYING 4 /* chunks on their way between arrays and buffers; the DMA has the others */
 
-/* One more helper for each. */
-#define BYTES_OF_HELPER ((uint64_t)512 << 10)
-
 /* One copy: chunk i goes through buffer i % N_PINNED of the channel. */
 typedef struct transfer {
   cuplug__channel *channel;
@@ -42,7 +39,7 @@ static int plan(transfer *t) {
   t->chunk_bytes = wanted ? cuplug__min(wanted, t->channel->pinned_bytes) : unit;
   t->n_chunks = (t->bytes - 1) / t->chunk_bytes + 1;
   t->n_copying = t->bytes < CUPLUG__TEAM_BYTES ? 1 : N_COPYING;
-  t->n_helpers = (int)cuplug__min(1 + t->bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
+  t->n_helpers = (int)cuplug__min(1 + t->bytes / CUPLUG__BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
   return CUPLUG_OK;
 }
 
@@ -169,17 +166,6 @@ int cuplug__transfer(cuplug__channel *channel, int to_host, const cuplug__view *
 
 /* ---- The public copies ----------------------------------------------------------------------- */
 
-/* On its own channel, after the current work on the caller's stream. */
-static int copy_on_channel(cuplug__channel *channel, int to_host, void *host, void *memory,
-                           uint64_t bytes, void *stream, cuplug__progress_tracker *tracker,
-                           cuplug_error *error) {
-  cuplug__view view;
-  cuplug__view_bytes(&view, host, bytes);
-  int status = cuplug__stream_wait(channel->device, channel->stream, CUPLUG__STREAM(stream), error);
-  if (!status) status = cuplug__transfer(channel, to_host, &view, 0, memory, bytes, tracker, error);
-  return status || to_host ? status : cuplug__stream_synchronize(channel->stream, error);
-}
-
 /* Pinned memory needs no channel, nor do small copies to the device: the driver has its own
  * buffers. */
 static int is_direct(int to_host, const void *host, uint64_t bytes, void *stream) {
@@ -204,14 +190,19 @@ static int copy_at_once(int to_host, char *host, char *memory, uint64_t bytes, v
   return status;
 }
 
+/* Otherwise on a channel, after the current work on the caller's stream. */
 static int copy(int32_t device, int to_host, void *host, void *memory, uint64_t bytes, void *stream,
                 cuplug__progress_tracker *tracker, cuplug_error *error) {
   cuplug__channel *channel;
-  if (is_direct(to_host, host, bytes, CUPLUG__STREAM(stream)))
-    return copy_at_once(to_host, host, memory, bytes, CUPLUG__STREAM(stream), tracker, error);
+  cuplug__view view;
+  if (is_direct(to_host, host, bytes, stream))
+    return copy_at_once(to_host, host, memory, bytes, stream, tracker, error);
   int status = cuplug__channel_acquire(device, &channel, error);
   if (status) return status;
-  status = copy_on_channel(channel, to_host, host, memory, bytes, stream, tracker, error);
+  cuplug__view_bytes(&view, host, bytes);
+  status = cuplug__stream_wait(device, channel->stream, stream, error);
+  if (!status) status = cuplug__transfer(channel, to_host, &view, 0, memory, bytes, tracker, error);
+  if (!status && !to_host) status = cuplug__stream_synchronize(channel->stream, error);
   cuplug__channel_release(channel);
   return status;
 }
@@ -224,8 +215,8 @@ int cuplug_copy_with_progress(int32_t device, int to_host, void *to, const void 
   CUPLUG__ENTER_OR_RETURN(device, error);
   CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   void *source = (void *)(uintptr_t)from;
-  int status = copy(device, to_host, to_host ? to : source, to_host ? source : to, bytes, stream,
-                    &tracker, error);
+  int status = copy(device, to_host, to_host ? to : source, to_host ? source : to, bytes,
+                    CUPLUG__STREAM(stream), &tracker, error);
   if (!status) status = cuplug__progress_tracker_end(&tracker, error);
   return status ? status : cuplug__calls_check(error);
 }

@@ -42,7 +42,6 @@ typedef struct cuplug_step {
 typedef struct cuplug_formula {
   const cuplug_step *steps;
   uint32_t n_steps;
-  uint32_t reserved;
 } cuplug_formula;
 
 /* A formula of an operator without a plugin. */

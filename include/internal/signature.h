@@ -85,7 +85,6 @@ typedef enum cuplug_relation {
 
 typedef struct cuplug_side {
   int32_t relation; /* a cuplug_relation */
-  int32_t reserved;
   cuplug_formula formula;
 } cuplug_side;
 
@@ -98,7 +97,6 @@ typedef struct cuplug_condition {
   uint32_t n_sides;
   uint32_t at;   /* its position in the signature's text */
   int32_t array; /* whose elements it is of, which calls do not check; -1: none */
-  int32_t reserved;
 } cuplug_condition;
 
 /* The first place in the arguments where a dimension or a group of them is found. */

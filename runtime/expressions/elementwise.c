@@ -12,7 +12,8 @@
 
 #define N_PLAIN 65535 /* elements of a contiguous call that one thread computes directly */
 #define N_HELD 2048   /* threads that a multiprocessor of a GPU holds at once */
-#define OF_FLOATS 4   /* elements of a pack; functions of half and double precision take longer */
+#define COPIED_BYTES ((uint64_t)4 << 20) /* smaller transposed inputs are read in place */
+#define OF_FLOATS 4 /* elements of a pack; functions of half and double precision take longer */
 
 /* Returns whether no strides exist: arrays that are not raw are C-contiguous and of one shape. */
 static inline int is_flat(const cuplug_call *call) {
@@ -97,8 +98,7 @@ static __attribute__((noinline)) void copy_contiguous(const cuplug_call *call, c
   for (uint32_t k = 0; k < run->frame->n_inputs; k++) {
     const uint64_t bytes = (uint64_t)loop->n * (uint64_t)cuplug_element_bytes(&call->tensors[k]);
     copies[k] = NULL;
-    if (bytes < CUPLUG__SHARED_BYTES || cuplug__is_written(run, k) || is_repeated(loop, k))
-      continue;
+    if (bytes < COPIED_BYTES || cuplug__is_written(run, k) || is_repeated(loop, k)) continue;
     const cuplug_tensor x = read_array(call, loop, k, sizes, strides);
     core->view_array(&view, &x);
     if (!core->view_is_transposed(&view)) continue;

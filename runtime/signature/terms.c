@@ -9,8 +9,8 @@ enum { NAME_UNKNOWN, NAME_NUMBER, NAME_OTHER };
 
 static int kind_of(const cuplug_signature *s, const char *text, size_t n) {
   const cuplug_parameter *x;
-  if (core->find_array(s, text, n, &x) >= 0) return NAME_OTHER;
-  if (core->find_scalar(s, text, n, &x) >= 0)
+  if (core->find_parameter(s, text, n, 1, &x) >= 0) return NAME_OTHER;
+  if (core->find_parameter(s, text, n, 0, &x) >= 0)
     return x->kind == CUPLUG_PARAMETER_CHOICE || (core->scalar_member(s, x) | 1) == 1 ? NAME_NUMBER
                                                                                       : NAME_OTHER;
   return core->find_place(s, text, n) ? NAME_NUMBER : NAME_UNKNOWN;

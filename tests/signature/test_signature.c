@@ -275,7 +275,7 @@ static void check_arithmetic(void) {
     const cuplug_step steps[] = {{CUPLUG_STEP_NUMBER, 0, cases[k].a},
                                  {CUPLUG_STEP_NUMBER, 0, cases[k].b},
                                  {cases[k].kind, 0, 0}};
-    const cuplug_formula formula = {steps, 3, 0};
+    const cuplug_formula formula = {steps, 3};
     const cuplug__values none = {.tensors = NULL};
     int64_t result = 0;
     const char *wrong = cuplug__work_out_integer(&formula, &none, &result);
@@ -288,7 +288,7 @@ static void check_elements(void) {
   int64_t shape[] = {INT64_MAX, 4, 0}, result = -1;
   const cuplug_tensor x = {.ndim = 3, .shape = shape};
   const cuplug_step step = {CUPLUG_STEP_COUNT, 0, 0};
-  const cuplug_formula formula = {&step, 1, 0};
+  const cuplug_formula formula = {&step, 1};
   const cuplug__values values = {.tensors = &x};
   CHECK(!cuplug__work_out_integer(&formula, &values, &result) && !result);
   shape[2] = 1;
