@@ -26,7 +26,7 @@ SIZE_TICKS = {KIB: "1 KiB", 32 * KIB: "32 KiB", MIB: "1 MiB", 32 * MIB: "32 MiB"
 
 
 class Absent(LookupError):
-    """What the table lacks."""
+    """The table lacks a measurement."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Table:
 
 
 def medians(comparison: dict[str, Any], names: Iterable[str] = ()) -> dict[str, float]:
-    """Return the medians of what was measured, of those names or of all, in their order."""
+    """Return the medians of a comparison, for the given names or for all, in their order."""
     results = comparison["results"]
     return {n: results[n]["median"] for n in names or comparison["order"] if n in results}
 
@@ -179,7 +179,7 @@ def beside(name: str, comparison: dict[str, Any]) -> dict[str, list[float]]:
 
 
 def behind_best(comparisons: Iterable[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:
-    """Return cuplug's times over those of the best peer, in rows by title up to its sizes."""
+    """Return cuplug's times divided by the best peer's, in rows by title up to its sizes."""
     rows: dict[str, dict[str, list[float]]] = {}
     for comparison in comparisons:
         values = medians(comparison)

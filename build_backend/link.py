@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let this Python import a built package, and have the command `cuplug`: link.py FOLDER
+"""Make a built package, and the command `cuplug`, available in this Python: link.py FOLDER
 
-It writes what an editable installation does, so that pip lists, replaces and removes it.
+It writes the files of an editable installation, so that pip lists, replaces and removes it.
 """
 
 import os

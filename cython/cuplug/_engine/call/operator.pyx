@@ -69,7 +69,7 @@ cdef class Operator(Described):
     out : array, or tuple of arrays, optional
         The arrays for the outputs, instead of new arrays.
     return_<name> : bool, optional
-        If True, also compute the optional output of that name, which is None otherwise.
+        If True, also compute the optional output of that name; otherwise, its value is None.
     device : str, int or Device, optional
         The device for arrays of the host: "cpu", "cuda", "cuda:1", or in parts on all GPUs,
         `"cuda:*"`.
