@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs that are laid out like an input."""
+"""Outputs with the layout of an input."""
 
 import itertools
 import textwrap
@@ -178,7 +178,7 @@ def test_operators_that_treat_all_elements_alike():
 
 
 def test_large_arrays_of_the_host_on_a_gpu(run_fake, like_file):
-    """A call that keeps a layout is cut as one of contiguous arrays."""
+    """A call that keeps a layout is split like one with contiguous arrays."""
     body = """
     import numpy as np
     x = np.arange(6 << 20, dtype=np.float32).reshape(1024, -1).T

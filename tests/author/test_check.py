@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build contract: each rule passes on a good plugin and names what a broken one breaks."""
+"""The build contract: each rule accepts a good plugin, and names the error of a broken one."""
 
 import json
 import os

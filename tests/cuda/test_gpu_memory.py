@@ -16,7 +16,7 @@ from cuplug.ops import gather
 pytestmark = pytest.mark.gpu
 
 MIB = 1 << 20
-PINNED_SMALL, PINNED_LARGE = 256 << 10, 8 * MIB  # the sizes of a lane's pinned buffers
+PINNED_SMALL, PINNED_LARGE = 256 << 10, 8 * MIB  # the sizes of a channel's pinned buffers
 SIZES = [0, 1, 3, 255, 4097, PINNED_SMALL - 1, PINNED_SMALL, PINNED_SMALL + 1]
 SIZES += [PINNED_LARGE - 1, PINNED_LARGE, PINNED_LARGE + 1, 3 * PINNED_LARGE + 13, 200 * MIB + 7]
 
@@ -159,7 +159,7 @@ def test_threads():
 
 
 def run_alone(body: str) -> None:
-    """Run Python text in a process of its own, which must end with status 0."""
+    """Run Python text in a separate process, which must end with status 0."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(body)],
         env=os.environ,
@@ -189,7 +189,7 @@ def test_fork_after_start():
 
 
 def test_exit_with_everything_alive():
-    """Arrays, a fault that nobody asked for and threads' lanes are there when the process ends."""
+    """Arrays, an unread fault and channels of threads exist when the process ends."""
     run_alone("""
         import numpy as np, cuplug
         from cuplug.ops import gather

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search path: which plugins are found, in which order, and what is said when none is."""
+"""The search path: the plugins that are found, their order, and the message if none is."""
 
 import os
 import shutil
@@ -198,7 +198,7 @@ def test_unknown_operator(place):
 
 @pytest.mark.parametrize("asked", ["hidden", "other.hidden"])
 def test_a_rejected_file_that_has_the_operator(place, asked):
-    """Whatever it is called, with the reason."""
+    """The message names it, whatever its name, and the reason."""
     file = named_plugin(
         place / "libother.so", "other", SIGNATURE=quoted("hidden(x: int8[n]) -> int8[n]")
     )

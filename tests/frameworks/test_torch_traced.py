@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`torch.jit.trace` records operators, and not what they computed while it looked on."""
+"""`torch.jit.trace` records operators, not the values that they computed during tracing."""
 
 import json
 import threading

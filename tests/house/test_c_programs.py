@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C tests, alone and with sanitizers, the headers in each language, the kept fuzz inputs.
+"""The C tests, with and without sanitizers, the headers in each language, the kept fuzz inputs.
 
-The first lines of tests/*/test_*.c say how each is built and run:
+The first lines of tests/*/test_*.c describe how each is built and run:
 
     /* sanitizers: address,undefined | thread */   where slow tests run, also with each of these
     /* fake-cuda */                                with the driver that needs no GPU
@@ -31,7 +31,7 @@ INCLUDES = [f"-I{folder}" for folder in FOLDERS]
 
 
 def directive(source: Path, name: str) -> str | None:
-    """Return what a source's first lines say of `name`: its value, "" for a bare word, or None."""
+    """Return the value of `name` in a source's first lines, "" for a bare word, or None."""
     head = source.read_text()[:800]
     found = re.search(rf"/\* {name}(?:: ([^*]*?))? \*/", head)
     return (found.group(1) or "") if found else None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules without a GPU: PTX out, code that was compiled elsewhere in, names that are not there,
-pickles. Loading is for a GPU."""
+"""Modules without a GPU: PTX output, code that was compiled elsewhere, missing names, pickles.
+Loading needs a GPU."""
 
 import copy
 import pickle
@@ -136,9 +136,9 @@ def test_kernels_that_a_macro_makes_are_there():
 
 
 def again(x, monkeypatch):
-    """Return what another process would make of a pickle."""
+    """Return the object that another process would unpickle."""
     data = pickle.dumps(x)
-    assert b"cuplug._source.kernels" not in data  # public names alone
+    assert b"cuplug._source.kernels" not in data  # only public names
     monkeypatch.setattr(make, "_modules", {})
     return pickle.loads(data)
 

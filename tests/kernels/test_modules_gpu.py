@@ -14,7 +14,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(autouse=True)
 def nvrtc():
-    """Skip where there is no compiler."""
+    """Skip the test if NVRTC is not installed."""
     need_nvrtc()
 
 
@@ -31,7 +31,7 @@ def test_on_a_gpu():
 
 
 def test_parameter_types_agree_with_the_driver():
-    """Types with padding, of each size, told by the compiler, loaded by the driver."""
+    """Types with padding, of each size: the compiler reports them, and the driver loads them."""
     source = """
     #include <cuda_fp16.h>
     #include <cuda_bf16.h>
@@ -177,7 +177,7 @@ def test_cupy_arrays():
 
 @pytest.mark.sanitizer
 def test_temporaries_live_until_the_kernel_is_done():
-    """Their memory goes back in the order of the stream that the kernel runs on."""
+    """Their memory is released in the order of the kernel's stream."""
     torch = pytest.importorskip("torch")
     source = """
     extern "C" __global__ void add(const float *x, float *sum) {
