@@ -64,7 +64,7 @@ For authors of plugins, and C programs
 
 Errors
     Error                the base class of the others
-    NotFoundError        there is no plugin or operator of that name
+    NotFoundError        no plugin or operator has that name
     PluginError          a plugin is broken or is rejected
     BuildError           a plugin cannot be built
     CompileError         a compiler rejected a source

@@ -51,7 +51,7 @@ from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.cuda.streams cimport has_blocks, work_stream
 from cuplug._engine.lookup.bound cimport bound_of, check_other_row
 
-# Where a GPU's memory runs out, other libraries are asked for theirs.
+# If a GPU's memory runs out, other libraries are requested to release theirs.
 import cuplug._engine.cuda.memory
 
 cdef extern from "cuplug/view.h" nogil:

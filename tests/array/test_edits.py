@@ -181,7 +181,7 @@ def test_positions():
         xp.ravel_multi_index([ours(N), ours(N)], (3, 9))
 
 
-# ---- Parameters of NumPy's -----------------------------------------------------------------------
+# ---- Parameters of NumPy -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["concatenate", "stack", "vstack", "hstack"])

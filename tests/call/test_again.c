@@ -27,7 +27,7 @@ static cuplug_operator *define(cuplug_definition_overload row) {
   return op;
 }
 
-/* ---- What entries are given ------------------------------------------------------------------ */
+/* ---- Arguments of entries -------------------------------------------------------------------- */
 
 typedef struct seen_tensor {
   const void *data;

@@ -66,7 +66,7 @@ int pthread_mutex_lock(pthread_mutex_t *mutex) {
   return real_lock(mutex);
 }
 
-/* ---- What is counted ------------------------------------------------------------------------- */
+/* ---- Counted functions ----------------------------------------------------------------------- */
 
 static void begin(void) {
   n_heap = n_locks = 0;

@@ -44,7 +44,7 @@ assert not sys._is_gil_enabled()
 
 @pytest.fixture(scope="module")
 def locks(build_plugin):
-    """Return the plugin that tells whether its caller holds the GIL."""
+    """Return the plugin that reports whether its caller holds the GIL."""
     return cuplug.load(build_plugin(FIXTURES / "locks.c", "locks"))
 
 

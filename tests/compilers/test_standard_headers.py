@@ -158,7 +158,7 @@ def test_macros_are_those_of_cuda(header):
             before, after = f"before::{macro}_", f"after::{macro}_"
             same = f"cuda::std::is_same_v<decltype({before}), decltype({after})>"
             text = f"{before} == {after} && {same}"
-            if header == "float.h" and first == theirs:  # that of CUDA 13.0 has none
+            if header == "float.h" and first == theirs:  # the header of CUDA 13.0 has none
                 text = f"{after} == {use}"
             checks.append(f'static_assert({text}, "{macro}");')
         structs = [first, constants(header, "before"), second, constants(header, "after")]

@@ -83,7 +83,7 @@ def test_out_of_memory_says_sizes():
 
 @pytest.mark.alone
 def test_out_of_memory_step_by_step():
-    """Blocks of 4 GiB until there is no more; all of it is there again afterwards."""
+    """Allocate blocks of 4 GiB until memory runs out; all of it is available again afterwards."""
     blocks = []
 
     def fill():
@@ -141,7 +141,7 @@ def test_fault_is_told_by_a_later_call():
 
 
 def stage_and_copy(k: int) -> None:
-    """Make calls whose data and faults differ from those of other threads."""
+    """Make calls whose data and faults differ from other threads'."""
     source = np.random.default_rng(k).standard_normal(300_000 + k).astype(np.float32)
     index = np.arange(source.size)[::-1].copy()
     bad = np.array([source.size + k])

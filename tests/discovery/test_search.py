@@ -12,7 +12,7 @@ from raw_plugins import compile_fixture, listed, named_plugin, quoted
 pytestmark = pytest.mark.usefixtures("place")
 
 
-# ---- What is accepted --------------------------------------------------------------------------
+# ---- Accepted files ----------------------------------------------------------------------------
 
 
 def test_good_plugin_is_listed(place, good_file):

@@ -56,7 +56,7 @@ def test_relative_allow_list(place, monkeypatch, good_file):
     assert listed(path).reason.endswith("cannot be used: allowed: relative path")
 
 
-# ---- What is held against the list, and when ---------------------------------------------------
+# ---- Files that are checked against the list ---------------------------------------------------
 
 
 @pytest.fixture

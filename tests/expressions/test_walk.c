@@ -60,7 +60,7 @@ static cuplug_walk_kind walk(const int64_t sizes[2], const int64_t in[2], const 
 static void check_walks(void) {
   CHECK(walk(S(6, 10), S(10, 1), NULL, 0, 4) == CUPLUG_WALK_PACKS && cut.n_items == 15);
   CHECK(walk(S(6, 10), S(1, 6), S(1, 6), 0, 4) == CUPLUG_WALK_PACKS && loop.ndim == 0);
-  /* misaligned: packs are those of the output */
+  /* misaligned: packs begin at the output's */
   CHECK(walk(S(6, 10), NULL, NULL, 1, 0) == CUPLUG_WALK_LINES && cut.n_items == 15 && !cut.lead);
   CHECK(walk(S(6, 10), NULL, NULL, 1, 3) == CUPLUG_WALK_LINES && cut.n_items == 16);
   CHECK(cut.lead == 3 && cut.line == 60 && !cut.items.size && cut.near == 3);

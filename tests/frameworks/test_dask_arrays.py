@@ -45,7 +45,7 @@ def assert_like(result, expected):
     assert_same(np.asarray(computed), np.asarray(expected))
 
 
-# ---- What is cut ---------------------------------------------------------------------------------
+# ---- Split arrays --------------------------------------------------------------------------------
 
 
 def test_loop_dimensions_are_cut():

@@ -16,7 +16,7 @@ da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 import cuplug.dask  # noqa: E402
 
-# What a cluster warns of is not ours.
+# Warnings of a cluster are not cuplug's.
 pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("default")]
 X = np.random.default_rng(5).normal(size=(6, 8)).astype("float32")
 CUT = da.from_array(X, chunks=(2, 4))

@@ -26,7 +26,7 @@ SCALING = ROOT / "benchmarks" / "frameworks" / "dask_scaling.py"
 SEVERAL = ROOT / "benchmarks" / "frameworks" / "several_gpus.py"
 MIB = 1 << 20
 
-# What a cluster warns of is not ours.
+# Warnings of a cluster are not cuplug's.
 pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("default")]
 
 

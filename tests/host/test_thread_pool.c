@@ -26,7 +26,7 @@ static _Atomic int is_held;          /* threads that are made do not begin */
 static _Atomic int n_bodies;         /* that run at once */
 static _Atomic char seen[MOST];      /* the number of visits of an item */
 
-/* ---- What the core calls ----------------------------------------------------------------------
+/* ---- Functions that the core calls ------------------------------------------------------------
  */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
@@ -269,7 +269,7 @@ static void check_bound_caller(void) {
   pthread_t thread;
   if (n_real_cpus() == 1) return;
   n_allowed = 0;
-  check_loop(100, 1); /* the CPUs are those of the first caller */
+  check_loop(100, 1); /* the first caller's CPUs */
   n_allowed = 1000;
   CHECK(!__real_pthread_create(&thread, NULL, call_bound, NULL));
   pthread_join(thread, NULL);

@@ -83,10 +83,10 @@ def run_program(command: list, fake: Path | None, folder: Path) -> None:
     """Run a program, with the driver of a directory; it must succeed."""
     variables = environment()
     variables["CUPLUG_TEST_PLUGINS"] = str(Path(flags.lib_directory()) / "cuplug")
-    # The leak sanitizer of gcc 12 crashes where a library was opened at run time; the fake driver
-    # counts what is left over itself.
+    # The leak sanitizer of gcc 12 crashes if a library was opened at run time. The fake driver
+    # counts leaks itself.
     variables["ASAN_OPTIONS"] = f"detect_leaks={int(fake is None)}"
-    # A forked child never joins the threads of its parent. What threads do is waited for before an
+    # A forked child never joins the threads of its parent. The work of threads ends before an
     # exit, which need not wait a second for races.
     variables["TSAN_OPTIONS"] = "halt_on_error=1:report_thread_leaks=0:atexit_sleep_ms=0"
     if runs_all():

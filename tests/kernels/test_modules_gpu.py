@@ -127,7 +127,7 @@ extern "C" __global__ void relu_backward(float *grad_x, const float *grad_y, con
 
 
 def test_ptx_launched_with_addresses_in_an_autograd_function():
-    """A program for PTX text and launches with addresses; two lines are those of cuplug."""
+    """A program for PTX text and launches with addresses; two of its lines use cuplug."""
     torch = pytest.importorskip("torch")
     Stream = namedtuple("Stream", ["ptr"])
     ptx = cuplug.compile(RELU, name="relu.cu").ptx

@@ -89,7 +89,7 @@ def test_shapes_axes_and_modes(backend, shape, index_shape, mode, dtype, data):
         assert_same(result, expected(grad, i, source, mode, axis))
 
 
-CUTS = [  # shape, axis, indices: rows in buckets, columns, parts, and what is one piece
+CUTS = [  # shape, axis, indices: rows in buckets, columns, parts, and a single piece
     ((300_000,), 0, 50_000),
     ((3,), 0, 200_000),
     ((1,), 0, 70_000),

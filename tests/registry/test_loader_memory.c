@@ -89,7 +89,7 @@ static void remove_folder(void) {
   CHECK(system(command) == 0);
 }
 
-/* ---- What is tried: each returns the status ---------------------------------------------------
+/* ---- Attempts: each returns the status --------------------------------------------------------
  */
 
 static int list(void) {

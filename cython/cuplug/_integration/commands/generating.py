@@ -50,8 +50,8 @@ def complete_files(
 def adopt(header: str, functions: tuple[str, ...], folders: tuple[str, ...], as_json: bool) -> None:
     """Write a description of a library, with operators for FUNCTIONS of its HEADER.
 
-    The operators are guesses. Without FUNCTIONS, list those of the header, each with the signature
-    of its operator, or why there is none.
+    The operators are guesses. Without FUNCTIONS, list the header's, each with the signature
+    of its operator, or the reason for none.
     """
     from cuplug._engine.adoption.header_functions import describe, read_header
     from cuplug._integration.commands.output import print_json, print_lines, print_table
