@@ -153,7 +153,7 @@ def kernels(table: Table) -> Figure:
 
 
 def first_use(table: Table) -> Figure:
-    """Imports, and first calls beside those from C."""
+    """Imports, and first calls compared with calls from C."""
     imports: dict[str, float] = {}
     for comparison in table.all("first_use", "import"):
         for name, ms in medians(comparison).items():
@@ -233,7 +233,7 @@ def rows(table: Table) -> Figure:
 
 
 def host_functions(table: Table) -> Figure:
-    """Reductions and expressions on the CPU, beside the fastest of the peers."""
+    """Reductions and expressions on the CPU, compared with the fastest of the peers."""
     figure, panels = new_figure(2, 5)
     texts = {
         "reductions_host": "Reductions on the CPU, each dot a shape and axis",
@@ -257,7 +257,7 @@ def expressions(table: Table) -> Figure:
 
 
 def arrays(table: Table) -> Figure:
-    """Stock operators of arrays, beside the fastest of the peers."""
+    """Stock operators of arrays, compared with the fastest of the peers."""
     found = table.all("array_ops", "")
     figure, panels = new_figure(2, 4)
     for panel, side in zip(panels, ("CPU", "GPU"), strict=True):

@@ -24,7 +24,7 @@ __all__ = [
     "prepare_metadata_for_build_wheel",
 ]
 
-BUILD = Path("build/wheel")  # pyproject.toml names it too
+BUILD = Path("build/wheel")  # pyproject.toml also names it
 PACKAGE = BUILD / "python" / "cuplug"
 
 

@@ -53,7 +53,7 @@ def metadata() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the link, the command and the metadata, but beside what pip has installed."""
+    """Write the link, the command and the metadata, unless pip has installed cuplug."""
     site, scripts = (Path(sysconfig.get_path(name)) for name in ("purelib", "scripts"))
     if (site / "cuplug").exists():
         return

@@ -66,7 +66,7 @@ def faults_of_addresses() -> list[str]:
 
 
 def faults(tag: str | None) -> list[str]:
-    """Return all that stands in the way of a release."""
+    """Return all reasons against a release."""
     version = read_version()
     found = faults_of_changelog(version, dated=tag is not None)
     if not re.fullmatch(VERSION, version):

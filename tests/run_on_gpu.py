@@ -97,7 +97,7 @@ def run(tool: str, file: str, mark: str, options: list[str]) -> Outcome:
 
 
 def run_all(tools: list[str], jobs: int, options: list[str]) -> Iterator[Outcome]:
-    """Run each file, some with each tool of compute-sanitizer; then the tests that run alone."""
+    """Run each file, some with each tool of compute-sanitizer; then exclusive tests."""
     work = [
         (tool, file, MARKS[True]) for tool in tools for file in files(tool, MARKS[True], options)
     ]

@@ -45,7 +45,7 @@ Arrays
     random               random numbers, the same on the CPU and on GPUs
 
 GPUs
-    Device               the device of an array; in a `with` block, that of host arrays' calls
+    Device               the device of an array, or in a `with` block of host arrays' calls
     devices              list the GPUs
     is_available         whether there is a GPU that can be used
     synchronize          wait for all work on a GPU

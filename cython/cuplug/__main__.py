@@ -55,7 +55,7 @@ def main() -> None:
 def _open_streams() -> None:
     """Open missing streams, and let them encode any file name."""
     for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)  # None where it was closed
+        stream = getattr(sys, name)  # None if it was closed
         if stream is None:
             setattr(sys, name, io.StringIO())
         elif isinstance(stream, io.TextIOWrapper):

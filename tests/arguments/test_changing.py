@@ -148,7 +148,7 @@ def layout_seen(operator, x, change):
     while not turn[0]:
         time.sleep(0.001)
     change()
-    taken = [np.zeros((5,) * ndim) for ndim in range(5) for _ in range(100)]  # what has become free
+    taken = [np.zeros((5,) * ndim) for ndim in range(5) for _ in range(100)]  # the freed part
     turn[1] = 1
     thread.join()
     assert len(taken) == 500

@@ -71,7 +71,7 @@ def test_orders_that_strides_leave_open(ops):
     one_channel = permuted((2, 1, 3, 4), (0, 2, 3, 1))
     assert one_channel.flags.c_contiguous
     assert ops.count(one_channel, 5).flags.c_contiguous
-    row = permuted((2, 3, 1, 4), (0, 2, 3, 1))  # a size of 1 has a place, too
+    row = permuted((2, 3, 1, 4), (0, 2, 3, 1))  # a size of 1 also has a position
     assert elements(ops.count(row, 5)) == (20, 1, 20, 5)
 
 

@@ -260,7 +260,7 @@ static void several_gpus(void) {
 }
 
 enum { N_THREADS = 4, N_ROUNDS = 400, N_SHARED = 64 };
-static _Atomic uint64_t shared[N_SHARED]; /* origins; odd: bad, or computed from what is */
+static _Atomic uint64_t shared[N_SHARED]; /* origins; odd: bad, or computed from bad ones */
 static _Atomic int shared_is_bad[N_SHARED], n_bad, n_told;
 
 /* Random valid and invalid calls that read arrays of other threads. */

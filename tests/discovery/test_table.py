@@ -195,7 +195,7 @@ def test_one_bad_file_stops_nothing(place, good_file):
     assert cuplug.find("raw.raw").plugin == "raw"
 
 
-# ---- Tables that lie ---------------------------------------------------------------------------
+# ---- Tables with false fields ------------------------------------------------------------------
 
 LIES = {
     "too old: compiled for ABI 1.0, this core has ABI 2.0; compile the plugin with this core's "

@@ -150,7 +150,7 @@ static void *call_and_close(void *data) {
 
 static void many_threads(void) {
   pthread_t threads[N_THREADS];
-  int closes[N_THREADS] = {1, 1}; /* the others call alone */
+  int closes[N_THREADS] = {1, 1}; /* the others only call */
   int64_t counts[2];
   CHECK(!pthread_barrier_init(&barrier, NULL, N_THREADS + 1));
   for (int k = 0; k < N_THREADS; k++)

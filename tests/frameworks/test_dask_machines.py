@@ -36,7 +36,7 @@ N_BLOCKS = 10_000 if os.environ.get("CUPLUG_TEST_LARGE") == "1" else 200
 BLOCK_BYTES = 64 << 10
 FIRST_USER = 61_000
 SETTINGS = {
-    "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET": "0.01",  # of the limit: what is above is spilled
+    "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET": "0.01",  # of the limit: the excess is spilled
     "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL": "False",
     "DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False",
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "3",

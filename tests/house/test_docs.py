@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documents: marked examples work as printed, and all link targets exist.
 
-A mark is a comment before a fenced block. `<!-- tested -->` alone: a console block runs its lines
-after `$` and compares what they print; the pycon blocks of a document are one doctest. `tested:
-file NAME` writes the block to a file; `tested: copy of PATH` does too, and holds it equal to a file
-of the repository. `tested: needs nvcc` skips the block where there is none; likewise pkg-config, a
-gpu and LIBRARIES, one or several: `needs gpu and torch`.
+A mark is a comment before a fenced block. With `<!-- tested -->`, a console block runs its lines
+after `$` and compares their output; the pycon blocks of a document are one doctest. `tested: file
+NAME` writes the block to a file; `tested: copy of PATH` also does, and requires that it equals a
+file of the repository. `tested: needs nvcc` skips the block if nvcc is missing. pkg-config, a gpu
+and LIBRARIES may also be required, one or several: `needs gpu and torch`.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def test_modules_and_kernels_are_pickled_by_what_they_were_made_of(module, monke
         pickle.dumps(alone)
 
 
-@pytest.mark.gpu  # and of no sanitizer: that the driver knows no more parameters is an error there
+@pytest.mark.gpu  # not with sanitizers: the driver's missing parameters are errors
 @pytest.mark.parametrize("form", ["cubin", "ptx"])
 def test_launches_of_loaded_code(form):
     need_nvrtc()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug.compile` on a GPU: what the emulated driver cannot show."""
+"""`cuplug.compile` on a GPU: properties that the emulated driver does not have."""
 
 import math
 from collections import namedtuple

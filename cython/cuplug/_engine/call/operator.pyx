@@ -64,7 +64,7 @@ cdef str stream_name = sys.intern("stream")
 cdef class Operator(Described):
     """One operator of a plugin, called as a function on arrays.
 
-    The arguments are those of its signature, by position or keyword, and
+    The arguments are the parameters of its signature, by position or keyword, and
 
     out : array, or tuple of arrays, optional
         The arrays for the outputs, instead of new arrays.

@@ -14,7 +14,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON."
 def complete_operators(
     context: click.Context, parameter: click.Parameter, text: str
 ) -> list[CompletionItem]:
-    """Return the operators that begin with a text or, after "plugin.", those of a plugin."""
+    """Return the operators that begin with a text or, after "plugin.", that a plugin has."""
     import cuplug
 
     used = [x for x in cuplug.plugins() if x.state == "ok"]
